@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes to the archive, and the marker that stands for it.
+// Moves messages to the archive and writes the marker that replaces them.
 #include "base/crypto/hash.h"
 #include "context/conversation.h"
 #include "json/write.h"
@@ -11,8 +11,8 @@ enum { MADE_ID = 16 };  // hex digits of an id that is made here
 // ---- the marker
 
 struct marker {
-  uint64_t count;  // of all that was archived so far
-  str last;        // id of the last of them; the ids of what comes go on from there
+  uint64_t count;  // archived messages so far
+  str last;        // id of the last archived message; the next ids are derived from it
 };
 
 static void take_word(str *text, str *out) {
@@ -49,7 +49,7 @@ static void put_marker(struct json_writer *w, const struct marker *m, str contex
 
 // ---- the archive
 
-// An id that only a conversation with the same messages before gives again.
+// Returns an id that depends on the message and on all messages before it.
 static str made_id(str before, const struct json *message, struct arena *a) {
   unsigned char hash[SHA256_SIZE];
   char hex[2 * SHA256_SIZE + 1];
@@ -96,20 +96,18 @@ static void on_added(struct store_wait *w, enum store_kept kept) {
   CONTAINER_OF(w, struct adding, wait)->kept = kept;
 }
 
-// All or none, and only told to be there when they are.
+// Adds all records or none, durably.
 static bool add(struct store *s, const struct archive_record *records, size_t count, struct fault *f) {
   struct adding adding = {.kept = STORE_LOST};
   if (!count) return true;
   store_wait_init(&adding.wait, on_added);
   archive_add(s, STR(CONVERSATION_OWNER), records, count, &adding.wait);
   if (adding.kept == STORE_KEPT) return true;
-  fault_set(f, FAULT_IO,
-            "nothing was archived, so nothing leaves the conversation: the archive is full, or cannot be "
-            "written");
+  fault_set(f, FAULT_IO, "cannot archive messages: the archive is full or not writable; the conversation is unchanged");
   return false;
 }
 
-// The messages [from, to) into the archive, unless they are there; moves the marker behind them.
+// Adds the messages [from, to) to the archive, unless they are already there, and updates the marker.
 static bool move(const struct trim_order *o, const struct conversation *c, size_t from, size_t to, struct arena *a,
                  struct marker *m, size_t *out_added, struct fault *f) {
   struct archive_record *records = ARENA_ARRAY(a, struct archive_record, to - from + 1);
@@ -140,7 +138,7 @@ static size_t weigh(const struct trim_order *o, const struct conversation *c, si
   return n;
 }
 
-// How many messages, counted from the first, are too many; in *out_size what the others weigh.
+// Returns the index of the first message that stays; *out_size is the size of the messages that stay.
 static size_t first_kept(const struct trim_order *o, const struct conversation *c, struct arena *a, size_t *out_size) {
   struct arena scratch;
   size_t count, at = c->leading, *turns = conversation_turns(c, a, &count);

@@ -11,7 +11,7 @@
 
 #define SEPARATOR "\n\n"
 
-enum { FACTS_SHARE = 4 };  // facts take at most one token in so many
+enum { FACTS_SHARE = 4 };  // facts take at most a quarter of the tokens
 
 // ---- phases
 
@@ -42,26 +42,19 @@ bool pack_phase_find(str name, enum pack_phase *out) {
 }
 
 const char *pack_phase_name(enum pack_phase phase) {
+  ASSERT(phase < PACK_PHASES);
   return phases[phase].name;
 }
 
 const char *pack_fate_name(enum pack_fate fate) {
   static const char *const names[PACK_FATES] = {"included", "sensitivity", "dedup", "kind_limit", "budget"};
+  ASSERT(fate < PACK_FATES);
   return names[fate];
 }
 
-// ---- candidates, and what they follow from
+// ---- candidates and their parents
 
 enum want { WANT_NOT, WANT_KIND, WANT_PARENT };
-
-static void want_parents(const struct event_log *log, const struct map *by_id, size_t at, unsigned char *wanted) {
-  const struct event *e = &log->list[at], *parent;
-  // One that is wanted already has its own parents looked for, so that chains and circles come to an end.
-  while (e->parent.p && (parent = map_find(by_id, e->parent)) && !wanted[parent - log->list]) {
-    wanted[parent - log->list] = WANT_PARENT;
-    e = parent;
-  }
-}
 
 static unsigned char *choose(const struct pack_order *o, struct arena *scratch) {
   const struct event_log *log = o->log;
@@ -73,8 +66,13 @@ static unsigned char *choose(const struct pack_order *o, struct arena *scratch) 
     map_add(&by_id, log->list[i].id, &log->list[i]);
     if (phase_has(o->phase, log->list[i].kind)) wanted[i] = WANT_KIND;
   }
-  for (size_t i = 0; i < log->count; i++)
-    if (wanted[i] == WANT_KIND) want_parents(log, &by_id, i, wanted);
+  for (size_t i = 0; i < log->count; i++) {
+    const struct event *e = &log->list[i], *parent;
+    if (wanted[i] != WANT_KIND) continue;
+    // Stops at an event that is already wanted: its parents are handled elsewhere, and cycles end.
+    for (; e->parent.p && (parent = map_find(&by_id, e->parent)) && !wanted[parent - log->list]; e = parent)
+      wanted[parent - log->list] = WANT_PARENT;
+  }
   map_done(&by_id);
   return wanted;
 }
@@ -92,7 +90,7 @@ static void gather(const struct pack_order *o, struct pack *p, struct arena *a, 
   }
 }
 
-// ---- what may not be shown, and what is too long
+// ---- sensitive events
 
 static void keep_back(const struct pack_order *o, struct pack *p, struct arena *a) {
   for (size_t i = 0; i < p->count; i++) {
@@ -106,7 +104,7 @@ static void keep_back(const struct pack_order *o, struct pack *p, struct arena *
   }
 }
 
-// ---- calls and what came of them
+// ---- calls and their results
 
 static void pair(struct pack *p) {
   struct hash_key seed = rand_hash_key(&rand_system);
@@ -138,25 +136,15 @@ static str summarise(const struct summary *s, size_t tokens, struct arena *a) {
   return text;
 }
 
-static bool is_known(const struct pack *p, str fact) {
-  for (size_t i = 0; i < p->fact_count; i++)
-    if (str_eq(p->facts[i], fact)) return true;
-  return false;
-}
-
 static void add_facts(struct pack *p, const str *facts, size_t count) {
-  for (size_t i = 0; i < count && p->fact_count < PACK_FACTS; i++)
-    if (!is_known(p, facts[i])) p->facts[p->fact_count++] = facts[i];
+  for (size_t i = 0; i < count && p->fact_count < PACK_FACTS; i++) {
+    bool known = false;
+    for (size_t j = 0; j < p->fact_count && !known; j++) known = str_eq(p->facts[j], facts[i]);
+    if (!known) p->facts[p->fact_count++] = facts[i];
+  }
 }
 
-// What has an artifact was made shorter by whoever wrote it down.
-static bool is_long(const struct pack_item *it) {
-  size_t bytes;
-  return it->event->kind == EVENT_TOOL_RESULT && it->fate == PACK_INCLUDED && !it->redacted && !it->artifact.p &&
-         measure_chars(it->text, PACK_WHOLE_CHARS + 1, &bytes) > PACK_WHOLE_CHARS;
-}
-
-// facts_of: what it states is added to the facts of this pack; NULL: is not.
+// Replaces the text of a result with a summary. Its facts are added to facts_of, which may be NULL.
 static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, struct arena *a) {
   struct summary summary;
   str found[FACTS_MOST];
@@ -170,16 +158,22 @@ static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, 
 }
 
 static void firewall(struct pack *p, struct arena *a) {
+  size_t bytes;
   p->facts = ARENA_ARRAY(a, str, PACK_FACTS);
-  for (size_t i = 0; i < p->count; i++)
-    if (is_long(&p->items[i])) shorten(&p->items[i], PACK_SUMMARY_TOKENS, p, a);
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = &p->items[i];
+    // A text with an artifact was already shortened when it was recorded.
+    if (it->event->kind != EVENT_TOOL_RESULT || it->fate != PACK_INCLUDED || it->redacted || it->artifact.p) continue;
+    if (measure_chars(it->text, PACK_WHOLE_CHARS + 1, &bytes) > PACK_WHOLE_CHARS)
+      shorten(it, PACK_SUMMARY_TOKENS, p, a);
+  }
 }
 
 // ---- header and footer
 
 struct pack_frame {
   str head, foot;                   // head: facts and header
-  size_t head_tokens, foot_tokens;  // of the head with the separator behind it, of the foot alone
+  size_t head_tokens, foot_tokens;  // of the head with the separator after it, of the foot alone
 };
 
 static str trim_lines(str s) {
@@ -199,7 +193,7 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
   out->foot = trim_lines(o->footer);
   size_t least = tokens_count(join(a, header, out->foot));
   if (least > p->budget) {
-    fault_set(f, FAULT_LIMIT, "header and footer have %zu tokens, and the budget is %zu", least, p->budget);
+    fault_set(f, FAULT_LIMIT, "header and footer have %zu tokens, more than the budget of %zu", least, p->budget);
     return false;
   }
   size_t for_facts = (p->budget - least) / FACTS_SHARE;
@@ -213,7 +207,7 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
 
 // ---- choosing
 
-// No token reaches over the end of a separator, since a label follows it: what blocks cost adds up.
+// Tokens of blocks add up: no token crosses the end of a separator, because a label follows it.
 struct sum {
   size_t tokens;
   const struct pack_item *last;  // in the order of the session
@@ -240,19 +234,18 @@ struct pack_choice {
   size_t kinds[EVENT_KINDS];
   const struct pack_item *shown[SHOWN_MOST];
   size_t count;
-  size_t looks;  // at results that did not fit, to make them shorter
+  size_t looks;  // attempts to shorten results that did not fit
 };
 
-// Of a call and a result neither says the other, whatever their words are.
-static bool is_comparable(const struct pack_item *x, const struct pack_item *y) {
-  enum event_kind a = x->event->kind, b = y->event->kind;
-  bool crossed = (a == EVENT_TOOL_CALL && b == EVENT_TOOL_RESULT) || (a == EVENT_TOOL_RESULT && b == EVENT_TOOL_CALL);
-  return !crossed && !x->redacted && !y->redacted;
-}
-
+// Returns whether a shown item has nearly the same words. A call and a result are never duplicates of each other.
 static bool is_said(const struct pack_choice *c, const struct pack_item *it) {
-  for (size_t i = 0; i < c->count; i++)
-    if (is_comparable(c->shown[i], it) && pack_same_words(&c->shown[i]->words, &it->words)) return true;
+  for (size_t i = 0; i < c->count; i++) {
+    const struct pack_item *other = c->shown[i];
+    enum event_kind a = it->event->kind, b = other->event->kind;
+    bool crossed = (a == EVENT_TOOL_CALL && b == EVENT_TOOL_RESULT) || (a == EVENT_TOOL_RESULT && b == EVENT_TOOL_CALL);
+    if (crossed || it->redacted || other->redacted) continue;
+    if (pack_same_words(&other->words, &it->words)) return true;
+  }
   return false;
 }
 
@@ -260,8 +253,8 @@ static bool is_full(const struct pack_choice *c, const struct pack_item *it) {
   return c->kinds[it->event->kind] == PACK_KIND_MOST;
 }
 
-// mate: what it is shown with; NULL: nothing. Two are only said already if both are: that two calls gave the same, or
-// that one was made twice with another result, is worth knowing.
+// `mate` is shown together with `it`, or NULL. A pair is a duplicate only if both are: two calls with the same result,
+// or one call with two results, are worth showing.
 static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
@@ -270,7 +263,7 @@ static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_ite
   return total(&more, c->frame) > c->budget ? PACK_OVER_BUDGET : PACK_INCLUDED;
 }
 
-// By how many tokens it is too much, with what it is shown with.
+// Returns the number of tokens over the budget with `it` and its mate.
 static size_t excess(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
@@ -278,15 +271,14 @@ static size_t excess(const struct pack_choice *c, const struct pack_item *it, co
   return all > c->budget ? all - c->budget : 0;
 }
 
-// How many tokens its text may have.
+// Returns the number of tokens that fit for the text of the result.
 static size_t room_for(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate,
                        const struct pack_item *result) {
   size_t has = tokens_count(result->text), over = excess(c, it, mate);
   return has > over ? has - over : 0;
 }
 
-// What does not fit as it is may fit in short, as long as that says something. Only results are shortened: there is a
-// handle to the rest of them.
+// Tries to fit `it` and its mate with a shorter summary of the result, which has a handle to the whole.
 static enum pack_fate fate_of_short(struct pack_choice *c, struct pack_item *it, struct pack_item *mate) {
   struct pack_item *result = mate && mate->event->kind == EVENT_TOOL_RESULT ? mate : it;
   struct pack_item whole = *result;
@@ -306,32 +298,32 @@ static enum pack_fate fate_of_short(struct pack_choice *c, struct pack_item *it,
 }
 
 static void settle(struct pack_choice *c, struct pack_item *it, enum pack_fate fate) {
+  ASSERT(!it->settled);
   it->settled = true;
   it->fate = fate;
   if (fate != PACK_INCLUDED) return;
+  ASSERT(c->count < SHOWN_MOST);
   c->sum = with(c->sum, it);
   c->kinds[it->event->kind]++;
   c->shown[c->count++] = it;
 }
 
-// A further result of a call is shown where that is.
-static void settle_pair(struct pack_choice *c, struct pack_item *it) {
-  struct pack_item *mate = it->mate && !it->mate->settled ? it->mate : NULL;
-  bool alone = it->mate && it->mate->settled && it->mate->fate != PACK_INCLUDED;
-  enum pack_fate fate = alone ? it->mate->fate : fate_of(c, it, mate);
-  if (fate == PACK_OVER_BUDGET && !alone) fate = fate_of_short(c, it, mate);
-  settle(c, it, fate);
-  if (mate) settle(c, mate, fate);
-}
-
 static void select_best(struct pack *p, const struct pack_frame *frame, struct pack_item *const *ranked,
                         struct arena *a) {
   struct pack_choice c = {.frame = frame, .budget = p->budget, .a = a};
-  for (size_t i = 0; i < p->count; i++)
-    if (ranked[i]->fate == PACK_INCLUDED && !ranked[i]->settled) settle_pair(&c, ranked[i]);
+  for (size_t i = 0; i < p->count; i++) {
+    struct pack_item *it = ranked[i], *mate = it->mate && !it->mate->settled ? it->mate : NULL;
+    if (it->fate != PACK_INCLUDED || it->settled) continue;
+    // Another result of a call is shown only if the call is.
+    bool alone = it->mate && it->mate->settled && it->mate->fate != PACK_INCLUDED;
+    enum pack_fate fate = alone ? it->mate->fate : fate_of(&c, it, mate);
+    if (fate == PACK_OVER_BUDGET && !alone) fate = fate_of_short(&c, it, mate);
+    settle(&c, it, fate);
+    if (mate) settle(&c, mate, fate);
+  }
 }
 
-// ---- putting together
+// ---- the prompt
 
 static void add_block(struct buf *b, str block) {
   if (!block.n) return;
@@ -359,20 +351,17 @@ static struct pack_item *worst_included(const struct pack *p, struct pack_item *
   return NULL;
 }
 
-static bool has_result(const struct pack *p, const struct pack_item *call) {
-  for (size_t i = 0; i < p->count; i++)
-    if (p->items[i].mate == call && p->items[i].fate == PACK_INCLUDED) return true;
-  return false;
-}
-
-// With a call goes all that came of it; with the last of its results, the call.
+// Leaves out an item: with a call all of its results, and with its last result the call.
 static void leave_out(struct pack *p, struct pack_item *it) {
   struct pack_item *call = it->event->kind == EVENT_TOOL_RESULT ? it->mate : it;
   it->fate = PACK_OVER_BUDGET;
-  if (!call || (call != it && has_result(p, call))) return;
+  if (!call) return;
+  for (size_t i = 0; i < p->count; i++) {
+    if (p->items[i].mate != call || p->items[i].fate != PACK_INCLUDED) continue;
+    if (call != it) return;
+    p->items[i].fate = PACK_OVER_BUDGET;
+  }
   call->fate = PACK_OVER_BUDGET;
-  for (size_t i = 0; i < p->count; i++)
-    if (p->items[i].mate == call && p->items[i].fate == PACK_INCLUDED) p->items[i].fate = PACK_OVER_BUDGET;
 }
 
 static void count(struct pack *p, const struct pack_frame *frame) {
@@ -390,10 +379,12 @@ static void count(struct pack *p, const struct pack_frame *frame) {
     p->kind_tokens[last->event->kind] -= last->tokens - last->alone;
     blocks -= last->tokens - last->alone;
   }
+  ASSERT(blocks <= p->tokens);
   p->frame_tokens = p->tokens - blocks;
 }
 
 bool pack_build(const struct pack_order *order, struct arena *a, struct pack *out, struct fault *f) {
+  ASSERT(order->phase < PACK_PHASES && order->floor <= LEVEL_COUNT);
   struct pack p = {.budget = order->budget ? order->budget : phases[order->phase].budget};
   struct pack_frame frame;
   struct arena scratch;
@@ -410,7 +401,7 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
     struct pack_item **ranked = pack_ranked(&p, &scratch);
     select_best(&p, &frame, ranked, a);
     write_prompt(&p, &frame, a);
-    // A footer may begin with characters that join the separator before it.
+    // The first characters of a footer may form a token with the separator before it.
     for (struct pack_item *it; p.tokens > p.budget && (it = worst_included(&p, ranked)); write_prompt(&p, &frame, a))
       leave_out(&p, it);
     count(&p, &frame);

@@ -5,7 +5,7 @@
 
 enum { FACTS_MOST = 64, FACT_CHARS = 200 };
 
-// First the lines `key: value` or `key = value`, each key once, in lower case with underscores, at its first place with
-// its last value; then numbered entries; then those behind -, * or •. None twice, none empty, none of FACT_CHARS or
-// more characters; at most `max`. Only the beginning of a long text is looked at. Gives how many.
+// Finds at most `max` facts, and returns their number: first the lines `key: value` or `key = value`, each key once, in
+// lower case with underscores, at its first place with its last value; then numbered entries; then entries after -, *
+// or •. Facts are unique, not empty and shorter than FACT_CHARS characters. Only the beginning of a long text is read.
 size_t facts_extract(str text, struct arena *a, str *out, size_t max);

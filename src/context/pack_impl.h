@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of pack.c that have files of their own.
+// Steps of pack.c in other files.
 #pragma once
 #include "context/pack.h"
 
-// pack_score.c: words and scores of those that are included so far.
+// pack_score.c: sets the words and scores of the included items.
 void pack_score(const struct pack_order *order, struct pack *p, struct arena *scratch);
 
-// Do they say much the same? Not when one of them has no words.
+// Returns whether both have nearly the same words, at least one each.
 bool pack_same_words(const struct pack_words *x, const struct pack_words *y);
 
-// Best first: score descending, then id ascending by bytes. In the arena.
+// Returns the items, best first: by score descending, then by id. In the arena.
 struct pack_item **pack_ranked(const struct pack *p, struct arena *a);
 
-// pack_render.c: fills block, tokens and alone of an item.
+// pack_render.c: sets block, tokens and alone of an item.
 void pack_render(struct pack_item *it, struct arena *a);
 
-// The lines below [FACTS]; empty when there are none, or not one of them fits.
+// Returns the block [FACTS] with the facts that fit, or an empty text.
 str pack_render_facts(const str *facts, size_t count, size_t tokens, struct arena *a);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/recorder.h"
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -12,8 +13,8 @@ enum {
   NAME_BYTES = 1024,
   EVENT_BYTES = 8 * RECORDER_TEXT_BYTES,
   MOST_HANDLES = 32,
-  LOOKED_AT = 2 * RECORDER_TEXT_BYTES,  // of a text, for secrets
-  TAIL_BYTES = 8 << 10,                 // of that, where a secret may begin whose end was not looked at
+  LOOKED_AT = 2 * RECORDER_TEXT_BYTES,  // bytes of a text that are searched for secrets
+  TAIL_BYTES = 8 << 10,                 // at their end, where a secret may start that was not searched to its end
 };
 
 struct recorder {
@@ -22,7 +23,7 @@ struct recorder {
   const struct clock *clock;
   uint64_t session_bytes;
   uint64_t next;           // number of a call
-  struct store_wait wait;  // for the last write that nobody waited for yet
+  struct store_wait wait;  // for one write at a time
   bool complained;
 };
 
@@ -35,6 +36,7 @@ static void on_written(struct store_wait *w, enum store_kept kept) {
 
 struct recorder *recorder_new(struct store *s, const struct log *log, const struct clock *clock,
                               uint64_t session_bytes) {
+  ASSERT(s && log && clock);
   struct recorder *r = MEM_NEW(struct recorder);
   r->store = s;
   r->log = log;
@@ -60,8 +62,8 @@ static void put_time(struct json_writer *w, int64_t ms) {
   json_member_str(w, STR("timestamp"), (str){text, n});
 }
 
-// Masked before it is cut: a part of a secret is not known by its form. What is much longer than is kept is cut before,
-// too, and then its end is not kept either, however much shorter the masks have made it.
+// Masks before it cuts, because a part of a secret cannot be recognised. A very long text is also cut before masking;
+// then its last TAIL_BYTES are dropped.
 static void put_text(struct json_writer *w, const struct recorded_call *c, str text, struct arena *a) {
   str looked_at = utf8_cut(text, LOOKED_AT), masked = secrets_mask(a, looked_at, &c->secrets);
   size_t most = masked.n;
@@ -71,7 +73,7 @@ static void put_text(struct json_writer *w, const struct recorded_call *c, str t
   json_member_str(w, STR("text"), cut ? arena_printf(a, "%.*s…", STR_ARG(shown)) : shown);
 }
 
-// The members that both events of a call have: metadata, and when.
+// The members that both events of a call have: metadata and timestamp.
 static void put_end(struct json_writer *w, const struct recorded_call *c, bool is_result, int64_t now) {
   json_put_key(w, STR("metadata"));
   json_begin_object(w);
@@ -157,7 +159,7 @@ void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t
 
 // ---- reading
 
-// One search of the store gives only so many.
+// One search of the store returns a limited number of records.
 struct recorder_walk {
   bool (*each)(struct recorder_walk *w, const struct archive_record *r);
   uint64_t last;

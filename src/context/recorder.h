@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records calls through the gateway as events of their session (context/session_events.h), so that a prompt can be
-// built of them later. They are records of the archive: bounded there in all, and here for each session.
+// Records calls through the gateway as events of their session (context/session_events.h), for prompts that are built
+// later. Events are records of the archive, whose size is limited there in total and here for each session.
 //
-// Secrets (text/secrets.h) are masked. Nothing waits for it: what cannot be written is
-// said in the log, once, and the calls go on.
+// Secrets (text/secrets.h) are masked. Calls do not wait for the writes; the first failed write is logged.
 #pragma once
 #include "context/session_events.h"
 #include "store/archive.h"
 #include "text/secrets.h"
 
-#define RECORDER_OWNER "sessions"   // of everything in the store
+#define RECORDER_OWNER "sessions"   // owner in the store
 #define RECORDER_EVENT "event"      // kind of a record: its text is one line of a session
 #define RECORDER_SESSION "session"  // the first record of a session: {"session", "client", "principal", "time"}
 
-enum { RECORDER_TEXT_BYTES = 64 << 10 };  // of arguments or of a result; what is longer is cut
+enum { RECORDER_TEXT_BYTES = 64 << 10 };  // of arguments or of a result; longer texts are cut
 
 struct recorder;
 
@@ -23,19 +22,19 @@ void recorder_free(struct recorder **r);  // before the store
 
 struct recorded_call {
   str session, client, principal;
-  str name;       // what was called: a tool's id or name, a URI, a prompt
-  str arguments;  // raw; STR_NONE: none
+  str name;       // id or name of a tool, a URI, or a prompt
+  str arguments;  // raw, or STR_NONE
   bool failed;
-  str text;              // what the caller was told
-  const str *artifacts;  // handles of what is kept of it
+  str text;              // the answer
+  const str *artifacts;  // handles of its stored pieces
   size_t artifact_count;
-  struct secrets_known secrets;  // of the server: masked too
+  struct secrets_known secrets;  // of the server, masked as well
 };
 
-// *recorded: bytes that were written of the session so far, kept by whoever has it; 0 at first.
+// *recorded counts the bytes written for the session; the caller stores it, initially 0.
 void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t *recorded);
 
-// The lines of a session that was recorded. FAULT_NOT_FOUND: there is none.
+// Writes the lines of a recorded session. Fails with FAULT_NOT_FOUND if there is none.
 bool recorder_export(struct store *s, str session, struct buf *out, struct fault *f);
 
 struct recorded_session {
@@ -44,5 +43,5 @@ struct recorded_session {
   size_t calls;
 };
 
-// Those that there are, in the order in which they began; in the arena.
+// Lists recorded sessions by their start; in the arena.
 bool recorder_list(struct store *s, struct arena *a, struct recorded_session **out, size_t *out_count, struct fault *f);

@@ -9,13 +9,13 @@
 
 struct search {
   const struct retrieve_order *order;
-  struct arena arena;    // of what is remembered
-  struct arena scratch;  // of the record that is looked at
+  struct arena arena;    // for results
+  struct arena scratch;  // for the current record
   struct map seen;       // contexts and ids of messages
   bool (*each)(void *ctx, const struct retrieved *r);
   void *ctx;
   size_t told;
-  uint64_t last;  // number of the record that was looked at last
+  uint64_t last;  // number of the last record that was read
   size_t looked_at;
   bool stopped;
   // of a ranked search
@@ -24,7 +24,7 @@ struct search {
   size_t count;
 };
 
-// ---- does it match
+// ---- matching
 
 static str text_of(struct search *s, const struct archive_record *r) {
   struct fault f;
@@ -63,7 +63,7 @@ static struct archive_query query_of(const struct retrieve_order *o) {
       .context = o->context, .kind = STR(CONVERSATION_KIND), .from_ms = o->from_ms, .until_ms = o->until_ms};
 }
 
-// One search of the store gives only so many.
+// One search of the store returns a limited number of records.
 static bool list(struct search *s, struct fault *f) {
   struct archive_search search = {.query = query_of(s->order), .each = on_record, .ctx = s};
   do {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding what left a conversation: by its context, when it was archived, what it says.
+// Searches archived messages of conversations by context, time and text.
 #pragma once
 #include "context/conversation.h"
 
-enum { RETRIEVE_RANKED = 10000 };  // the newest records, that a ranked search looks at
+enum { RETRIEVE_RANKED = 10000 };  // newest records that a ranked search reads
 
 struct retrieve_order {
   struct store *store;
-  str context;                // empty: of all
-  int64_t from_ms, until_ms;  // archived not before, and before; 0: no bound
-  str contains;               // in the text of a message, ASCII letters in either case; empty: anything
-  str search;                 // words: the best come first; empty: in the order of the archive
+  str context;                // empty: all
+  int64_t from_ms, until_ms;  // time of archiving, until_ms exclusive; 0: no bound
+  str contains;               // text in a message, ignoring ASCII case; may be empty
+  str search;                 // words, best matches first; empty: in the order of the archive
   size_t limit;               // 0: all (of a search: SEARCH_MOST_HITS)
 };
 
@@ -18,11 +18,11 @@ struct retrieved {
   str context, message_id;
   uint64_t number;
   int64_t time_ms;
-  bool duplicate;  // the same message of the same context was found before
+  bool duplicate;  // an equal message of the same context was found before
   double score;    // of a search
-  str message;     // JSON, as it was
+  str message;     // original JSON
 };
 
-// Calls `each` for what is found, which returns false to stop. False: f says why it could not be looked for.
+// Calls `each` for every match, until it returns false. Returns false, with the reason in f, if the search fails.
 bool retrieve(const struct retrieve_order *order, bool (*each)(void *ctx, const struct retrieved *r), void *ctx,
               struct fault *f);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A conversation as a list of events, read from lines of JSON. Each line is an object:
+// Reads a conversation as a list of events from lines of JSON. Each line is an object:
 //
 //   {"id": "tr1", "type": "tool_result", "text": "…", "parent_id": "tc1", "sensitivity": "internal",
 //    "artifact_ref": {"handle": "…"}, "token_estimate": 12, "metadata": {"tags": ["billing"], "function_name": "…"}}
 //
-// Everything may be left out: the id is then `mcp-line-N`, the type user_turn, the sensitivity public. `content` stands
-// for a text that is missing or empty. Other members are not looked at; blank lines are skipped.
+// All members are optional: the default id is `mcp-line-N`, the type user_turn, the sensitivity public. `content`
+// replaces a missing or empty text. Other members are ignored; blank lines are skipped.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -30,7 +30,7 @@ enum event_kind {
       EVENT_KINDS,
 };
 
-// Who may read it, from everybody to few.
+// Sensitivity, ascending.
 enum event_level { LEVEL_PUBLIC, LEVEL_INTERNAL, LEVEL_CONFIDENTIAL, LEVEL_RESTRICTED, LEVEL_COUNT };
 
 struct event {
@@ -38,13 +38,13 @@ struct event {
   enum event_kind kind;
   enum event_level level;
   str text;
-  str parent;         // id of another event; STR_NONE: none
-  str artifact;       // handle of what the text was made from; STR_NONE: none
-  str function_name;  // metadata.function_name; STR_NONE: none
-  str section;        // metadata.section: the label in place of the kind's; STR_NONE: none
+  str parent;         // id of another event, or STR_NONE
+  str artifact;       // handle of the whole text, or STR_NONE
+  str function_name;  // metadata.function_name, or STR_NONE
+  str section;        // metadata.section, which replaces the label of the kind, or STR_NONE
   str *tags;          // metadata.tags
   size_t tag_count;
-  uint64_t token_estimate;  // 0: not said
+  uint64_t token_estimate;  // 0: unknown
   size_t line;              // from 1
 };
 
@@ -59,8 +59,8 @@ struct session_limits {
 
 extern const struct session_limits session_default_limits;  // 64 MiB, 16 MiB, 100 000
 
-// Events live in the arena; the text must outlive them. False: f says what is wrong, and at which line: the first one
-// that is no JSON object, has a member of a wrong type, a type that is not known, or an id that another line has too.
+// Events are in the arena; the text must outlive them. Fails at the first line that is not a JSON object, has a member
+// of a wrong type, an unknown type or a duplicate id; f names the line and the problem.
 bool session_read(struct arena *a, str text, const struct session_limits *limits, struct event_log *out,
                   struct fault *f);
 

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where to cut text: by characters, lines and tokens. Any bytes may be measured; what is no UTF-8 is read as U+FFFD,
-// one for each broken part (text/unicode.h).
+// Measures and cuts text by characters, lines and tokens. Accepts any bytes; each invalid sequence counts as one U+FFFD
+// (text/unicode.h).
 #pragma once
 #include "base/buf.h"
 
-// The first characters of a text, at most `max`: how many there are, and in *out_bytes how many bytes they take.
+// Returns the number of characters of a text, at most `max`; *out_bytes is their size in bytes.
 size_t measure_chars(str text, size_t max, size_t *out_bytes);
 
-// All characters.
+// Returns the number of all characters.
 size_t measure_all_chars(str text);
 
-// Lines end at \n, \r\n or \r; there is no empty line behind the last end.
+// Returns the number of lines, which end with \n, \r\n or \r. No empty line follows the last line end.
 size_t measure_lines(str text);
 
-// Where the line with this number (from 0) begins; the end of the text when there are not so many.
+// Returns the offset of the line with this number (from 0), or the length of the text if there are fewer lines.
 size_t measure_skip_lines(str text, size_t count);
 
-// Takes the first line, without its end, off the front of a text that is not empty.
+// Removes the first line from a text that is not empty, and returns it without its end.
 str measure_next_line(str *text);
 
-// Appends text as UTF-8, broken parts replaced.
+// Appends text as UTF-8, with invalid sequences replaced.
 void measure_repair(struct buf *out, str text);
 
-// No cut looks further than so many bytes for each token: nearly all text has fewer, and what has more is only cut
-// a little earlier.
+// Bytes per token that a cut reads at most. Nearly all text has fewer; other text is cut a little earlier.
 enum { MEASURE_TOKEN_BYTES = 16 };
 
-// A prefix of UTF-8 text that has at most `limit` tokens, in bytes: as long as can be found cheaply, no character cut.
+// Returns the length of a prefix with at most `limit` tokens, at a character boundary, nearly as long as possible.
 size_t measure_cut_tokens(str text, size_t limit);
 
-// A better place to cut UTF-8 text, at or before `at`, but not by more than a quarter: behind a line end, else behind a
-// sentence, else behind a word, else `at`.
+// Returns a better place to cut UTF-8 text, at most a quarter before `at`: after a line end, else after a sentence,
+// else after a word, else `at`.
 size_t measure_cut_nicely(str text, size_t at);

@@ -2,6 +2,7 @@
 // What the upstreams offer, to which kinds of clients; the catalog that is made of it; what of it is kept on disk.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
@@ -129,6 +130,7 @@ struct profile *profile_kept(struct upstream *u) {
 }
 
 struct profile *profile_of(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->view ? lane->view : profile_find(lane->upstream, lane->profile);
 }
 
@@ -238,6 +240,7 @@ static void look_at(struct lane *lane, struct profile *p) {
 }
 
 void profile_leave(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct profile *old = lane->view;
   look_at(lane, NULL);
   drop_unused(lane->upstream, old);
@@ -291,6 +294,7 @@ bool profiles_alike(struct upstream *u) {
 }
 
 void profile_set(struct lane *lane, struct definitions *definitions, str instructions) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct upstream *u = lane->upstream;
   struct profile *before = profile_of(lane), *old = lane->view, *p;
   bool news = take(lane, definitions, instructions, &p);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of the servers before they are used: opening lanes ahead, waiting for lists, and what a client sees.
+#include "base/assert.h"
 #include "upstream/upstream_impl.h"
 
 enum { STARTING_RETRY_MS = 2000 };  // a client may ask again for a server that is starting after this time
@@ -51,6 +52,7 @@ void upstreams_note_marks(struct upstreams *all, const struct session *s, str ma
 }
 
 uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
+  ASSERT(index < all->count);
   struct upstream *u = all->list[index];
   const struct profile *p = profile_seen(u, who);
   return p ? 1u << (p - u->profiles) : UINT32_MAX;
@@ -68,6 +70,7 @@ static bool waits_for_use(const struct lane *lane) {
 }
 
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s) {
+  ASSERT(index < all->count);
   const struct upstream *u = all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
   if (u->gone) return false;
@@ -83,6 +86,7 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
 }
 
 bool upstreams_told(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   return all->list[index]->profile_count > 0;
 }
 
@@ -149,6 +153,7 @@ static bool settle(struct upstreams *all, struct session *s, enum settling how) 
 }
 
 bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct lane_user *who) {
+  ASSERT(index < all->count);
   return settle_one(all->list[index], who, SETTLE_LISTED);
 }
 

@@ -93,12 +93,15 @@ size_t upstreams_count(const struct upstreams *all) {
   return all->count;
 }
 bool upstreams_gone(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   return all->list[index]->gone;
 }
 str upstreams_name(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   return all->list[index]->spec->name;
 }
 const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   return all->list[index]->spec;
 }
 bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index) {
@@ -110,22 +113,26 @@ bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index) 
   return false;
 }
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   uint64_t own = all->list[index]->spec->timeout_ms;
   return own ? own : all->opt.request_ms;
 }
 uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str tool) {
+  ASSERT(index < all->count);
   const struct upstream_spec *spec = all->list[index]->spec;
   for (size_t i = 0; i < spec->tool_timeout_count; i++)
     if (glob_match(spec->tool_timeouts[i].tool, tool)) return spec->tool_timeouts[i].ms;
   return upstreams_timeout(all, index);
 }
 const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, str tool) {
+  ASSERT(index < all->count);
   const struct upstream_spec *spec = all->list[index]->spec;
   for (size_t i = 0; tool.p && i < spec->tool_timeout_count; i++)
     if (glob_match(spec->tool_timeouts[i].tool, tool)) return "the server's toolTimeouts";
   return spec->timeout_ms ? "the server's timeout" : "timeouts.request";
 }
 size_t upstreams_result_budget(const struct upstreams *all, unsigned index, str tool) {
+  ASSERT(index < all->count);
   const struct upstream_spec *spec = all->list[index]->spec;
   for (size_t i = 0; tool.p && i < spec->tool_budget_count; i++)
     if (glob_match(spec->tool_budgets[i].tool, tool)) return spec->tool_budgets[i].tokens;
@@ -136,6 +143,7 @@ uint64_t upstreams_timeout_max(const struct upstreams *all) {
 }
 
 bool upstreams_capability(const struct upstreams *all, unsigned index, str name) {
+  ASSERT(index < all->count);
   LIST_EACH(it, &all->list[index]->lanes) {
     const struct link *link = CONTAINER_OF(it, struct lane, node)->link;
     if (link_ready(link) && json_is(json_get(link_server_capabilities(link), name), JSON_OBJECT)) return true;
@@ -144,6 +152,7 @@ bool upstreams_capability(const struct upstreams *all, unsigned index, str name)
 }
 
 bool upstreams_extension(const struct upstreams *all, unsigned index, str name) {
+  ASSERT(index < all->count);
   LIST_EACH(it, &all->list[index]->lanes) {
     const struct link *link = CONTAINER_OF(it, struct lane, node)->link;
     const struct json *extensions =
@@ -162,6 +171,7 @@ static str instructions_for(struct upstream *u, const struct lane_user *who) {
 }
 
 str upstreams_instructions(const struct upstreams *all, unsigned index, const struct lane_user *who) {
+  ASSERT(index < all->count);
   return instructions_for(all->list[index], who);
 }
 

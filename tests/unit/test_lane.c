@@ -782,8 +782,9 @@ static void a_failed_installation_is_tried_again_after_minutes(void **state) {
 static void first_installations_come_before_those_that_failed(void **state) {
   struct lanes_world *o = *state;
   struct upstream fresh = *o->all->list[0], failed = fresh;
-  struct lane runs = {.upstream = &fresh}, again = {.upstream = &failed}, first = {.upstream = &fresh};
-  struct lane second = {.upstream = &fresh};
+  struct lane runs = {.magic = LANE_MAGIC, .upstream = &fresh}, again = {.magic = LANE_MAGIC, .upstream = &failed};
+  struct lane first = {.magic = LANE_MAGIC, .upstream = &fresh};
+  struct lane second = {.magic = LANE_MAGIC, .upstream = &fresh};
   struct list *waiting = &o->all->installs.waiting;
   fresh.launcher = failed.launcher = UPSTREAM_LAUNCHER;
   failed.install_failures = 1;

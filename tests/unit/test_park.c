@@ -100,7 +100,7 @@ static void open_lane(struct fixture *x) {
   x->all.opt =
       (struct upstreams_options){.loop = &x->loop, .request_ms = REQUEST_MS, .request_max_ms = 10 * REQUEST_MS};
   x->all.catalog = catalog_build(NULL, 0, &(struct catalog_options){.seed = &x->loop.seed});
-  x->lane = (struct lane){.upstream = &x->upstream, .session = x->s, .state = LANE_READY};
+  x->lane = (struct lane){.magic = LANE_MAGIC, .upstream = &x->upstream, .session = x->s, .state = LANE_READY};
   list_init(&x->lane.calls);
   list_init(&x->lane.waiters);
   list_init(&x->lane.users);

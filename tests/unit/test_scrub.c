@@ -27,6 +27,7 @@ static int setup(void **state) {
   x->spec.secrets = (struct secrets_known){values, 1, 0};
   x->spec.hidden = (struct secrets_known){values, 2, 1};
   x->upstream.spec = &x->spec;
+  x->lane.magic = LANE_MAGIC;
   x->lane.upstream = &x->upstream;
   *state = x;
   return 0;

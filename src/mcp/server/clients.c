@@ -5,7 +5,8 @@
 #include "mcp/server/session.h"
 #include "json/write.h"
 
-// One row for each name that a client is known to send. docs/reference/clients.md says how each is known, and since when.
+// One row for each name that a client is known to send. docs/reference/clients.md says how each is known, and since
+// when.
 const struct client_row clients_known[] = {
     {"claude-code", "Claude Code", CLIENT_READS_STRUCTURED, false},
     {"claude-ai", "Claude Desktop", CLIENT_READS_TEXT, false},

@@ -103,8 +103,8 @@ enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };
 
 // [tgNNNNNNNNN] and a NUL. A server learns the digits only if an agent sends them to it; a result that contains the
-// mark is masked (docs/reference/results.md). Each session has its own digits; sessions lent to stateless requests of one
-// principal and agent share them. Operators' sessions have "…", because no model reads their results.
+// mark is masked (docs/reference/results.md). Each session has its own digits; sessions lent to stateless requests of
+// one principal and agent share them. Operators' sessions have "…", because no model reads their results.
 enum { SESSION_MARK_SIZE = 16, SESSION_MAGIC = 0x73657373 };
 
 struct session {

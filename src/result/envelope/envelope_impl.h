@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the envelope share.
+// Declarations that the files of the envelope share.
 #pragma once
 #include "result/envelope/envelope.h"
 #include "result/envelope/parts.h"
@@ -16,16 +16,16 @@ enum {
 
 struct envelope_piece {
   struct artifact artifact;
-  char *block;  // heap memory that its bytes lie in, if they are large: handed on with it
+  char *block;  // heap memory of large bytes, which the piece takes; or NULL
   struct artifact_name name;
   bool held;
 };
 
-// Something that is told in the summary: the text, the structured content.
+// A section of the summary: the text or the structured content.
 struct envelope_section {
   struct summary summary;
-  str text;                            // empty: there is no such section
-  const struct envelope_piece *piece;  // that holds it; NULL: none does
+  str text;                            // empty: no such section
+  const struct envelope_piece *piece;  // that contains it, or NULL
 };
 
 struct envelope {
@@ -33,61 +33,61 @@ struct envelope {
   struct arena *a;
   size_t budget;
   str mark;
-  bool imitates;  // a part that is passed on imitates us
+  bool imitates;  // a part that is passed on imitates the gateway
   struct parts parts;
-  bool *kept;          // for each part: stays as it is
-  size_t kept_tokens;  // what the model reads of those
-  bool rest_kept;      // so do the members beside content and structuredContent, _meta among them
-  bool whole;          // everything that can be read is there as it is
-  bool said;           // the text says the same as the structured content
+  bool *kept;          // for each part: stays unchanged
+  size_t kept_tokens;  // tokens of these parts
+  bool rest_kept;      // members other than content and structuredContent stay, with _meta
+  bool whole;          // all readable data stays
+  bool said;           // the text repeats the structured content
   struct envelope_piece *pieces;
   size_t count;
   struct envelope_section sections[2];
 };
 
-// ---- envelope_fit.c: what may stay as it is
+// ---- envelope_fit.c: parts that stay
 
-// Sets e->kept of pictures and sounds. True when all that the model would read is within the budget.
+// Sets e->kept of images and audio. Returns whether all text for the model is within the budget.
 bool envelope_fits(struct envelope *e);
 
-// Is the structured content also there as a text?
+// Returns whether a text repeats the structured content.
 bool envelope_text_says(const struct envelope *e);
 
-// Sets e->kept, e->rest_kept and e->kept_tokens: beside a text that is longer than the budget, what else is read may
-// have a quarter of it.
+// Sets e->kept, e->rest_kept and e->kept_tokens. If the text exceeds the budget, other readable parts get a quarter of
+// the budget.
 void envelope_choose(struct envelope *e);
 
-// The members of the result that do not stay, but for _meta, as edits: as many as there are members at the most.
+// Writes edits that remove the members that do not stay, except _meta. Returns their number, at most one per member.
 size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits);
 
-// A type as MIME has it, without parameters: nothing else can be said in it. STR_NONE counts.
+// Returns whether this is a MIME type without parameters, which cannot hide other text, or STR_NONE.
 bool envelope_is_media_type(str s);
 
-// It is neither a part that MCP knows nor one of a type to come.
+// Returns whether it is neither a part of MCP nor one of a future type.
 bool part_is_broken(const struct part *p);
 
-// content is no list, or not of parts.
+// Returns whether content is not a list of parts.
 bool envelope_content_broken(const struct envelope *e);
 
-// ---- envelope_pieces.c: what is kept
+// ---- envelope_pieces.c: stored pieces
 
-// Plans the pieces and adds them to the batch, in their order: parts, structured content, text. Their bytes stay where
-// they are until the batch is put.
+// Plans the pieces and adds them to the batch in this order: parts, structured content, text. Their bytes must stay
+// valid until the batch is put.
 void envelope_keep(struct envelope *e);
 void envelope_free_blocks(struct envelope *e);
 
-// ---- envelope_text.c: what the model reads
+// ---- envelope_text.c: text for the model
 
-// The summary of all sections within a budget of tokens. Gives how much of the first section it shows as it is.
+// Writes the summary of all sections within the tokens. Returns the bytes of the first section that it shows unchanged.
 size_t envelope_summarise(const struct envelope *e, size_t tokens, struct buf *out);
 
-// The text part, within the budget: the summary and where the rest is.
+// Returns the text part, within the budget: the summary, and how to view the rest.
 str envelope_text(const struct envelope *e);
 
-// ---- envelope_json.c: what programs read
+// ---- envelope_json.c: JSON for programs
 
-// The envelope as JSON, within the budget.
+// Returns the envelope as JSON, within the budget.
 str envelope_json(const struct envelope *e);
 
-// What _meta has under ENVELOPE_META: at most ENVELOPE_META_BYTES of facts, and no summary.
+// Writes the value of ENVELOPE_META: at most ENVELOPE_META_BYTES of facts, and no summary.
 void envelope_put_meta(const struct envelope *e, struct buf *out);

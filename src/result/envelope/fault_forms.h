@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// One fault, told in the form of whoever asked: the three ways in which surfaces tell what went wrong.
+// Writes a fault in the three forms of the surfaces: flat, with the rule, and as JSON-RPC error data.
 #pragma once
 #include "base/buf.h"
 #include "base/fault.h"
 
-// Of what may have gone wrong in a call, what a caller can tell apart.
+// Returns the code that callers see for a fault of a call.
 enum fault_code fault_told_as(enum fault_code code);
 
 // Flat: {"error": CODE, "message", "path", "retryable", "details"?}. details: a raw object, or STR_NONE.
 void fault_put_flat(struct buf *out, const struct fault *f, str details);
-// The same as the result of a tool: as text for the model, as structuredContent for programs, and its code alone in
-// _meta. A server can imitate all of it but the last.
+// Writes the same as the result of a tool: text for the model, structuredContent for programs, and the code in _meta,
+// which a server cannot imitate.
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
 
 // Nested, with the rule that decided: {"error": {"code", "message", "rule", "details"?}}. rule: a dotted path, or
-// STR_NONE: null; where it says no there are no details besides. Three codes have other names there: TOOL_NOT_FOUND,
+// STR_NONE for null; a denial has no details. Three codes have other names in this form: TOOL_NOT_FOUND,
 // SERVER_UNAVAILABLE and TIMEOUT.
 void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details);
 const char *fault_ruled_name(enum fault_code code);
 // The same as the result of a tool.
 void fault_put_ruled_result(struct buf *out, const struct fault *f, str rule, str details, bool structured);
 
-// The code of the JSON-RPC error that it is.
+// Returns the code of the JSON-RPC error.
 int fault_rpc_code(enum fault_code code);
-// The data of a JSON-RPC error, whose message is the fault's: {"error": CODE, "retryable", "details"?}.
+// Writes the data of a JSON-RPC error: {"error": CODE, "retryable", "details"?}.
 void fault_put_data(struct buf *out, const struct fault *f, str details);
 
-// Members of _meta that say that the gateway itself answers; they are not taken from servers.
+// Members of _meta in answers of the gateway itself; never taken from servers.
 #define RESULT_FAULT "io.toolgate/fault"      // the code of a fault
 #define RESULT_DRY_RUN "io.toolgate/dry_run"  // true: nothing was called
 
-// The result of a tool: one text, and what it says for programs. meta, structured: raw objects, or STR_NONE.
+// Writes the result of a tool with one text. meta, structured: raw objects, or STR_NONE.
 void result_put(struct buf *out, str meta, str text, str structured, bool is_error);

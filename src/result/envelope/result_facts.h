@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short statements out of a result. A line of a text is one when it says "something: something", is shorter than
-// SUMMARY_FACT_CHARS, and is no noise: no address, no time of day, no piece of JSON or of a program. What was said
-// already is left out.
+// Extracts short statements from a result: lines of the form "name: value", shorter than SUMMARY_FACT_CHARS, that are
+// not addresses, times of day, JSON or code. Duplicates are left out.
 #pragma once
 #include "result/summary/summary.h"
 #include "json/json.h"
@@ -11,11 +10,11 @@ struct facts {
   size_t count;
 };
 
-// Looks at the beginning of the text only.
+// Reads the beginning of the text only.
 void facts_of_lines(str text, struct facts *f);
 
-// Strings, numbers and truth values among the first members of an object (NULL: none): "name: value".
+// Adds strings, numbers and booleans of the first members of an object, which may be NULL, as "name: value".
 void facts_of_members(const struct json *object, struct arena *a, struct facts *f);
 
-// False when it was there already, or there is no room.
+// Returns false for a duplicate, or without room.
 bool facts_add(struct facts *f, str fact);

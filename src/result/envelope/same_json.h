@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers tell structured content a second time as text. Found out without memory: both are walked side by side.
+// Detects text that repeats structured content, without allocating: reads both in parallel.
 #pragma once
 #include "base/str.h"
 
-// Does the text say what the (checked) JSON says? That is when it is JSON with the same values in the same order, white
-// space, escapes and forms of numbers apart; of short ones in any order of keys. Or when the JSON is an object whose
-// only member is this text, or these values, as wrappers of plain results make it.
+// Returns whether the text repeats the (checked) JSON: the text is JSON with the same values in the same order (short
+// JSON: with keys in any order), ignoring white space, escapes and forms of numbers; or the JSON is an object whose
+// only member is this text or these values, as wrappers of plain results make it.
 bool says_same(str text, str json);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passages of a text that hold the words of a query, the best first. A passage is a line, with those behind it when it
-// is short; of JSON without line ends, an object of an array; of other text without line ends, some bytes around what
-// was found.
+// Finds passages of a text with the words of a query, best first. A passage is a line, with the following lines if it
+// is short; in JSON without line ends, an object of an array; in other text without line ends, some bytes around the
+// word.
 //
-// Words are compared by their stems, whatever their case; words beyond ASCII as they are written. Passages are ranked
-// by BM25 over the words, with more for words that stand beside each other as they do in the query, and still more for
-// the query as a whole. The text is gone over once; what is kept of a passage are eight bytes.
+// Words are compared by their stems, ignoring case; words with other letters than ASCII exactly. BM25 over the words
+// ranks passages, with a bonus for words that are adjacent as in the query, and a larger one for the whole query. The
+// text is read once; a passage takes eight bytes meanwhile.
 #pragma once
 #include "base/arena.h"
 
 enum {
-  PASSAGE_WORDS = 8,        // of a query that count
-  PASSAGES_MOST = 1 << 20,  // that are ranked: those behind are only counted
-  PASSAGES_COMMON = 20000,  // a word that is in so many says little: from there on it is not looked for
-  PASSAGE_BYTES = 480,      // at the most
+  PASSAGE_WORDS = 8,        // words of a query that count
+  PASSAGES_MOST = 1 << 20,  // ranked passages; further ones are only counted
+  PASSAGES_COMMON = 20000,  // a word in this many passages is ignored from there on
+  PASSAGE_BYTES = 480,      // maximum
 };
 
 struct passage {
@@ -22,13 +22,13 @@ struct passage {
 };
 
 struct passages {
-  str words[PASSAGE_WORDS];  // what is looked for
+  str words[PASSAGE_WORDS];  // the words that count
   size_t words_count;
-  size_t found;  // passages that hold one of them
-  bool more;     // there may be more: some word is common
+  size_t found;  // passages with one of the words
+  bool more;     // there may be more, because a word is common
   struct passage *best;
   size_t count;
 };
 
-// The best of them from the start-th on, at most `top`, in the arena.
+// Sets *out to at most `top` of the best passages after the first `start`, in the arena.
 void passages_find(str text, str query, size_t start, size_t top, struct arena *a, struct passages *out);

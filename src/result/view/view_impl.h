@@ -1,74 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the view share.
+// Declarations that the files of the view share.
 #pragma once
 #include "result/view/view.h"
 #include "json/scan.h"
 #include "json/write.h"
 
-// What the last line of a view takes at first, in tokens; one that takes more is tried again. And how much of what was
-// asked for it repeats, in bytes.
+// Tokens reserved for the last line at the first attempt, and bytes of the selector that the last line repeats.
 enum { VIEW_NOTE_TOKENS = 60, VIEW_REPEATED = 240 };
 
-// JSON up to this size is checked as a whole before it is looked at, and all results are counted; of what is larger
-// only as much is read as the answer needs.
+// JSON up to this size is checked as a whole first, and all results are counted. Larger JSON is read only as far as the
+// answer needs.
 enum { VIEW_SMALL = 1 << 20 };
 
-// What is asked.
+// The request for a view.
 struct view_order {
   str bytes;
   const struct json *selector;
   size_t limit;      // tokens
-  str mark;          // begins our own lines
+  str mark;          // prefix of the gateway's lines
   str type;          // of the selector
-  const char *form;  // one that is right, to be shown when this one is wrong
+  const char *form;  // a valid selector of this type, for error messages
 };
 
 typedef bool view_show(const struct view_order *o, struct buf *out, struct fault *f);
 
 view_show view_show_keys, view_show_path, view_show_pointer, view_show_search, view_show_records, view_show_stats;
 
-// ---- members of the selector. What is not there, or null, is as usual. False: f is set.
+// ---- members of the selector. A missing or null member has its default. On failure f is set.
 
 bool view_number(const struct view_order *o, str name, int64_t usual, int64_t *out, struct fault *f);
 bool view_string(const struct view_order *o, str name, str usual, struct arena *a, str *out, struct fault *f);
-const struct json *view_member(const struct view_order *o, str name);  // NULL when it is not there, or null
+const struct json *view_member(const struct view_order *o, str name);  // NULL if missing or null
 
-// "NAME is not WHAT: {the right form}"; gives false.
+// Sets f to "NAME is not WHAT: {a valid form}" and returns false.
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f);
 
-// "TYPE needs JSON, and this is none (where, what)"; f says where and what. Gives false.
+// Sets f, which has the place and the reason, to "TYPE needs JSON …" and returns false.
 bool view_no_json(const struct view_order *o, struct fault *f);
 
-// As Python places an index of a slice: from the end when below zero, and never outside.
+// Returns an index of a slice as in Python: negative from the end, never outside.
 size_t view_place(int64_t index, size_t count);
 
 // ---- answers
 
-// Some characters of the bytes, cut where they are too many.
+// A range of characters.
 struct view_chars {
-  size_t from;   // where the first is, in bytes
-  size_t start;  // and in characters
-  size_t count;  // at most so many
+  size_t from;   // offset of the first in bytes
+  size_t start;  // offset of the first in characters
+  size_t count;  // maximum
 };
 
 void view_show_chars(const struct view_order *o, const struct view_chars *chars, struct buf *out);
 
-// A span of the bytes as the selector that reads it: {"type":"head","start":N,"chars":N}.
+// Writes the selector of a span of the bytes: {"type":"head","start":N,"chars":N}.
 void view_put_head(struct buf *out, str bytes, str span);
 
-// The mark and a blank: what follows is said by us.
+// Writes the mark and a blank, at the start of a line of the gateway.
 void view_begin_note(const struct view_order *o, struct buf *out);
 
-// Writes the last line of a view that shows `shown` lines: where it is cut and how to go on. Without the mark.
+// Writes the last line of a view with `shown` lines, without the mark: where it is cut, and the next selector.
 typedef void view_note(void *ctx, size_t shown, struct buf *out);
 
-// Appends as many of the lines (each ends with \n) as fit together with the note. False, with nothing written, when not
-// even one does.
+// Appends as many of the lines (each ends with \n) as fit together with the note. Returns false, with nothing written,
+// if no line fits.
 bool view_cut_lines(const struct view_order *o, str lines, view_note *note, void *ctx, struct buf *out);
 
-// Appends all lines without the last end when they fit, else as many as view_cut_lines does.
+// Appends all lines without the last line end if they fit, otherwise as view_cut_lines does.
 bool view_put_lines(const struct view_order *o, str lines, bool whole, view_note *note, void *ctx, struct buf *out);
 
-// "go on with {the same selector with these changes}"; when that would be long, in words.
+// Writes "go on with {the same selector with these changes}", or words instead of a long selector.
 void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count);
 void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // with another start

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/crypto/hash.h"
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
@@ -146,6 +147,7 @@ static void wait_in_line(struct installs *q, struct lane *lane) {
 }
 
 bool install_enter(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct installs *q = &lane->upstream->all->installs;
   if (!is_cold(lane->upstream)) return true;
   log_info(loop_of(lane)->log, "%.*s: installing with %.*s", STR_ARG(lane_name(lane)),
@@ -178,6 +180,7 @@ static void start_next(struct upstreams *all) {
 }
 
 void install_leave(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   if (lane->installs == INSTALL_NO) return;
   if (lane->installs == INSTALL_RUNS) note_leaving(lane);
   list_remove(&lane->install);

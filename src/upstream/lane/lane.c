@@ -29,17 +29,21 @@ static const str everything = STR("{" EVERYTHING "}");
 static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
 
 unsigned lane_index(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->upstream->index;
 }
 const struct upstream_spec *lane_spec(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->upstream->spec;
 }
 
 str lane_name(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->upstream->spec->name;
 }
 
 bool lane_stateless(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->state == LANE_READY && link_revision(lane->link)->stateless;
 }
 
@@ -78,6 +82,7 @@ str lane_shared_profile(const struct upstream *u) {
 }
 
 void lane_speak_for(struct lane *lane, struct session *s) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   lane->session = s;
   lane->capabilities = s ? s->capabilities : lane_shared_profile(lane->upstream);
   lane->profile = s ? s->profile : lane->capabilities;
@@ -86,6 +91,7 @@ void lane_speak_for(struct lane *lane, struct session *s) {
 }
 
 void lane_speak_ahead(struct lane *lane, str capabilities) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   if (lane->upstream->spec->isolation == UPSTREAM_ISOLATE_SHARED || !capabilities.n) return;
   str own = upstream_copy(capabilities);
   mem_free(lane->ahead);
@@ -152,6 +158,7 @@ void lane_free(struct lane **l) {
 }
 
 void lane_rest(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   timer_stop(&lane->refresh);
   install_leave(lane);
   listing_free(lane);
@@ -163,6 +170,7 @@ void lane_rest(struct lane *lane) {
 }
 
 void lane_retire(struct lane *lane, const struct fault *f) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   if (lane->installs == INSTALL_WAITS) install_leave(lane);
   lane->why = *f;
   lane->kept_until = 0;  // its tasks are found by nobody
@@ -334,6 +342,7 @@ static void on_ready(void *ctx, struct link *l) {
 // A server that tells of changes without end is listed all the same, but ever more seldom until it pauses: each list is
 // work for everybody.
 void lane_refresh_soon(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   uint64_t now = loop_now(loop_of(lane));
   if (timer_running(&lane->refresh) || lane->upstream->left) return;
   if (now - lane->refresh_at > REFRESH_CALM_MS) lane->refreshes = 0;
@@ -348,6 +357,7 @@ static const char *whose(const struct lane *lane) {
 }
 
 void lane_listed(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct loop *loop = loop_of(lane);
   struct profile *p = profile_of(lane);
   if (!lane->announced && p && lane->refusal.message[0])
@@ -377,6 +387,7 @@ void lane_listed(struct lane *lane) {
 }
 
 void lane_refresh(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
   if (!lane->listing) lane_refresh_soon(lane);
 }
@@ -415,6 +426,7 @@ static void on_installed(void *ctx, struct link *l) {
 }
 
 void lane_start(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   timer_stop(&lane->retry);
   lane->state = LANE_STARTING;
   lane->started_at = loop_now(loop_of(lane));
@@ -422,6 +434,7 @@ void lane_start(struct lane *lane) {
 }
 
 void lane_begin(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   static const struct link_events events = {on_ready,   on_closed,       on_reachable,
                                             on_request, on_notification, on_installed};
   struct upstream *u = lane->upstream;
@@ -460,6 +473,7 @@ void lane_begin(struct lane *lane) {
 // ---- for others
 
 void lane_say_down(const struct lane *lane, struct fault *f) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   uint64_t now = loop_now(loop_of(lane));
   fault_set(f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is not available: it %s; try again later",
             STR_ARG(lane_name(lane)), lane->why.message[0] ? lane->why.message : "is stopping");
@@ -468,6 +482,7 @@ void lane_say_down(const struct lane *lane, struct fault *f) {
 }
 
 void lane_await(struct lane *lane, struct lane_waiter *w) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct fault f;
   list_init(&w->node);
   w->lane = lane;
@@ -486,6 +501,7 @@ void lane_await(struct lane *lane, struct lane_waiter *w) {
 }
 
 void lane_asks(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   lane->asks++;
   turns_kick(lane);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which lane is whose: an agent's, a session's, or everybody's; how many there may be, and which one makes room.
+#include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
@@ -25,10 +26,12 @@ static struct lane_owner owner_of(const struct upstream *u, const struct lane_us
 }
 
 void lanes_own(struct lane *lane, const struct lane_owner *owner) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   lane->owner = (struct lane_owner){owner->scope, upstream_copy(owner->name), upstream_copy(owner->payer)};
 }
 
 void lanes_disown(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   mem_free((char *)lane->owner.name.p);
   mem_free((char *)lane->owner.payer.p);
 }
@@ -54,6 +57,7 @@ str lanes_profile(const struct upstream *u, const struct session *s) {
 // ---- finding
 
 void lanes_enter(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct upstream *u = lane->upstream;
   bool common = !lane->session && lane->owner.scope == LANE_OF_ALL;
   if (common) u->common = lane;
@@ -63,6 +67,7 @@ void lanes_enter(struct lane *lane) {
 }
 
 void lanes_leave(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct upstream *u = lane->upstream;
   bool common = !lane->session && lane->owner.scope == LANE_OF_ALL;
   if (!common) shares_drop(&u->own, &lane->share);
@@ -97,6 +102,7 @@ struct lane *lanes_common(struct upstream *u) {
 }
 
 bool lane_is_idle(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   bool in_use = lane->busy || turns_waiting(lane) || !list_empty(&lane->users) || !list_empty(&lane->calls);
   return !in_use && list_empty(&lane->waiters) && !lane->asks && !watches_wanted(lane) &&
          loop_now(lane->upstream->all->opt.loop) >= lane->kept_until;
@@ -114,6 +120,7 @@ static uint64_t idle_ms(const struct lane *lane) {
 }
 
 void lanes_idle_start(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   uint64_t ms = lane->upstream->spec->has_idle ? lane->upstream->spec->idle_ms : lane->upstream->all->opt.idle_ms;
   if (ms) timer_start(lane->upstream->all->opt.loop, &lane->idle, ms);
 }
@@ -289,14 +296,17 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
 // ---- for others
 
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s) {
+  ASSERT(index < all->count);
   return lanes_have_own(all->list[index], s);
 }
 
 struct lane *upstreams_lane_find_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
+  ASSERT(index < all->count);
   return lanes_find(all->list[index], who);
 }
 
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s) {
+  ASSERT(index < all->count);
   struct lane_user who = lanes_user(all, s);
   return lanes_find(all->list[index], &who);
 }
@@ -307,6 +317,7 @@ const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned ind
 }
 
 const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned index, const struct lane_user *who) {
+  ASSERT(index < all->count);
   const struct upstream *u = all->list[index];
   const struct lane *lane = lanes_find(u, who);
   if (lane) return lane;
@@ -319,6 +330,7 @@ const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned
 }
 
 struct lane *upstreams_lane_for(struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f) {
+  ASSERT(index < all->count);
   struct lane *lane = lanes_get(all->list[index], who, f);
   if (!lane) return NULL;
   if (!lane->used) profiles_note_client(all, who);

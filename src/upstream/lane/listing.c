@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asking an upstream for all it offers: the four lists at once, each page by page.
+#include "base/assert.h"
 #include "base/mem.h"
 #include "mcp/meta.h"
 #include "upstream/upstream_impl.h"
@@ -134,6 +135,7 @@ static struct definitions_origin origin_of(const struct lane *lane) {
 }
 
 void listing_start(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct listing *g = MEM_NEW(struct listing);
   g->lane = lane;
   g->definitions = definitions_new(origin_of(lane));
@@ -163,6 +165,7 @@ void listing_start(struct lane *lane) {
 }
 
 void listing_free(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct listing *g = lane->listing;
   if (!g) return;
   lane->listing = NULL;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/lane/turns.h"
 
+#include "base/assert.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
-enum { RETRY_MS = 1000 };  // when it may be worth to ask again, for whom there was no room
+enum { RETRY_MS = 1000 };  // for calls without room
 
-// Those of one principal that wait, and of them those of one caller. There are none that are empty.
+// The waiting calls of one principal, and within it the line of one caller. Empty ones are freed.
 struct turn_house {
   struct list node;   // in the ring
   struct list lines;  // struct turn_line: the first is next
@@ -26,9 +27,9 @@ struct turn_line {
   char text[];
 };
 
-// Of a lane on which somebody had to wait. Lives on without it while callbacks run.
+// The waiting calls of a lane. Outlives the lane while callbacks run.
 struct turns {
-  struct lane *lane;  // NULL: it is gone
+  struct lane *lane;  // NULL: closed
   struct list ring;   // struct turn_house: the first is next
   struct map by_principal;
   struct list called;
@@ -53,16 +54,15 @@ static struct turns *turns_of(struct lane *lane) {
 }
 
 size_t turns_waiting(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->turns ? lane->turns->waiting : 0;
 }
 
-static void destroy(struct turns *home) {
+static void leave(struct turns *home) {
+  ASSERT(home->busy > 0);
+  if (--home->busy > 0 || home->lane) return;
   map_done(&home->by_principal);
   mem_free(home);
-}
-
-static void leave(struct turns *home) {
-  if (--home->busy == 0 && !home->lane) destroy(home);
 }
 
 // ---- lines
@@ -97,14 +97,9 @@ static struct turn_line *line_of(struct turns *home, const struct turn_caller *w
   return line;
 }
 
-static void grown(struct turns *home, struct turn_line *line) {
-  home->waiting++;
-  line->house->count++;
-  line->count++;
-}
-
 static void shrunk(struct turns *home, struct turn_line *line) {
   struct turn_house *house = line->house;
+  ASSERT(home->waiting > 0 && line->count > 0 && house->count >= line->count);
   home->waiting--;
   if (--line->count == 0) {
     map_remove(&house->by_caller, line->caller);
@@ -127,7 +122,7 @@ static struct turn_house *fullest(const struct turns *home) {
   return found;
 }
 
-// Of equal ones, that whose turn comes last.
+// Returns the longest line; of equal ones, the last in order.
 static struct turn_line *longest(const struct turn_house *house) {
   struct turn_line *found = NULL;
   LIST_EACH(it, &house->lines) {
@@ -137,26 +132,25 @@ static struct turn_line *longest(const struct turn_house *house) {
   return found;
 }
 
-// ---- how many
+// ---- limits
 
 static uint64_t most(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   uint64_t configured = u->spec->max_in_flight ? u->spec->max_in_flight : u->all->opt.max_in_flight;
-  // What waits for a client's answer keeps nobody from working, and that client may have to call something first.
+  // A call that waits for a client's answer does not count: the client may have to make another call first.
   return configured ? configured + lane->asks : UINT64_MAX;
 }
 
 static void say_full(const struct lane *lane, struct fault *f) {
-  fault_set(f, FAULT_RATE_LIMITED,
-            "has %u calls under way and %zu that wait: this one is too many (limits.server_queue)", lane->busy,
+  fault_set(f, FAULT_RATE_LIMITED, "has %u calls in flight and %zu waiting: too many (limits.server_queue)", lane->busy,
             lane->turns ? lane->turns->waiting : 0);
   f->undone = true;
   f->after_ms = RETRY_MS;
 }
 
-// ---- whose turn it is
+// ---- the next turn
 
-// To the end of the ring: it has had its turn.
+// Moves it to the end of the ring after its turn.
 static void step_back(struct list *ring, struct list *node) {
   list_remove(node);
   list_push(ring, node);
@@ -179,30 +173,28 @@ static void call_next(struct turns *home) {
   home->lane->busy++;
 }
 
-static void tell_called(struct turns *home) {
-  for (struct list *n; home->lane && (n = list_pop(&home->called));) {
-    struct turn *t = CONTAINER_OF(n, struct turn, node);
-    t->state = TURN_RUNS;
-    list_push(&t->lane->users, &t->node);
-    t->go(t, NULL);
-  }
-}
-
 static void on_kick(struct deferred *d) {
   struct turns *home = CONTAINER_OF(d, struct turns, kick);
   home->busy++;
   while (home->waiting && home->lane->busy < most(home->lane)) call_next(home);
-  tell_called(home);
+  for (struct list *n; home->lane && (n = list_pop(&home->called));) {
+    struct turn *t = CONTAINER_OF(n, struct turn, node);
+    ASSERT(t->state == TURN_CALLED);
+    t->state = TURN_RUNS;
+    list_push(&t->lane->users, &t->node);
+    t->go(t, NULL);
+  }
   leave(home);
 }
 
-// Not at once: whoever ended may be in the middle of something.
+// Deferred, because the caller may be in the middle of a change.
 void turns_kick(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct turns *home = lane->turns;
   if (home && home->waiting && lane->busy < most(lane)) loop_defer(lane->upstream->all->opt.loop, &home->kick);
 }
 
-// ---- for calls
+// ---- interface of calls
 
 void turn_init(struct turn *t) {
   *t = (struct turn){.state = TURN_NONE};
@@ -217,8 +209,8 @@ void turn_hold(struct turn *t, struct lane *lane) {
   list_push(&lane->users, &t->node);
 }
 
-// Whose last call makes room for one of `who`: the principal's that has more waiting than this one will have, or else,
-// of its own callers, the one's. NULL: nobody's.
+// Returns the line whose last call makes room for `who`: of the principal with more waiting calls than this one will
+// have, else of another caller of this principal, else NULL.
 static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
   struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
   if (!most) return NULL;
@@ -248,7 +240,9 @@ static bool wait_in_line(struct turn *t, const struct turn_caller *who) {
     t->line = line_of(home, who);
     list_remove(&t->node);
     list_push(&t->line->turns, &t->node);
-    grown(home, t->line);
+    home->waiting++;
+    t->line->house->count++;
+    t->line->count++;
     t->state = TURN_WAITS;
   }
   leave(home);
@@ -258,6 +252,8 @@ static bool wait_in_line(struct turn *t, const struct turn_caller *who) {
 int turn_take(struct turn *t, const struct turn_caller *who, struct fault *f) {
   struct lane *lane = t->lane;
   if (t->state == TURN_RUNS) return TURN_RUNS;
+  ASSERT(t->state == TURN_HOLDS);
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   if (lane->busy < most(lane) && !(lane->turns && lane->turns->waiting)) {
     lane->busy++;
     t->state = TURN_RUNS;
@@ -272,6 +268,7 @@ int turn_take(struct turn *t, const struct turn_caller *who, struct fault *f) {
 void turn_end(struct turn *t) {
   if (t->state != TURN_RUNS) return;
   t->state = TURN_HOLDS;
+  ASSERT(t->lane->busy > 0);
   t->lane->busy--;
   t->lane->used_at = loop_now(t->lane->upstream->all->opt.loop);
   turns_kick(t->lane);
@@ -280,6 +277,7 @@ void turn_end(struct turn *t) {
 void turn_leave(struct turn *t) {
   struct lane *lane = t->lane;
   if (t->state == TURN_NONE) return;
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   list_remove(&t->node);
   if (t->state == TURN_WAITS) shrunk(lane->turns, t->line);
   if (t->state == TURN_RUNS || t->state == TURN_CALLED) lane->busy--;
@@ -290,7 +288,7 @@ void turn_leave(struct turn *t) {
   turns_kick(lane);
 }
 
-// ---- for lanes
+// ---- interface of lanes
 
 static struct turn *first_waiting(struct turns *home) {
   if (!list_empty(&home->called)) return CONTAINER_OF(home->called.next, struct turn, node);
@@ -298,6 +296,7 @@ static struct turn *first_waiting(struct turns *home) {
 }
 
 void turns_fail(struct lane *lane, const struct fault *f) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct turns *home = lane->turns;
   if (!home) return;
   home->busy++;
@@ -309,6 +308,7 @@ void turns_fail(struct lane *lane, const struct fault *f) {
 }
 
 void turns_done(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct turns *home = lane->turns;
   for (struct list *n; (n = list_pop(&lane->users));) {
     struct turn *t = CONTAINER_OF(n, struct turn, node);

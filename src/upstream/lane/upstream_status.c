@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/lane/upstream_status.h"
 
+#include "base/assert.h"
 #include "catalog/definitions_json.h"
 #include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
@@ -27,6 +28,7 @@ static void add(struct upstream_status *g, const struct lane *lane, bool first) 
 }
 
 struct upstream_status upstreams_status(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   const struct upstream *u = all->list[index];
   struct upstream_status g = {
       .name = u->spec->name, .state = LANE_IDLE, .starts = u->starts, .restarts = u->restarts, .losses = u->losses};
@@ -46,6 +48,7 @@ static const char *state_name(enum lane_state state, const char *progress) {
 }
 
 struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   const struct upstream *u = all->list[index];
   struct upstream_detail d = {.ready_ms = -1};
   uint64_t now = loop_now(all->opt.loop);
@@ -66,10 +69,12 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
 }
 
 const struct tail *upstreams_tail(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
   return all->list[index]->tail;
 }
 
 void upstreams_put_definitions(const struct upstreams *all, unsigned index, struct json_writer *w) {
+  ASSERT(index < all->count);
   const struct upstream *u = all->list[index];
   json_member_str(w, STR("instructions"), upstream_instructions(u));
   json_member_bool(w, STR("anonymous"), u->spec->anonymous);

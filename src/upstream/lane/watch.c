@@ -3,6 +3,7 @@
 //
 // Nothing is sent out of watch_start and watch_stop: what they come to is asked for when the turn of the loop is over.
 // So a watch is freed by on_gather alone, or with its lane.
+#include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/watch_impl.h"
 #include "json/write.h"
@@ -87,6 +88,7 @@ static bool any_wanted(const struct list *watches) {
 }
 
 bool watches_wanted(const struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->watches && (any_wanted(&lane->watches->list) || any_wanted(&lane->watches->todo));
 }
 
@@ -166,6 +168,7 @@ void watches_gather(struct watches *home) {
 // ---- as the lane comes and goes
 
 void watches_ready(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   if (!lane->watches && !lane_stateless(lane)) return;
   struct watches *home = watches_of(lane);
   if (listen_wanted(home)) watches_gather(home);
@@ -181,6 +184,7 @@ static void forget_asked(struct list *watches) {
 }
 
 void watches_lost(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct watches *home = lane->watches;
   if (!home) return;
   deferred_cancel(&home->gather);
@@ -190,6 +194,7 @@ void watches_lost(struct lane *lane) {
 }
 
 void watches_fail(struct lane *lane, const struct fault *f) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct watches *home = lane->watches;
   if (!home) return;
   watches_enter(home);
@@ -203,6 +208,7 @@ static void detach(struct list *watchers) {
 }
 
 void watches_free(struct lane *lane) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct watches *home = lane->watches;
   if (!home) return;
   watches_lost(lane);
@@ -239,6 +245,7 @@ void watches_move(struct lane *from, struct lane *to) {
 }
 
 bool watches_receive(struct lane *lane, struct link_call **via, const struct rpc_message *m) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   return lane->watches && listen_receive(lane->watches, via, m);
 }
 
@@ -263,6 +270,7 @@ static struct lane_watch *watch_for(struct lane *lane, enum watch_kind kind, str
 }
 
 void watch_start(struct lane *lane, enum watch_kind kind, str id, struct watcher *w) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
   struct fault f;
   list_init(&w->node);
   w->watch = watch_for(lane, kind, id, w->payer, &f);
