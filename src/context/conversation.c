@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/conversation.h"
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/map.h"
 #include "result/text_cut.h"
@@ -41,7 +42,7 @@ bool conversation_id_ok(str id) {
   return id.n && id.n <= CONVERSATION_ID_BYTES;
 }
 
-// ---- what a message weighs
+// ---- sizes of messages
 
 typedef void each_text(void *ctx, str text);
 
@@ -110,7 +111,7 @@ str conversation_text(const struct json *message, struct arena *a) {
 struct turn_list {
   const struct conversation *c;
   struct arena *a;
-  struct map calls;  // where a call was made (size_t), by its id
+  struct map calls;  // index of the message with a call (size_t), by its id
   size_t *starts, count;
 };
 
@@ -122,29 +123,28 @@ static void note_calls(struct turn_list *t, size_t i) {
     str id;
     if (!json_string(json_get(call, STR("id")), t->a, &id)) continue;
     *place = i;
-    map_remove(&t->calls, id);  // the last one that has it is meant
+    map_remove(&t->calls, id);  // the last call with this id counts
     map_add(&t->calls, id, place);
   }
 }
 
-// A reply that came late makes one turn of all that was said since its call.
+// A late reply joins all turns since its call into one.
 static void join_reply(struct turn_list *t, size_t i) {
   str id;
   if (!json_string(json_get(t->c->messages[i], STR("tool_call_id")), t->a, &id)) return;
   const size_t *call = map_find(&t->calls, id);
   while (call && t->starts[t->count - 1] > *call) t->count--;
-}
-
-static bool begins_turn(const struct json *message) {
-  return !has_role(message, STR("tool")) && !has_role(message, STR("system"));
+  ASSERT(t->count > 0);
 }
 
 size_t *conversation_turns(const struct conversation *c, struct arena *a, size_t *out_count) {
+  ASSERT(c->leading <= c->count);
   struct turn_list t = {.c = c, .a = a, .starts = ARENA_ARRAY(a, size_t, c->count - c->leading + 1)};
   struct hash_key seed = rand_hash_key(&rand_system);
   map_init(&t.calls, &seed);
   for (size_t i = c->leading; i < c->count; i++) {
-    if (!t.count || begins_turn(c->messages[i])) t.starts[t.count++] = i;
+    bool begins = !has_role(c->messages[i], STR("tool")) && !has_role(c->messages[i], STR("system"));
+    if (!t.count || begins) t.starts[t.count++] = i;
     else join_reply(&t, i);
     note_calls(&t, i);
   }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/envelope/lookalike.h"
 #include "result/text_cut.h"
@@ -11,6 +12,7 @@
 #include "json/write.h"
 
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f) {
+  ASSERT(o->form);
   fault_set(f, FAULT_INVALID, "%.*s is not %s: %s", STR_ARG(name), what, o->form);
   fault_set_path(f, name);
   return false;
@@ -46,11 +48,12 @@ size_t view_place(int64_t index, size_t count) {
   return back < count ? count - (size_t)back : 0;
 }
 
-// ---- lines that go on
+// ---- cut lines
 
-// The lines of the text that end before `at`, and in *out_bytes what they take, their last end included.
+// Returns the number of lines that end before `at`; *out_bytes is their size with their ends.
 static size_t whole_lines(str text, size_t at, size_t *out_bytes) {
   size_t count = 0;
+  ASSERT(at <= text.n);
   *out_bytes = 0;
   for (size_t i = 0; i < at; i++) {
     if (text.p[i] != '\n') continue;
@@ -106,11 +109,7 @@ void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
   view_put_edited(out, o, &edit, 1);
 }
 
-static void add_note_break(struct buf *out, size_t begin) {
-  if (out->n > begin && out->p[out->n - 1] != '\n') buf_char(out, '\n');
-}
-
-// Nothing of a text that is not empty.
+// Notes that a selector selects nothing of a text that is not empty.
 static void note_none(const struct view_order *o, struct buf *out, size_t total, const char *what) {
   view_begin_note(o, out);
   buf_printf(out, "nothing there: there are %zu %s, counted from 0", total, what);
@@ -122,19 +121,20 @@ static void note_chars(const struct view_order *o, const struct view_chars *char
   str bytes = o->bytes;
   size_t count = measure_all_chars(shown), width;
   measure_chars(str_from(bytes, chars->from), count, &width);
+  ASSERT(count <= chars->count);
   view_begin_note(o, out);
   buf_printf(out, "cut at character %zu (byte %zu of %zu); go on with {\"type\":\"head\",\"start\":%zu,\"chars\":%zu}",
              chars->start + count, chars->from + width, bytes.n, chars->start + count, chars->count - count);
 }
 
-// The longest beginning that fits together with its note. Each try leaves more room; an empty one always fits.
+// Appends the longest beginning that fits together with its note. Each attempt leaves more room for the note.
 static void cut_chars(const struct view_order *o, const struct view_chars *chars, str text, struct buf *out) {
   size_t begin = out->n, limit = o->limit;
   for (size_t room = VIEW_NOTE_TOKENS;; room += VIEW_NOTE_TOKENS / 4) {
     size_t left = limit > room ? limit - room : 0;
     str shown = {text.p, measure_cut_nicely(text, measure_cut_tokens(text, left))};
     buf_str(out, shown);
-    add_note_break(out, begin);
+    if (out->n > begin && out->p[out->n - 1] != '\n') buf_char(out, '\n');
     note_chars(o, chars, shown, out);
     if (!left || out->over || tokens_fit(str_from(buf_view(out), begin), limit)) return;
     out->n = begin;
@@ -143,6 +143,7 @@ static void cut_chars(const struct view_order *o, const struct view_chars *chars
 
 void view_show_chars(const struct view_order *o, const struct view_chars *chars, struct buf *out) {
   size_t limit = o->limit;
+  ASSERT(chars->from <= o->bytes.n);
   str rest = str_from(o->bytes, chars->from), near = utf8_cut(rest, limit * MEASURE_TOKEN_BYTES);
   size_t width, count = measure_chars(near, chars->count, &width);
   bool whole = count == chars->count || near.n == rest.n;
@@ -155,12 +156,12 @@ void view_show_chars(const struct view_order *o, const struct view_chars *chars,
 }
 
 void view_put_head(struct buf *out, str bytes, str span) {
+  ASSERT(span.p >= bytes.p && span.p + span.n <= bytes.p + bytes.n);
   size_t start = measure_all_chars((str){bytes.p, (size_t)(span.p - bytes.p)});
   buf_printf(out, "{\"type\":\"head\",\"start\":%zu,\"chars\":%zu}", start, measure_all_chars(span));
 }
 
-// Where so many characters from the end are. What is near the end is counted from a character before it, if one begins
-// where it must: nothing that continues another.
+// Returns the offset of the last `chars` characters. Near the end it counts from a character boundary before them.
 static size_t from_end(str bytes, size_t chars) {
   enum { CHAR_BYTES = 4, NEAR = 1 << 20 };
   size_t at = chars < NEAR && bytes.n > CHAR_BYTES * (chars + 1) ? bytes.n - CHAR_BYTES * (chars + 1) : 0, from;
@@ -193,10 +194,10 @@ static bool show_head(const struct view_order *o, struct buf *out, struct fault 
 struct line_range {
   const struct view_order *order;
   size_t total, start, end;  // numbers of lines
-  size_t from;               // where the first begins, in bytes
+  size_t from;               // offset of the first in bytes
 };
 
-// Joins as many lines as can matter, each with its end. Gives how many there are.
+// Joins the lines that may fit, each with its end. Returns their number.
 static size_t gather_lines(const struct line_range *l, size_t max_bytes, struct buf *text) {
   str rest = str_from(l->order->bytes, l->from);
   size_t count = 0;
@@ -215,15 +216,6 @@ static void note_lines(void *ctx, size_t shown, struct buf *out) {
              l->total, STR_ARG(l->order->type), l->start + shown, l->end);
 }
 
-// A line that is too long is shown by its characters, and so is what was asked for behind it.
-static void show_long_line(const struct line_range *l, struct buf *out) {
-  str bytes = l->order->bytes;
-  size_t end = l->from + measure_skip_lines(str_from(bytes, l->from), l->end - l->start);
-  struct view_chars chars = {.from = l->from, .start = measure_all_chars((str){bytes.p, l->from})};
-  chars.count = measure_all_chars((str){bytes.p + l->from, end - l->from});
-  view_show_chars(l->order, &chars, out);
-}
-
 static bool show_lines(const struct view_order *o, struct buf *out, struct fault *f) {
   int64_t start, end;
   if (!view_number(o, STR("start"), 0, &start, f)) return false;
@@ -238,9 +230,15 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   l.from = measure_skip_lines(o->bytes, l.start);
   size_t near = o->limit * MEASURE_TOKEN_BYTES;
   struct buf text;
-  buf_init(&text, 8 * near);  // a line more than what is near, each byte of both may become three
+  buf_init(&text, 8 * near);  // `near` bytes and one more line; each byte may become three
   bool whole = gather_lines(&l, near, &text) == l.end - l.start;
-  if (!view_put_lines(o, buf_view(&text), whole, note_lines, &l, out)) show_long_line(&l, out);
+  if (!view_put_lines(o, buf_view(&text), whole, note_lines, &l, out)) {
+    // The first line is too long: shows the characters of all selected lines.
+    size_t width = measure_skip_lines(str_from(o->bytes, l.from), l.end - l.start);
+    struct view_chars chars = {.from = l.from, .start = measure_all_chars((str){o->bytes.p, l.from})};
+    chars.count = measure_all_chars((str){o->bytes.p + l.from, width});
+    view_show_chars(o, &chars, out);
+  }
   buf_done(&text);
   return true;
 }
@@ -252,7 +250,7 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
 static const struct {
   str type;
   view_show *show;
-  const char *members;  // besides type, each behind a blank
+  const char *members;  // other than type, each after a blank
   const char *form;
 } selectors[] = {
     {STR("head"), show_head, " start chars", SELECT("head", "\"start\":0,\"chars\":500")},
@@ -279,7 +277,7 @@ static bool unknown_type(struct fault *f) {
   return false;
 }
 
-// Is a name one of those in a list, in which each stands behind a blank?
+// Returns whether a name is in a list, in which a blank precedes each name.
 static bool is_listed(const char *list, str name) {
   str head, rest = str_of(list + 1);
   do {
@@ -289,7 +287,7 @@ static bool is_listed(const char *list, str name) {
   return false;
 }
 
-// A member that no such selector has would be a wish that nobody hears.
+// Rejects unknown members, which would have no effect.
 static bool known_members(const struct view_order *o, const char *members, struct fault *f) {
   struct arena a;
   bool ok = true;
@@ -306,12 +304,13 @@ static bool known_members(const struct view_order *o, const char *members, struc
   return ok;
 }
 
-// A notice comes first where the bytes imitate us, and takes its room from what is shown.
+// If the view imitates the gateway, shows a notice first, within the same limit.
 static bool show_marked(struct view_order *o, view_show *show, struct buf *out, struct fault *f) {
   size_t begin = out->n;
   if (!show(o, out, f)) return false;
   if (!lookalike(str_from(buf_view(out), begin), o->mark)) return true;
   out->n = begin;
+  ASSERT(o->limit > LOOKALIKE_NOTICE_TOKENS);
   lookalike_put_notice(out, o->mark);
   o->limit -= LOOKALIKE_NOTICE_TOKENS;
   return show(o, out, f);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table: some of its columns, of those rows that meet conditions, in an order. The rows are found first, by
-// reading nothing but the columns that decide; those to be shown are then read again.
+// Rows of a table: some columns of the rows that meet conditions, sorted. A first pass reads the columns of conditions
+// and order to find the rows; a second one reads the rows to show.
+#include "base/assert.h"
 #include "base/mem.h"
 #include "result/table/row_sort.h"
 #include "result/text_cut.h"
@@ -23,11 +24,11 @@ struct records {
   bool sorted, descending;
   size_t sort_column;
   struct row_sort sort;
-  size_t start, limit;  // rows that meet the conditions: to be left out, and to be shown at the most
+  size_t start, limit;  // matching rows to skip, and to show at most
   bool limited;         // a limit was given
   struct found_row *list;
   size_t count, room;
-  size_t rows, met;  // those read, and those that meet the conditions
+  size_t rows, met;  // rows read, and rows that meet the conditions
   bool ended;        // all rows were read
   struct arena arena, scratch;
 };
@@ -76,8 +77,8 @@ static bool read_bounds(struct records *r, struct fault *f) {
   return false;
 }
 
-// A column to be shown that none of the first rows has is looked for in all of them: else a name that is nowhere would
-// be shown as one that is empty.
+// A shown column that none of the first rows has is searched in all rows, to distinguish an unknown name from an empty
+// column.
 static bool read_doubtful(struct records *r, struct fault *f) {
   struct sheet *t = &r->table;
   size_t ignored;
@@ -92,30 +93,23 @@ static bool read_doubtful(struct records *r, struct fault *f) {
 
 // ---- finding rows
 
-static void add_found(struct records *r) {
+static void add_row(struct records *r) {
+  const struct sheet *t = &r->table;
+  r->met++;
+  if (r->sorted) {
+    ASSERT(r->sort_column < r->read.count);
+    row_sort_add(&r->sort, t->begin, t->row, &t->cells[r->sort_column]);
+    return;
+  }
+  if (r->met <= r->start) return;
   if (r->count == r->room) {
     r->room = r->room ? 2 * r->room : 256;
     r->list = mem_grow(r->list, r->room * sizeof *r->list);
   }
-  r->list[r->count++] = (struct found_row){r->table.begin, r->table.row};
+  r->list[r->count++] = (struct found_row){t->begin, t->row};
 }
 
-// Those that were sorted, one more than are to be shown.
-static void take_sorted(struct records *r) {
-  row_sort_finish(&r->sort, r->start);
-  r->count = r->sort.count;
-  r->list = mem_alloc(r->count * sizeof *r->list);
-  for (size_t i = 0; i < r->count; i++) r->list[i] = (struct found_row){r->sort.list[i].begin, r->sort.list[i].row};
-}
-
-static void add_row(struct records *r) {
-  const struct sheet *t = &r->table;
-  r->met++;
-  if (r->sorted) row_sort_add(&r->sort, t->begin, t->row, &t->cells[r->sort_column]);
-  else if (r->met > r->start) add_found(r);
-}
-
-// Stops when there are more than are to be shown, unless they are to be sorted, and every column was seen.
+// Finds one row more than the limit. Unsorted rows are read until then, and until every column was seen.
 static void find_rows(struct records *r) {
   bool enough = false;
   row_sort_init(&r->sort, r->start + r->limit + 1, r->descending);
@@ -129,7 +123,12 @@ static void find_rows(struct records *r) {
     enough = !r->sorted && r->count > r->limit;
   }
   r->ended = !enough;
-  if (r->sorted) take_sorted(r);
+  if (!r->sorted) return;
+  row_sort_finish(&r->sort, r->start);
+  r->count = r->sort.count;
+  ASSERT(!r->list && r->count <= r->limit + 1);
+  r->list = mem_alloc(r->count * sizeof *r->list);
+  for (size_t i = 0; i < r->count; i++) r->list[i] = (struct found_row){r->sort.list[i].begin, r->sort.list[i].row};
 }
 
 // ---- the answer
@@ -143,7 +142,7 @@ static void put_header(struct records *r, struct buf *text) {
   buf_char(text, '\n');
 }
 
-// Gives how many rows were written.
+// Returns the number of rows written.
 static size_t put_rows(struct records *r, size_t near, struct buf *text) {
   size_t i = 0;
   for (; i < r->count && i < r->limit && text->n <= near; i++) {
@@ -159,10 +158,10 @@ static size_t put_rows(struct records *r, size_t near, struct buf *text) {
   return i;
 }
 
-// The header is a line too.
 static void note_rows(void *ctx, size_t lines, struct buf *out) {
   struct records *r = ctx;
-  size_t shown = lines ? lines - 1 : 0;
+  size_t shown = lines ? lines - 1 : 0;  // without the header
+  ASSERT(shown <= r->limit);
   bool limit_left = r->limited && shown < r->limit;
   struct str_digits digits, rest;
   struct json_edit edits[] = {{STR("start"), str_from_u64(r->start + shown, &digits)},

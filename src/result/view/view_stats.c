@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a column of a table holds, or each of its columns: counts, least and greatest, sums, and the values that occur
-// most often; and how these are spread over the values of another column.
+// Statistics of one column of a table, or of each: counts, minimum and maximum, sum, and the most frequent values; or
+// these for each value of another column.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "result/table/tally.h"
 #include "result/text_cut.h"
 #include "result/view/view_table.h"
 
-// Of all columns at once only so many cells are read, so that the answer comes soon; one column is read to its end.
+// CELLS_READ limits the cells that are read for all columns at once; one column is read to its end.
 enum { CELLS_READ = 500000, TOP_OF_ONE = 20, TOP_OF_MANY = 3, GROUPS_SHOWN = 1000 };
 
-// What is counted for each value of `by`.
+// Counts for one value of `by`.
 struct group {
   size_t count, numbers;
   double min, max, sum;
@@ -21,7 +22,7 @@ struct stats {
   const struct view_order *order;
   struct sheet table;
   struct view_where where;
-  struct view_columns columns;  // those of the tallies first
+  struct view_columns columns;  // columns of the tallies first
   size_t tallied;
   struct tally tallies[SHEET_COLUMNS];
   bool grouped;
@@ -41,6 +42,7 @@ static void add_to_group(struct stats *s, const struct cell *by, const struct ce
   if (!v) return;
   v->count++;
   struct group *g = &s->list[v - s->groups.values];
+  ASSERT(v - s->groups.values < TALLY_VALUES);
   g->count++;
   if (!s->tallied || !cell_number(c, &x)) return;
   if (!g->numbers || x < g->min) g->min = x;
@@ -67,7 +69,7 @@ static void read_rows(struct stats *s) {
 
 // ---- the answer
 
-// What was added up is exact in 15 digits, more or less; those behind are what is left of rounding.
+// Sums are exact to about 15 digits; further digits are rounding errors.
 static void put_sum(struct buf *out, double sum) {
   char text[32];
   double rounded;
@@ -95,6 +97,7 @@ static void put_range(struct stats *s, const struct tally *t, struct buf *out) {
 }
 
 static void put_counts(struct stats *s, const struct tally *t, struct buf *out) {
+  ASSERT(t->nulls + t->numbers <= t->count);
   buf_printf(out, "count %zu, nulls %zu, distinct %s%zu", t->count, t->nulls, t->more ? "more than " : "", t->distinct);
   put_range(s, t, out);
 }
