@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "catalog/naming/names.h"
 #include "catalog/naming/naming.h"
@@ -38,7 +39,7 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
         struct item *known = map_find(&own, d->name);
-        // Later rosters repeat the first; only a repetition inside one is the server's mistake.
+        // Later sets repeat the first; only a repetition inside one set is the server's mistake.
         if (known->seen & 1u << k) note_twice(c, index, known->name);
         known->seen |= 1u << k;
         continue;
@@ -72,8 +73,9 @@ static void collect(struct catalog *c, const struct catalog_source *sources, enu
 
 // ---- keeping
 
-// What one roster says nothing about is 0 and false there, and so it is then for all.
+// A set that declares nothing has 0 and false, which then apply to the source.
 static struct catalog_keeping keeping_of(const struct catalog_source *s, enum item_kind kind) {
+  ASSERT(s->definitions_count <= 32);  // item.seen has a bit for each
   if (!s->definitions_count) return (struct catalog_keeping){0};
   struct catalog_keeping k = {UINT64_MAX, true};
   for (size_t i = 0; i < s->definitions_count; i++) {
@@ -124,13 +126,6 @@ static void order_parts(struct catalog *c, const struct catalog_source *sources)
   arena_done(&scratch);
 }
 
-static void make_keys(struct catalog *c) {
-  for (size_t i = 0; i < c->count[ITEM_RESOURCE]; i++)
-    c->items[ITEM_RESOURCE][i].key = uri_key(&c->arena, c->items[ITEM_RESOURCE][i].name);
-  for (size_t i = 0; i < c->count[ITEM_TEMPLATE]; i++)
-    c->items[ITEM_TEMPLATE][i].key = uri_template_key(&c->arena, c->items[ITEM_TEMPLATE][i].name);
-}
-
 static void name_items(struct catalog *c, enum item_kind kind) {
   str *shown = ARENA_ARRAY(&c->arena, str, c->count[kind] + 1);
   unsigned *owner = ARENA_ARRAY(&c->arena, unsigned, c->count[kind] + 1);
@@ -148,6 +143,7 @@ static void show_items(struct catalog *c, enum item_kind kind, const struct cata
   arena_init(&scratch);
   for (size_t i = 0; i < c->count[kind]; i++) {
     struct item *item = &c->items[kind][i];
+    ASSERT(item->seen && item->source < c->part_count);
     const struct definitions *first = sources[item->source].definition_sets[__builtin_ctz(item->seen)];
     show_item(item, &first->origin, &c->arena, &scratch);
   }
@@ -162,7 +158,7 @@ struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind k
     if (k->ttl_ms < all.ttl_ms) all.ttl_ms = k->ttl_ms;
     all.is_public = all.is_public && k->is_public;
   }
-  // Nobody has said anything of it.
+  // No source has a list.
   return all.ttl_ms == UINT64_MAX ? (struct catalog_keeping){0} : all;
 }
 
@@ -178,7 +174,11 @@ struct catalog *catalog_build(const struct catalog_source *sources, size_t count
     map_init(&c->by_shown[kind], opt->seed);
     collect(c, sources, kind, opt->seed);
   }
-  make_keys(c);
+  for (size_t i = 0; i < c->count[ITEM_RESOURCE]; i++)
+    c->items[ITEM_RESOURCE][i].key = uri_key(&c->arena, c->items[ITEM_RESOURCE][i].name);
+  for (size_t i = 0; i < c->count[ITEM_TEMPLATE]; i++)
+    c->items[ITEM_TEMPLATE][i].key = uri_template_key(&c->arena, c->items[ITEM_TEMPLATE][i].name);
+  ASSERT(c->part_count == count);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
     name_items(c, kind);
     show_items(c, kind, sources);
@@ -187,6 +187,7 @@ struct catalog *catalog_build(const struct catalog_source *sources, size_t count
 }
 
 struct catalog *catalog_ref(struct catalog *c) {
+  ASSERT(c->refs > 0);
   c->refs++;
   return c;
 }
@@ -194,7 +195,9 @@ struct catalog *catalog_ref(struct catalog *c) {
 void catalog_unref(struct catalog **catalog) {
   struct catalog *c = *catalog;
   *catalog = NULL;
-  if (!c || --c->refs) return;
+  if (!c) return;
+  ASSERT(c->refs > 0);
+  if (--c->refs) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++) map_done(&c->by_shown[kind]);
   arena_done(&c->arena);
   mem_free(c);
@@ -203,6 +206,7 @@ void catalog_unref(struct catalog **catalog) {
 // ---- asking
 
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown) {
+  ASSERT(kind <= ITEM_PROMPT && c->refs > 0);
   return map_find(&c->by_shown[kind], shown);
 }
 
@@ -211,6 +215,7 @@ bool catalog_same_item(const struct item *a, const struct item *b) {
 }
 
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind) {
+  ASSERT(kind <= ITEM_PROMPT);
   if (a->count[kind] != b->count[kind]) return false;
   for (size_t i = 0; i < a->count[kind]; i++)
     if (a->items[kind][i].seen != b->items[kind][i].seen || !catalog_same_item(&a->items[kind][i], &b->items[kind][i]))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The immutable set of everything all upstreams offer, with the names that clients see. A change builds a new
-// catalog aside and swaps it; whoever works with the old one holds a reference.
+// The immutable set of all definitions of all upstreams, with the names that clients see. A change builds a new catalog
+// and swaps it; users of the old one hold a reference.
 //
-// The names here are those of clients that see everything. catalog/naming/naming.h says how they are made, and has
-// those of clients that see less.
+// The names here are for clients that see everything. catalog/naming/naming.h describes how names are made, and makes
+// those for clients that see less.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -12,52 +12,51 @@
 
 struct catalog_source {
   str server;
-  const struct definitions *const
-      *definition_sets;  // at most 32, with gaps; the definition of the first that has a name counts
+  const struct definitions *const *definition_sets;  // at most 32, some NULL; the first one with a name defines it
   size_t definitions_count;
-  str instructions;  // what the server says of itself; may be empty
-  uint64_t version;  // another one whenever its rosters or instructions are others
-  bool anonymous;    // nobody gave the server its name: names of tools may say namespaces of their own
-  bool (*serves)(const void *ctx, str tool);  // NULL: all of its tools are in the catalog; else those
+  str instructions;  // the server's description of itself; may be empty
+  uint64_t version;  // changes with its definitions or instructions
+  bool anonymous;    // the server has no configured name: names of tools may have namespaces of their own
+  bool (*serves)(const void *ctx, str tool);  // whether a tool is in the catalog; NULL: all are
   const void *serves_ctx;
-  bool gone;       // there is no such server any more; its index is not another's
-  unsigned order;  // position in the configuration; sources with the same one count in the order of their index
+  bool gone;       // the server was removed; its index stays reserved
+  unsigned order;  // position in the configuration; equal positions are ordered by index
 };
 
 struct item {
   enum item_kind kind;
-  unsigned source;  // index of the upstream
-  str name;         // as the upstream calls it
-  str shown;        // as clients call it that see everything
-  str text;         // the definition, under the shown name
-  str old_text;     // the same as clients with a handshake want it: text itself where nothing differs
-  bool stateless;   // its server is
-  struct param_headers param_headers;  // ITEM_TOOL: arguments to be repeated in headers; none when they break a rule
-  bool wraps_output;                   // old_text promises {"result": …}: structuredContent is to be wrapped so too
-  bool task_required;                  // by a handshake server, which takes no call of it that is no task
-  bool plain;                          // it has neither mirrors nor says a word of tasks
+  unsigned source;                     // index of the upstream
+  str name;                            // name at the upstream
+  str shown;                           // name for clients that see everything
+  str text;                            // the definition, under the shown name
+  str old_text;                        // the definition for clients with a handshake; equals text if nothing differs
+  bool stateless;                      // its server is stateless
+  struct param_headers param_headers;  // ITEM_TOOL: arguments repeated in headers; none if they break a rule
+  bool wraps_output;                   // old_text promises {"result": …}: structuredContent must be wrapped too
+  bool task_required;                  // a handshake server accepts calls of it only as tasks
+  bool plain;                          // declares neither param headers nor tasks
   struct item_hints hints;
-  uint32_t seen;   // bit k: the source's k-th roster has it
-  str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: by which URIs are compared (catalog/naming/uri_key.h)
-  unsigned owner;  // the same: 1 + the source that owns this URI; 0: this one does
+  uint32_t seen;   // bit k: the source's k-th definition set has it
+  str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: form for comparison of URIs (catalog/naming/uri_key.h)
+  unsigned owner;  // ITEM_RESOURCE, ITEM_TEMPLATE: 1 + the source that owns this URI; 0: its own source
 };
 
 enum { CATALOG_TWICE = 100 };
 
-// How clients may keep a list.
+// How long clients may cache a list.
 struct catalog_keeping {
-  uint64_t ttl_ms;  // so long: the least that anybody says, 0 when one says nothing
-  bool is_public;   // all say that it is the same for everybody
+  uint64_t ttl_ms;  // minimum over all servers; 0 if one declares none
+  bool is_public;   // all servers declare it equal for all clients
 };
 
-// What one source has in the catalog.
+// The part of one source.
 struct catalog_part {
   str server, instructions;
-  str prefix;  // of its URIs where another server owns them
+  str prefix;  // prefix of its URIs that another server owns
   uint64_t version;
   bool anonymous, gone;
-  size_t first[ITEM_KINDS], count[ITEM_KINDS];  // its items, which stand together
-  str *twice;                                   // names that it lists once more: what is left out, as far as it is told
+  size_t first[ITEM_KINDS], count[ITEM_KINDS];  // range of its items
+  str *twice;                                   // names listed more than once, whose repetitions are left out
   size_t twice_count;                           // at most CATALOG_TWICE
   struct catalog_keeping keeping[ITEM_KINDS];
 };
@@ -70,9 +69,9 @@ struct catalog {
   size_t count[ITEM_KINDS];
   struct catalog_part *parts;  // one for each source, in their order
   size_t part_count;
-  unsigned *order;  // the indexes of the parts, in the order of the configuration
+  unsigned *order;  // indexes of the parts, in the order of the configuration
   struct map by_shown[ITEM_KINDS];
-  size_t contested;  // items with another name than if they were alone: those of who sees less may differ
+  size_t contested;  // items renamed because of other items: clients that see less may have other names
   size_t shadowed;   // resources and templates among them
   bool prefix_always;
 };
@@ -87,13 +86,13 @@ struct catalog *catalog_build(const struct catalog_source *sources, size_t count
 struct catalog *catalog_ref(struct catalog *c);
 void catalog_unref(struct catalog **c);
 
-// NULL when there is none.
+// Returns NULL if no item has this name.
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown);
 
-// How a list may be kept in which these sources are, by index (NULL: all).
+// Returns how long clients may cache a list of the sources whose index is set (NULL: all).
 struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind kind, const bool *sources);
 
-// Are two items, perhaps of two catalogs, the same to clients?
+// Returns whether two items, perhaps of two catalogs, look the same to clients.
 bool catalog_same_item(const struct item *a, const struct item *b);
-// Do two catalogs show the same list?
+// Returns whether two catalogs show the same list.
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind);

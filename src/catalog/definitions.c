@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "catalog/naming/param_headers.h"
@@ -48,14 +49,8 @@ static void keep_for(struct definitions *r, enum item_kind kind, uint64_t ttl_ms
   r->paged[kind] = true;
 }
 
-static void read_keeping(struct definitions *r, enum item_kind kind, const struct json *result) {
-  int64_t ttl_ms;
-  bool known = json_int(json_get(result, STR("ttlMs")), &ttl_ms) && ttl_ms >= 0;
-  keep_for(r, kind, known ? (uint64_t)ttl_ms : 0, json_equals_str(json_get(result, STR("cacheScope")), STR("public")));
-}
-
 static void refuse(struct definitions *r, str name, const char *why) {
-  enum { NAME_SHOWN = 60 };  // so that the reason fits behind it
+  enum { NAME_SHOWN = 60 };  // leaves room for the reason
   if (r->refused++) return;
   snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(utf8_cut(name, NAME_SHOWN)), why);
 }
@@ -69,12 +64,7 @@ static bool hints_at(const struct json *tool, const char *hint) {
   return json_is(json_get(json_get(tool, STR("annotations")), str_of(hint)), JSON_TRUE);
 }
 
-static struct item_hints read_hints(const struct json *tool) {
-  return (struct item_hints){hints_at(tool, "readOnlyHint"), hints_at(tool, "idempotentHint"),
-                             hints_at(tool, "destructiveHint")};
-}
-
-// Gives whether the definition is plain. False when it cannot be called, then *why says why.
+// Returns false if the tool cannot be called; *why is then the reason.
 static bool read_tool(const struct definitions *r, const struct json *tool, bool *out_plain, const char **why) {
   struct param_headers param_headers = {0};
   struct arena scratch;
@@ -99,7 +89,9 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
     refuse(r, name, why);
     return;
   }
-  if (kind == ITEM_TOOL) d.hints = read_hints(entry);
+  if (kind == ITEM_TOOL)
+    d.hints = (struct item_hints){hints_at(entry, "readOnlyHint"), hints_at(entry, "idempotentHint"),
+                                  hints_at(entry, "destructiveHint")};
   str text =
       clean_definition(&r->arena, entry, str_of(item_kind_rules[kind].name_key), r->description_max, &r->cleaned);
   if (!text.p) {
@@ -112,14 +104,18 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
 }
 
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result) {
+  ASSERT(kind <= ITEM_PROMPT);
   const struct json *list = json_get(result, str_of(item_kind_rules[kind].list_key));
   if (!json_is(list, JSON_ARRAY)) return false;
   JSON_EACH(it, list) add_entry(r, kind, it);
-  read_keeping(r, kind, result);
+  int64_t ttl_ms;
+  bool known = json_int(json_get(result, STR("ttlMs")), &ttl_ms) && ttl_ms >= 0;
+  keep_for(r, kind, known ? (uint64_t)ttl_ms : 0, json_equals_str(json_get(result, STR("cacheScope")), STR("public")));
   return true;
 }
 
 void definitions_copy(struct definitions *r, const struct definitions *from, enum item_kind kind) {
+  ASSERT(kind <= ITEM_PROMPT && r != from);
   for (size_t i = 0; i < from->count[kind]; i++) {
     struct definition d = from->defs[kind][i];
     d.name = arena_str(&r->arena, d.name);
@@ -127,16 +123,12 @@ void definitions_copy(struct definitions *r, const struct definitions *from, enu
     add(r, kind, d);
   }
   if (from->paged[kind]) keep_for(r, kind, from->ttl_ms[kind], from->is_public[kind]);
-  if (kind != ITEM_TOOL) return;  // of the others nothing is refused
+  if (kind != ITEM_TOOL) return;  // only tools are refused
   if (!r->refused) memcpy(r->refused_why, from->refused_why, sizeof r->refused_why);
   r->refused += from->refused;
 }
 
 // ---- comparing
-
-static bool same_origin(const struct definitions_origin *a, const struct definitions_origin *b) {
-  return a->stateless == b->stateless && a->tasks == b->tasks && a->http == b->http;
-}
 
 static bool same_list(const struct definitions *a, const struct definitions *b, enum item_kind kind) {
   if (a->count[kind] != b->count[kind]) return false;
@@ -147,7 +139,8 @@ static bool same_list(const struct definitions *a, const struct definitions *b, 
 }
 
 bool definitions_same(const struct definitions *a, const struct definitions *b) {
-  if (!same_origin(&a->origin, &b->origin)) return false;
+  const struct definitions_origin *x = &a->origin, *y = &b->origin;
+  if (x->stateless != y->stateless || x->tasks != y->tasks || x->http != y->http) return false;
   for (int k = 0; k < ITEM_KINDS; k++)
     if (!same_list(a, b, (enum item_kind)k)) return false;
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one upstream says it offers: its definitions, page by page, as they were sent but for hidden characters.
+// The definitions of one upstream, added page by page, as the server sent them without hidden characters.
 #pragma once
 #include "base/arena.h"
 #include "catalog/clean.h"
@@ -16,23 +16,23 @@ struct item_kind_rules {
 };
 extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 
-// What a tool says about itself (its annotations), unverified; false where it says nothing.
+// Annotations of a tool, unverified; false if absent.
 struct item_hints {
   bool read_only, idempotent, destructive;
 };
 
 struct definition {
   str name;    // unescaped: a name, URI or URI template
-  str text;    // the definition as it was sent, without hidden characters
-  bool plain;  // a tool whose definition declares no mirrors and no tasks; any other item
+  str text;    // the definition as sent, without hidden characters
+  bool plain;  // declares neither param headers nor tasks; true for all except tools
   struct item_hints hints;
 };
 
-// By whom the definitions were given.
+// The kind of server that sent the definitions.
 struct definitions_origin {
   bool stateless;  // a server of the revision without a handshake
-  bool tasks;      // which may answer any call with a task (the tasks extension)
-  bool http;       // where tools whose mirrored arguments break a rule cannot be called, and are left out
+  bool tasks;      // may answer any call with a task (the tasks extension)
+  bool http;       // reached by HTTP, where tools whose param headers break a rule are left out
 };
 
 struct definitions {
@@ -40,14 +40,14 @@ struct definitions {
   struct arena arena;
   struct definition *defs[ITEM_KINDS];
   size_t count[ITEM_KINDS], cap[ITEM_KINDS];
-  uint64_t ttl_ms[ITEM_KINDS];  // how long the list may be kept: the least that a page says, 0 when one says nothing
-  bool is_public[ITEM_KINDS];   // and shown to anybody: every page says so
+  uint64_t ttl_ms[ITEM_KINDS];  // cache time of the list: minimum over pages, 0 if one declares none
+  bool is_public[ITEM_KINDS];   // every page declares the list public
   bool paged[ITEM_KINDS];       // a page was added
   size_t skipped;               // entries without a usable name, or beyond DEFINITIONS_MAX_ITEMS or _BYTES
-  size_t refused;               // tools that cannot be called, because their mirrored arguments break a rule
-  char refused_why[160];        // the first of them, and which rule
-  size_t description_max;       // bytes of a title or description: longer ones are cut; 0: any number
-  struct clean_report cleaned;  // what was changed in definitions that a page brought
+  size_t refused;               // tools that cannot be called, because their param headers break a rule
+  char refused_why[160];        // the first refused tool, and the rule
+  size_t description_max;       // maximum bytes of a title or description, which are cut there; 0: no maximum
+  struct clean_report cleaned;  // changes made to definitions of pages
 };
 
 enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
@@ -55,11 +55,12 @@ enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
 struct definitions *definitions_new(struct definitions_origin origin);
 void definitions_free(struct definitions **r);
 
-// Takes a copy of the entries of one result of a list method. False: it is no such result.
+// Copies the entries of one result of a list method. Returns false if it is no such result.
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result);
 
-// Adds all definitions of one kind of another roster, and how long they may be kept, and what was refused of them.
+// Adds all definitions of one kind of another set, with their cache time and refusals.
 void definitions_copy(struct definitions *r, const struct definitions *from, enum item_kind kind);
 
-// The same definitions, byte for byte, in the same order, by the same kind of server, to be kept as long?
+// Returns whether both have the same definitions, byte for byte, in the same order, with the same origin and cache
+// time.
 bool definitions_same(const struct definitions *a, const struct definitions *b);

@@ -31,12 +31,13 @@ static void put_origin(struct json_writer *w, const struct definitions_origin *o
   json_end_object(w);
 }
 
-struct tools {
+struct tool_filter {
   bool (*serves)(const void *ctx, str tool);  // NULL: all
   const void *ctx;
 };
 
-static void put_list(struct json_writer *w, const struct definitions *r, enum item_kind kind, struct tools tools) {
+static void put_list(struct json_writer *w, const struct definitions *r, enum item_kind kind,
+                     struct tool_filter tools) {
   if (!r->paged[kind]) return;
   json_put_key(w, str_of(item_kind_rules[kind].list_method));
   json_begin_object(w);
@@ -57,6 +58,6 @@ void definitions_put(struct json_writer *w, const struct definitions *r, bool (*
   put_origin(w, &r->origin);
   json_put_key(w, STR("lists"));
   json_begin_object(w);
-  for (int kind = 0; kind < ITEM_KINDS; kind++) put_list(w, r, (enum item_kind)kind, (struct tools){serves, ctx});
+  for (int kind = 0; kind < ITEM_KINDS; kind++) put_list(w, r, (enum item_kind)kind, (struct tool_filter){serves, ctx});
   json_end_object(w);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
+
 struct seen_item {
   str id;
   bool shown;        // card is set
@@ -26,7 +28,6 @@ void seen_clear(struct seen *s) {
   seen_init(s, s->max_bytes, &seed);
 }
 
-// More than a card takes is asked for, so that the bound holds for whatever is added next.
 static bool is_full(const struct seen *s, size_t more) {
   return s->arena.total + more > s->max_bytes;
 }
@@ -52,6 +53,7 @@ static size_t text_bytes(const struct card *c) {
 // Keeps a copy of the card, unless there is no room for it any more.
 static void freeze(struct seen *s, struct seen_item *item, const struct card *c) {
   if (is_full(s, text_bytes(c))) return;
+  ASSERT(!item->shown);
   item->card = *c;
   item->card.id = item->id;
   item->card.name = arena_str(&s->arena, c->name);
@@ -87,12 +89,14 @@ size_t seen_arrange(struct seen *s, const struct card *cards, size_t count, stru
     const struct seen_item *item = map_find(&s->by_id, cards[i].id);
     if (item) out[old++] = item->shown ? item->card : cards[i];
   }
-  struct card *behind = out + old + (old && old < count);
+  ASSERT(old <= count);
+  struct card *fresh = out + old + (old && old < count);
   for (size_t i = 0; i < count; i++)
-    if (!map_find(&s->by_id, cards[i].id)) behind[new ++] = cards[i];
+    if (!map_find(&s->by_id, cards[i].id)) fresh[new ++] = cards[i];
+  ASSERT(old + new == count);
   if (old && new) out[old] = marker();
   qsort(out, old, sizeof *out, by_id);
-  qsort(behind, new, sizeof *behind, by_id);
+  qsort(fresh, new, sizeof *fresh, by_id);
   for (size_t i = 0; i < count; i++) remember(s, &cards[i]);
   return old + (old && new) + new;
 }

@@ -16,7 +16,7 @@ bool wrap_needed(const struct json *schema) {
 
 #define MOVED STR("/properties/result")
 
-struct copy {
+struct wrap_copy {
   struct buf *out;
   const char *from;  // copied so far
   struct arena *arena;
@@ -47,7 +47,7 @@ static bool is_document(const struct json *schema, struct arena *a) {
   return id && !(json_string(id, a, &text) && str_starts(text, STR("#")));
 }
 
-static void move(struct copy *c, const struct json *reference) {
+static void move(struct wrap_copy *c, const struct json *reference) {
   str target;
   if (!json_string(reference, c->arena, &target)) return;
   if (!str_eq(target, STR("#")) && !str_starts(target, STR("#/"))) return;
@@ -57,7 +57,7 @@ static void move(struct copy *c, const struct json *reference) {
   c->from = behind;
 }
 
-static void move_references(struct copy *c, const struct json *v, bool names) {
+static void move_references(struct wrap_copy *c, const struct json *v, bool names) {
   if (!names && is_document(v, c->arena)) return;
   JSON_EACH(it, v) {
     if (!it->key || names) move_references(c, it, false);
@@ -80,7 +80,7 @@ str wrap_schema(const struct json *schema, struct arena *a) {
     buf_char(&b, ',');
   }
   buf_str(&b, STR("\"type\":\"object\",\"properties\":{\"result\":"));
-  struct copy c = {&b, schema->p, a};
+  struct wrap_copy c = {&b, schema->p, a};
   move_references(&c, schema, false);
   buf_add(&b, c.from, (size_t)(schema->p + schema->n - c.from));
   buf_str(&b, STR("},\"required\":[\"result\"]}"));

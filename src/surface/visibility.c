@@ -217,7 +217,7 @@ const struct entry *meta_find(struct surface *d, const struct session *s, enum d
 // Entries stand in the order of the items they are made from, but for those that got no id: none is far from its place.
 static const struct entry *entry_of(struct surface *d, const struct item *tool) {
   const struct directory *dir = surface_directory(d);
-  const struct kind_index *kind_index = &dir->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &dir->kind_indexes[DIRECTORY_TOOLS];
   const struct item *first = dir->catalog->items[ITEM_TOOL];
   size_t place = tool >= first && tool < first + dir->catalog->count[ITEM_TOOL] ? (size_t)(tool - first) + 1 : SIZE_MAX;
   for (size_t i = place < kind_index->count ? place : kind_index->count; i-- > 0;) {
@@ -239,7 +239,7 @@ str surface_tool_safe(void *surface, const struct item *tool) {
 
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
   const struct directory *dir = surface_directory(d);
-  const struct kind_index *kind_index = &dir->shelves[kind];
+  const struct kind_index *kind_index = &dir->kind_indexes[kind];
   uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, kind_index->count / 64 + 1);
   struct caller c;
   struct fault f;

@@ -141,7 +141,7 @@ static void a_change_of_one_server_keeps_the_work_done_for_others(void **state) 
   build(w);
   assert_ptr_equal(w->directory->parts[0], first);
   assert_ptr_not_equal(w->directory->parts[1], kept);
-  assert_int_equal(w->directory->shelves[DIRECTORY_TOOLS].count, 3);
+  assert_int_equal(w->directory->kind_indexes[DIRECTORY_TOOLS].count, 3);
   directory_part_unref(&kept);
 }
 
@@ -156,7 +156,7 @@ static void of_two_tools_with_one_id_the_second_is_not_shown_and_told(void **sta
   assert_true(w->directory->notes[0].skipped);
   assert_str(w->directory->notes[0].server, "catalog");
   assert_str(w->directory->notes[0].name, "a.x");
-  assert_true(w->directory->shelves[DIRECTORY_TOOLS].entries[1].hidden);
+  assert_true(w->directory->kind_indexes[DIRECTORY_TOOLS].entries[1].hidden);
 }
 
 static void resources_with_one_id_get_numbers(void **state) {
@@ -167,7 +167,7 @@ static void resources_with_one_id_get_numbers(void **state) {
   add_page(w->definition_sets[i], ITEM_RESOURCE, "{\"resources\":[{\"uri\":\"file:///x\",\"name\":\"x\"}]}");
   w->sources[0].anonymous = w->sources[1].anonymous = true;
   build(w);
-  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_RESOURCES];
+  const struct kind_index *kind_index = &w->directory->kind_indexes[DIRECTORY_RESOURCES];
   assert_int_equal(kind_index->count, 2);
   str id = kind_index->entries[0].card.id, other = kind_index->entries[1].card.id;
   assert_true(str_starts(id, STR("resource::")));
@@ -180,7 +180,7 @@ static void the_list_by_id_is_sorted(void **state) {
   serve(w, "b", LIST(TOOL("z", "") "," TOOL("a", "")));
   serve(w, "a", LIST(TOOL("m", "")));
   build(w);
-  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &w->directory->kind_indexes[DIRECTORY_TOOLS];
   for (size_t i = 1; i < kind_index->count; i++)
     assert_true(str_cmp(kind_index->sorted[i - 1]->card.id, kind_index->sorted[i]->card.id) < 0);
 }
@@ -246,7 +246,7 @@ static void a_card_says_what_a_tool_takes(void **state) {
   buf_done(&page);
   build(w);
   static const char *const want[] = {"z, y, x?", "{}", "", "q", ""};
-  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &w->directory->kind_indexes[DIRECTORY_TOOLS];
   assert_int_equal(kind_index->count, 5);
   for (size_t i = 0; i < 5; i++) assert_str(directory_card(w->directory, &kind_index->entries[i])->signature, want[i]);
 }
@@ -257,7 +257,7 @@ static void what_is_mistyped_by_little_comes_first(void **state) {
   serve(w, "big", LIST(TOOL("typed_rows", "") "," TOOL("all_types", "") "," TOOL("typed", "")));
   serve(w, "other", LIST(TOOL("typed", "")));
   build(w);
-  str id = w->directory->shelves[DIRECTORY_TOOLS].entries[2].card.id;
+  str id = w->directory->kind_indexes[DIRECTORY_TOOLS].entries[2].card.id;
   str mistyped = arena_printf(&w->scratch, "big:typd%.*s", STR_ARG(str_from(id, 9)));
   size_t n = directory_suggest(w->directory, DIRECTORY_TOOLS, mistyped, NULL, &w->scratch, like);
   assert_true(n >= 2);
@@ -343,7 +343,7 @@ static void an_empty_catalog_has_nothing_and_breaks_nothing(void **state) {
   build(w);
   struct fault f;
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
-    const struct kind_index *kind_index = &w->directory->shelves[kind];
+    const struct kind_index *kind_index = &w->directory->kind_indexes[kind];
     assert_int_equal(kind_index->count, 0);
     assert_non_null(tree_find(kind_index->tree, STR("/"), &f));
     struct search_hit hit;
@@ -361,7 +361,7 @@ static void odd_definitions_still_get_an_id(void **state) {
                                                                      "{\"name\":\"list\",\"inputSchema\":[1,2]}," TOOL(
                                                                          "tags", ",\"tags\":[1,null,\"\",\"ok\"]")));
   build(w);
-  const struct kind_index *kind_index = &w->directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &w->directory->kind_indexes[DIRECTORY_TOOLS];
   assert_int_equal(kind_index->count, 4);
   for (size_t i = 0; i < kind_index->count; i++) {
     struct tool_id_parts parts;

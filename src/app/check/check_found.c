@@ -27,7 +27,7 @@ static void print_name(struct buf *out, str name) {
 }
 
 static void print_kind(struct buf *out, const struct inventory *found, unsigned index, enum directory_kind kind) {
-  const struct kind_index *kind_index = &found->directory->shelves[kind];
+  const struct kind_index *kind_index = &found->directory->kind_indexes[kind];
   bool any = false;
   for (size_t i = 0; i < kind_index->count; i++) {
     const struct entry *e = &kind_index->entries[i];
@@ -73,7 +73,7 @@ void check_print_found(struct buf *out, const struct inventory *found, str serve
 // ---- JSON
 
 static void write_kind(struct json_writer *w, const struct inventory *found, unsigned index, enum directory_kind kind) {
-  const struct kind_index *kind_index = &found->directory->shelves[kind];
+  const struct kind_index *kind_index = &found->directory->kind_indexes[kind];
   json_put_key(w, str_of(many[kind]));
   json_begin_array(w);
   for (size_t i = 0; i < kind_index->count; i++)

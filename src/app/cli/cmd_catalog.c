@@ -32,7 +32,7 @@ static void put_name(struct buf *out, const struct entry *e) {
 }
 
 static void put_entries(struct buf *out, const struct inventory *i, unsigned source, enum directory_kind kind) {
-  const struct kind_index *kind_index = &i->directory->shelves[kind];
+  const struct kind_index *kind_index = &i->directory->kind_indexes[kind];
   for (size_t k = 0; k < kind_index->count; k++) {
     const struct entry *e = &kind_index->entries[k];
     if (e->source != source || e->hidden) continue;
@@ -87,7 +87,7 @@ static void put_text(struct buf *out, const struct inventory *i) {
 // ---- JSON
 
 static void put_item(struct json_writer *w, const struct inventory *i, enum directory_kind kind, size_t at) {
-  const struct entry *e = &i->directory->shelves[kind].entries[at];
+  const struct entry *e = &i->directory->kind_indexes[kind].entries[at];
   const struct inventory_server *s = &i->servers[e->source];
   const char *safety = card_safety_name(e->card.safety);
   json_begin_object(w);
@@ -124,8 +124,8 @@ static void put_json(struct buf *out, const struct inventory *i) {
   json_put_key(&w, STR("items"));
   json_begin_array(&w);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++)
-    for (size_t k = 0; k < i->directory->shelves[kind].count; k++)
-      if (!i->directory->shelves[kind].entries[k].hidden) put_item(&w, i, (enum directory_kind)kind, k);
+    for (size_t k = 0; k < i->directory->kind_indexes[kind].count; k++)
+      if (!i->directory->kind_indexes[kind].entries[k].hidden) put_item(&w, i, (enum directory_kind)kind, k);
   json_end_array(&w);
   json_put_key(&w, STR("servers"));
   json_begin_array(&w);

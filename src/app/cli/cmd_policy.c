@@ -164,7 +164,7 @@ struct world {
 
 static void name_tools(struct world *w) {
   struct arena *a = &w->client.arena;
-  const struct kind_index *kind_index = &w->inventory.directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &w->inventory.directory->kind_indexes[DIRECTORY_TOOLS];
   w->count = w->inventory.server_count;
   w->servers = ARENA_ARRAY(a, struct survey_server, w->count + 1);
   for (size_t i = 0; i < w->count; i++) {

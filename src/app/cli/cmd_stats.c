@@ -49,7 +49,7 @@ enum { ALL_SERVERS = -1 };
 
 // Of the tools of one server: a line "name: description" for each.
 static size_t weigh_descriptions(const struct inventory *i, int source) {
-  const struct kind_index *kind_index = &i->directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &i->directory->kind_indexes[DIRECTORY_TOOLS];
   struct buf text;
   struct arena a;
   buf_init(&text, MAX_TEXT);
@@ -179,7 +179,7 @@ static void weigh_clients(struct gateway_client *client, struct figures *x) {
 }
 
 static bool measure(struct gateway_client *client, const struct inventory *i, struct figures *out, struct fault *f) {
-  const struct kind_index *kind_index = &i->directory->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &i->directory->kind_indexes[DIRECTORY_TOOLS];
   *out = (struct figures){.tools = count_tools(i->tools)};
   out->listing = tokens_count(json_span(i->tools));
   out->descriptions = weigh_descriptions(i, ALL_SERVERS);

@@ -128,7 +128,7 @@ static bool take_running(struct gateway_client *client, struct inventory *i, str
 
 static void count_tokens(struct gateway_client *client, struct inventory *i) {
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
-    const struct kind_index *kind_index = &i->directory->shelves[kind];
+    const struct kind_index *kind_index = &i->directory->kind_indexes[kind];
     i->tokens[kind] = ARENA_ARRAY(&client->arena, size_t, kind_index->count + 1);
     for (size_t k = 0; k < kind_index->count; k++) {
       const struct entry *e = &kind_index->entries[k];

@@ -299,7 +299,7 @@ bool card_id_fits(str id) {
   return id.n <= LINE_MAX && card_tokens(&c) <= CARD_HARD;
 }
 
-str card_preamble(enum card_kind kind_index, const struct card *cards, size_t count) {
+str card_preamble(enum card_kind browsed, const struct card *cards, size_t count) {
   static const struct {
     str none, items, nodes, both;
   } lines[] = {
@@ -316,20 +316,20 @@ str card_preamble(enum card_kind kind_index, const struct card *cards, size_t co
                        STR("Pass one of these paths to prompt_browse as path."),
                        STR("Ids are for prompt_get; what begins with / is a path for prompt_browse.")},
   };
-  if (kind_index > CARD_PROMPT) return STR("");
+  if (browsed > CARD_PROMPT) return STR("");
   bool items = false, nodes = false;
   for (size_t i = 0; i < count; i++) {
     nodes |= str_starts(cards[i].id, STR("/"));
     items |= cards[i].kind != CARD_INTERNAL;
   }
-  if (items && nodes) return lines[kind_index].both;
-  if (items) return lines[kind_index].items;
-  return nodes ? lines[kind_index].nodes : lines[kind_index].none;
+  if (items && nodes) return lines[browsed].both;
+  if (items) return lines[browsed].items;
+  return nodes ? lines[browsed].nodes : lines[browsed].none;
 }
 
-void card_render_answer(enum card_kind kind_index, const struct card *cards, size_t count, bool numbered,
+void card_render_answer(enum card_kind browsed, const struct card *cards, size_t count, bool numbered,
                         struct buf *out) {
-  str preamble = card_preamble(kind_index, cards, count);
+  str preamble = card_preamble(browsed, cards, count);
   buf_str(out, preamble);
   for (size_t i = 0; i < count; i++) {
     if (i || preamble.n) buf_char(out, '\n');

@@ -84,13 +84,12 @@ size_t card_tokens(const struct card *c);
 // The line of the index-th (from 1) of `count` cards, without newline; count 0: without a number.
 void card_render(const struct card *c, size_t index, size_t count, struct buf *out);
 
-// A whole answer: a line that says what can be done with the cards, then their lines. `shelf` says what is browsed.
+// Writes a whole answer: a line about the use of the cards, then their lines. `browsed` is the kind of the list.
 // Cards without numbers look the same in every answer.
-void card_render_answer(enum card_kind kind_index, const struct card *cards, size_t count, bool numbered,
-                        struct buf *out);
+void card_render_answer(enum card_kind browsed, const struct card *cards, size_t count, bool numbered, struct buf *out);
 
 // That first line; empty only for kinds that cannot be browsed.
-str card_preamble(enum card_kind kind_index, const struct card *cards, size_t count);
+str card_preamble(enum card_kind browsed, const struct card *cards, size_t count);
 
 // As JSON for programs: members that say nothing are left out; score, to three decimals, comes last.
 void card_write(struct json_writer *w, const struct card *c);

@@ -17,11 +17,12 @@
 enum { MOST_NOTES = 10000 };
 
 const char *directory_kind_name(enum directory_kind kind) {
-  static const char *const names[] = {"tool", "resource", "prompt"};
+  static const char *const names[DIRECTORY_KINDS] = {"tool", "resource", "prompt"};
+  ASSERT(kind <= DIRECTORY_PROMPTS);
   return names[kind];
 }
 
-// Provisional: nobody but the server has said so.
+// Provisional: only the server declares it.
 const char *entry_class(const struct entry *e, enum directory_kind kind) {
   if (kind == DIRECTORY_PROMPTS) return "think_support";
   return e->card.safety == CARD_READ_ONLY ? "observe" : "act";
@@ -38,7 +39,7 @@ static struct directory_part *find_part(const struct directory *old, const struc
   return NULL;
 }
 
-// Servers that are gone have none, and nobody has to be told apart from them.
+// Removed servers have no namespace, and reserve none.
 static str *find_namespaces(struct directory *d) {
   const struct catalog *c = d->catalog;
   str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1),
@@ -71,8 +72,8 @@ static void take_parts(struct directory *d, const struct directory *old, const s
 
 // ---- notes
 
-// The name that a note is about, or tells.
-static str told_name(struct directory *d, str name) {
+// Returns a name as notes show it.
+static str note_name(struct directory *d, str name) {
   return oneline(&d->arena, utf8_cut(name, DIRECTORY_NAME_TOLD));
 }
 
@@ -90,38 +91,39 @@ static void gather_notes(struct directory *d) {
     d->unsound |= p->unsound;
     for (size_t k = 0; k < p->note_count; k++) {
       struct directory_note n = p->notes[k];
-      n.fresh = p->refs == 1;  // else the old directory has it too
+      n.fresh = p->refs == 1;  // otherwise the old directory has it too
       note(d, &n);
     }
   }
 }
 
-// The log has these already.
+// These notes are not fresh: the log has them already.
 static void note_shadowed(struct directory *d) {
   const struct catalog *c = d->catalog;
   for (int kind = ITEM_RESOURCE; c->shadowed && kind <= ITEM_TEMPLATE; kind++)
     for (size_t i = 0; i < c->count[kind]; i++) {
       const struct item *item = &c->items[kind][i];
       if (!item->owner || d->note_count == MOST_NOTES) continue;
-      str shown = told_name(d, item->shown), owner = c->parts[item->owner - 1].server;
+      str shown = note_name(d, item->shown), owner = c->parts[item->owner - 1].server;
       str reason =
           arena_printf(&d->arena, "server %.*s owns this URI; it is listed as %.*s", STR_ARG(owner), STR_ARG(shown));
       note(d,
-           &(struct directory_note){c->parts[item->source].server, told_name(d, item->name), reason, .fresh = false});
+           &(struct directory_note){c->parts[item->source].server, note_name(d, item->name), reason, .fresh = false});
     }
 }
 
-// ---- shelves
+// ---- kind indexes
 
-// Of two tools with one id the second cannot be called by it, and must not be called by mistake: it is not shown.
-// Others are told apart by a number behind the id.
+// Hides the second of two tools with the same id: it could be called only by mistake. Resources and prompts get a
+// number after the id instead.
 static void settle_clash(struct directory *d, enum directory_kind kind, struct kind_index *kind_index,
                          struct entry *e) {
   const struct entry *first = map_find(&kind_index->by_id, e->card.id);
-  str server = d->parts[e->source]->server, name = told_name(d, e->card.name);
+  ASSERT(first && first != e);
+  str server = d->parts[e->source]->server, name = note_name(d, e->card.name);
   if (kind == DIRECTORY_TOOLS) {
     str reason = arena_printf(&d->arena, "its id %.*s is that of \"%.*s\" of server %.*s", STR_ARG(e->card.id),
-                              STR_ARG(told_name(d, first->card.name)), STR_ARG(d->parts[first->source]->server));
+                              STR_ARG(note_name(d, first->card.name)), STR_ARG(d->parts[first->source]->server));
     e->hidden = true;
     note(d, &(struct directory_note){server, name, reason, .skipped = true, .fresh = true});
     return;
@@ -131,11 +133,6 @@ static void settle_clash(struct directory *d, enum directory_kind kind, struct k
     e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
   note(d,
        &(struct directory_note){server, name, STR("another one has its id: it got a number behind it"), .fresh = true});
-}
-
-static void add_safe(struct directory *d, struct kind_index *kind_index, struct entry *e) {
-  for (unsigned salt = 1; !map_add(&kind_index->by_safe, e->safe, e); salt++)
-    e->safe = names_of_id(&d->arena, e->card.namespace, e->leaf, e->card.id, false, salt);
 }
 
 static int by_id(const void *a, const void *b) {
@@ -149,16 +146,16 @@ static void sort(struct directory *d, struct kind_index *kind_index) {
 }
 
 static void fill(struct directory *d, enum directory_kind kind, const struct hash_key *seed) {
-  struct kind_index *kind_index = &d->shelves[kind];
+  struct kind_index *kind_index = &d->kind_indexes[kind];
   size_t total = 0;
-  for (size_t i = 0; i < d->part_count; i++) total += d->parts[i]->shelves[kind].count;
+  for (size_t i = 0; i < d->part_count; i++) total += d->parts[i]->kind_indexes[kind].count;
   kind_index->entries = ARENA_ARRAY(&d->arena, struct entry, total + 1);
   struct search_part **parts = ARENA_ARRAY(&d->arena, struct search_part *, d->part_count + 1);
   struct tree_item *leaves = ARENA_ARRAY(&d->arena, struct tree_item, total + 1);
   map_init(&kind_index->by_id, seed);
   map_init(&kind_index->by_safe, seed);
   for (size_t i = 0; i < d->part_count; i++) {
-    const struct part_kind_index *from = &d->parts[i]->shelves[kind];
+    const struct part_kind_index *from = &d->parts[i]->kind_indexes[kind];
     const struct catalog_part *source = &d->catalog->parts[i];
     parts[i] = from->search;
     for (size_t k = 0; k < from->count; k++) {
@@ -167,10 +164,13 @@ static void fill(struct directory *d, enum directory_kind kind, const struct has
       e->source = (unsigned)i;
       e->item = &d->catalog->items[from->origins[k].kind][source->first[from->origins[k].kind] + from->origins[k].at];
       if (!map_add(&kind_index->by_id, e->card.id, e)) settle_clash(d, kind, kind_index, e);
-      if (kind == DIRECTORY_TOOLS && !e->hidden) add_safe(d, kind_index, e);
+      bool callable = kind == DIRECTORY_TOOLS && !e->hidden;
+      for (unsigned salt = 1; callable && !map_add(&kind_index->by_safe, e->safe, e); salt++)
+        e->safe = names_of_id(&d->arena, e->card.namespace, e->leaf, e->card.id, false, salt);
       leaves[kind_index->count++] = (struct tree_item){e->card.id, e->card.namespace, e->leaf};
     }
   }
+  ASSERT(kind_index->count == total);
   sort(d, kind_index);
   kind_index->tree = tree_build(leaves, kind_index->count, seed, &d->arena);
   kind_index->index = search_index_new(parts, d->part_count, seed);
@@ -192,6 +192,7 @@ struct directory *directory_new(struct catalog *c, const struct directory *old, 
 }
 
 struct directory *directory_ref(struct directory *d) {
+  ASSERT(d->refs > 0);
   d->refs++;
   return d;
 }
@@ -199,12 +200,14 @@ struct directory *directory_ref(struct directory *d) {
 void directory_unref(struct directory **directory) {
   struct directory *d = *directory;
   *directory = NULL;
-  if (!d || --d->refs) return;
+  if (!d) return;
+  ASSERT(d->refs > 0);
+  if (--d->refs) return;
   partials_free(&d->partials);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) {
-    search_index_free(&d->shelves[kind].index);
-    map_done(&d->shelves[kind].by_id);
-    map_done(&d->shelves[kind].by_safe);
+    search_index_free(&d->kind_indexes[kind].index);
+    map_done(&d->kind_indexes[kind].by_id);
+    map_done(&d->kind_indexes[kind].by_safe);
   }
   for (size_t i = 0; i < d->part_count; i++) directory_part_unref(&d->parts[i]);
   catalog_unref(&d->catalog);
@@ -224,8 +227,9 @@ bool directory_source(const struct directory *d, str namespace, unsigned *out) {
 }
 
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id) {
-  const struct entry *e = map_find(&d->shelves[kind].by_id, id);
-  if (!e) e = map_find(&d->shelves[kind].by_safe, id);
+  ASSERT(kind <= DIRECTORY_PROMPTS && d->refs > 0);
+  const struct entry *e = map_find(&d->kind_indexes[kind].by_id, id);
+  if (!e) e = map_find(&d->kind_indexes[kind].by_safe, id);
   return e && !e->hidden ? e : NULL;
 }
 
@@ -244,7 +248,7 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
                             void *context, const struct entry **out) {
   static const char *const prefixes[] = {"", "resource::", "prompt::"};
   static const char marks[] = "#@";  // the hash and the version; '#' sorts before '@'
-  const struct kind_index *kind_index = &d->shelves[kind];
+  const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct buf key;
   size_t found = 0;
   if (id.n > TOOL_ID_MAX) return 0;
@@ -274,9 +278,9 @@ const struct card *directory_card(struct directory *d, const struct entry *e) {
   return ((struct entry *)e)->made = card;
 }
 
-// ---- what somebody may have meant
+// ---- suggestions for an unknown id
 
-// How far an entry is from what was written: by its name, then by what else its id says. Too far: SIZE_MAX.
+// Returns the distance of an entry from the id: by its name, then by namespace and hash. SIZE_MAX: too far.
 static size_t far_from(const struct entry *e, str namespace, str name, str hash) {
   size_t longer = e->leaf.n > name.n ? e->leaf.n - name.n : name.n - e->leaf.n, allowed = 1 + name.n / 4;
   size_t distance = longer <= allowed ? nearest_distance(e->leaf, name) : SIZE_MAX;
@@ -308,7 +312,7 @@ static str without_kind(str id) {
   return id;
 }
 
-// The id may be wrong anywhere: what stands between the namespace and the version or hash is the name.
+// Any part of the id may be wrong. The name is the text between the namespace and the version or hash.
 static size_t find_near(const struct kind_index *kind_index, str id, const uint64_t *visible,
                         const struct entry **out) {
   struct near_entries near = {.list = out};
@@ -333,7 +337,7 @@ static bool is_among(const struct entry *const *list, size_t count, const struct
 
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
                          struct arena *scratch, const struct entry **out) {
-  const struct kind_index *kind_index = &d->shelves[kind];
+  const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct search_hit hits[DIRECTORY_SUGGESTIONS];
   struct search_query q = {.text = id, .top_k = DIRECTORY_SUGGESTIONS};
   struct outlook o = directory_search(d, kind, visible);

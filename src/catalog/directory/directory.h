@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalog as agents find their way in it: canonical ids, cards, paths and search.
+// The searchable form of a catalog: canonical ids, cards, paths and search.
 //
 // A directory is made from one catalog, immutable and counted, and swapped together with it. What was worked out for
 // the definitions of a server is kept in a part of its own, and taken over from the directory before as long as that
@@ -50,7 +50,7 @@ struct directory {
   unsigned refs;
   struct catalog *catalog;
   struct arena arena;
-  struct kind_index shelves[DIRECTORY_KINDS];
+  struct kind_index kind_indexes[DIRECTORY_KINDS];
   struct directory_part **parts;  // one for each source
   size_t part_count;
   struct directory_note *notes;
@@ -61,10 +61,10 @@ struct directory {
 
 struct directory_options {
   const struct hash_key *seed;
-  const struct schema_options *schemas;  // what schemas of tools may be
+  const struct schema_options *schemas;  // limits of the schemas of tools
 };
 
-// old: the one before, with the same options, or NULL; what did not change is taken from it.
+// Takes unchanged parts from `old`, the previous directory with the same options, or NULL.
 struct directory *directory_new(struct catalog *c, const struct directory *old, const struct directory_options *opt);
 struct directory *directory_ref(struct directory *d);
 void directory_unref(struct directory **d);
@@ -73,10 +73,10 @@ enum directory_kind directory_kind_of(enum item_kind kind);
 const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
 const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"
 
-// The number of the source whose ids have this namespace. False: there is none.
+// Finds the index of the source whose ids have this namespace. Returns false if there is none.
 bool directory_source(const struct directory *d, str namespace, unsigned *out);
 
-// NULL if no entry has this id or, of tools, this client-safe name.
+// Returns NULL if no entry has this id or, of tools, this client-safe name.
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
 
 // Entries whose id is `id` followed by a version or a hash: the meaning of an id that lacks its last part, such as
@@ -86,16 +86,16 @@ typedef bool directory_sees(void *context, const struct entry *e);
 size_t directory_find_short(const struct directory *d, enum directory_kind kind, str id, directory_sees *sees,
                             void *context, const struct entry **out);
 
-// The card of an entry, without a score; made when it is first asked for, and then kept.
+// Returns the card of an entry, without a score. The directory makes it at its first use and keeps it.
 const struct card *directory_card(struct directory *d, const struct entry *e);
 
-// Where somebody looks who sees these entries of a shelf (bit i & 63 of word i / 64; NULL: all of them). It is made of
-// those alone, as if the others were not there: clusters, rarity of words, and so the order of hits would tell of them.
-// Made when it is first asked for, and kept for as long as it is among those that are used; valid until the next call.
+// Search and paths over the visible entries of a kind index (bit i & 63 of word i / 64; NULL: all). They are built from
+// only those entries: clusters, the rarity of words, and so the order of hits would reveal the others. They are built
+// at their first use and cached while in use; the result is valid until the next call.
 struct outlook {
   const struct search_index *index;
   const struct tree *tree;
-  const struct entry *entries;  // of the shelf
+  const struct entry *entries;  // of the kind index
   const uint32_t *numbers;      // of documents and items of the tree: which entry; NULL: the same number
 };
 struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
@@ -116,6 +116,7 @@ static inline const struct entry *outlook_entry(const struct outlook *o, size_t 
   return &o->entries[o->numbers ? o->numbers[number] : number];
 }
 
-// Ids that look like this one, the likeliest first: for whoever mistyped one, or has one of an older catalog.
+// Finds entries whose ids are similar to a mistyped or outdated id, most similar first. Writes at most
+// DIRECTORY_SUGGESTIONS to out and returns their number.
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
                          struct arena *scratch, const struct entry **out);

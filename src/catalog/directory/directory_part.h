@@ -18,7 +18,7 @@ struct directory_part {
   uint64_t version;
   str server, namespace;
   struct arena arena;
-  struct part_kind_index shelves[DIRECTORY_KINDS];
+  struct part_kind_index kind_indexes[DIRECTORY_KINDS];
   struct directory_note *notes;
   size_t note_count;
   bool skipped, unsound;  // whether the notes have room for it or not

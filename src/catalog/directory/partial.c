@@ -7,19 +7,19 @@
 #include "base/mem.h"
 #include "catalog/directory/directory_part.h"
 
-// Those that were used last are kept, as many as there are sights of agents, as long as they do not need more memory.
+// The most recently used views are cached, within both bounds.
 enum { PARTIALS = 64, MOST_BYTES = 256 << 20 };
 
 struct partial {
-  uint64_t *visible;  // NULL: this place is free
+  uint64_t *visible;  // NULL: this slot is free
   enum directory_kind kind;
   uint64_t used;
-  uint32_t *numbers;  // of the entries that are visible
+  uint32_t *numbers;  // numbers of the visible entries
   size_t count;
   struct arena arena;  // of the tree
-  struct tree *tree;   // NULL: nobody asked for it yet
+  struct tree *tree;   // NULL until its first use
   struct search_index *index;
-  struct index_build *build;  // that makes the index; NULL: none
+  struct index_build *build;  // the build under way, or NULL
 };
 
 struct partials {
@@ -70,7 +70,8 @@ static void open(struct partial *p, const struct kind_index *kind_index, enum di
 }
 
 static struct partial *find(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
-  const struct kind_index *kind_index = &d->shelves[kind];
+  ASSERT(kind <= DIRECTORY_PROMPTS && d->refs > 0);
+  const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct partial *list = d->partials->list, *found = NULL, *oldest = list;
   for (struct partial *p = list; !found && p < list + PARTIALS; p++) {
     if (p->visible && p->kind == kind && !memcmp(p->visible, visible, bytes_of(kind_index))) found = p;
@@ -85,7 +86,7 @@ static size_t memory_of(const struct partial *p) {
   return p->arena.total + (p->index ? search_index_bytes(p->index) : 0);
 }
 
-// Gives up those that were not used for the longest time, but not the last one.
+// Frees the least recently used views beyond MOST_BYTES, but not the last one used.
 static void make_room(struct partials *all) {
   for (;;) {
     struct partial *oldest = NULL;
@@ -94,7 +95,9 @@ static void make_room(struct partials *all) {
       total += memory_of(p);
       if (memory_of(p) && (!oldest || p->used < oldest->used)) oldest = p;
     }
-    if (total <= MOST_BYTES || oldest->used == all->uses) return;
+    if (total <= MOST_BYTES) return;
+    ASSERT(oldest && oldest->used <= all->uses);
+    if (oldest->used == all->uses) return;
     clear(oldest);
   }
 }
@@ -112,18 +115,19 @@ static size_t count_set(const uint64_t *bits, size_t first, size_t count, uint64
   return n;
 }
 
-// Reads nothing of the directory that changes: runs on any thread.
+// Reads only immutable parts of the directory, so it may run on any thread.
 static struct search_index *make_index(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
   struct search_part **parts = mem_alloc((d->part_count + 1) * sizeof(struct search_part *));
-  uint64_t *keep = mem_alloc(bytes_of(&d->shelves[kind]));
+  uint64_t *keep = mem_alloc(bytes_of(&d->kind_indexes[kind]));
   size_t n = 0, first = 0;
   for (size_t i = 0; i < d->part_count; i++) {
-    const struct part_kind_index *from = &d->parts[i]->shelves[kind];
+    const struct part_kind_index *from = &d->parts[i]->kind_indexes[kind];
     size_t kept = count_set(visible, first, from->count, keep);
     if (kept) parts[n++] = kept == from->count ? search_part_ref(from->search) : search_part_sift(from->search, keep);
     first += from->count;
   }
-  struct search_index *made = search_index_new(parts, n, &d->shelves[kind].by_id.seed);
+  ASSERT(first == d->kind_indexes[kind].count);
+  struct search_index *made = search_index_new(parts, n, &d->kind_indexes[kind].by_id.seed);
   for (size_t i = 0; i < n; i++) search_part_unref(&parts[i]);
   mem_free(parts);
   mem_free(keep);
@@ -131,7 +135,7 @@ static struct search_index *make_index(const struct directory *d, enum directory
 }
 
 struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
-  const struct kind_index *kind_index = &d->shelves[kind];
+  const struct kind_index *kind_index = &d->kind_indexes[kind];
   if (!visible) return (struct outlook){.index = kind_index->index, .entries = kind_index->entries};
   struct partial *p = find(d, kind, visible);
   if (!p->index) {
@@ -147,7 +151,7 @@ struct index_build {
   struct directory *directory;
   enum directory_kind kind;
   uint64_t *visible;
-  struct search_index *index;  // NULL until it was built
+  struct search_index *index;  // NULL until it is built
 };
 
 struct index_build *directory_index_begin(struct directory *d, enum directory_kind kind, const uint64_t *visible,
@@ -158,7 +162,7 @@ struct index_build *directory_index_begin(struct directory *d, enum directory_ki
   *out_new = !p->build;
   if (p->build) return p->build;
   struct index_build *b = p->build = MEM_NEW(struct index_build);
-  size_t bytes = bytes_of(&d->shelves[kind]);
+  size_t bytes = bytes_of(&d->kind_indexes[kind]);
   *b = (struct index_build){directory_ref(d), kind, memcpy(mem_alloc(bytes), visible, bytes), NULL};
   return b;
 }
@@ -197,7 +201,7 @@ static struct tree *make_tree(const struct kind_index *kind_index, struct partia
 }
 
 struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
-  const struct kind_index *kind_index = &d->shelves[kind];
+  const struct kind_index *kind_index = &d->kind_indexes[kind];
   if (!visible) return (struct outlook){.tree = kind_index->tree, .entries = kind_index->entries};
   struct partial *p = find(d, kind, visible);
   if (!p->tree) {

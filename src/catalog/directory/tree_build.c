@@ -18,7 +18,7 @@ struct word {
   bool object, object_if_first;
 };
 
-struct entry {
+struct tree_entry {
   const struct tree_item *item;
   uint32_t index;    // of the item
   uint32_t cluster;  // while its siblings are grouped: the key of its cluster, or NO_KEY
@@ -30,18 +30,18 @@ struct entry {
 enum { NO_KEY = UINT32_MAX, SEGMENT_MAX = 64 };
 
 // Indexed by key, all zero between uses.
-struct tally {
+struct tree_tally {
   uint32_t count;  // of entries
   bool cluster;    // there is one
 };
 
-struct builder {
+struct tree_builder {
   struct arena *out;     // of the tree
   struct arena scratch;  // until it is built
   struct map words;      // every word that was read: struct word
   struct map keys;       // its key as text -> the number of it + 1
   size_t key_count;
-  struct tally *tally;
+  struct tree_tally *tally;
   uint32_t *order;
   uint32_t placed;  // items in order
 };
@@ -54,19 +54,19 @@ struct children {
 };
 
 static int by_id(const void *x, const void *y) {
-  const struct entry *a = x, *b = y;
+  const struct tree_entry *a = x, *b = y;
   int order = str_cmp(a->item->namespace, b->item->namespace);
   if (!order) order = str_cmp(a->item->id, b->item->id);
   return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-static uint32_t number_key(struct builder *b, str key) {
+static uint32_t number_key(struct tree_builder *b, str key) {
   uintptr_t known = (uintptr_t)map_find(&b->keys, key);
   if (!known) map_add(&b->keys, key, (void *)(known = ++b->key_count));
   return (uint32_t)(known - 1);
 }
 
-static const struct word *learn_word(struct builder *b, str text) {
+static const struct word *learn_word(struct tree_builder *b, str text) {
   struct word *w = map_find(&b->words, text);
   if (w) return w;
   w = ARENA_NEW(&b->scratch, struct word);
@@ -77,7 +77,7 @@ static const struct word *learn_word(struct builder *b, str text) {
   return w;
 }
 
-static void read_words(struct builder *b, struct entry *e) {
+static void read_words(struct tree_builder *b, struct tree_entry *e) {
   str texts[NAME_WORDS_MAX];
   e->words = (uint8_t)name_words(&b->scratch, e->item->name, texts, NAME_WORDS_MAX);
   for (unsigned i = 0; i < e->words; i++) {
@@ -87,33 +87,33 @@ static void read_words(struct builder *b, struct entry *e) {
 }
 
 // Position of the r-th usable word, or -1.
-static int usable_word(const struct entry *e, size_t r) {
+static int usable_word(const struct tree_entry *e, size_t r) {
   for (int i = 0; i < e->words; i++)
     if (e->usable >> i & 1 && r-- == 0) return i;
   return -1;
 }
 
 // The last of several: in "merge_merge_request" the first is what is done.
-static int position_of(const struct entry *e, uint32_t key) {
+static int position_of(const struct tree_entry *e, uint32_t key) {
   int i = e->words - 1;
   while (i >= 0 && e->word[i]->key != key) i--;
   return i;
 }
 
-static void forbid(struct entry *e, uint32_t key) {
+static void forbid(struct tree_entry *e, uint32_t key) {
   for (unsigned i = 0; i < e->words; i++)
     if (e->word[i]->key == key) e->usable &= (uint16_t) ~(1u << i);
 }
 
-static bool last_of_its_key(const struct entry *e, int at) {
+static bool last_of_its_key(const struct tree_entry *e, int at) {
   return position_of(e, e->word[at]->key) == at;
 }
 
 // A word that all of them have tells nothing.
-static void forbid_common(struct builder *b, struct entry **e, size_t n) {
+static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (int k = 0; k < e[i]->words; k++) b->tally[e[i]->word[k]->key].count += last_of_its_key(e[i], k);
-  const struct entry *any = e[0];
+  const struct tree_entry *any = e[0];
   uint32_t common[NAME_WORDS_MAX];
   size_t commons = 0;
   for (int k = 0; k < any->words; k++)
@@ -125,7 +125,7 @@ static void forbid_common(struct builder *b, struct entry **e, size_t n) {
 }
 
 // The first word of a name, apart from those that all have, is not what it is about when it can be what is done.
-static void forbid_leading_verb(struct entry *e) {
+static void forbid_leading_verb(struct tree_entry *e) {
   for (unsigned i = 0; i < e->words; i++) {
     bool common = !(e->usable >> i & 1) && e->word[i]->object;
     if (common) continue;
@@ -135,7 +135,7 @@ static void forbid_leading_verb(struct entry *e) {
 }
 
 // One round: entries without a cluster that share their r-th usable word with another, or with a cluster, join.
-static bool cluster_round(struct builder *b, struct entry **e, size_t n, size_t r) {
+static bool cluster_round(struct tree_builder *b, struct tree_entry **e, size_t n, size_t r) {
   bool any = false;
   for (size_t i = 0; i < n; i++) {
     int at = e[i]->cluster == NO_KEY ? usable_word(e[i], r) : -1;
@@ -145,7 +145,7 @@ static bool cluster_round(struct builder *b, struct entry **e, size_t n, size_t 
     int at = e[i]->cluster == NO_KEY ? usable_word(e[i], r) : -1;
     if (at < 0) continue;
     any = true;
-    struct tally *t = &b->tally[e[i]->word[at]->key];
+    struct tree_tally *t = &b->tally[e[i]->word[at]->key];
     if (t->count >= 2) t->cluster = true;
     if (t->cluster) e[i]->cluster = e[i]->word[at]->key;
   }
@@ -154,7 +154,7 @@ static bool cluster_round(struct builder *b, struct entry **e, size_t n, size_t 
   return any;
 }
 
-static void find_clusters(struct builder *b, struct entry **e, size_t n) {
+static void find_clusters(struct tree_builder *b, struct tree_entry **e, size_t n) {
   for (size_t i = 0; i < n; i++) e[i]->cluster = NO_KEY;
   forbid_common(b, e, n);
   for (size_t r = 0; r < NAME_WORDS_MAX && cluster_round(b, e, n, r); r++) {
@@ -178,7 +178,7 @@ static str segment_of(struct arena *a, str text) {
 }
 
 // The form of the word at `offset` behind the key that is written longest: the plural, where there is one.
-static str longest_form(struct entry **e, size_t n, uint32_t key, int offset, uint32_t want) {
+static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offset, uint32_t want) {
   str best = STR_NONE;
   for (size_t i = 0; i < n; i++) {
     int at = position_of(e[i], key) + offset;
@@ -190,7 +190,7 @@ static str longest_form(struct entry **e, size_t n, uint32_t key, int offset, ui
 }
 
 // The word that all of them have `offset` words behind the key, or NO_KEY.
-static uint32_t next_word(struct entry **e, size_t n, uint32_t key, int offset) {
+static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int offset) {
   uint32_t word = NO_KEY;
   for (size_t i = 0; i < n; i++) {
     int at = position_of(e[i], key) + offset;
@@ -201,7 +201,7 @@ static uint32_t next_word(struct entry **e, size_t n, uint32_t key, int offset) 
 }
 
 // What a cluster is called: its word, and those that always follow it ("merge_requests"). They make no cluster below.
-static str label_cluster(struct builder *b, struct entry **e, size_t n) {
+static str label_cluster(struct tree_builder *b, struct tree_entry **e, size_t n) {
   uint32_t key = e[0]->cluster, word = key;
   str label = STR_NONE;
   for (int offset = 0; offset < 3 && word != NO_KEY; offset++) {
@@ -215,7 +215,7 @@ static str label_cluster(struct builder *b, struct entry **e, size_t n) {
   return segment_of(b->out, label);
 }
 
-static struct children room(struct builder *b, size_t count) {
+static struct children room(struct tree_builder *b, size_t count) {
   return (struct children){.list = ARENA_ARRAY(b->out, struct tree_node, count)};
 }
 
@@ -234,7 +234,7 @@ static bool has_sibling(const struct children *c, str segment) {
 }
 
 // Of siblings that came out the same, the first keeps its segment and others get a hash of what they are.
-static str unique_segment(struct builder *b, const struct children *c, str segment, str what) {
+static str unique_segment(struct tree_builder *b, const struct children *c, str segment, str what) {
   while (has_sibling(c, segment)) {
     str hash = tool_id_hash8(&b->scratch, what);
     size_t keep = segment.n < SEGMENT_MAX - 9 ? segment.n : SEGMENT_MAX - 9;
@@ -244,7 +244,7 @@ static str unique_segment(struct builder *b, const struct children *c, str segme
   return segment;
 }
 
-static void add_leaves(struct builder *b, struct children *c, struct entry **e, size_t n) {
+static void add_leaves(struct tree_builder *b, struct children *c, struct tree_entry **e, size_t n) {
   for (size_t i = 0; i < n; i++) {
     str segment = segment_of(b->out, e[i]->item->name);
     struct tree_node *leaf = add_node(c, unique_segment(b, c, segment, e[i]->item->id));
@@ -259,7 +259,7 @@ static void set_children(struct tree_node *node, struct children c) {
 }
 
 // No word helps: numbered parts, as even as can be.
-static void grow_parts(struct builder *b, struct tree_node *node, struct entry **e, size_t n) {
+static void grow_parts(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n) {
   size_t parts = (n + TREE_LEAVES - 1) / TREE_LEAVES;
   if (parts > TREE_WIDTH) parts = TREE_WIDTH;
   struct children c = room(b, n <= TREE_LEAVES ? n : parts);
@@ -277,7 +277,7 @@ static int by_segment(const void *x, const void *y) {
 }
 
 // Too many clusters for one list: ranges of them, called by the first and the last ("acr-cosmos").
-static void fold_wide(struct builder *b, struct children *c) {
+static void fold_wide(struct tree_builder *b, struct children *c) {
   while (c->count > TREE_WIDTH) {
     size_t groups = (c->count + TREE_LEAVES - 1) / TREE_LEAVES;
     struct children folded = room(b, groups);
@@ -293,13 +293,13 @@ static void fold_wide(struct builder *b, struct children *c) {
 
 // Puts entries of a cluster next to each other, clusters in order of their first entry, the rest last; otherwise the
 // order stays. Gives the number of clusters and writes where each ends.
-static size_t sort_by_cluster(struct builder *b, struct entry **e, size_t n, size_t *out_ends) {
-  struct entry **sorted = ARENA_ARRAY(&b->scratch, struct entry *, n);
+static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, size_t n, size_t *out_ends) {
+  struct tree_entry **sorted = ARENA_ARRAY(&b->scratch, struct tree_entry *, n);
   uint32_t *keys = ARENA_ARRAY(&b->scratch, uint32_t, n);
   size_t *next = ARENA_ARRAY(&b->scratch, size_t, n + 1);
   size_t clusters = 0;
   for (size_t i = 0; i < n; i++) {
-    struct tally *t = e[i]->cluster == NO_KEY ? NULL : &b->tally[e[i]->cluster];
+    struct tree_tally *t = e[i]->cluster == NO_KEY ? NULL : &b->tally[e[i]->cluster];
     if (t && !t->count) {
       keys[clusters++] = e[i]->cluster;
       t->count = (uint32_t)clusters;
@@ -317,10 +317,10 @@ static size_t sort_by_cluster(struct builder *b, struct entry **e, size_t n, siz
   return clusters;
 }
 
-static void grow(struct builder *b, struct tree_node *node, struct entry **e, size_t n, unsigned level);
+static void grow(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n, unsigned level);
 
-static void grow_clusters(struct builder *b, struct tree_node *node, struct entry **e, size_t n, unsigned level,
-                          const size_t *ends, size_t clusters) {
+static void grow_clusters(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n,
+                          unsigned level, const size_t *ends, size_t clusters) {
   struct children c = room(b, clusters + TREE_LEAVES + 1);
   struct map taken;
   map_init(&taken, &b->words.seed);
@@ -344,7 +344,7 @@ static void grow_clusters(struct builder *b, struct tree_node *node, struct entr
 // Clusters in clusters, but not without end: names may be made to share a word after the other.
 enum { CLUSTER_LEVELS = 3 };
 
-static void grow(struct builder *b, struct tree_node *node, struct entry **e, size_t n, unsigned level) {
+static void grow(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n, unsigned level) {
   size_t clusters = 0, *ends = ARENA_ARRAY(&b->scratch, size_t, n);
   if (n > TREE_LEAVES && level < CLUSTER_LEVELS) {
     find_clusters(b, e, n);
@@ -354,7 +354,7 @@ static void grow(struct builder *b, struct tree_node *node, struct entry **e, si
   else grow_parts(b, node, e, n);
 }
 
-static str join_path(struct builder *b, str parent, str segment) {
+static str join_path(struct tree_builder *b, str parent, str segment) {
   char *path = arena_alloc(b->out, parent.n + 1 + segment.n + 1), *p = path;
   if (parent.n) p = mempcpy(p, parent.p, parent.n);
   *p++ = '/';
@@ -366,9 +366,9 @@ static str join_path(struct builder *b, str parent, str segment) {
 // A path of more tokens may not fit on a card: its last segment is then only a number.
 enum { PATH_TOKENS = 44 };
 
-static void settle(struct builder *b, struct tree_node *node, str parent);
+static void settle(struct tree_builder *b, struct tree_node *node, str parent);
 
-static void settle_children(struct builder *b, struct tree_node *node, str path) {
+static void settle_children(struct tree_builder *b, struct tree_node *node, str path) {
   struct tree_node *list = (struct tree_node *)node->children;
   for (uint32_t i = 0; i < node->child_count; i++) {
     bool is_long = list[i].child_count && path.n && !tokens_fit(join_path(b, path, list[i].segment), PATH_TOKENS);
@@ -379,7 +379,7 @@ static void settle_children(struct builder *b, struct tree_node *node, str path)
 }
 
 // Gives every node its path, and every leaf its place in the order of items.
-static void settle(struct builder *b, struct tree_node *node, str parent) {
+static void settle(struct tree_builder *b, struct tree_node *node, str parent) {
   node->path = join_path(b, parent, node->segment);
   uint32_t first = b->placed;
   if (node->count) b->order[b->placed++] = node->first;
@@ -388,26 +388,26 @@ static void settle(struct builder *b, struct tree_node *node, str parent) {
   node->count = b->placed - first;
 }
 
-static struct entry *read_items(struct builder *b, const struct tree_item *items, size_t count) {
-  struct entry *entries = ARENA_ARRAY(&b->scratch, struct entry, count + 1);
+static struct tree_entry *read_items(struct tree_builder *b, const struct tree_item *items, size_t count) {
+  struct tree_entry *entries = ARENA_ARRAY(&b->scratch, struct tree_entry, count + 1);
   for (size_t i = 0; i < count; i++) {
     entries[i].item = &items[i];
     entries[i].index = (uint32_t)i;
   }
   qsort(entries, count, sizeof *entries, by_id);
   for (size_t i = 0; i < count; i++) read_words(b, &entries[i]);
-  b->tally = ARENA_ARRAY(&b->scratch, struct tally, b->key_count + 1);
+  b->tally = ARENA_ARRAY(&b->scratch, struct tree_tally, b->key_count + 1);
   return entries;
 }
 
-static size_t count_namespaces(const struct entry *entries, size_t count) {
+static size_t count_namespaces(const struct tree_entry *entries, size_t count) {
   size_t n = count > 0;
   for (size_t i = 1; i < count; i++) n += !str_eq(entries[i].item->namespace, entries[i - 1].item->namespace);
   return n;
 }
 
-static void grow_root(struct builder *b, struct tree_node *root, struct entry *entries, size_t count) {
-  struct entry **e = ARENA_ARRAY(&b->scratch, struct entry *, count + 1);
+static void grow_root(struct tree_builder *b, struct tree_node *root, struct tree_entry *entries, size_t count) {
+  struct tree_entry **e = ARENA_ARRAY(&b->scratch, struct tree_entry *, count + 1);
   struct children c = room(b, count_namespaces(entries, count));
   for (size_t i = 0; i < count; i++) e[i] = &entries[i];
   for (size_t from = 0, to; from < count; from = to) {
@@ -423,7 +423,7 @@ static void grow_root(struct builder *b, struct tree_node *root, struct entry *e
 struct tree *tree_build(const struct tree_item *items, size_t count, const struct hash_key *seed, struct arena *a) {
   ASSERT(count < NO_KEY);
   struct tree *t = ARENA_NEW(a, struct tree);
-  struct builder b = {.out = a, .order = ARENA_ARRAY(a, uint32_t, count + 1)};
+  struct tree_builder b = {.out = a, .order = ARENA_ARRAY(a, uint32_t, count + 1)};
   arena_init(&b.scratch);
   map_init(&b.words, seed);
   map_init(&b.keys, seed);

@@ -95,7 +95,7 @@ str servers_named(const struct request *r);
 // Its client used an item by its id, with success.
 void meta_used(void *surface, const struct session *s, str id);
 
-// Which entries of a shelf may the client of this session see? NULL: all. In the scratch arena.
+// Which entries of a kind index may the client of this session see? NULL: all. In the scratch arena.
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind);
 bool meta_sees(struct surface *d, const struct session *s, const struct entry *e);
 

@@ -26,7 +26,7 @@ static bool sees(const struct missing *m, const struct entry *e) {
 
 // The same name of the same server, with another version or other arguments.
 static const struct entry *find_renamed(const struct missing *m, const struct tool_id_parts *parts) {
-  const struct kind_index *kind_index = &surface_directory(m->d)->shelves[m->kind];
+  const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   for (size_t i = 0; i < kind_index->count; i++) {
     const struct entry *e = kind_index->sorted[i];
     if (str_eq(e->leaf, parts->name) && str_eq(e->card.namespace, parts->namespace) && sees(m, e)) return e;
@@ -50,7 +50,7 @@ static bool takes_the_same(const struct entry *e, enum directory_kind kind, cons
 // Another name of the same server that takes what the one of the id took: the hash in an id is that of its name and of
 // the names of its arguments. Only when there is no other such name.
 static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
-  const struct kind_index *kind_index = &surface_directory(m->d)->shelves[m->kind];
+  const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   const struct entry *found = NULL;
   size_t bytes = 0;
   bool one = parts->hash8.p && m->kind != DIRECTORY_RESOURCES;

@@ -22,7 +22,7 @@ static void put_tool(struct surface *d, const struct entry *e, struct buf *out) 
 }
 
 size_t transparent_count_tools(struct surface *d, const struct session *s, uint64_t *out_version) {
-  const struct kind_index *kind_index = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &surface_directory(d)->kind_indexes[DIRECTORY_TOOLS];
   size_t n = 0;
   *out_version = 0;
   for (size_t i = 0; i < kind_index->count; i++) {
@@ -34,7 +34,7 @@ size_t transparent_count_tools(struct surface *d, const struct session *s, uint6
 }
 
 void transparent_put_tools(struct surface *d, struct request *r, size_t at, size_t end, struct buf *out) {
-  const struct kind_index *kind_index = &surface_directory(d)->shelves[DIRECTORY_TOOLS];
+  const struct kind_index *kind_index = &surface_directory(d)->kind_indexes[DIRECTORY_TOOLS];
   size_t n = 0;
   for (size_t i = 0; i < kind_index->count && n < end; i++) {
     const struct entry *e = kind_index->sorted[i];
