@@ -10,11 +10,12 @@ static void on_run(uv_work_t *request) {
   c->run(c);
 }
 
-// The next one is on its way before anybody hears of this one.
+// Starts the next job before `done` runs.
 static void on_done(uv_work_t *request, int status) {
   struct job *c = CONTAINER_OF(request, struct job, request);
   struct loop *l = c->loop;
   const char *name = c->name;  // `done` may free the job
+  ASSERT(l->jobs.next == &c->node);
   loop_begin(l);
   list_remove(&c->node);
   start_first(l);
@@ -29,6 +30,7 @@ static void start_first(struct loop *l) {
 }
 
 void job_start_named(struct loop *l, struct job *c, const char *name) {
+  ASSERT(c->run && c->done);
   bool idle = list_empty(&l->jobs);
   c->loop = l;
   c->name = name;

@@ -4,6 +4,7 @@
 // a loop without timers does not wake up, and one with distant timers wakes up once a lap.
 #include "io/timer.h"
 
+#include "base/assert.h"
 #include "io/loop.h"
 
 static uint64_t tick_of(uint64_t ms) {
@@ -24,14 +25,9 @@ static void arm(struct loop *l, uint64_t tick) {
   l->armed_at = tick;
 }
 
-static void arm_next(struct loop *l) {
-  uint64_t tick = l->wheel_at + 1;
-  while (list_empty(slot_of(l, tick))) tick++;  // ends within a lap: there are timers
-  arm(l, tick);
-}
-
 static void forget(struct timer *t) {
   struct loop *l = t->loop;
+  ASSERT(l->timers > 0);
   list_remove(&t->node);
   if (--l->timers) return;
   uv_timer_stop(&l->tick);
@@ -39,6 +35,7 @@ static void forget(struct timer *t) {
 }
 
 void timer_init_named(struct timer *t, void (*fire)(struct timer *), const char *name) {
+  ASSERT(fire);
   *t = (struct timer){.fire = fire, .name = name};
   list_init(&t->node);
 }
@@ -48,6 +45,7 @@ void timer_stop(struct timer *t) {
 }
 
 void timer_start(struct loop *l, struct timer *t, uint64_t after_ms) {
+  ASSERT(t->fire);
   timer_stop(t);
   uint64_t now = loop_now(l);
   if (l->timers++ == 0) l->wheel_at = tick_of(now);  // an empty wheel has not been turned
@@ -60,7 +58,7 @@ void timer_start(struct loop *l, struct timer *t, uint64_t after_ms) {
   if (!l->armed_at || tick < l->armed_at) arm(l, tick);
 }
 
-// The due timers of a slot leave it before the first of them fires: what that starts goes behind the wheel.
+// The due timers leave the slot before the first of them fires: timers that it starts fire in a later slot.
 static void run_slot(struct loop *l, uint64_t tick) {
   struct list due, *slot = slot_of(l, tick);
   list_init(&due);
@@ -83,5 +81,8 @@ void timer_run_due(struct loop *l) {
   l->now_known = false;
   uint64_t until = tick_of(loop_now(l));
   while (l->timers && l->wheel_at < until) run_slot(l, ++l->wheel_at);
-  if (l->timers) arm_next(l);
+  if (!l->timers) return;
+  uint64_t tick = l->wheel_at + 1;
+  while (list_empty(slot_of(l, tick))) tick++;  // ends within a lap: there are timers
+  arm(l, tick);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateway's side of the guard. What is asked of it goes through one queue, in order, from the loop's callback
-// only, so that no callback of a child runs inside a call of its owner.
+// The gateway's side of the guard. Requests to the guard go through one queue, in order, and are sent from the callback
+// of the loop only, so that no callback of a child runs inside a call of its owner.
 #include "io/process/child.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ enum {
   HOST_MAGIC = 0x74676831,
   CHILD_MAGIC = 0x74676332,
   MAX_UNANSWERED = 64,       // starts under way; each has descriptors on the socket, which the kernel counts
-  MAX_QUEUED = 1 << 20,      // bytes of questions; a guard that is so far behind is stuck
+  MAX_QUEUED = 1 << 20,      // bytes of requests; a guard that lets more wait is stuck
   MAX_GRACE_MS = 60 * 1000,  // so that the end of the program is bounded
   END_SLACK_MS = GUARD_SWEEP_MS + 1000,
 };
@@ -79,9 +79,10 @@ static struct child *find_child(struct child_host *h, uint64_t id) {
   return NULL;
 }
 
-// ---- ends of a child's story; each may free the child ----
+// ---- callbacks; each may free the child ----
 
 static void start_failed(struct child *c, const struct fault *f) {
+  ASSERT(c->state == WAITING || c->state == ASKED);
   c->state = GONE;
   drop_fds(c);
   c->events->on_fail(c->ctx, c, f);
@@ -89,6 +90,7 @@ static void start_failed(struct child *c, const struct fault *f) {
 
 static void started(struct child *c, int pid) {
   int fds[3];
+  ASSERT(c->state == ASKED && pid > 1);
   memcpy(fds, c->fds, sizeof fds);
   c->fds[0] = c->fds[1] = c->fds[2] = -1;
   c->state = RUNNING;
@@ -98,6 +100,7 @@ static void started(struct child *c, int pid) {
 }
 
 static void exited(struct child *c, int status) {
+  ASSERT(c->state == RUNNING);
   c->state = GONE;
   c->events->on_exit(c->ctx, c, status);
 }
@@ -148,6 +151,7 @@ static void update_poll(struct child_host *h);
 
 static bool may_send(const struct child_host *h) {
   if (h->queue.n == 0) return false;
+  ASSERT(h->queue.n % sizeof(struct guard_ask) == 0);
   const struct guard_ask *first = (const struct guard_ask *)h->queue.p;
   return first->kind != GUARD_SPAWN || h->unanswered < MAX_UNANSWERED;
 }
@@ -157,6 +161,7 @@ static bool send_ask(struct child_host *h, const struct guard_ask *ask, const in
     struct cmsghdr header;
     char bytes[CMSG_SPACE(GUARD_FDS * sizeof(int))];
   } control = {0};
+  ASSERT(fd_count <= GUARD_FDS);
   struct iovec part = {(void *)ask, sizeof *ask};
   struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
   if (fd_count) {
@@ -182,7 +187,7 @@ static int strings_file(const struct child *c) {
   return fd;
 }
 
-// theirs: what goes to the guard; ours are in the child. Both are filled as far as it came, -1 behind.
+// Fills `theirs` for the guard and c->fds. On failure the rest stays -1.
 static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   theirs[0] = strings_file(c);
   if (theirs[0] < 0) return false;
@@ -196,7 +201,7 @@ static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   return true;
 }
 
-// False: later (errno EAGAIN), or not at all.
+// Returns false with errno; EAGAIN: try again later.
 static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct child *c) {
   int theirs[GUARD_FDS] = {-1, -1, -1, -1};
   bool sent = open_fds(c, theirs) && send_ask(h, ask, theirs, GUARD_FDS);
@@ -208,13 +213,13 @@ static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct
   return sent;
 }
 
-// The owner hears of it later.
+// The timer calls on_fail later.
 static void refuse(struct child *c, int error) {
   c->refused = error;
   timer_start(c->host->loop, &c->host->failing, 0);
 }
 
-// These two: false when it has to stay in the queue.
+// Returns false when the request has to stay in the queue.
 static bool start_child(struct child_host *h, const struct guard_ask *ask) {
   struct child *c = find_child(h, ask->id);
   if (!c) return true;  // freed meanwhile
@@ -228,32 +233,27 @@ static bool start_child(struct child_host *h, const struct guard_ask *ask) {
   return true;
 }
 
-static bool send_plain(struct child_host *h, const struct guard_ask *ask) {
-  if (send_ask(h, ask, NULL, 0)) return true;
-  if (errno == EAGAIN || errno == EINTR) return false;
-  kill(h->guard.pid, SIGKILL);  // it cannot be told to stop a child: then all of them
-  return true;
-}
-
-static bool send_first(struct child_host *h) {
-  const struct guard_ask ask = *(struct guard_ask *)h->queue.p;
-  if (!(ask.kind == GUARD_SPAWN ? start_child(h, &ask) : send_plain(h, &ask))) return false;
-  buf_drop(&h->queue, sizeof ask);
-  return true;
-}
-
 static void flush(struct child_host *h) {
-  while (may_send(h) && send_first(h)) continue;
+  while (may_send(h)) {
+    const struct guard_ask ask = *(struct guard_ask *)h->queue.p;
+    if (ask.kind == GUARD_SPAWN) {
+      if (!start_child(h, &ask)) return;
+    } else if (!send_ask(h, &ask, NULL, 0)) {
+      if (errno == EAGAIN || errno == EINTR) return;
+      kill(h->guard.pid, SIGKILL);  // it cannot stop one child: then all of them end
+    }
+    buf_drop(&h->queue, sizeof ask);
+  }
 }
 
 static void ask_guard(struct child_host *h, const struct guard_ask *ask) {
   buf_add(&h->queue, ask, sizeof *ask);
-  // Killing a stuck guard makes the keepers kill everything, and us hear of it.
+  // If a stuck guard is killed, the keepers kill all children, and the socket closes.
   if (h->queue.over) kill(h->guard.pid, SIGKILL);
   update_poll(h);
 }
 
-// ---- news ----
+// ---- reports ----
 
 static void on_news(struct child_host *h, const struct guard_news *news) {
   struct child *c = find_child(h, news->id);
@@ -279,7 +279,7 @@ static void on_news(struct child_host *h, const struct guard_news *news) {
   }
 }
 
-// ---- what ends without news ----
+// ---- children that end without a report ----
 
 // Callbacks may free any child, so the next one is looked for from the start.
 static struct child *find_doomed(struct child_host *h) {
@@ -326,7 +326,7 @@ static void lose_guard(struct child_host *h) {
 
 // ---- the socket ----
 
-// One packet. False when there is none; *lost says whether there never will be.
+// Reads one packet. Returns false if none is waiting; *lost: the guard has ended.
 static bool read_news(int fd, struct guard_news *out, bool *lost) {
   ssize_t n = recv(fd, out, sizeof *out, MSG_DONTWAIT);
   *lost = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
@@ -335,6 +335,7 @@ static bool read_news(int fd, struct guard_news *out, bool *lost) {
 
 static void on_poll(uv_poll_t *poll, int status, int events) {
   struct child_host *h = poll->data;
+  ASSERT_MAGIC(h, HOST_MAGIC);
   struct guard_news news;
   bool lost = false;
   struct loop *l = h->loop;
@@ -368,6 +369,7 @@ static void update_poll(struct child_host *h) {
 // ---- host ----
 
 struct child_host *child_host_new(struct loop *l, const struct guard *g) {
+  ASSERT(g->fd >= 0 && g->pid > 1);
   struct child_host *h = MEM_NEW(struct child_host);
   h->magic = HOST_MAGIC;
   h->loop = l;
@@ -382,6 +384,7 @@ struct child_host *child_host_new(struct loop *l, const struct guard *g) {
 }
 
 void child_host_on_lost(struct child_host *h, void (*lost)(void *ctx), void *ctx) {
+  ASSERT_MAGIC(h, HOST_MAGIC);
   h->on_lost = lost;
   h->ctx = ctx;
 }
@@ -393,11 +396,13 @@ bool child_host_runs(const struct child_host *h, int pid) {
 
 static void on_closed(uv_handle_t *handle) {
   struct child_host *h = handle->data;
+  ASSERT_MAGIC(h, HOST_MAGIC);
+  ASSERT(h->closing && list_empty(&h->children));
   h->magic = 0;
   mem_free(h);
 }
 
-// Tells the guard and waits until it closes its end. What it still has to say nobody hears.
+// Asks the guard to end and waits until it closes its end of the socket. Ignores its remaining reports.
 static void see_guard_off(struct child_host *h) {
   uint64_t now = clock_mono_ms(&clock_system), until = now + END_SLACK_MS;
   if (h->quiet_by > now) until = h->quiet_by + END_SLACK_MS;
@@ -453,7 +458,7 @@ static size_t size_of_strings(const char *const *list) {
   return n;
 }
 
-// With room for all of it from the start: a buffer that grows leaves copies of the environment behind.
+// Reserves the whole size first: a buffer that grows would leave copies of the environment in freed memory.
 static void write_strings(struct child *c, const struct child_spec *spec) {
   buf_init(&c->strings, GUARD_MAX_STRINGS);
   buf_room(&c->strings, strlen(spec->file) + 1 + (spec->cwd ? strlen(spec->cwd) : 0) + 1 + size_of_strings(spec->argv) +
@@ -467,6 +472,7 @@ static void write_strings(struct child *c, const struct child_spec *spec) {
 struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev,
                           void *ctx) {
   ASSERT_MAGIC(h, HOST_MAGIC);
+  ASSERT(spec->file && ev);
   struct child *c = MEM_NEW(struct child);
   *c = (struct child){
       .magic = CHILD_MAGIC, .host = h, .id = ++h->last_id, .fds = {-1, -1, -1}, .events = ev, .ctx = ctx};
@@ -498,15 +504,6 @@ void child_serves(struct child *c) {
   ask_guard(c->host, &(struct guard_ask){.kind = GUARD_SERVES, .id = c->id});
 }
 
-static void ask_stop(struct child *c, uint64_t leave_ms, uint64_t grace_ms) {
-  struct child_host *h = c->host;
-  if (leave_ms > MAX_GRACE_MS) leave_ms = MAX_GRACE_MS;
-  if (grace_ms > MAX_GRACE_MS) grace_ms = MAX_GRACE_MS;
-  uint64_t by = clock_mono_ms(&clock_system) + leave_ms + grace_ms;
-  if (by > h->quiet_by) h->quiet_by = by;
-  ask_guard(h, &(struct guard_ask){.kind = GUARD_STOP, .id = c->id, .leave_ms = leave_ms, .grace_ms = grace_ms});
-}
-
 void child_free(struct child **cp, uint64_t grace_ms) {
   child_leave(cp, 0, grace_ms);
 }
@@ -517,7 +514,15 @@ void child_leave(struct child **cp, uint64_t leave_ms, uint64_t grace_ms) {
   ASSERT_MAGIC(c, CHILD_MAGIC);
   *cp = NULL;
   list_remove(&c->node);
-  if ((c->state == ASKED || c->state == RUNNING) && !c->host->lost) ask_stop(c, leave_ms, grace_ms);
+  struct child_host *h = c->host;
+  ASSERT(h || c->state == GONE);
+  if ((c->state == ASKED || c->state == RUNNING) && !h->lost) {
+    if (leave_ms > MAX_GRACE_MS) leave_ms = MAX_GRACE_MS;
+    if (grace_ms > MAX_GRACE_MS) grace_ms = MAX_GRACE_MS;
+    uint64_t by = clock_mono_ms(&clock_system) + leave_ms + grace_ms;
+    if (by > h->quiet_by) h->quiet_by = by;
+    ask_guard(h, &(struct guard_ask){.kind = GUARD_STOP, .id = c->id, .leave_ms = leave_ms, .grace_ms = grace_ms});
+  }
   drop_fds(c);
   buf_wipe(&c->strings);
   c->magic = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard: forks a keeper for each child, stops children, passes news up, and outlives the gateway just long
-// enough to leave nothing behind.
+// The guard: forks a keeper for each child, stops children, and forwards reports to the gateway. It ends after the
+// gateway, when no process is left.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "io/process/child.h"
@@ -20,19 +21,19 @@
 #include "io/process/lockdown.h"
 #include "io/process/proctree.h"
 
-// The first moment is for the keeper to end by itself, which is the usual case; then it gets slower.
+// The first step is short, since most keepers end by themselves; each following step doubles.
 enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, ORPHAN_GRACE_MS = 2000, SOCKET_FD = 3 };
 
-struct kept {
+struct guard_child {
   struct list node;
   uint64_t id;
   pid_t keeper;
   pid_t root;           // 0 before it started, and when it is gone
-  bool started, ended;  // reported so
+  bool started, ended;  // reported
   bool installing;      // a launcher that has not started its program
   bool term_held;       // SIGTERM waits until the child has started
-  uint64_t term_at;     // 0: not to be asked to end
-  uint64_t kill_at;     // 0: not to be killed
+  uint64_t term_at;     // time of SIGTERM; 0: none
+  uint64_t kill_at;     // time of SIGKILL; 0: none
   uint64_t kill_step;
 };
 
@@ -42,25 +43,25 @@ struct guard_watch {
   int signals;
   pid_t pid;
   bool bye;          // the gateway needs nothing more
-  bool gone;         // the gateway is gone
-  uint64_t rest_at;  // 0: no keeper was killed; else when what it kept is killed next
+  bool gone;         // the gateway has closed its end of the socket
+  uint64_t rest_at;  // time of the next SIGKILL for processes without a keeper; 0: none
   uint64_t rest_step;
-  struct list kept;
+  struct list children;
 };
 
 static uint64_t now_ms(void) {
   return clock_mono_ms(&clock_system);
 }
 
-static void tell(const struct guard_watch *w, const struct guard_news *news) {
+static void send_news(const struct guard_watch *w, const struct guard_news *news) {
   ssize_t n;
   do n = send(w->socket, news, sizeof *news, MSG_NOSIGNAL);
   while (n < 0 && errno == EINTR);
 }
 
-static struct kept *find_kept(struct guard_watch *w, uint64_t id) {
-  LIST_EACH(it, &w->kept) {
-    struct kept *k = CONTAINER_OF(it, struct kept, node);
+static struct guard_child *find_child(struct guard_watch *w, uint64_t id) {
+  LIST_EACH(it, &w->children) {
+    struct guard_child *k = CONTAINER_OF(it, struct guard_child, node);
     if (k->id == id) return k;
   }
   return NULL;
@@ -68,35 +69,36 @@ static struct kept *find_kept(struct guard_watch *w, uint64_t id) {
 
 // ---- signals ----
 
-static void signal_tree(const struct kept *k, int sig) {
+static void signal_tree(const struct guard_child *k, int sig) {
+  ASSERT(k->keeper > 1 && k->root != 1 && k->root >= 0);  // kill(-1) would reach every process of the user
   if (k->root) kill(-k->root, sig);
   proctree_signal(k->keeper, sig, k->root);
 }
 
 // Asks the child to end, or does so when it starts.
-static void terminate(struct kept *k) {
+static void terminate(struct guard_child *k) {
   if (k->started) signal_tree(k, SIGTERM);
   else k->term_held = true;
 }
 
-static void kill_from(struct kept *k, uint64_t at) {
+static void kill_from(struct guard_child *k, uint64_t at) {
   if (k->kill_at && k->kill_at <= at) return;
   k->kill_at = at;
   k->kill_step = KILL_STEP_MS;
 }
 
-static void stop(struct kept *k, uint64_t leave_ms, uint64_t grace_ms) {
+static void stop(struct guard_child *k, uint64_t leave_ms, uint64_t grace_ms) {
   uint64_t now = now_ms();
   if (leave_ms) k->term_at = now + leave_ms;
   else if (grace_ms) terminate(k);
   kill_from(k, now + leave_ms + grace_ms);
 }
 
-// Again and again until the keeper ends: what forks while it is being killed is met the next time.
+// Repeats SIGKILL until the keeper ends: a process that forks meanwhile is killed the next time.
 static void kill_due(struct guard_watch *w) {
   uint64_t now = now_ms();
-  LIST_EACH(it, &w->kept) {
-    struct kept *k = CONTAINER_OF(it, struct kept, node);
+  LIST_EACH(it, &w->children) {
+    struct guard_child *k = CONTAINER_OF(it, struct guard_child, node);
     if (k->term_at && k->term_at <= now) {
       k->term_at = 0;
       terminate(k);
@@ -111,12 +113,12 @@ static void kill_due(struct guard_watch *w) {
 
 static bool is_keeper(const void *ctx, pid_t pid) {
   const struct guard_watch *w = ctx;
-  LIST_EACH(it, &w->kept)
-    if (CONTAINER_OF(it, struct kept, node)->keeper == pid) return true;
+  LIST_EACH(it, &w->children)
+    if (CONTAINER_OF(it, struct guard_child, node)->keeper == pid) return true;
   return false;
 }
 
-// A keeper that is killed leaves its processes to the guard. They are below no keeper.
+// The processes of a keeper that was killed become children of the guard, below no keeper.
 static void kill_rest(struct guard_watch *w) {
   uint64_t now = now_ms();
   if (!w->rest_at || w->rest_at > now) return;
@@ -124,15 +126,10 @@ static void kill_rest(struct guard_watch *w) {
   if (w->rest_step < KILL_STEP_MAX_MS) w->rest_step *= 2;
 }
 
-static void kill_rest_from(struct guard_watch *w, uint64_t at) {
-  w->rest_at = at;
-  w->rest_step = KILL_STEP_MS;
-}
-
 static int until_next_kill(const struct guard_watch *w) {
   uint64_t now = now_ms(), next = w->rest_at ? w->rest_at : UINT64_MAX;
-  LIST_EACH(it, &w->kept) {
-    const struct kept *k = CONTAINER_OF(it, struct kept, node);
+  LIST_EACH(it, &w->children) {
+    const struct guard_child *k = CONTAINER_OF(it, struct guard_child, node);
     if (k->term_at && k->term_at < next) next = k->term_at;
     if (k->kill_at && k->kill_at < next) next = k->kill_at;
   }
@@ -141,10 +138,10 @@ static int until_next_kill(const struct guard_watch *w) {
   return left < 60000 ? (int)left : 60000;
 }
 
-// ---- what keepers say ----
+// ---- reports of keepers ----
 
 static void on_news(struct guard_watch *w, const struct guard_news *news) {
-  struct kept *k = find_kept(w, news->id);
+  struct guard_child *k = find_child(w, news->id);
   if (!k) return;
   if (news->kind == GUARD_STARTED) {
     k->started = true;
@@ -155,14 +152,14 @@ static void on_news(struct guard_watch *w, const struct guard_news *news) {
     k->ended = true;
     k->root = 0;
   }
-  tell(w, news);
+  send_news(w, news);
   if (news->kind == GUARD_STARTED && k->term_held) terminate(k);
-  // What a launcher leaves behind may have been started after it was asked to end: it is asked again.
+  // Processes that outlive a launcher may have started after its SIGTERM: they get another one.
   if (news->kind == GUARD_EXITED && k->installing && k->kill_at) {
     signal_tree(k, SIGTERM);
     kill_from(k, now_ms() + ORPHAN_GRACE_MS);
   }
-  // A server whose first process is gone has no business left; one that is being stopped keeps its grace.
+  // When the first process of a server has ended, the rest is killed; a server that is being stopped keeps its grace.
   if (news->kind == GUARD_EXITED && !k->kill_at) kill_from(k, now_ms() + KILL_STEP_MS);
 }
 
@@ -171,45 +168,48 @@ static void read_news(struct guard_watch *w) {
   while (read(w->reports[0], &news, sizeof news) == (ssize_t)sizeof news) on_news(w, &news);
 }
 
-// What a keeper said last is in the pipe by the time it is reaped. One that was killed has not said everything.
-static void on_keeper_end(struct guard_watch *w, struct kept *k) {
+// The last report of a keeper is in the pipe before the keeper is reaped. A killed keeper may have reports missing.
+static void on_keeper_end(struct guard_watch *w, struct guard_child *k) {
   read_news(w);
   if (!k->ended) {
     struct guard_news news = {.id = k->id, .kind = GUARD_EXITED, .value = 128 + SIGKILL};
     if (!k->started)
       news = (struct guard_news){.id = k->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = EAGAIN};
-    tell(w, &news);
+    send_news(w, &news);
   }
   list_remove(&k->node);
   mem_free(k);
 }
 
-// Others than keepers are children that could not be started, and orphans of keepers that were killed.
-// A keeper that a server has stopped is continued at once.
+// Other processes than keepers are children that could not be started, and orphans of killed keepers.
+// Continues a keeper that a server has stopped.
 static void reap(struct guard_watch *w) {
   struct signalfd_siginfo info;
   while (read(w->signals, &info, sizeof info) > 0) continue;
   int status;
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;)
-    LIST_EACH(it, &w->kept) {
-      struct kept *k = CONTAINER_OF(it, struct kept, node);
+    LIST_EACH(it, &w->children) {
+      struct guard_child *k = CONTAINER_OF(it, struct guard_child, node);
       if (k->keeper != pid) continue;
       if (WIFSTOPPED(status)) {
         kill(pid, SIGCONT);
         break;
       }
       on_keeper_end(w, k);
-      if (WIFSIGNALED(status)) kill_rest_from(w, now_ms());
+      if (WIFSIGNALED(status)) {
+        w->rest_at = now_ms();
+        w->rest_step = KILL_STEP_MS;
+      }
       break;
     }
 }
 
-// ---- what the gateway asks ----
+// ---- requests of the gateway ----
 
 static void spawn(struct guard_watch *w, const struct guard_ask *ask, const int fds[GUARD_FDS]) {
-  pid_t pid = _Fork();  // without what libraries do at fork: libuv would close descriptors that are no longer its own
+  pid_t pid = _Fork();  // without fork handlers: libuv would close descriptors that it no longer owns
   if (pid < 0) {
-    tell(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = errno});
+    send_news(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = errno});
     return;
   }
   if (pid == 0) {
@@ -218,59 +218,49 @@ static void spawn(struct guard_watch *w, const struct guard_ask *ask, const int 
     close(w->reports[0]);
     keeper_run(ask, fds, w->reports[1], w->pid);
   }
-  struct kept *k = MEM_NEW(struct kept);
+  struct guard_child *k = MEM_NEW(struct guard_child);
   k->id = ask->id;
   k->keeper = pid;
   k->installing = ask->launcher;
-  list_push(&w->kept, &k->node);
+  list_push(&w->children, &k->node);
 }
 
 static void on_bye(struct guard_watch *w) {
   w->bye = true;
-  LIST_EACH(it, &w->kept) {
-    struct kept *k = CONTAINER_OF(it, struct kept, node);
+  LIST_EACH(it, &w->children) {
+    struct guard_child *k = CONTAINER_OF(it, struct guard_child, node);
     if (k->kill_at) continue;
     if (k->installing) stop(k, 0, CHILD_INSTALL_GRACE_MS);
     else kill_from(k, now_ms());
   }
 }
 
-// Nobody is left to report to. Only what is being installed gets time to end.
+// The gateway has ended. Only launchers that still install get time to end.
 static void on_gone(struct guard_watch *w) {
   w->gone = true;
-  LIST_EACH(it, &w->kept) {
-    struct kept *k = CONTAINER_OF(it, struct kept, node);
+  LIST_EACH(it, &w->children) {
+    struct guard_child *k = CONTAINER_OF(it, struct guard_child, node);
     if (!k->installing) kill_from(k, now_ms());
   }
   on_bye(w);
 }
 
-// A launcher that replaces itself by its program, or whose program is no process below it (docker), looks as if it
-// were installing for ever. The gateway knows better, and the keeper need not look any more.
-static void on_serves(struct kept *k) {
-  if (k->installing) kill(k->keeper, SIGUSR1);
-  k->installing = false;
-}
-
 static void on_ask(struct guard_watch *w, const struct guard_ask *ask, const int *fds, size_t fd_count) {
-  struct kept *k = find_kept(w, ask->id);
+  struct guard_child *k = find_child(w, ask->id);
   if (ask->kind == GUARD_SPAWN && fd_count == GUARD_FDS) spawn(w, ask, fds);
   else if (ask->kind == GUARD_SPAWN)  // no room for the descriptors
-    tell(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_SETUP, .value = EMFILE});
+    send_news(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_SETUP, .value = EMFILE});
   else if (ask->kind == GUARD_BYE) on_bye(w);
-  else if (k && ask->kind == GUARD_SERVES) on_serves(k);
   else if (k && ask->kind == GUARD_STOP) stop(k, ask->leave_ms, ask->grace_ms);
+  else if (k && ask->kind == GUARD_SERVES) {
+    // The keeper cannot see that the program runs if the launcher replaced itself by it, or if it is not a process
+    // below the launcher (docker). The gateway knows.
+    if (k->installing) kill(k->keeper, SIGUSR1);
+    k->installing = false;
+  }
 }
 
-static size_t take_fds(struct msghdr *m, int fds[GUARD_FDS]) {
-  struct cmsghdr *c = CMSG_FIRSTHDR(m);
-  if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) return 0;
-  size_t bytes = c->cmsg_len - CMSG_LEN(0);
-  memcpy(fds, CMSG_DATA(c), bytes);
-  return bytes / sizeof fds[0];
-}
-
-// False: the gateway is gone.
+// Returns false when the gateway has ended.
 static bool read_ask(struct guard_watch *w) {
   struct guard_ask ask;
   int fds[GUARD_FDS];
@@ -283,13 +273,20 @@ static bool read_ask(struct guard_watch *w) {
   ssize_t n = recvmsg(w->socket, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (n <= 0) return false;
-  size_t fd_count = take_fds(&m, fds);
+  size_t fd_count = 0;
+  struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+  if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+    size_t bytes = c->cmsg_len - CMSG_LEN(0);
+    ASSERT(bytes <= sizeof fds);
+    memcpy(fds, CMSG_DATA(c), bytes);
+    fd_count = bytes / sizeof fds[0];
+  }
   if (n == (ssize_t)sizeof ask) on_ask(w, &ask, fds, fd_count);
   for (size_t i = 0; i < fd_count; i++) close(fds[i]);
   return true;
 }
 
-// ---- its life ----
+// ---- life of the guard ----
 
 _Noreturn static void end(bool swept) {
   static const char complaint[] = "toolgate: some child processes cannot be killed\n";
@@ -309,13 +306,13 @@ _Noreturn static void run(struct guard_watch *w) {
     if (fds[0].revents && !read_ask(w)) on_gone(w);
     kill_due(w);
     kill_rest(w);
-    if (w->bye && list_empty(&w->kept)) end(proctree_sweep(GUARD_SWEEP_MS));
+    if (w->bye && list_empty(&w->children)) end(proctree_sweep(GUARD_SWEEP_MS));
   }
 }
 
 // Leaves open only the socket and stderr: the guard must not keep a client's pipe from closing.
 static bool settle_files(struct guard_watch *w, int socket) {
-  // Out of the way of 0, 1 and 2, which may have been closed when the gateway was started.
+  // Away from 0, 1 and 2, which may have been closed when the gateway started.
   socket = fcntl(socket, F_DUPFD_CLOEXEC, SOCKET_FD);
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (socket < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) return false;
@@ -326,12 +323,12 @@ static bool settle_files(struct guard_watch *w, int socket) {
   return true;
 }
 
-// Whoever asks the gateway to end, asks the gateway; the guard ends after it. Its own session keeps it out of what
-// a terminal or a kill of the gateway's process group sends.
+// Signals that end the gateway do not end the guard, which ends after it. Its own session keeps signals of the terminal
+// and of the gateway's process group away.
 static bool settle_signals(struct guard_watch *w) {
   static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_IGN);
-  signal(SIGCHLD, SIG_DFL);  // if it came ignored, nothing could be waited for
+  signal(SIGCHLD, SIG_DFL);  // if it were ignored, waitpid would find nothing
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
@@ -341,7 +338,7 @@ static bool settle_signals(struct guard_watch *w) {
 }
 
 static bool settle(struct guard_watch *w, int socket) {
-  list_init(&w->kept);
+  list_init(&w->children);
   w->pid = getpid();
   if (!settle_files(w, socket) || !settle_signals(w)) return false;
   prctl(PR_SET_NAME, "tg-guard");

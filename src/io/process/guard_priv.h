@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gateway (child.c), the guard (guard.c) and the keepers (keeper.c) say to each other.
+// Messages between the gateway (child.c), the guard (guard.c) and the keepers (keeper.c).
 //
-// For each child the guard forks a keeper: a subreaper of its own, so that what belongs to a child is exactly what
-// is below its keeper, however often it forked, changed its session or lost its parents. The keeper starts the
-// child, reaps, reports, and ends when nothing is left below it.
+// For each child the guard forks a keeper, which is a subreaper: the processes of a child are exactly those below its
+// keeper, even if they fork, change their session or lose their parents. The keeper starts the child, reaps, reports,
+// and ends when no process is left below it.
 //
 // gateway -> guard: struct guard_ask, one a packet, GUARD_SPAWN with GUARD_FDS descriptors.
-// keeper -> guard -> gateway: struct guard_news. Keepers share one pipe, in which so few bytes stay together.
+// keeper -> guard -> gateway: struct guard_news. Keepers share one pipe; a write of this size is atomic.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
@@ -49,7 +49,7 @@ struct guard_news {
 
 enum { GUARD_SWEEP_MS = 5000 };
 
-// Where programs are looked for when the child's environment has no PATH.
+// PATH for a child whose environment has none.
 #define GUARD_DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 // The process that keeps one child, just forked by the guard. Reports to the pipe; never returns.

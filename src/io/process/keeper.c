@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One child: started, reaped, reported. Runs in a process of its own, below the guard.
+// The keeper of one child: starts it, reaps, and reports. Runs in its own process, below the guard.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "io/process/child.h"
@@ -24,7 +25,7 @@
 struct keeper_program {
   const char *file, *cwd;
   char **argv, **envp;
-  void *strings;  // the mapping that all of them are in
+  void *strings;  // the mapping that holds all strings
   size_t size;
   bool unconfined;
 };
@@ -37,9 +38,9 @@ struct keeper {
   struct proctree_pipe in, out;  // of a launcher
 };
 
-enum { LOOK_MS = 100 };  // how often a launcher's processes are looked at
+enum { LOOK_MS = 100 };  // period in which the processes of a launcher are checked
 
-// What the child tells its keeper when it does not get as far as the new program.
+// Report of the child to its keeper that it could not run the program.
 struct mishap {
   uint32_t stage;
   int32_t error;
@@ -72,7 +73,7 @@ static char **next_strings(char **at, const char *end, size_t count) {
   return list;
 }
 
-// What it allocates and maps is given back by exec, or by the keeper's end.
+// exec, or the end of the keeper, frees its memory.
 static bool read_program(int fd, const struct guard_ask *ask, struct keeper_program *out) {
   struct stat st;
   if (fstat(fd, &st) != 0 || st.st_size <= 0) return false;
@@ -106,20 +107,17 @@ static void default_signals(void) {
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-// 0, 1 and 2 are open in the keeper, so that the pipes have higher numbers and do not overwrite each other.
-static bool take_pipes(const int fds[GUARD_FDS]) {
-  for (int i = 0; i < 3; i++)
-    if (dup2(fds[i + 1], i) < 0) return false;
-  return true;
-}
-
 static bool set_up(const struct keeper_program *p, const int fds[GUARD_FDS], pid_t keeper) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
   if (getppid() != keeper) _exit(1);  // it died before the line above
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   if (!p->unconfined) lockdown_capabilities();
   default_signals();
-  return take_pipes(fds);
+  for (int i = 0; i < 3; i++) {
+    ASSERT(fds[i + 1] > 2);  // 0, 1 and 2 are open in the keeper: so the pipes do not overwrite each other
+    if (dup2(fds[i + 1], i) < 0) return false;
+  }
+  return true;
 }
 
 static const char *find_variable(char *const *envp, const char *name) {
@@ -129,12 +127,12 @@ static const char *find_variable(char *const *envp, const char *name) {
   return NULL;
 }
 
-// Does not return when it works.
+// Returns only on failure.
 static void try_exec(const char *path, const struct keeper_program *p, struct mishap *out) {
   execve(path, p->argv, p->envp);
   int error = errno;
   *out = (struct mishap){GUARD_EXEC, error};
-  // The file is there, but not what is to run it.
+  // The file exists, but its interpreter does not.
   if (error == ENOENT && access(path, F_OK) == 0) out->stage = GUARD_INTERPRETER;
 }
 
@@ -169,8 +167,7 @@ _Noreturn static void become(const struct keeper_program *p, const int fds[GUARD
 
 // ---- in the keeper ----
 
-// Everything from 3 on is close-on-exec, and the child's copies of what the keeper needs end with exec: the pipe
-// closes without a word when the program runs.
+// Every descriptor from 3 on is close-on-exec: the pipe closes without a report when the program runs.
 static void start(struct keeper *k, const struct keeper_program *p, const int fds[GUARD_FDS]) {
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) give_up(k, GUARD_SETUP, errno);
@@ -182,7 +179,7 @@ static void start(struct keeper *k, const struct keeper_program *p, const int fd
   close(pipe_fds[1]);
   k->in = proctree_pipe(fds[1]);
   k->out = proctree_pipe(fds[2]);
-  // Held here any longer, they would hide that the child closed them.
+  // Open copies would hide that the child closed its ends.
   for (int i = 0; i < GUARD_FDS; i++) close(fds[i]);
   struct mishap m;
   ssize_t n;
@@ -190,6 +187,7 @@ static void start(struct keeper *k, const struct keeper_program *p, const int fd
   while (n < 0 && errno == EINTR);
   close(pipe_fds[0]);
   if (n == (ssize_t)sizeof m) give_up(k, (enum guard_stage)m.stage, m.error);
+  ASSERT(k->root > 1);
   report(k, GUARD_STARTED, GUARD_EXEC, k->root);
 }
 
@@ -219,7 +217,7 @@ static void watch_signals(sigset_t *out) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-// Waits for a signal; of a launcher, looks now and then whether its program runs.
+// Waits for a signal; for a launcher, also checks periodically whether its program runs.
 static void wait_signal(struct keeper *k, const sigset_t *watched) {
   struct timespec step = {.tv_nsec = LOOK_MS * 1000000L};
   if (!k->installing) {

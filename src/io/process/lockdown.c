@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/crypto/locked.h"
 
 void lockdown_process(void) {
@@ -21,16 +22,10 @@ void lockdown_process(void) {
 
 // ---- the environment
 
-static size_t size_of_environment(size_t *out_count) {
+void lockdown_environment(void) {
+  if (!environ) return;
   size_t bytes = sizeof(char *), count = 0;
   for (; environ[count]; count++) bytes += sizeof(char *) + strlen(environ[count]) + 1;
-  *out_count = count;
-  return bytes;
-}
-
-void lockdown_environment(void) {
-  size_t count, bytes = environ ? size_of_environment(&count) : 0;
-  if (!bytes) return;
   char **list = locked_alloc(bytes);
   char *at = (char *)(list + count + 1);
   for (size_t i = 0; i < count; i++) {
@@ -39,6 +34,7 @@ void lockdown_environment(void) {
     at += n + 1;
     explicit_bzero(environ[i], n);
   }
+  ASSERT(at == (char *)list + bytes);
   environ = list;
 }
 
@@ -53,18 +49,13 @@ static const unsigned kept_capabilities[] = {
     CAP_SYS_NICE, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT,      CAP_AUDIT_WRITE, CAP_LEASE,    CAP_SYS_RESOURCE,
 };
 
-static uint64_t kept_mask(void) {
-  uint64_t mask = 0;
-  for (size_t i = 0; i < sizeof kept_capabilities / sizeof *kept_capabilities; i++)
-    mask |= (uint64_t)1 << kept_capabilities[i];
-  return mask;
-}
-
 // The bounding set decides what a program of root gets at execve, whatever its parent had.
 void lockdown_capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
-  uint64_t kept = kept_mask();
+  uint64_t kept = 0;
+  for (size_t i = 0; i < sizeof kept_capabilities / sizeof *kept_capabilities; i++)
+    kept |= (uint64_t)1 << kept_capabilities[i];
   for (unsigned c = 0; c < 64 && prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
     if (!(kept >> c & 1)) prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
   if (syscall(SYS_capget, &header, sets) != 0) return;
@@ -97,19 +88,15 @@ struct ruleset {
   uint64_t files, net, scopes;
 };
 
-static int make_ruleset(void) {
-  enum { SCOPE_SIGNAL = 1 << 1 };
-  struct ruleset all = {.files = LANDLOCK_ACCESS_FS_REFER, .scopes = SCOPE_SIGNAL};
-  size_t size = domain_abi() >= ABI_WITH_SCOPES ? sizeof all : sizeof all.files;
-  return (int)syscall(SYS_landlock_create_ruleset, &all, size, 0);
-}
-
 // Starts a Landlock domain that restricts no access to files. Its purpose is the border: a process in a domain can
 // trace and read only processes of the same domain and, since Linux 6.12, signal only these. A domain also denies
 // mount and umount.
 static bool enter_domain(void) {
   struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_REFER};
-  int rules = make_ruleset();
+  enum { SCOPE_SIGNAL = 1 << 1 };
+  struct ruleset all = {.files = LANDLOCK_ACCESS_FS_REFER, .scopes = SCOPE_SIGNAL};
+  size_t size = domain_abi() >= ABI_WITH_SCOPES ? sizeof all : sizeof all.files;
+  int rules = (int)syscall(SYS_landlock_create_ruleset, &all, size, 0);
   if (rules < 0) return false;
   rule.parent_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   bool ok = rule.parent_fd >= 0 && syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0 &&

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -29,7 +30,7 @@ struct process_table {
   size_t count, cap;
 };
 
-// "pid (name) state parent group …". The name may hold anything, also parentheses: the fields start behind the last.
+// "pid (name) state parent group …". The name may hold anything, also parentheses: the fields follow the last one.
 static bool parse_stat(const char *text, struct process *out) {
   const char *p = strrchr(text, ')');
   if (!p || p[1] != ' ' || !p[2]) return false;
@@ -51,12 +52,6 @@ static str read_file_of(pid_t pid, const char *name, char *text, size_t size) {
   return (str){text, n > 0 ? (size_t)n : 0};
 }
 
-static bool read_process(const char *name, struct process *out) {
-  char text[512];
-  out->pid = (pid_t)strtol(name, NULL, 10);
-  return out->pid > 0 && read_file_of(out->pid, "stat", text, sizeof text).n && parse_stat(text, out);
-}
-
 static int by_pid(const void *a, const void *b) {
   pid_t x = ((const struct process *)a)->pid, y = ((const struct process *)b)->pid;
   return (x > y) - (x < y);
@@ -66,8 +61,9 @@ static void read_table(struct process_table *t) {
   DIR *dir = opendir("/proc");
   if (!dir) return;
   for (struct dirent *e; (e = readdir(dir));) {
-    struct process p;
-    if (!read_process(e->d_name, &p)) continue;
+    char text[512];
+    struct process p = {.pid = (pid_t)strtol(e->d_name, NULL, 10)};
+    if (p.pid <= 0 || !read_file_of(p.pid, "stat", text, sizeof text).n || !parse_stat(text, &p)) continue;
     if (t->count == t->cap) {
       t->cap = t->cap ? t->cap * 2 : 256;
       t->all = mem_grow(t->all, t->cap * sizeof *t->all);
@@ -83,7 +79,7 @@ static const struct process *find_process(const struct process_table *t, pid_t p
 }
 
 // The table is not a snapshot, so parents may even form a ring in it: the way up is bounded.
-// Gives the child of `top` that the process is, or is below; NULL: it is not below `top`.
+// Returns the child of `top` that is the process or above it, or NULL if the process is not below `top`.
 static const struct process *branch_of(const struct process_table *t, const struct process *p, pid_t top) {
   for (size_t steps = 0; p && steps < t->count; steps++) {
     if (p->parent == top) return p;
@@ -99,6 +95,7 @@ static bool is_below(const struct process_table *t, const struct process *p, pid
 // That a pid ends and is given to someone else between reading and signalling would take a whole round of the
 // kernel's pid counter in that time.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
+  ASSERT(top > 0 && but_group >= 0);
   struct process_table t = {0};
   size_t found = 0;
   read_table(&t);
@@ -113,6 +110,7 @@ size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
 }
 
 size_t proctree_signal_rest(pid_t top, int sig, bool (*kept)(const void *ctx, pid_t child), const void *ctx) {
+  ASSERT(top > 0 && kept);
   struct process_table t = {0};
   size_t found = 0;
   read_table(&t);
@@ -165,7 +163,7 @@ struct proctree_size proctree_size(pid_t top) {
   return size;
 }
 
-// ---- what a launcher has started
+// ---- the program of a launcher
 
 struct proctree_pipe proctree_pipe(int fd) {
   struct stat st;
@@ -216,7 +214,7 @@ bool proctree_has_heir(pid_t top, pid_t but, struct proctree_pipe in, struct pro
   return found;
 }
 
-// ---- the end of them
+// ---- ending processes
 
 void proctree_wait(uint64_t within_ms) {
   uint64_t until = clock_mono_ms(&clock_system) + within_ms;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/stream/tail.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 
-struct kept {
+struct tail_slot {
   int64_t wall_ms;
   char *text;
   size_t n;
 };
 
 struct tail {
-  struct kept lines[TAIL_LINES];  // line number k is at k % TAIL_LINES
-  uint64_t first, last;           // numbers of the oldest and the newest; first > last: empty
+  struct tail_slot lines[TAIL_LINES];  // line number k is at k % TAIL_LINES
+  uint64_t first, last;                // numbers of the oldest and the newest; first > last: empty
   size_t bytes;
 };
 
@@ -22,10 +23,11 @@ struct tail *tail_new(void) {
 }
 
 static void drop_oldest(struct tail *t) {
-  struct kept *k = &t->lines[t->first++ % TAIL_LINES];
+  struct tail_slot *k = &t->lines[t->first++ % TAIL_LINES];
+  ASSERT(k->text && t->bytes >= k->n);
   t->bytes -= k->n;
   mem_free(k->text);
-  *k = (struct kept){0};
+  *k = (struct tail_slot){0};
 }
 
 void tail_free(struct tail **tail) {
@@ -33,6 +35,7 @@ void tail_free(struct tail **tail) {
   if (!t) return;
   *tail = NULL;
   while (t->first <= t->last) drop_oldest(t);
+  ASSERT(t->bytes == 0);
   mem_free(t);
 }
 
@@ -40,8 +43,9 @@ void tail_add(struct tail *t, int64_t wall_ms, str line) {
   if (line.n > TAIL_BYTES) line.n = TAIL_BYTES;
   while (t->first <= t->last && (t->last - t->first + 1 >= TAIL_LINES || t->bytes + line.n > TAIL_BYTES))
     drop_oldest(t);
-  struct kept *k = &t->lines[++t->last % TAIL_LINES];
-  *k = (struct kept){wall_ms, mem_alloc(line.n + 1), line.n};
+  struct tail_slot *k = &t->lines[++t->last % TAIL_LINES];
+  ASSERT(!k->text);
+  *k = (struct tail_slot){wall_ms, mem_alloc(line.n + 1), line.n};
   if (line.n) memcpy(k->text, line.p, line.n);
   t->bytes += line.n;
 }
@@ -49,7 +53,7 @@ void tail_add(struct tail *t, int64_t wall_ms, str line) {
 bool tail_next(const struct tail *t, uint64_t after, struct tail_line *out) {
   uint64_t number = after < t->first ? t->first : after + 1;
   if (number > t->last) return false;
-  const struct kept *k = &t->lines[number % TAIL_LINES];
+  const struct tail_slot *k = &t->lines[number % TAIL_LINES];
   *out = (struct tail_line){number, k->wall_ms, {k->text, k->n}};
   return true;
 }
