@@ -74,7 +74,10 @@ static void outlet_send(struct session *s, struct request *related, str message)
   buf_printf(&x->out, "%s %.*s\n", who, STR_ARG(message));
 }
 
-static const struct outlet_ops outlet = {.send = outlet_send};
+static void outlet_answer(struct request *r, struct payload message) {
+}
+
+static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
 
 static void closed(void *ctx, struct session *s) {
 }
