@@ -12,7 +12,7 @@
 // What a card may show of a description, and what the index may search, is far below.
 enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, MOST_NOTES = 1000 };
 
-struct part_builder {
+struct directory_builder {
   const struct catalog *catalog;
   const struct catalog_part *source;
   struct directory_part *part;
@@ -24,7 +24,7 @@ struct part_builder {
 
 enum note_kind { NOTE_REMARK, NOTE_SKIPPED, NOTE_UNSOUND };
 
-static void note(struct part_builder *b, str name, str reason, enum note_kind kind) {
+static void note(struct directory_builder *b, str name, str reason, enum note_kind kind) {
   struct directory_part *p = b->part;
   p->skipped |= kind == NOTE_SKIPPED;
   p->unsound |= kind == NOTE_UNSOUND;
@@ -43,7 +43,7 @@ static void note(struct part_builder *b, str name, str reason, enum note_kind ki
 // ---- one definition
 
 // The definition as its server wrote it: the catalog's has the name that clients see.
-static const struct json *read_definition(struct part_builder *b, const struct item *item) {
+static const struct json *read_definition(struct directory_builder *b, const struct item *item) {
   struct fault f;
   const struct json *d = json_parse(&b->scratch, item->text, &json_default_limits, &f);
   if (!d || str_eq(item->name, item->shown)) return d;
@@ -51,7 +51,7 @@ static const struct json *read_definition(struct part_builder *b, const struct i
   return json_parse(&b->scratch, json_edited(&b->scratch, d, &edit, 1), &json_default_limits, &f);
 }
 
-static bool identify(const struct part_builder *b, enum item_kind kind, const struct json *d, struct arena *a,
+static bool identify(const struct directory_builder *b, enum item_kind kind, const struct json *d, struct arena *a,
                      struct identity *out, struct fault *f) {
   struct identify_rules rules = {b->part->namespace, card_id_fits};
   switch (kind) {
@@ -92,7 +92,7 @@ static void add_tag(struct tags *t, str tag) {
   if (t->count < room && tag.n && !has_tag(t, tag)) t->list[t->count++] = utf8_cut(tag, KEPT_NAME);
 }
 
-static void read_tags(struct part_builder *b, const struct json *d, struct tags *t) {
+static void read_tags(struct directory_builder *b, const struct json *d, struct tags *t) {
   const struct json *tags = json_get(json_get(d, STR("_meta")), STR("tags"));
   if (!json_is(tags, JSON_ARRAY)) tags = json_get(d, STR("tags"));
   if (!json_is(tags, JSON_ARRAY)) return;
@@ -116,7 +116,7 @@ static void add_param(struct params *p, str name) {
   else p->list[p->found.count++] = name;
 }
 
-static const struct card_params *keep_params(struct part_builder *b, struct params *p) {
+static const struct card_params *keep_params(struct directory_builder *b, struct params *p) {
   struct arena *a = &b->part->arena;
   str *names = ARENA_ARRAY(a, str, p->found.count + 1);
   for (size_t i = 0; i < p->found.count; i++) names[i] = arena_str(a, p->list[i]);
@@ -127,7 +127,7 @@ static const struct card_params *keep_params(struct part_builder *b, struct para
 }
 
 // Of an input schema. NULL when it says what a tool takes in another way than by `properties`.
-static const struct card_params *read_schema_params(struct part_builder *b, const struct json *schema) {
+static const struct card_params *read_schema_params(struct directory_builder *b, const struct json *schema) {
   const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));
   bool elsewhere = json_get(schema, STR("$ref")) || json_get(schema, STR("allOf")) || json_get(schema, STR("anyOf")) ||
                    json_get(schema, STR("oneOf"));
@@ -145,7 +145,7 @@ static const struct card_params *read_schema_params(struct part_builder *b, cons
   return keep_params(b, &p);
 }
 
-static const struct card_params *read_prompt_params(struct part_builder *b, const struct json *arguments) {
+static const struct card_params *read_prompt_params(struct directory_builder *b, const struct json *arguments) {
   struct params p = {.found.count = 0};
   for (int optional = 0; json_is(arguments, JSON_ARRAY) && optional < 2; optional++) {
     JSON_EACH(it, arguments) {
@@ -158,13 +158,13 @@ static const struct card_params *read_prompt_params(struct part_builder *b, cons
   return keep_params(b, &p);
 }
 
-static const struct card_params *read_template(struct part_builder *b, const struct json *d) {
+static const struct card_params *read_template(struct directory_builder *b, const struct json *d) {
   struct params p = {.found.required = 1, .found.count = 1};
   if (!json_string(json_get(d, STR("uriTemplate")), &b->scratch, &p.list[0]) || p.list[0].n > KEPT_NAME) return NULL;
   return keep_params(b, &p);
 }
 
-static void describe_tool(struct part_builder *b, const struct json *d, struct card_source *c, struct tags *t) {
+static void describe_tool(struct directory_builder *b, const struct json *d, struct card_source *c, struct tags *t) {
   const struct json *hints = json_get(d, STR("annotations")), *schema = json_get(d, STR("inputSchema"));
   bool reads = says(hints, "readOnlyHint"), destroys = says(hints, "destructiveHint");
   c->kind = CARD_TOOL;
@@ -176,7 +176,8 @@ static void describe_tool(struct part_builder *b, const struct json *d, struct c
   if (json_double(json_get(hints, STR("costHint")), &c->cost_hint) && c->cost_hint < 0) c->cost_hint = 0;
 }
 
-static void describe_resource(struct part_builder *b, const struct json *d, struct card_source *c, struct tags *t) {
+static void describe_resource(struct directory_builder *b, const struct json *d, struct card_source *c,
+                              struct tags *t) {
   str mime;
   c->kind = CARD_RESOURCE;
   c->safety = CARD_READ_ONLY;
@@ -184,12 +185,12 @@ static void describe_resource(struct part_builder *b, const struct json *d, stru
   if (json_string(json_get(d, STR("mimeType")), &b->scratch, &mime)) add_tag(t, mime);
 }
 
-static void describe_prompt(struct part_builder *b, const struct json *d, struct card_source *c) {
+static void describe_prompt(struct directory_builder *b, const struct json *d, struct card_source *c) {
   c->kind = CARD_PROMPT;
   c->params = read_prompt_params(b, json_get(d, STR("arguments")));
 }
 
-static str text_of(struct part_builder *b, const struct json *d, enum item_kind kind) {
+static str text_of(struct directory_builder *b, const struct json *d, enum item_kind kind) {
   str text = STR_NONE;
   json_string(json_get(d, STR("description")), &b->scratch, &text);
   if (!text.n) json_string(json_get(d, STR("title")), &b->scratch, &text);
@@ -197,7 +198,7 @@ static str text_of(struct part_builder *b, const struct json *d, enum item_kind 
   return arena_str(&b->part->arena, utf8_cut(text, KEPT_DESCRIPTION));
 }
 
-static void describe(struct part_builder *b, enum item_kind kind, const struct json *d, struct card_source *c) {
+static void describe(struct directory_builder *b, enum item_kind kind, const struct json *d, struct card_source *c) {
   struct arena *a = &b->part->arena;
   struct tags t = {.count = 0};
   c->description = text_of(b, d, kind);
@@ -212,7 +213,7 @@ static void describe(struct part_builder *b, enum item_kind kind, const struct j
 }
 
 // A card without tags of its server drops none.
-static void note_dropped_tags(struct part_builder *b, const struct item *item, const struct card_source *c) {
+static void note_dropped_tags(struct directory_builder *b, const struct item *item, const struct card_source *c) {
   enum { REASON_BYTES = 1024 };
   struct card card;
   struct fault f;
@@ -229,7 +230,8 @@ static void note_dropped_tags(struct part_builder *b, const struct item *item, c
 // What a server says of arguments and results is not believed: a schema that is none, or too large, is reported here.
 // A call of the tool fails if it is the inputSchema; an outputSchema is not needed for a call. It is compiled again
 // when it is first needed.
-static void check_schema(struct part_builder *b, const struct item *item, const struct json *d, const char *member) {
+static void check_schema(struct directory_builder *b, const struct item *item, const struct json *d,
+                         const char *member) {
   const struct json *source = json_get(d, str_of(member));
   struct fault f;
   bool says = source && source->type != JSON_NULL;
@@ -252,7 +254,7 @@ static bool is_plain(str raw, const struct tool_id_parts *parts) {
   return str_eq(dotted ? str_from(raw, ns.n + 1) : raw, parts->name);
 }
 
-static void add(struct part_builder *b, struct part_kind_index *kind_index, const struct item *item, uint32_t at) {
+static void add(struct directory_builder *b, struct part_kind_index *kind_index, const struct item *item, uint32_t at) {
   struct arena *a = &b->part->arena;
   struct identity who;
   struct fault f;
@@ -297,7 +299,7 @@ enum directory_kind directory_kind_of(enum item_kind kind) {
   return DIRECTORY_RESOURCES;
 }
 
-static void fill(struct part_builder *b, enum directory_kind which, const struct hash_key *seed) {
+static void fill(struct directory_builder *b, enum directory_kind which, const struct hash_key *seed) {
   struct part_kind_index *kind_index = &b->part->kind_indexes[which];
   size_t most = 0;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
@@ -326,7 +328,7 @@ struct directory_part *directory_part_new(const struct catalog *c, size_t source
   arena_init(&p->arena);
   p->server = arena_str(&p->arena, from->server);
   p->namespace = arena_str(&p->arena, namespace);
-  struct part_builder b = {.catalog = c, .source = from, .part = p, .schemas = opt->schemas};
+  struct directory_builder b = {.catalog = c, .source = from, .part = p, .schemas = opt->schemas};
   arena_init(&b.scratch);
   arena_init(&b.texts);
   for (size_t i = 0; i < from->twice_count; i++) {
