@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves messages to the archive and writes the marker that replaces them.
+#include "base/assert.h"
 #include "base/crypto/hash.h"
 #include "context/conversation.h"
 #include "json/write.h"
@@ -172,6 +173,7 @@ static str rewrite(const struct trim_order *o, const struct conversation *c, con
 
 bool conversation_trim(const struct trim_order *order, const struct conversation *c, struct arena *a,
                        struct trimmed *out, struct fault *f) {
+  ASSERT(order->store && c->leading <= c->count);
   struct marker m = {.last = STR("none")};
   const struct json *old_marker = NULL;
   struct trimmed t = {.text = json_span(c->root)};

@@ -2,6 +2,7 @@
 // Making the calls of a plan, and what is told of them.
 #include "context/messages.h"
 
+#include "base/assert.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
 
@@ -147,6 +148,7 @@ str messages_result_text(const struct json *result, struct arena *a) {
 }
 
 void messages_take_result(struct planned_call *call, const struct json *result, struct arena *a) {
+  ASSERT(!call->response.p);
   call->response = messages_result_text(result, a);
   json_bool(json_get(result, STR("isError")), &call->failed);
 }
@@ -169,6 +171,7 @@ static str error_text(str code, str key, str value, struct arena *a) {
 }
 
 void messages_take_fault(struct planned_call *call, const struct fault *f, struct arena *a) {
+  ASSERT(!call->response.p);
   call->failed = true;
   call->response = error_text(str_of(fault_name(fault_told_as(f->code))), STR("message"), str_of(f->message), a);
 }

@@ -138,6 +138,7 @@ static str session_event(const struct recorded_call *c, int64_t now, struct aren
 }
 
 void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t *recorded) {
+  ASSERT(call->session.n);
   int64_t now = clock_wall_ms(r->clock);
   struct archive_record records[3];
   size_t n = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/retrieve.h"
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -128,6 +129,7 @@ static bool rank(struct search *s, const struct hash_key *seed, struct fault *f)
 
 bool retrieve(const struct retrieve_order *order, bool (*each)(void *ctx, const struct retrieved *r), void *ctx,
               struct fault *f) {
+  ASSERT(order->store && each);
   struct search s = {.order = order, .each = each, .ctx = ctx};
   struct hash_key seed = rand_hash_key(&rand_system);
   arena_init(&s.arena);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context/session_events.h"
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -26,18 +27,22 @@ static const struct {
 static const char *const levels[LEVEL_COUNT] = {"public", "internal", "confidential", "restricted"};
 
 const char *event_kind_name(enum event_kind kind) {
+  ASSERT(kind < EVENT_KINDS);
   return kinds[kind].name;
 }
 
 const char *event_kind_label(enum event_kind kind) {
+  ASSERT(kind < EVENT_KINDS);
   return kinds[kind].label;
 }
 
 double event_kind_priority(enum event_kind kind) {
+  ASSERT(kind < EVENT_KINDS);
   return kinds[kind].priority;
 }
 
 const char *event_level_name(enum event_level level) {
+  ASSERT(level < LEVEL_COUNT);
   return levels[level];
 }
 
