@@ -99,7 +99,7 @@ static const struct config_key config_keys[] = {
   COUNT("port", port, 0, 65535, "8811", "Port to listen on. 0 selects a free port."),
   TEXT("mcp_config", mcp_config, ".mcp.json",
    "File with `mcpServers`, relative to the folder of this file. The default is looked up in the current folder; see "
-   "below."),
+   "[below](#the-servers)."),
   LIST("servers", CONFIG_SERVERS,
    "Servers in addition to those of `mcp_config`. Entries have the form of `mcpServers`."),
   TEXT("catalog", catalog, NULL,
@@ -234,7 +234,8 @@ static const struct config_key config_keys[] = {
    "Longest time between two fetches of the keys, in seconds. `Cache-Control` can shorten it."),
   TEXT("auth.resource", resource, NULL, "Public URL of `/mcp`, for OAuth. Default: the URL of the listener."),
   TEXT("state_dir", state_dir, CONFIG_STATE_DIR,
-   "Folder for durable state, relative to the folder of this file. `none` stores nothing. See below."),
+   "Folder for durable state, relative to the folder of this file. `none` stores nothing. "
+   "See [storage.md](storage.md)."),
   SIZE("artifacts.max_bytes", kept.piece_bytes, MIB, 1024 * GIB, "1GiB",
    "Size of all stored results for `tool_view`. The least recently used results are deleted first."),
   SIZE("artifacts.max_owner_bytes", kept.piece_owner_bytes, MIB, 1024 * GIB, "512MiB",
@@ -287,7 +288,7 @@ static const struct config_key config_keys[] = {
    "operators."),
   {"admin.allowed_hosts", CONFIG_HOSTS, FIELD(admin_hosts), 0, 0, NULL, NULL,
    "Values of `Host` that `admin.listen` accepts in addition to `allowed_hosts` and the addresses of this machine. "
-   "See [metrics.md](metrics.md#who-may-read-them)."},
+   "See [metrics.md](metrics.md#access)."},
   TEXT("traces.endpoint", traces, NULL,
    "URL of a collector that gets a span for every call (OTLP over HTTP, JSON), such as "
    "`http://127.0.0.1:4318/v1/traces`. See [metrics.md](metrics.md#traces)."),
@@ -298,7 +299,7 @@ static const struct config_key config_keys[] = {
    "Part of the traces that start in this gateway to collect, from 0 to 1. For other traces the caller decides."),
   {"allowed_hosts", CONFIG_HOSTS, FIELD(allowed_hosts), 0, 0, NULL, NULL,
    "Names accepted in `Host` and `Origin` in addition to localhost and the listening address. `NAME` is accepted "
-   "with any port, `NAME:PORT` only with this port. See [below](#what-is-served-over-http)."},
+   "with any port, `NAME:PORT` only with this port. See [below](#http-endpoints)."},
   WORD("debug", debug, switch_words, "false",
    "Offer `get_gateway_status` in mode servers: the status of the servers that the agent may use."),
   WORD("log.level", log_level, level_words, "info", "Lowest severity of the messages that are logged on stderr."),
@@ -306,7 +307,7 @@ static const struct config_key config_keys[] = {
    "Limit for connecting to a server and its handshake, in seconds."),
   SECONDS("timeouts.install", install_ms, SECOND, 24 * HOUR, "600",
    "Limit for a launcher (`npx`, `uvx`, `docker run`, …) to install its program, in seconds. `timeouts.start` begins "
-   "after it. See below."),
+   "after it. See [below](#launchers)."),
   SECONDS("timeouts.start_wait", start_wait_ms, 0, HOUR, "3",
    "Longest time that a list waits for starting servers, in seconds."),
   SECONDS("timeouts.list_wait", list_wait_ms, 0, HOUR, "0.3",
@@ -341,7 +342,8 @@ static const struct config_key config_keys[] = {
   COUNT("limits.request_values", max_values, 256, 8388608, "65536",
    "JSON values (strings, numbers, objects, …) in one message from a client. Each value takes 48 bytes of memory."),
   SIZE("limits.held_bytes", max_held, MIB, 1024 * 1024 * MIB, "512MiB",
-   "Memory of all requests from clients, from their first bytes to their answers, including parsed JSON. See below."),
+   "Memory of all requests from clients, from their first bytes to their answers, including parsed JSON. "
+   "See [below](#memory-of-requests)."),
   SIZE("limits.principal_held_bytes", principal_held, MIB, 1024 * 1024 * MIB, "128MiB",
    "Memory of the requests of one principal (one token, one subject of an issuer; all clients without a credential)."),
   SIZE("limits.session_held_bytes", session_held, MIB, 1024 * 1024 * MIB, "64MiB",
