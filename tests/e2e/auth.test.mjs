@@ -580,7 +580,7 @@ describe('toolgate check', () => {
   }
   test('wants the public URL where it cannot be known', async (t) => {
     const beyond = await problems(t, { jwt: good }, { host: '0.0.0.0' });
-    assert.match(beyond.found.join('\n'), /^\/auth\/resource is needed beside auth.jwt/m);
+    assert.match(beyond.found.join('\n'), /^\/auth\/resource is required with auth.jwt/m);
     assert.equal((await problems(t, { jwt: good, resource: 'https://x.example/mcp' }, { host: '0.0.0.0' })).status, 0);
     assert.equal((await problems(t, { jwt: good, resource: 'https://x.example/mcp?x' })).status, 1);
   });

@@ -80,12 +80,12 @@ describe('what check refuses, serve refuses', () => {
     assert.match(unknown.stdout, /--agent: no rule knows the agent "bob"/);
   });
 
-  test('rules that name no agent are odd, since nobody may use anything then', async (t) => {
+  test('rules without agents get a warning: no client may use anything', async (t) => {
     for (const rules of ['{}', '{"agents":{}}']) {
       const dir = folder(t, { rules: 'rules.json' }, { 'rules.json': rules });
       const said = await check(dir);
       assert.equal(said.status, 0, said.stdout);
-      assert.match(said.stdout, /rules\.json:\/agents: warning: no agent has rules here: nobody may use anything/);
+      assert.match(said.stdout, /rules\.json:\/agents: warning: no agent has rules here: no client may use anything/);
     }
   });
 

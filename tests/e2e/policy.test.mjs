@@ -231,7 +231,7 @@ describe('who is not known is told so', () => {
     for (const command of [['serve'], ['call', 'shop:list_orders'], ['browse', 'orders']]) {
       const { status, stdout, stderr } = await runToolgate([...command, '--agent', 'clerk'], { cwd: here });
       assert.deepEqual([status, stdout], [1, ''], stderr);
-      assert.match(stderr, /--agent: needs rules, and there is no \.mcp-gateway-rules\.json here/);
+      assert.match(stderr, /--agent: needs rules: there is no \.mcp-gateway-rules\.json/);
     }
   });
 });

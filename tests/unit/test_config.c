@@ -213,7 +213,7 @@ static void an_agent_needs_rules(void **state) {
   expect(p, true, "environment", "GATEWAY_DEFAULT_AGENT", "there are no rules");
   p->options.agent = "dev";
   assert_false(load(p));
-  expect(p, false, "command line", "--agent", "needs rules, and there is no .mcp-gateway-rules.json here");
+  expect(p, false, "command line", "--agent", "needs rules: there is no .mcp-gateway-rules.json");
   p->options.agent = NULL;
   assert_true(load_yaml(p, "auth: {tokens: [{sha256: " DIGEST ", agent: dev}]}"));
   expect(p, true, "toolgate.yaml", "/auth/tokens/0/agent", "a client with this token may use everything");

@@ -142,7 +142,7 @@ static void one_agent_keeps_no_more_than_all(void **state) {
 static void an_issuer_that_is_no_url_is_told(void **state) {
   struct place *p = *state;
   check_warns(p, SERVER "transport: http\nauth: {jwt: {issuer: us, secret: " SECRET "}}", "/auth/jwt/issuer",
-              "is no URL: clients without a token are not told where to get one");
+              "is no URL: clients without a token do not learn where to get one");
   check_accepts(p, SERVER "transport: http\nauth: {jwt: {issuer: 'https://id.example', secret: " SECRET "}}");
 }
 
@@ -239,10 +239,10 @@ static void the_error_of_a_file_says_what_was_probably_meant(void **state) {
   } cases[] = {
       {"{\n  /* mine\n}", "line 2, column 3: '/' where a key in quotes was expected; this comment does not end"},
       {"# mine\n{}",
-       "line 1, column 1: '#' where a value was expected; this begins a comment, and JSON has none of this kind"},
+       "line 1, column 1: '#' where a value was expected; # starts no comment in JSON"},
       {"{\"\xc3\xa4\": [1,,]}", "line 1, column 10: ',' where a value was expected"},
-      {"{'mcpServers': {}}", "line 1, column 2: ''' where a key in quotes was expected; JSON has double quotes only"},
-      {"{mcpServers: {}}", "line 1, column 2: 'm' where a key in quotes was expected; in JSON every key is in double"},
+      {"{'mcpServers': {}}", "line 1, column 2: ''' where a key in quotes was expected; JSON strings need double quotes"},
+      {"{mcpServers: {}}", "line 1, column 2: 'm' where a key in quotes was expected; JSON keys need double"},
       {"{\"a\": 1\n \"b\": 2}", "line 2, column 2: '\"' where ',' or '}' was expected; is there a comma missing"},
       {"\xff\xfe{", "this is UTF-16: save it as UTF-8"},
   };
@@ -253,10 +253,10 @@ static void the_error_of_a_file_says_what_was_probably_meant(void **state) {
   }
   unlink(".mcp.json");
   refuses(p, "log:\n\tlevel: info\n", "", "line 2, column 1: ");
-  refuses(p, "log:\n\tlevel: info\n", "", "; this is a tab: YAML is indented with blanks");
-  refuses(p, "log:\n  level: info\n\tx: 1\n", "", "; this is a tab: YAML is indented with blanks");
-  refuses(p, "catalog: a: b\n", "", "; a text with \": \" in it needs quotes");
-  refuses(p, "catalog: @x\n", "", "; a text that begins so needs quotes");
+  refuses(p, "log:\n\tlevel: info\n", "", "; this is a tab: indent YAML with spaces");
+  refuses(p, "log:\n  level: info\n\tx: 1\n", "", "; this is a tab: indent YAML with spaces");
+  refuses(p, "catalog: a: b\n", "", "; a string with \": \" in it needs quotes");
+  refuses(p, "catalog: @x\n", "", "; a string that starts with this character needs quotes");
 }
 
 static void json_may_have_comments_and_trailing_commas(void **state) {

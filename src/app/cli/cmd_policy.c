@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "app/cli/command.h"
-#include "app/cli/rules.h"
 #include "app/gateway_client/inventory.h"
 #include "mcp/methods.h"
 #include "policy/survey.h"
@@ -118,7 +117,7 @@ static struct policy *load(const struct arguments *args, bool quiet, int *out_st
   struct config c;
   struct policy *p = NULL;
   config_problems_init(&problems);
-  bool ok = rules_load(&c, &args->config, environ, &problems);
+  bool ok = config_load_rules(&c, &args->config, environ, &problems);
   if (!ok || !quiet) command_print_problems(&problems);
   config_problems_done(&problems);
   if (ok) {

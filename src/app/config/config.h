@@ -221,6 +221,11 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems);
 void config_done(struct config *c);
 
+// The same without servers, for commands that need rules only: the absence of rules is a problem, too. True: out->policy
+// holds the rules that `serve` would use, out->rules_file their file. False: nothing is to be freed.
+bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
+                       struct config_problems *problems);
+
 // A file of Toolgate in the user's folder of configurations: $XDG_CONFIG_HOME/toolgate/NAME, or
 // ~/.config/toolgate/NAME. STR_NONE: HOME is not set.
 str config_user_file(char *const *env, const char *name, struct arena *a);

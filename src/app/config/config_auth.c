@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/config/config_auth.h"
 
+#include <unistd.h>
+
 #include "auth/strength.h"
+#include "base/assert.h"
+#include "base/crypto/locked.h"
 #include "io/http/http.h"
 
 enum { PUBLIC_ALGORITHMS = 1 << JWT_RS256 | 1 << JWT_ES256 | 1 << JWT_EDDSA };
 
 // ---- values
 
-static bool find_algorithm(str name, enum jwt_algorithm *out) {
-  for (int i = 0; i < JWT_ALGORITHMS; i++) {
-    if (!str_eq(name, str_of(jwt_algorithm_names[i]))) continue;
-    *out = (enum jwt_algorithm)i;
-    return true;
-  }
-  return false;
-}
-
 void config_algorithms_read(struct config_loader *l, const struct config_place *at, const struct json *array) {
   size_t index = 0;
   JSON_EACH(it, array) {
     struct config_place below = config_below_index(l, at, index++);
-    enum jwt_algorithm algorithm;
-    str name;
-    if (json_string(it, &l->work, &name) && find_algorithm(name, &algorithm))
-      l->config->jwt.algorithms |= jwt_bit(algorithm);
-    else config_error(l, &below, "must be one of HS256, RS256, ES256, EdDSA");
+    unsigned found = 0;
+    str name = STR_NONE;
+    json_string(it, &l->work, &name);
+    for (int i = 0; i < JWT_ALGORITHMS; i++)
+      if (str_eq(name, str_of(jwt_algorithm_names[i]))) found = jwt_bit((enum jwt_algorithm)i);
+    if (!found) config_error(l, &below, "must be one of HS256, RS256, ES256, EdDSA");
+    l->config->jwt.algorithms |= found;
   }
 }
 
@@ -45,7 +42,7 @@ void config_scopes_read(struct config_loader *l, const struct config_place *at, 
     str name;
     if (json_string(it, &l->work, &name) && is_scope(name))
       c->jwt.scopes[c->jwt.scope_count++] = arena_str(&c->arena, name);
-    else config_error(l, &below, "must be a scope: printable ASCII without blanks and quotes");
+    else config_error(l, &below, "must be a scope: printable ASCII without spaces and quotes");
   }
 }
 
@@ -65,6 +62,93 @@ void config_secret_read(struct config_loader *l, const struct config_place *at, 
   else if (strength_is_weak(secret))
     config_error(l, at, "is a weak secret: it can be guessed. `openssl rand -hex 32` makes a good one");
   explicit_bzero((char *)secret.p, secret.n);
+}
+
+// ---- token file
+//
+// `toolgate token` stores the hashes of tokens in a file. They are accepted in addition to auth.tokens. If the file
+// exists, clients need a token even if the file holds none: removing the last token does not open the gateway.
+
+str config_token_file_path(struct config_loader *l, const struct config_document *d, struct arena *a) {
+  if (l->config->token_file.n) return config_path(l, l->config->token_file, d->folder, a);
+  return config_user_file(l->env, "tokens.json", a);
+}
+
+// Makes room for `count` more tokens.
+static void grow_tokens(struct config *c, size_t count) {
+  struct config_token *all = ARENA_ARRAY(&c->arena, struct config_token, c->token_count + count + 1);
+  if (c->token_count) memcpy(all, c->tokens, c->token_count * sizeof *all);
+  c->tokens = all;
+}
+
+static void add_tokens(struct config_loader *l, const struct config_place *at, const struct json *list) {
+  struct config *c = l->config;
+  size_t index = 0;
+  grow_tokens(c, list->count);
+  JSON_EACH(it, list) {
+    struct config_place below = config_below_index(l, at, index++);
+    if (config_token_read(l, &below, it, &c->tokens[c->token_count])) c->token_count++;
+  }
+  ASSERT(c->token_count <= c->configured_tokens + list->count);
+}
+
+void config_token_file_read(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  bool named = c->token_file.n > 0;
+  str path = config_token_file_path(l, d, &c->arena);
+  struct config_document file;
+  c->configured_tokens = c->token_count;
+  c->token_file = STR_NONE;
+  if (!path.n) return;
+  config_file_seen(l, path);
+  if (!named && access(arena_cstr(&l->work, path), F_OK) != 0) return;
+  str by = named ? arena_printf(&l->work, "%.*s:/auth/token_file", STR_ARG(d->file)) : STR_NONE;
+  if (!config_document_open(l, path, by, &file)) return;
+  struct config_place whole = {file.file, STR_NONE}, at = config_below(l, &whole, STR("tokens"));
+  const struct json *list = json_get(file.root, STR("tokens"));
+  if (file.world_writable) config_error(l, &whole, "every user of this machine could add a token: chmod o-w");
+  if (!json_is(list, JSON_ARRAY) || list->count > CONFIG_MAX_TOKENS)
+    config_error(l, &at, "must be a list of at most %d tokens, as `toolgate token new` writes it", CONFIG_MAX_TOKENS);
+  else add_tokens(l, &at, list);
+  c->token_file = path;
+  config_document_done(&file);
+}
+
+static void copy_tokens(struct config *c, const struct config_token *from, size_t count) {
+  grow_tokens(c, count);
+  for (size_t i = 0; i < count; i++) {
+    struct config_token *t = &c->tokens[c->token_count++];
+    *t = from[i];
+    t->agent = arena_str(&c->arena, from[i].agent);
+    t->name = arena_str(&c->arena, from[i].name);
+  }
+}
+
+void config_tokens_left(struct config *out, const struct config *in_force, const struct config *configured,
+                        char *const *env, struct config_problems *problems) {
+  struct config_options none = {0};
+  ASSERT(in_force->configured_tokens <= in_force->token_count);
+  struct config_loader l = {.config = out, .opt = &none, .env = env, .problems = problems};
+  *out = (struct config){.token_file = in_force->token_file};
+  arena_init_secret(&out->arena);
+  arena_init_secret(&l.work);
+  if (out->token_file.n) config_token_file_read(&l, &(struct config_document){.file = in_force->config_file});
+  if (config_problems_fatal(problems)) {
+    out->token_count = 0;
+    copy_tokens(out, in_force->tokens + in_force->configured_tokens,
+                in_force->token_count - in_force->configured_tokens);
+  }
+  copy_tokens(out, configured->tokens, configured->configured_tokens);
+  arena_done(&l.work);
+}
+
+struct config_place config_token_place(struct config_loader *l, size_t index, const char *key) {
+  const struct config *c = l->config;
+  ASSERT(index < c->token_count);
+  bool ours = index < c->configured_tokens;
+  size_t at = ours ? index : index - c->configured_tokens;
+  return (struct config_place){ours ? c->config_file : c->token_file,
+                               arena_printf(&l->work, "%s/%zu%s", ours ? "/auth/tokens" : "/tokens", at, key)};
 }
 
 // ---- as a whole
@@ -92,11 +176,7 @@ static void read_key_file(struct config_loader *l, const struct config_document 
   config_document_done(&file);
 }
 
-static bool is_quotable_url(str text, struct http_url *url) {
-  return http_url_parse(text, url) && !memchr(text.p, '"', text.n) && !memchr(text.p, '\\', text.n);
-}
-
-// In clear only to this machine: whoever can change the keys on the way can be anybody.
+// Plain http is for this machine only: an attacker who can change the keys on the way can sign any token.
 static void check_jwks_url(struct config_loader *l, const struct config_document *d) {
   struct config_place at = place_of(d, "/auth/jwt/jwks_url");
   struct http_url url;
@@ -104,7 +184,7 @@ static void check_jwks_url(struct config_loader *l, const struct config_document
   struct fault f;
   if (!http_url_parse(l->config->jwt.jwks_url, &url)) config_error(l, &at, "must be an https URL");
   else if (!url.tls && !config_is_loopback(url.host))
-    config_error(l, &at, "must be an https URL: whoever can change the keys on their way can be anybody");
+    config_error(l, &at, "must be an https URL: anyone who can change the keys on the way can sign any token");
   else if (!proxies_choose(&l->proxies, &url, &proxy, &f)) config_error(l, &at, "%s", f.message);
 }
 
@@ -113,7 +193,7 @@ static void check_algorithms(struct config_loader *l, const struct config_docume
   struct config_jwt *jwt = &l->config->jwt;
   unsigned possible = jwt->keys ? jwt_keys_algorithms(jwt->keys) : PUBLIC_ALGORITHMS;
   if (!jwt->keys && (jwt->algorithms & jwt_bit(JWT_HS256)))
-    config_error(l, &at, "HS256 needs a secret, and what is at a URL is none");
+    config_error(l, &at, "HS256 needs a secret: keys at a URL are public");
   else if (jwt->algorithms && !(jwt->algorithms & possible)) config_error(l, &at, "there is no key for any of them");
   if (!jwt->algorithms) jwt->algorithms = possible;
 }
@@ -122,27 +202,22 @@ static void check_resource(struct config_loader *l, const struct config_document
   struct config_place at = place_of(d, "/auth/resource");
   const struct config *c = l->config;
   struct http_url url;
-  if (c->resource.n && (!is_quotable_url(c->resource, &url) || memchr(url.target.p, '?', url.target.n)))
+  bool quotable = true;  // in the header WWW-Authenticate
+  for (size_t i = 0; i < c->resource.n; i++) quotable = quotable && c->resource.p[i] != '"' && c->resource.p[i] != '\\';
+  if (c->resource.n && (!quotable || !http_url_parse(c->resource, &url) || memchr(url.target.p, '?', url.target.n)))
     config_error(l, &at, "must be the http or https URL of /mcp, without a query");
   else if (!c->resource.n && c->transport == CONFIG_HTTP && !config_is_loopback(c->host))
-    config_error(l, &at, "is needed beside auth.jwt: clients know this gateway by another URL than it listens on");
-}
-
-// Clients are told where to get a token only if that is a place.
-static void check_issuer_name(struct config_loader *l, const struct config_document *d) {
-  struct config_place group = place_of(d, "/auth/jwt"), at = place_of(d, "/auth/jwt/issuer");
-  str issuer = l->config->jwt.issuer;
-  struct http_url url;
-  if (!issuer.n) config_error(l, &group, "needs \"issuer\"");
-  else if (l->config->transport == CONFIG_HTTP && !http_url_parse(issuer, &url))
-    config_warn(l, &at, "is no URL: clients without a token are not told where to get one");
+    config_error(l, &at, "is required with auth.jwt: clients use another URL than the listening address");
 }
 
 static void check_issuer(struct config_loader *l, const struct config_document *d) {
-  struct config_place at = place_of(d, "/auth/jwt");
+  struct config_place at = place_of(d, "/auth/jwt"), name = place_of(d, "/auth/jwt/issuer");
   struct config_jwt *jwt = &l->config->jwt;
+  struct http_url url;
   int sources = (jwt->jwks_url.n > 0) + (jwt->key_file.n > 0) + (jwt->keys != NULL);
-  check_issuer_name(l, d);
+  if (!jwt->issuer.n) config_error(l, &at, "needs \"issuer\"");
+  else if (l->config->transport == CONFIG_HTTP && !http_url_parse(jwt->issuer, &url))
+    config_warn(l, &name, "is no URL: clients without a token do not learn where to get one");
   if (sources != 1) {
     if (!config_problems_fatal(l->problems)) config_error(l, &at, "needs one of jwks_url, key_file and secret");
     return;
@@ -153,22 +228,17 @@ static void check_issuer(struct config_loader *l, const struct config_document *
   check_resource(l, d);
 }
 
-static void check_nameless(struct config_loader *l, size_t token) {
-  struct config_place at = config_token_place(l, token, "");
-  if (policy_denies_missing(l->config->policy))
-    config_warn(l, &at,
-                "is bound to no agent, and the rules say deny_on_missing_agent: every request with it must "
-                "name an agent itself");
-}
-
 static void check_agents(struct config_loader *l) {
   const struct config *c = l->config;
   for (size_t i = 0; i < c->token_count; i++) {
     str agent = c->tokens[i].agent;
-    if (!agent.n) check_nameless(l, i);
-    if (!agent.n || policy_find(c->policy, agent)) continue;
-    struct config_place at = config_token_place(l, i, "/agent");
-    config_warn(l, &at, "no rule knows the agent \"%.*s\": its token can do nothing", STR_ARG(agent));
+    struct config_place token = config_token_place(l, i, ""), at = config_token_place(l, i, "/agent");
+    if (!agent.n && policy_denies_missing(c->policy))
+      config_warn(l, &token,
+                  "is bound to no agent, and the rules say deny_on_missing_agent: every request with it must name an "
+                  "agent itself");
+    if (agent.n && !policy_find(c->policy, agent))
+      config_warn(l, &at, "no rule knows the agent \"%.*s\": its token can do nothing", STR_ARG(agent));
   }
 }
 
@@ -179,7 +249,7 @@ static void check_twice(struct config_loader *l, const struct config_document *d
     for (size_t k = 0; k < i; k++)
       if (!str_eq(c->tokens[i].agent, c->tokens[k].agent) &&
           !memcmp(c->tokens[i].sha256, c->tokens[k].sha256, SHA256_SIZE))
-        config_error(l, &at, "tokens %zu and %zu are the same: whose is it?", k, i);
+        config_error(l, &at, "tokens %zu and %zu are equal but have different agents", k, i);
 }
 
 void config_auth_check(struct config_loader *l, const struct config_document *d) {

@@ -88,9 +88,6 @@ struct config_document {
 bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 // The same for a document whose file and text are set.
 bool config_document_parse(struct config_loader *l, struct config_document *d);
-// "", or what somebody probably meant who wrote what cannot be read: single quotes in JSON, tabs in YAML. f: of the
-// parser.
-const char *config_syntax_hint(str text, bool yaml, const struct fault *f);
 // Reads the text only, whatever it is, without a byte order mark.
 bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 void config_document_done(struct config_document *d);
@@ -141,8 +138,6 @@ str config_program_find(struct config_loader *l, const struct upstream_spec *spe
 // Is this server the very gateway that reads the configuration: the same program, started with the file that the entry
 // is in, or the address that it listens on? NULL: no; else a word on why.
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
-// Is this URL on the address that the gateway listens on?
-bool config_is_own_address(const struct config *c, str url);
 
 // Reports when the program of a server is not there or cannot be run, or its working folder cannot be entered.
 // `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.
@@ -155,8 +150,5 @@ void config_state_check(struct config_loader *l);
 // The command line or URL of a server entry for people; a URL without what may be secret in it.
 void config_put_url(struct buf *out, str url);
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
-// The spellings of the address of a server with a URL, in the arena; returns their number, 0 without a URL.
-enum { CONFIG_ADDRESSES = 40 };
-size_t config_addresses(const struct upstream_spec *spec, struct arena *a, str out[CONFIG_ADDRESSES]);
 // Sets `secrets` and `hidden` of a server whose other members are read; its variables are set.
 void config_secrets(struct config_loader *l, const struct json *entry, struct arena *a, struct upstream_spec *spec);

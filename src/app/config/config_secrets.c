@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server is configured with that nobody else is to read: values whose name says so, values of variables, and
-// passwords and keys in URLs. Wherever the server says them again, they are masked (text/secrets.h). The addresses of
-// the server follow them: they are masked in errors.
+// Collects the secrets in the entry of a server: values with the name of a secret, values of variables, passwords and
+// keys in URLs. They are masked in everything that the server sends (text/secrets.h). The spellings of the server's
+// address follow: they are masked in errors that agents read (docs/reference/results.md#addresses).
+#include <netdb.h>
+
 #include "app/config/config_load.h"
 #include "base/ascii.h"
+#include "base/assert.h"
+#include "io/http/http.h"
+#include "upstream/kind.h"
 
-enum { MOST_VALUES = 1024 };
+enum { MOST_VALUES = 1024, MOST_ADDRESSES = 40 };
 
-struct collector {
+struct secret_collector {
   struct config_loader *l;
   str *values;  // in the work arena
   size_t count, most;
 };
 
-static void keep(struct collector *c, str value, size_t least) {
+static void keep(struct secret_collector *c, str value, size_t least) {
   if (value.n < least || c->count == c->most) return;
   for (size_t i = 0; i < c->count; i++)
     if (str_eq(c->values[i], value)) return;
   c->values[c->count++] = value;
 }
 
-static void add(struct collector *c, str value) {
+static void add(struct secret_collector *c, str value) {
   keep(c, value, SECRETS_LEAST);
 }
 
-// Programs write a value with line breaks as lines, and each is logged by itself.
-static void add_lines(struct collector *c, str value) {
+// Adds each line of a value: programs log the lines of a value one by one.
+static void add_lines(struct secret_collector *c, str value) {
   str line;
   if (!value.n || !memchr(value.p, '\n', value.n)) return;
   for (bool more = true; more;) {
@@ -36,7 +41,7 @@ static void add_lines(struct collector *c, str value) {
 
 // ---- names
 
-// GIT_AUTHOR_NAME has no word auth in it.
+// Finds whole words only: GIT_AUTHOR_NAME does not contain the word auth.
 static bool has_word(str name, str word) {
   for (size_t i = 0; i + word.n <= name.n; i++) {
     bool begins = i == 0 || !ascii_is_alnum(name.p[i - 1]);
@@ -61,16 +66,10 @@ static bool names_secret(str name) {
   return key || secrets_is_name(name) || is_one_of(name, words, sizeof words / sizeof *words, has_word);
 }
 
-// Variables that say who and where one is: they are in every second answer, and everybody may know them.
-static bool is_known_to_all(str name, str value) {
-  static const str names[] = {STR("USER"), STR("LOGNAME"), STR("HOSTNAME"), STR("LANG"), STR("TERM")};
-  return str_starts(value, STR("/")) || is_one_of(name, names, sizeof names / sizeof *names, str_eq);
-}
-
 // ---- values
 
-// Bearer abc: the scheme is no secret.
-static void add_named(struct collector *c, str value) {
+// Adds the value of a name that is a secret's. The scheme in "Bearer abc" is not secret.
+static void add_named(struct secret_collector *c, str value) {
   str scheme, rest;
   value = str_trim(value);
   bool one = str_cut(value, ' ', &scheme, &rest) && !memchr(rest.p, ' ', rest.n);
@@ -85,8 +84,8 @@ static bool read_hex(char c, unsigned *out) {
   return at != NULL;
 }
 
-// As it is written, and as it is meant: who is told of a password reads it without %40.
-static void add_encoded(struct collector *c, str value) {
+// Adds a part of a URL as written and percent-decoded: programs print both forms.
+static void add_encoded(struct secret_collector *c, str value) {
   char *plain = arena_cstr(&c->l->work, value);
   size_t n = 0;
   for (size_t i = 0; i < value.n; i++, n++) {
@@ -100,46 +99,44 @@ static void add_encoded(struct collector *c, str value) {
   add(c, (str){plain, n});
 }
 
-static void add_parameters(struct collector *c, str query) {
-  str pair, name, value;
-  for (bool more = true; more;) {
-    more = str_cut(query, '&', &pair, &query);
-    if (str_cut(pair, '=', &name, &value) && names_secret(name)) add_encoded(c, value);
-  }
-}
-
 // user:password@host. A password may have an @ in it, a host has none.
-static void add_authority(struct collector *c, str authority) {
+static void add_authority(struct secret_collector *c, str authority) {
   str user, password;
   const char *at = memrchr(authority.p, '@', authority.n);
   if (at && str_cut((str){authority.p, (size_t)(at - authority.p)}, ':', &user, &password)) add_encoded(c, password);
 }
 
 // scheme://user:password@host/path?key=value
-static void add_of_url(struct collector *c, str url) {
-  str rest, query, path;
+static void add_of_url(struct secret_collector *c, str url) {
+  str rest, query, path, pair, name, value;
   const char *at = memmem(url.p, url.n, "://", 3);
   if (!at) return;
   rest = str_from(url, (size_t)(at - url.p) + 3);
-  if (str_cut(rest, '?', &rest, &query)) add_parameters(c, query);
+  for (bool more = str_cut(rest, '?', &rest, &query); more;) {
+    more = str_cut(query, '&', &pair, &query);
+    if (str_cut(pair, '=', &name, &value) && names_secret(name)) add_encoded(c, value);
+  }
   str_cut(rest, '/', &rest, &path);
   add_authority(c, rest);
 }
 
-static void add_variables(struct collector *c, str text) {
+// Adds the values of variables. Paths and these variables are public, and occur in many answers.
+static void add_variables(struct secret_collector *c, str text) {
+  static const str names[] = {STR("USER"), STR("LOGNAME"), STR("HOSTNAME"), STR("LANG"), STR("TERM")};
   str name, preset, value, why;
   for (size_t at = 0, n; at < text.n; at += n ? n : 1) {
     n = config_reference(str_from(text, at), &name, &preset);
     if (!n || !config_expand(c->l, (str){text.p + at, n}, &c->l->work, &value, &why)) continue;
-    if (names_secret(name) || !is_known_to_all(name, value)) {
+    bool public = str_starts(value, STR("/")) || is_one_of(name, names, sizeof names / sizeof *names, str_eq);
+    if (names_secret(name) || !public) {
       add(c, value);
       add_lines(c, value);
     }
   }
 }
 
-// secret: its name says so.
-static void add_text(struct collector *c, const struct json *v, bool secret) {
+// secret: the value has the name of a secret.
+static void add_text(struct secret_collector *c, const struct json *v, bool secret) {
   str text, expanded, why;
   if (!json_string(v, &c->l->work, &text) || !config_expand(c->l, text, &c->l->work, &expanded, &why)) return;
   if (secret) add_named(c, expanded);
@@ -147,34 +144,30 @@ static void add_text(struct collector *c, const struct json *v, bool secret) {
   add_of_url(c, expanded);
 }
 
-// ---- where they stand
+// ---- places of an entry
 
-static void add_pairs(struct collector *c, const struct json *pairs) {
+static void add_pairs(struct secret_collector *c, const struct json *pairs) {
   if (!json_is(pairs, JSON_OBJECT)) return;
   JSON_EACH(it, pairs) add_text(c, it, names_secret(json_key(it, &c->l->work)));
 }
 
-// --name=value, Name: value
-static void add_argument(struct collector *c, str s) {
-  size_t n = 0;
-  while (n < s.n && s.p[n] != '=' && s.p[n] != ':') n++;
-  if (n < s.n && names_secret((str){s.p, n})) add_named(c, str_from(s, n + 1));
-}
-
-static void add_arguments(struct collector *c, const struct json *args) {
-  bool secret = false;  // the argument before was an option that announces one
+// Finds --name value, --name=value and "Name: value".
+static void add_arguments(struct secret_collector *c, const struct json *args) {
+  bool secret = false;  // the preceding argument is an option whose value is secret
   if (!json_is(args, JSON_ARRAY)) return;
   JSON_EACH(it, args) {
     str s, why;
     add_text(c, it, secret);
     if (!json_string(it, &c->l->work, &s) || !config_expand(c->l, s, &c->l->work, &s, &why)) continue;
-    if (!secret) add_argument(c, s);
+    size_t n = 0;
+    while (n < s.n && s.p[n] != '=' && s.p[n] != ':') n++;
+    if (!secret && n < s.n && names_secret((str){s.p, n})) add_named(c, str_from(s, n + 1));
     secret = !secret && str_starts(s, STR("-")) && !memchr(s.p, '=', s.n) && names_secret(s);
   }
 }
 
-// Programs inherit them, and print them when a proxy fails.
-static void add_proxies(struct collector *c) {
+// Programs inherit these variables, and print them when a proxy fails.
+static void add_proxies(struct secret_collector *c) {
   static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy",
                                       "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -185,21 +178,89 @@ static void add_proxies(struct collector *c) {
   }
 }
 
-static void add_addresses(struct collector *c, const struct upstream_spec *spec) {
-  str found[CONFIG_ADDRESSES];
-  size_t count = config_addresses(spec, &c->l->work, found);
-  c->most += CONFIG_ADDRESSES;
-  for (size_t i = 0; i < count; i++) keep(c, found[i], ADDRESS_LEAST);
+// ---- addresses
+
+struct address_spellings {
+  struct arena *arena;
+  struct http_url url;
+  str *out;
+  size_t count;
+};
+
+static void add_spelling(struct address_spellings *s, str text) {
+  ASSERT(s->count < MOST_ADDRESSES);
+  s->out[s->count++] = text;
+}
+
+// Adds HOST:PORT, "HOST port PORT", the origin, and HOST%3APORT as in a URL that is a parameter of another URL. Many
+// programs write an IPv6 address and its port without brackets.
+static void add_host(struct address_spellings *s, str host) {
+  unsigned port = s->url.port;
+  const char *scheme = s->url.tls ? "https" : "http";
+  str written = config_in_url(host, s->arena);
+  add_spelling(s, arena_printf(s->arena, "%.*s:%u", STR_ARG(written), port));
+  if (!str_eq(written, host)) add_spelling(s, arena_printf(s->arena, "%.*s:%u", STR_ARG(host), port));
+  add_spelling(s, arena_printf(s->arena, "%.*s port %u", STR_ARG(host), port));
+  add_spelling(s, arena_printf(s->arena, "%.*s%%3A%u", STR_ARG(host), port));
+  add_spelling(s, arena_printf(s->arena, "%s://%.*s:%u", scheme, STR_ARG(written), port));
+  if (port == (s->url.tls ? 443 : 80)) add_spelling(s, arena_printf(s->arena, "%s://%.*s", scheme, STR_ARG(written)));
+}
+
+// Returns an IP address as programs print it: fd00::5 for FD00:0:0::5, 10.0.0.5 for 10.5. STR_NONE if the host is a name.
+static str ip_of(str host, struct arena *a) {
+  char text[NI_MAXHOST];
+  struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found;
+  if (getaddrinfo(arena_cstr(a, host), NULL, &hints, &found) != 0) return STR_NONE;
+  int failed = getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST);
+  freeaddrinfo(found);
+  return failed ? STR_NONE : arena_str(a, str_of(text));
+}
+
+// A name without dots may be an ordinary word ("search"), unless it has a digit or a hyphen.
+static bool is_internal_name(str host) {
+  static const str labels[] = {STR("internal"), STR("intranet"),    STR("private"), STR("corp"), STR("lan"),
+                               STR("local"),    STR("localdomain"), STR("home"),    STR("svc")};
+  str label, rest = host;
+  bool plain = true;
+  for (size_t i = 0; i < host.n; i++) plain = plain && host.p[i] != '-' && !(host.p[i] >= '0' && host.p[i] <= '9');
+  if (!memchr(host.p, '.', host.n)) return !plain;
+  for (bool more = true; more;) {
+    more = str_cut(rest, '.', &label, &rest);
+    if (is_one_of(label, labels, sizeof labels / sizeof *labels, str_eq_nocase)) return true;
+  }
+  return false;
+}
+
+// Adds the spellings of the address of a server with a URL. Agents may read a host without its port if it is public,
+// loopback, or the name of the server in the configuration.
+static void add_addresses(struct secret_collector *c, const struct upstream_spec *spec) {
+  static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("::1")};
+  str found[MOST_ADDRESSES];
+  struct address_spellings s = {.arena = &c->l->work, .out = found};
+  if (!spec->kind->remote || !http_url_parse(spec->url, &s.url)) return;
+  add_spelling(&s, spec->url);
+  str host = s.url.host, ip = ip_of(host, s.arena);
+  bool local = config_is_loopback(host) || config_is_loopback(ip);
+  add_host(&s, host);
+  if (ip.n) add_host(&s, ip);
+  for (size_t i = 0; i < 3 && local; i++) add_host(&s, loopback[i]);
+  if (!local && !str_eq_nocase(host, spec->name) && (ip.n || is_internal_name(host))) {
+    add_spelling(&s, host);
+    if (ip.n) add_spelling(&s, ip);
+  }
+  c->most += MOST_ADDRESSES;
+  for (size_t i = 0; i < s.count; i++) keep(c, found[i], ADDRESS_LEAST);
 }
 
 void config_secrets(struct config_loader *l, const struct json *entry, struct arena *a, struct upstream_spec *spec) {
-  struct collector c = {l, ARENA_ARRAY(&l->work, str, MOST_VALUES + CONFIG_ADDRESSES), 0, MOST_VALUES};
+  struct secret_collector c = {l, ARENA_ARRAY(&l->work, str, MOST_VALUES + MOST_ADDRESSES), 0, MOST_VALUES};
   add_pairs(&c, json_get(entry, STR("env")));
   add_pairs(&c, json_get(entry, STR("headers")));
   add_arguments(&c, json_get(entry, STR("args")));
   add_text(&c, json_get(entry, STR("url")), false);
   add_proxies(&c);
   size_t secrets = c.count;
+  ASSERT(secrets <= MOST_VALUES);
   add_addresses(&c, spec);
   struct secrets_known found = {c.values, c.count, c.count - secrets};
   spec->hidden = secrets_copy(&found, a);

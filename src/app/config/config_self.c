@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does an entry start this very gateway again? Clients keep Toolgate's own entry in the file that Toolgate reads; to
-// start it would start it again, and so on without end. What cannot be seen here (a shell script, another gateway in
-// between) is found while it runs: see mcp/gateway_chain.h.
+// Finds entries of Toolgate itself among the configured servers. Clients keep the entry of Toolgate in the file that
+// Toolgate reads; starting that entry would start another gateway, and so on without end. Loops that are not visible
+// here (through a shell script or another gateway) are found at run time: see mcp/gateway_chain.h.
 #include <unistd.h>
 
 #include "app/config/config_load.h"
+#include "base/assert.h"
 #include "io/file.h"
 #include "io/http/http.h"
 #include "upstream/kind.h"
 
-struct command_line {
+struct self_command {
   struct config_loader *l;
   const struct upstream_spec *spec;
-  str folder;
-  str program;  // "": not known yet
-  str *args;    // what follows it
+  str program;
+  str *args;  // after the program
   size_t count;
 };
 
-static void drop(struct command_line *c, size_t n) {
+static void drop(struct self_command *c, size_t n) {
+  ASSERT(n <= c->count);
   c->args += n;
   c->count -= n;
 }
 
-// What `env` or `npx` runs: the first argument that is neither an option nor a variable.
-static bool unwrap(struct command_line *c) {
+// Replaces `env` or `npx` by the program it runs: the first argument that is neither an option nor a variable.
+static bool unwrap(struct self_command *c) {
   str name = str_base_name(c->program);
   bool env = str_eq(name, STR("env")), npx = str_eq(name, STR("npx"));
   if (!env && !npx) return false;
@@ -35,17 +36,8 @@ static bool unwrap(struct command_line *c) {
   return true;
 }
 
-// By npx the program is the package of that name, whatever its version.
-static bool is_our_program(const struct command_line *c, bool by_npx) {
-  str name, version;
-  str_cut(c->program, '@', &name, &version);
-  if (by_npx && str_eq(name, STR("toolgate"))) return true;
-  str file = config_program_find(c->l, c->spec, c->program, c->folder);
-  return file.n && file_is_same(file.p, "/proc/self/exe");
-}
-
-// --name VALUE or --name=VALUE or -x VALUE; STR_NONE: it is not there.
-static str option(const struct command_line *c, str name, str letter) {
+// Returns the value of --name VALUE, --name=VALUE or -x VALUE; STR_NONE without the option.
+static str option(const struct self_command *c, str name, str letter) {
   for (size_t i = 0; i < c->count; i++) {
     str arg = c->args[i];
     if (str_eq(arg, name) || str_eq(arg, letter)) return i + 1 < c->count ? c->args[i + 1] : STR_NONE;
@@ -54,56 +46,61 @@ static str option(const struct command_line *c, str name, str letter) {
   return STR_NONE;
 }
 
-static str variable(const struct upstream_spec *spec, str name) {
-  for (size_t i = 0; i < spec->env_count; i++)
-    if (str_eq(spec->env[i].name, name)) return spec->env[i].value;
-  return STR_NONE;
-}
-
-// A path as the other one would see it, from the folder where it is started.
-static const char *seen(const struct command_line *c, str path) {
+// Resolves a path in the working folder of the server.
+static const char *path_there(const struct self_command *c, str path) {
   return config_path(c->l, path, c->spec->cwd, &c->l->work).p;
 }
 
-static const char *config_of(const struct command_line *c) {
+// Returns the configuration file that the command would read, or NULL.
+static const char *config_of(const struct self_command *c) {
   static const str usual[] = {STR("toolgate.yaml"), STR("toolgate.yml"), STR("toolgate.json")};
   str named = option(c, STR("--config"), STR("-c"));
-  if (named.n) return seen(c, named);
+  if (named.n) return path_there(c, named);
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-    if (access(seen(c, usual[i]), F_OK) == 0) return seen(c, usual[i]);
+    if (access(path_there(c, usual[i]), F_OK) == 0) return path_there(c, usual[i]);
   return NULL;
 }
 
-// Would it read the file that its own entry is in?
-static bool serves(const struct command_line *c, str entry_file) {
+// Returns whether the command would read the file with its own entry.
+static bool reads_entry(const struct self_command *c, str entry_file) {
   const struct config_loader *l = c->l;
+  const struct upstream_spec *spec = c->spec;
   const char *file = arena_cstr(&c->l->work, entry_file), *config = config_of(c);
   str mcp = option(c, STR("--mcp-config"), STR("-m"));
-  if (!mcp.n) mcp = variable(c->spec, STR("GATEWAY_MCP_CONFIG"));
+  for (size_t i = 0; i < spec->env_count && !mcp.n; i++)
+    if (str_eq(spec->env[i].name, STR("GATEWAY_MCP_CONFIG"))) mcp = spec->env[i].value;
   if (config && file_is_same(config, file)) return true;
-  if (mcp.n) return file_is_same(seen(c, mcp), file);
+  if (mcp.n) return file_is_same(path_there(c, mcp), file);
   if (config) {
-    // The file is one that the configuration of both names, unless something else named it for this one.
+    // Both gateways read the file that their common configuration names, unless this gateway was given another one.
     bool named = (l->opt->mcp_config && *l->opt->mcp_config) || config_env(l, STR("GATEWAY_MCP_CONFIG")).n;
     return !named && file_is_same(config, arena_cstr(&c->l->work, l->config->config_file));
   }
   str usual[CONFIG_USUAL_FILES];
   config_usual_files(c->l, usual);
   for (size_t i = 0; i < CONFIG_USUAL_FILES; i++)
-    if (usual[i].n && access(seen(c, usual[i]), F_OK) == 0) return file_is_same(seen(c, usual[i]), file);
+    if (usual[i].n && access(path_there(c, usual[i]), F_OK) == 0) return file_is_same(path_there(c, usual[i]), file);
   return false;
 }
 
+// With npx the program is the package of that name, in any version.
 static bool starts_us(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
-  struct command_line c = {l, spec, folder, spec->command, spec->args, spec->arg_count};
+  struct self_command c = {l, spec, spec->command, spec->args, spec->arg_count};
+  str package, version;
   bool by_npx;
   do by_npx = str_eq(str_base_name(c.program), STR("npx"));
   while (unwrap(&c) && !by_npx);
   if (!c.count || !str_eq(c.args[0], STR("serve"))) return false;
-  return is_our_program(&c, by_npx) && serves(&c, file);
+  str_cut(c.program, '@', &package, &version);
+  bool ours = by_npx && str_eq(package, STR("toolgate"));
+  if (!ours) {
+    str program = config_program_find(l, spec, c.program, folder);
+    ours = program.n && file_is_same(program.p, "/proc/self/exe");
+  }
+  return ours && reads_entry(&c, file);
 }
 
-bool config_is_own_address(const struct config *c, str text) {
+static bool is_own_address(const struct config *c, str text) {
   struct http_url url;
   if (c->transport != CONFIG_HTTP || !c->port || !http_url_parse(text, &url)) return false;
   if (url.tls || url.port != c->port) return false;
@@ -113,6 +110,50 @@ bool config_is_own_address(const struct config *c, str text) {
 }
 
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
+  ASSERT(spec->kind);
   if (spec->kind->process) return starts_us(l, spec, file, folder) ? "the same program with the same files" : NULL;
-  return spec->kind->remote && config_is_own_address(l->config, spec->url) ? "the address that it listens on" : NULL;
+  return spec->kind->remote && is_own_address(l->config, spec->url) ? "the address that it listens on" : NULL;
+}
+
+// ---- .mcp.json after `toolgate connect`
+//
+// Toolgate is its only server. An entry that starts Toolgate names the file that the servers were moved to. An entry
+// with a URL names none, so the servers are in the user's file.
+
+// Returns the file after --mcp-config in an entry that starts `toolgate serve`; STR_NONE for other entries.
+static str file_of(struct config_loader *l, const struct json *entry) {
+  const struct json *args = json_get(entry, STR("args"));
+  str command, file;
+  if (!json_string(json_get(entry, STR("command")), &l->work, &command) || !json_is(args, JSON_ARRAY)) return STR_NONE;
+  bool ours =
+      str_eq(str_base_name(command), STR("toolgate")) || file_is_same(arena_cstr(&l->work, command), "/proc/self/exe");
+  if (!ours || !json_equals_str(json_at(args, 0), STR("serve"))) return STR_NONE;
+  JSON_EACH(it, args)
+    if (json_equals_str(it, STR("--mcp-config")) && json_string(it->next, &l->work, &file)) return file;
+  return STR_NONE;
+}
+
+// Returns the user's file if the entry has a URL and the name that `connect` writes, or the gateway's own address.
+static str user_file_of(struct config_loader *l, const struct json *entry) {
+  str url;
+  if (!json_string(json_get(entry, STR("url")), &l->work, &url)) return STR_NONE;
+  if (!json_key_is(entry, STR("toolgate")) && !is_own_address(l->config, url)) return STR_NONE;
+  str file = config_user_file(l->env, "mcp.json", &l->work);
+  return file.n && access(file.p, F_OK) == 0 ? file : STR_NONE;
+}
+
+str config_connected_file(struct config_loader *l, const struct config_document *d, bool *out_named) {
+  const struct json *servers = json_get(d->root, STR("mcpServers"));
+  str file = STR_NONE;
+  bool named = false;
+  if (!json_is(servers, JSON_OBJECT)) return STR_NONE;
+  JSON_EACH(it, servers) {
+    file = file_of(l, it);
+    named = file.n > 0;
+    if (!named) file = user_file_of(l, it);
+    if (!file.n) return STR_NONE;
+  }
+  if (!file.n) return STR_NONE;
+  *out_named = named;
+  return config_path(l, file, d->folder, &l->work);
 }

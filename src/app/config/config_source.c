@@ -16,6 +16,7 @@
 #include "base/ascii.h"
 #include "base/crypto/locked.h"
 #include "base/mem.h"
+#include "base/text/utf8.h"
 #include "json/edit/relaxed.h"
 #include "json/pointer.h"
 
@@ -353,12 +354,62 @@ static bool parse(struct config_loader *l, struct config_document *d, struct fau
   return d->root != NULL;
 }
 
+// ---- hints for syntax errors ----
+
+static bool take_number(str *s, str before, uint64_t *out) {
+  if (!str_starts(*s, before)) return false;
+  str rest = str_from(*s, before.n);
+  size_t n = 0;
+  while (n < rest.n && ascii_is_digit(rest.p[n])) n++;
+  *s = str_from(rest, n);
+  return str_to_u64((str){rest.p, n}, out);
+}
+
+// Converts "line N, column N" into an offset. False: `path` is no such position, or is outside the text.
+static bool find_position(str text, str path, size_t *out) {
+  uint64_t line, column;
+  size_t at = 0;
+  if (!take_number(&path, STR("line "), &line) || !take_number(&path, STR(", column "), &column)) return false;
+  for (; line > 1 && at < text.n; at++) line -= text.p[at] == '\n';
+  for (; column > 1 && at < text.n; column--) {
+    do at++;
+    while (at < text.n && utf8_follows(text.p[at]));
+  }
+  *out = at;
+  return at < text.n;
+}
+
+static const char *json_hint(str text, size_t at, const struct fault *f) {
+  str rest = str_from(text, at);
+  while (at && strchr(" \t\r\n", text.p[at - 1])) at--;
+  char c = rest.p[0], last = (char)(at ? text.p[at - 1] : 0);
+  if (c == '#') return "; # starts no comment in JSON: write // instead";
+  if (str_starts(rest, STR("/*"))) return "; this comment does not end";
+  if (c == '\'') return "; JSON strings need double quotes";
+  if (ascii_is_letter(c) && (last == '{' || last == ',')) return "; JSON keys need double quotes";
+  if (c == '"' && strstr(f->message, "',' or")) return "; is there a comma missing before it?";
+  return "";
+}
+
+// Returns a hint at the usual mistake that the parser's fault points to, or "".
+static const char *syntax_hint(str text, bool yaml, const struct fault *f) {
+  size_t at;
+  if (str_starts(text, STR("\xff\xfe")) || str_starts(text, STR("\xfe\xff")))
+    return "; this is UTF-16: save it as UTF-8";
+  if (!find_position(text, str_of(f->path), &at)) return "";
+  if (!yaml) return json_hint(text, at, f);
+  if (text.p[at] == '\t') return "; this is a tab: indent YAML with spaces";
+  if (text.p[at] && strchr("@`%", text.p[at])) return "; a string that starts with this character needs quotes";
+  if (strstr(f->message, "mapping values are not allowed")) return "; a string with \": \" in it needs quotes";
+  return "";
+}
+
 bool config_document_parse(struct config_loader *l, struct config_document *d) {
   struct config_place at = {d->file, STR_NONE};
   struct fault f;
   buf_init(&d->json, MAX_JSON);
   if (parse(l, d, &f)) return true;
-  config_error(l, &at, "%s: %s%s", f.path, f.message, config_syntax_hint((str){d->text, d->text_n}, is_yaml(d), &f));
+  config_error(l, &at, "%s: %s%s", f.path, f.message, syntax_hint((str){d->text, d->text_n}, is_yaml(d), &f));
   return false;
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/cli/rules.h"
-
+// The rules file: finds it, reads it, and checks it against the servers and agents of the configuration.
 #include <unistd.h>
 
 #include "app/config/config_auth.h"
 #include "app/config/config_load.h"
+#include "base/assert.h"
 
 static const str usual[] = {STR(".mcp-gateway-rules.json"), STR("config/.mcp-gateway-rules.json")};
+
+static const struct config_place option = {STR("command line"), STR("--agent")};
+static const struct config_place variable = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
 
 struct rules_reading {
   struct config_loader *loader;
@@ -21,7 +24,8 @@ static void on_problem(void *ctx, bool warning, str pointer, const char *message
 }
 
 struct named_rules {
-  str path, by;
+  str path;  // empty: there is no rules file
+  str by;    // the option, variable or key that names it; empty: a default file
   bool by_config;
 };
 
@@ -44,10 +48,9 @@ static struct named_rules find_usual(struct config_loader *l) {
 
 // Returns the file named by the command line, the environment or the configuration; otherwise a default file.
 static struct named_rules find_file(struct config_loader *l, const struct config_document *d) {
-  str variable = config_env(l, STR("GATEWAY_RULES"));
+  str path = config_env(l, STR("GATEWAY_RULES"));
   if (l->opt->rules) return (struct named_rules){.path = str_of(l->opt->rules), .by = STR("--rules")};
-  if (variable.n)
-    return (struct named_rules){.path = config_path(l, variable, STR_NONE, &l->work), .by = STR("GATEWAY_RULES")};
+  if (path.n) return (struct named_rules){.path = config_path(l, path, STR_NONE, &l->work), .by = STR("GATEWAY_RULES")};
   if (d && json_get(d->root, STR("rules")))
     return (struct named_rules){config_path(l, l->config->rules_file, d->folder, &l->work),
                                 arena_printf(&l->work, "%.*s:/rules", STR_ARG(d->file)), true};
@@ -66,30 +69,27 @@ static struct policy *read_file(struct config_loader *l, const struct named_rule
   return p;
 }
 
-// ---- beside a configuration
+// ---- checks
 
-static bool has_server(const struct config *c, const struct policy_entry *e) {
+// Warns if the entry names a server that is not configured.
+static void check_server(struct config_loader *l, str file, const struct policy_entry *e) {
+  const struct config *c = l->config;
   str name = e->server.p ? e->server : e->text;
-  if (e->server.p ? str_eq(name, STR("*")) : e->pattern) return true;
+  if (e->method || (e->server.p ? str_eq(name, STR("*")) : e->pattern)) return;
   for (size_t i = 0; i < c->upstream_count; i++)
-    if (str_eq(c->upstreams[i].name, name)) return true;
-  return false;
+    if (str_eq(c->upstreams[i].name, name)) return;
+  struct buf pointer;
+  buf_init(&pointer, 1 << 16);
+  policy_put_entry_pointer(e, &pointer);
+  config_warn(l, &(struct config_place){file, buf_view(&pointer)}, "there is no server \"%.*s\"", STR_ARG(name));
+  buf_done(&pointer);
 }
 
 static void check_servers(struct config_loader *l, str file) {
   const struct policy *p = l->config->policy;
   for (size_t i = 0; i < policy_agent_count(p); i++) {
     const struct policy_agent *a = policy_agent_at(p, i);
-    for (size_t k = 0; k < policy_entry_count(a); k++) {
-      const struct policy_entry *e = policy_entry_at(a, k);
-      if (e->method || has_server(l->config, e)) continue;
-      struct buf pointer;
-      buf_init(&pointer, 1 << 16);
-      policy_put_entry_pointer(e, &pointer);
-      str name = e->server.p ? e->server : e->text;
-      config_warn(l, &(struct config_place){file, buf_view(&pointer)}, "there is no server \"%.*s\"", STR_ARG(name));
-      buf_done(&pointer);
-    }
+    for (size_t k = 0; k < policy_entry_count(a); k++) check_server(l, file, policy_entry_at(a, k));
   }
 }
 
@@ -99,8 +99,6 @@ static bool is_unknown(const struct config_loader *l, str agent) {
 
 // An unknown default agent is only a warning: callers that name their agent do not need it.
 static void check_agents(struct config_loader *l) {
-  static const struct config_place option = {STR("command line"), STR("--agent")};
-  static const struct config_place variable = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
   const struct config *c = l->config;
   if (is_unknown(l, c->agent)) config_error(l, &option, "no rule knows the agent \"%.*s\"", STR_ARG(c->agent));
   if (is_unknown(l, c->default_agent))
@@ -109,7 +107,7 @@ static void check_agents(struct config_loader *l) {
 }
 
 // Reports that agents are named without rules: without rules every caller may use everything.
-static void miss_rules(struct config_loader *l) {
+static void report_no_rules(struct config_loader *l) {
   const struct config *c = l->config;
   struct config_place before = {file_before(l), STR_NONE};
   if (before.file.n) {
@@ -117,12 +115,10 @@ static void miss_rules(struct config_loader *l) {
                  "the rules file is gone: the previous rules stay in force; restart to serve without rules");
     return;
   }
-  struct config_place said = {STR("command line"), STR("--agent")};
-  struct config_place assumed = {STR("environment"), STR("GATEWAY_DEFAULT_AGENT")};
   if (c->agent.n)
-    config_error(l, &said, "needs rules, and there is no %.*s here, nor in ./config: name the file with --rules",
+    config_error(l, &option, "needs rules: there is no %.*s in this folder or in ./config; name the file with --rules",
                  STR_ARG(usual[0]));
-  if (c->default_agent.n) config_warn(l, &assumed, "there are no rules, so it decides nothing");
+  if (c->default_agent.n) config_warn(l, &variable, "has no effect: there are no rules");
   for (size_t i = 0; i < c->token_count; i++) {
     struct config_place token = config_token_place(l, i, "/agent");
     if (c->tokens[i].agent.n) config_warn(l, &token, "there are no rules: a client with this token may use everything");
@@ -132,11 +128,12 @@ static void miss_rules(struct config_loader *l) {
 void config_rules_read(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
   struct named_rules file = find_file(l, d);
+  ASSERT(!c->policy);
   c->rules_file = STR_NONE;
   c->default_agent = arena_str(&c->arena, config_env(l, STR("GATEWAY_DEFAULT_AGENT")));
   c->agent = str_of(l->opt->agent);
   if (!file.path.n) {
-    miss_rules(l);
+    report_no_rules(l);
     return;
   }
   c->rules_file = arena_str(&c->arena, file.path);
@@ -145,23 +142,21 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
   if (!c->policy) return;
   if (!policy_agent_count(c->policy))
     config_warn(l, &(struct config_place){file.path, STR("/agents")},
-                "no agent has rules here: nobody may use anything");
+                "no agent has rules here: no client may use anything");
   if (!l->opt->serverless) check_servers(l, file.path);
   check_agents(l);
 }
 
-// ---- alone
-
-bool rules_load(struct config *out, const struct config_options *said, char *const *env,
-                struct config_problems *problems) {
-  struct config_options opt = *said;
+bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
+                       struct config_problems *problems) {
+  struct config_options opt = *given;
   struct config_loader l = {.problems = problems};
   struct config_place at = {usual[0], STR_NONE};
-  opt.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  opt.transport = "stdio";  // without problems of a listener
   opt.serverless = true;
   bool ok = config_load(out, &opt, env, problems);
   if (ok && out->policy) return true;
-  if (ok) config_error(&l, &at, "there is no such file here: write one, or name it with --rules");
+  if (ok) config_error(&l, &at, "this file does not exist: create it, or name another with --rules");
   config_done(out);
   return false;
 }
