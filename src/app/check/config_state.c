@@ -18,7 +18,6 @@ void config_state_check(struct config_loader *l) {
   struct store *store = store_new(&opt);
   struct fault f;
   if (!store_usable(store, &f) || !store_probe(store, &f))
-    config_warn(l, &at, "%s; what is to be kept will end with the process: results, the archive, what servers offer",
-                f.message);
+    config_warn(l, &at, "%s; results, the archive and definitions of servers will end with the process", f.message);
   store_close(&store, on_closed, NULL);
 }

@@ -221,8 +221,8 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems);
 void config_done(struct config *c);
 
-// The same without servers, for commands that need rules only: the absence of rules is a problem, too. True: out->policy
-// holds the rules that `serve` would use, out->rules_file their file. False: nothing is to be freed.
+// Loads the configuration without servers, for commands that need the rules only; without rules it fails. True:
+// out->policy holds the rules that `serve` would use, out->rules_file their file. False: nothing is to be freed.
 bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
                        struct config_problems *problems);
 

@@ -206,7 +206,7 @@ static void add_host(struct address_spellings *s, str host) {
   if (port == (s->url.tls ? 443 : 80)) add_spelling(s, arena_printf(s->arena, "%s://%.*s", scheme, STR_ARG(written)));
 }
 
-// Returns an IP address as programs print it: fd00::5 for FD00:0:0::5, 10.0.0.5 for 10.5. STR_NONE if the host is a name.
+// Returns an IP address as programs print it: fd00::5 for FD00:0:0::5, 10.0.0.5 for 10.5. STR_NONE: the host is a name.
 static str ip_of(str host, struct arena *a) {
   char text[NI_MAXHOST];
   struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found;
