@@ -119,7 +119,7 @@ static void check_looks_at_what_is_kept(void **state) {
   write_file("kept", "");
   text = run_check(p, false, 0);
   assert_non_null(strstr(text, "toolgate.yaml:/state_dir: warning: "));
-  assert_non_null(strstr(text, "Not a directory; what is to be kept will end with the process: results, the archive"));
+  assert_non_null(strstr(text, "Not a directory; results, the archive and definitions"));
   free(text);
 }
 
