@@ -186,7 +186,7 @@ describe('context messages', () => {
     assert.deepEqual(second.messages, first.messages);
   });
 
-  test('a tool that is not there is told with a code of docs/reference/calls.md', async t => {
+  test('an unknown tool returns a code of docs/reference/faults.md', async t => {
     const here = place(t, servers);
     const r = await execute(here, input(call('T', 'no_such_tool', {}), call('U', 'textkit:no_such#00000000', {})));
     assert.equal(r.status, 1);
