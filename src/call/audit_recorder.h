@@ -34,8 +34,8 @@ uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // logs that co
 
 // A request begins, and gets a note. operation: one of our own texts, or the request's; mode: a constant.
 void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
-// Calls `admitted`, at once or, while it is not known whether the log can be written, later; never for a request that is
-// cancelled meanwhile. f: NULL, or the reason why nothing may be done: the log is required and cannot be written.
+// Calls `admitted`: at once, or later while it is unknown whether the log can be written; never for a request that is
+// cancelled meanwhile. f: NULL, or the reason to refuse the request: the log is required and cannot be written.
 typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
 void audit_recorder_close(struct audit_recorder *l, struct request *r,

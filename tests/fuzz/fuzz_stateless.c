@@ -44,6 +44,9 @@ static void request(void *ctx, struct request *r) {
   }
 }
 
+static void outlet_send(struct session *s, struct request *related, str message) {
+}
+
 static void outlet_answer(struct request *r, struct payload message) {
   struct world *w = r->session->channel;
   buf_reset(&w->out);
@@ -51,7 +54,7 @@ static void outlet_answer(struct request *r, struct payload message) {
 }
 
 static void callers_open(struct world *w) {
-  static const struct outlet_ops outlet = {.answer = outlet_answer};
+  static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_answer};
   callers_init(&w->callers, &w->server, &(struct callers_options){.outlet = &outlet, .channel = w, .idle_ms = 1});
 }
 

@@ -23,7 +23,8 @@ static void the_documentation_has_every_step_in_order(void **state) {
   assert_non_null(f);
   for (size_t n; (n = fread(piece, 1, sizeof piece, f));) buf_add(&have, piece, n);
   fclose(f);
-  if (!memmem(have.p, have.n, want.p, want.n)) fail_msg("docs/reference/calls.md should have:\n%.*s", STR_ARG(buf_view(&want)));
+  if (!memmem(have.p, have.n, want.p, want.n))
+    fail_msg("docs/reference/calls.md should have:\n%.*s", STR_ARG(buf_view(&want)));
   buf_done(&want);
   buf_done(&have);
 }

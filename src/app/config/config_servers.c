@@ -328,7 +328,7 @@ static void ignore(struct entry *e, const struct config_place *at, const struct 
 }
 
 static void not_applied(struct entry *e, const struct config_place *at, const struct json *v) {
-  config_warn(e->l, at, "is not applied: Toolgate does not ask before calls; rules restrict them (docs/operate/policy.md)");
+  config_warn(e->l, at, "is ignored: Toolgate does not ask before calls; use rules instead (docs/operate/policy.md)");
 }
 
 struct server_key {
