@@ -9,12 +9,12 @@
 #include "text/tokens.h"
 
 enum {
-  GATHER_MS = 1,           // lines that come closer together are written together
-  COUNTED_MOST = 65536,    // bytes whose tokens are counted: some 0.7 ms, of another thread
-  ARGUMENTS_MOST = 16384,  // bytes of arguments that are looked at for secrets
-  SESSION_TOLD = 8,        // of its id, as in the log: who has all of it may speak for the session
+  GATHER_MS = 1,           // lines that follow each other within this time are written together
+  COUNTED_MOST = 65536,    // bytes of a text whose tokens are counted: about 0.7 ms on another thread
+  ARGUMENTS_MOST = 16384,  // bytes of arguments that are searched for secrets
+  SESSION_SHOWN = 8,       // bytes of a session id in the log: the whole id would let a reader use the session
   RULE_MOST = 4096,
-  PARTS_MOST = 16,  // of a result's content that are counted
+  PARTS_MOST = 16,  // parts of a result's content that are counted
   TARGET_MOST = 1024,
 };
 
@@ -23,15 +23,15 @@ struct audit_recorder {
   struct deferred due;
   struct timer later;
   struct refusals refusals;
-  struct timer minute;  // of the oldest refusals
+  struct timer minute;  // ends the minute of the oldest refusals
   uint64_t written_at;  // loop time
   uv_work_t work;
   bool writing, freed;
-  struct list waiting;  // requests, until it is known whether the log can be written
-  struct timer ask;     // whether it is known
+  struct list waiting;  // requests that wait until it is known whether the log can be written
+  struct timer ask;     // checks again
 };
 
-// A request that waits; in its own arena.
+// A waiting request; in the request's arena.
 struct audit_waiter {
   struct work work;
   struct list node;
@@ -43,14 +43,14 @@ struct audit_waiter {
 struct audit_recorder_note {
   struct audit_event event;
   uint64_t began_us;
-  str params;                    // raw, as they came
-  str written;                   // of these, the arguments: what a model wrote
-  const struct json *arguments;  // the same; NULL: they are not told
+  str params;                    // raw, as received
+  str written;                   // the part that a model wrote: the arguments, or else the params
+  const struct json *arguments;  // to be logged; NULL: not logged
   struct secrets_known secrets;
   enum fault_code fault;
   str unknown_rule;
   bool denied;
-  bool sent;  // a server may have got it
+  bool sent;  // a server may have received it
   bool counted;
 };
 
@@ -71,6 +71,7 @@ static void on_written(uv_work_t *work, int status) {
   struct audit_recorder *l = CONTAINER_OF(work, struct audit_recorder, work);
   struct loop *loop = l->opt.loop;
   loop_begin(loop);
+  ASSERT(l->writing);
   l->writing = false;
   audit_settle(l->opt.audit);
   bool freed = l->freed;
@@ -81,8 +82,9 @@ static void on_written(uv_work_t *work, int status) {
   loop_end(loop, LOOP_JOB, LOOP_CALLBACK(on_written));
 }
 
-// By another thread: the disk may take its time, others may hold the lock, and tokens are counted. One at a time, so
-// that what comes meanwhile is written together. What fails is tried again, whether there is something to write or not.
+// Writes on another thread: the disk may be slow, other processes may hold the lock, and tokens are counted there. One
+// job runs at a time, so that lines added in the meantime are written together. A failed write is repeated even if no
+// line is waiting.
 static void write_lines(struct audit_recorder *l) {
   timer_stop(&l->later);
   if (l->writing) return;
@@ -95,7 +97,7 @@ static void write_lines(struct audit_recorder *l) {
   ASSERT(uv_queue_work(&l->opt.loop->uv, &l->work, on_work, on_written) == 0);
 }
 
-// Before the loop waits. In a burst the lines of a moment are written at once.
+// Runs before the loop waits. During a burst it collects lines for GATHER_MS.
 static void on_due(struct deferred *d) {
   struct audit_recorder *l = CONTAINER_OF(d, struct audit_recorder, due);
   bool burst = loop_now(l->opt.loop) - l->written_at < GATHER_MS;
@@ -110,17 +112,19 @@ static void on_later(struct timer *t) {
 
 static void settle(struct request *r, enum audit_readiness state, audit_admitted *admitted, void *ctx) {
   struct fault f;
+  ASSERT(state != AUDIT_WAIT);
   if (state == AUDIT_READY) {
     admitted(ctx, r, NULL);
     return;
   }
-  fault_set(&f, FAULT_AUDIT_UNAVAILABLE, "the audit log cannot be written, and nothing is done without it");
+  fault_set(&f, FAULT_AUDIT_UNAVAILABLE,
+            "the audit log cannot be written, and every request requires it; try again later");
   r->note->fault = f.code;
-  r->note->arguments = NULL;  // nothing is done with them, and the room that is left belongs to other lines
+  r->note->arguments = NULL;  // the request is not carried out, so the space left is used for other lines
   admitted(ctx, r, &f);
 }
 
-// Admits or refuses the requests that wait, if it is known by now whether the log can be written.
+// Admits or refuses the waiting requests if it is known by now whether the log can be written.
 static enum audit_readiness admit_waiting(struct audit_recorder *l) {
   enum audit_readiness state = audit_ready(l->opt.audit);
   if (state == AUDIT_WAIT) {
@@ -154,6 +158,7 @@ static void on_minute(struct timer *t) {
 }
 
 struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *opt) {
+  ASSERT(opt->loop && opt->audit);
   struct audit_recorder *l = MEM_NEW(struct audit_recorder);
   struct hash_key seed = rand_hash_key(opt->loop->rand);
   l->opt = *opt;
@@ -233,6 +238,7 @@ static void on_cancel(struct work *work, struct request *r, str reason) {
 static const struct work_ops waiter_ops = {"audit", on_cancel};
 
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx) {
+  ASSERT(admitted);
   enum audit_readiness state = l ? admit_waiting(l) : AUDIT_READY;
   if (state != AUDIT_WAIT) {
     settle(r, state, admitted, ctx);
@@ -264,7 +270,7 @@ void audit_recorder_shown_text(struct request *r, str text, str structured) {
       both ? arena_printf(&r->arena, "%.*s\n%.*s", STR_ARG(text), STR_ARG(structured)) : arena_str(&r->arena, text);
 }
 
-// A long result is not looked into: its values may not even be in memory.
+// Counts nothing of a long result: its values may not be in memory.
 void audit_recorder_shown(struct request *r, const struct json *result) {
   struct audit_recorder_note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
@@ -274,21 +280,13 @@ void audit_recorder_shown(struct request *r, const struct json *result) {
     n->event.counted_out = client_shown(request_client(r), result, &r->arena);
 }
 
-static void measure(struct audit_recorder_note *n, str answer) {
-  struct audit_event *e = &n->event;
-  e->bytes_in = n->params.n;
-  e->bytes_out = answer.n;
-  e->counted_in = bounded(n->written.p ? n->written : STR(""));
-  if (!n->counted) e->counted_out = bounded(answer.p ? answer : STR(""));
-}
-
-// ---- what is learned of it
+// ---- facts
 
 static str keep(struct request *r, str text) {
   return text.n ? arena_str(&r->arena, text) : STR_NONE;
 }
 
-// What a client may have written.
+// The same for text that a client may have written.
 static str keep_masked(struct request *r, str text) {
   const struct audit_recorder_note *n = r->note;
   if (!text.n) return STR_NONE;
@@ -364,7 +362,7 @@ void audit_recorder_mark(struct request *r, unsigned marks, unsigned retries) {
   n->sent = marks & AUDIT_NOTE_SENT || retries;
 }
 
-// ---- it is over
+// ---- the end of a request
 
 static enum audit_decision decision_of(enum fault_code code) {
   if (caller_is_unknown(code)) return AUDIT_DENY;
@@ -377,7 +375,7 @@ static enum audit_decision decision_of(enum fault_code code) {
   }
 }
 
-// What an error of the protocol is called that no fault stands for.
+// The name of a JSON-RPC error code without a fault.
 static str name_of(int code) {
   switch (code) {
   case RPC_METHOD_NOT_FOUND: return STR("METHOD_NOT_FOUND");
@@ -402,7 +400,7 @@ static void conclude(struct audit_recorder_note *n, const struct request *r, str
   e->code = name_of(r->code);
 }
 
-// Is it the gateway that said no, or that there is no such thing? Nothing was done then.
+// Returns whether a fault means that the gateway refused the request or knows no such target, and did nothing.
 static bool is_refusal(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:
@@ -422,24 +420,15 @@ static bool is_refusal(enum fault_code code) {
   }
 }
 
-static bool was_refused(const struct audit_recorder_note *n, const struct request *r) {
-  if (n->sent) return false;
-  if (n->denied || n->fault) return n->denied || is_refusal(n->fault);
-  return r->code && !n->event.server.p;
-}
-
-// False: it is one of many, and is counted.
+// Returns whether the request gets a line of its own. False: it is a repeated refusal, and was counted.
 static bool has_line(struct audit_recorder *l, const struct audit_recorder_note *n, const struct request *r,
                      str answer) {
-  if (!answer.p || !was_refused(n, r)) return true;
-  bool has = refusals_tell(&l->refusals, &n->event, loop_now(l->opt.loop), clock_wall_ms(l->opt.loop->clock));
+  bool failed = n->denied || n->fault;
+  bool refused = failed ? n->denied || is_refusal(n->fault) : r->code && !n->event.server.p;
+  if (!answer.p || n->sent || !refused) return true;
+  bool has = refusals_log(&l->refusals, &n->event, loop_now(l->opt.loop), clock_wall_ms(l->opt.loop->clock));
   if (!has && !timer_running(&l->minute)) timer_start(l->opt.loop, &l->minute, REFUSALS_WINDOW_MS);
   return has;
-}
-
-static str id_of(struct request *r) {
-  str text;
-  return json_string(r->msg.id, &r->arena, &text) ? text : r->id;
 }
 
 static void identify(struct audit_recorder_note *n, struct request *r) {
@@ -447,27 +436,31 @@ static void identify(struct audit_recorder_note *n, struct request *r) {
   const struct session *s = r->session;
   str bound = session_agent(s);
   if (!e->agent.p && bound.n) e->agent = bound;
-  e->request_id = id_of(r);
+  e->request_id = r->id;
+  json_string(r->msg.id, &r->arena, &e->request_id);
   e->principal = session_principal(s);
   e->subject = s->subject;
   e->issuer = s->issuer;
-  if (!s->callers) e->session = (str){s->id, SESSION_TOLD};  // else it was lent, and is nobody's
-}
-
-static str told(const struct audit_recorder_note *n, struct arena *a) {
-  return n->arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(a, n->arguments, &n->secrets) : STR("null");
+  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // sessions with callers are shared by several clients
 }
 
 void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer) {
   struct audit_recorder_note *n = r->note;
   if (!n) return;
+  ASSERT(l);
   r->note = NULL;
   n->event.latency_us = clock_mono_us(l->opt.loop->clock) - n->began_us;
   conclude(n, r, answer);
   identify(n, r);
   if (!has_line(l, n, r, answer)) return;
-  measure(n, answer);
-  if (n->arguments) n->event.arguments = told(n, &r->arena);
+  struct audit_event *e = &n->event;
+  e->bytes_in = n->params.n;
+  e->bytes_out = answer.n;
+  e->counted_in = bounded(n->written.p ? n->written : STR(""));
+  if (!n->counted) e->counted_out = bounded(answer.p ? answer : STR(""));
+  if (n->arguments)
+    e->arguments =
+        n->arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(&r->arena, n->arguments, &n->secrets) : STR("null");
   audit_add(l->opt.audit, &n->event);
   loop_defer(l->opt.loop, &l->due);
 }

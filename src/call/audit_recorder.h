@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exactly one line of the audit log for every request that a surface gets, whatever becomes of it, except for refusals
-// that repeat (call/refusals.h).
+// Writes exactly one line of the audit log for every request that a surface gets, except for refusals that repeat
+// (call/refusals.h).
 //
-// A request that comes gets a note (audit_recorder_open). Whoever learns something about it adds that to the note. When
-// the request is over, which its session tells of every one, answered, refused, cancelled or left by its client, the
-// line is written (audit_recorder_close). So a new operation is logged without doing anything; it only has to say what
-// is not to be seen from outside: of which server and tool it is, what the rules said, what went wrong.
+// audit_recorder_open gives a request its note. The functions below copy facts to the note: the server, the tool, the
+// decision of the rules, the fault. The session reports the end of every request, whether it was answered, refused,
+// cancelled or abandoned by its client, and audit_recorder_close writes the line. So a new operation is logged without
+// any code of its own.
 //
-// Without an audit log requests have no notes, and nothing below does anything.
+// Without an audit log requests have no notes, and the functions do nothing.
 #pragma once
 #include "call/caller.h"
 #include "observe/audit.h"
@@ -17,52 +17,53 @@ struct audit_recorder;
 
 struct audit_recorder_options {
   struct loop *loop;
-  struct audit *audit;  // the ledger's from now on
-  bool arguments;       // their values are written too
-  unsigned refusals;    // of one principal for one reason that have lines, in a minute; 0: all have
+  struct audit *audit;  // owned by the recorder
+  bool arguments;       // log the values of arguments too
+  unsigned refusals;    // lines in a minute for one principal and one reason; 0: no limit
 };
 
 struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *opt);
-void audit_recorder_free(struct audit_recorder **l);   // writes what is left, before the loop runs out
-void audit_recorder_rotate(struct audit_recorder *l);  // goes on in a new file; NULL: does nothing
+void audit_recorder_free(struct audit_recorder **l);   // writes the remaining lines; call it before the loop ends
+void audit_recorder_rotate(struct audit_recorder *l);  // continues in a new file; NULL: does nothing
 
-// False: it is required, and cannot be written at the moment. *out_why: what is wrong with it; may be empty.
+// Returns false if the log is required and cannot be written at the moment. *out_why describes the problem with the
+// log; it may be empty.
 bool audit_recorder_ready(struct audit_recorder *l, const char **out_why);
-bool audit_recorder_failing(const struct audit_recorder *l);     // it cannot be written at the moment
-uint64_t audit_recorder_lost(const struct audit_recorder *l);    // lines that were lost so far
+bool audit_recorder_failing(const struct audit_recorder *l);     // the log cannot be written at the moment
+uint64_t audit_recorder_lost(const struct audit_recorder *l);    // lines lost so far
 uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // logs that could not be verified so far
 
-// A request begins, and gets a note. operation: one of our own texts, or the request's; mode: a constant.
+// Gives a request its note. operation: a constant, or memory of the request; mode: a constant.
 void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
-// Calls `admitted`: at once, or later while it is unknown whether the log can be written; never for a request that is
-// cancelled meanwhile. f: NULL, or the reason to refuse the request: the log is required and cannot be written.
+// Calls `admitted`: at once, or later if it is not known yet whether the log can be written; never for a request that
+// is cancelled in the meantime. f: NULL, or the fault that refuses the request because a required log cannot be
+// written.
 typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
-void audit_recorder_close(struct audit_recorder *l, struct request *r,
-                          str answer);  // answer.p == NULL: nobody waits for one
+// Writes the line of a request. answer.p NULL: the request gets no answer.
+void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer);
 
-// Something happened that is no request: somebody was turned away, the rules were changed. NULL: does nothing.
+// Logs an event other than a request, such as a refused connection or changed rules. NULL: does nothing.
 void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e);
 
-// What is copied into the note. The last one counts.
+// Facts for the note, which copies them. The last value counts.
 void audit_recorder_agent(struct request *r, str agent);
 void audit_recorder_server(struct request *r, str server);
 void audit_recorder_tool(struct request *r, str server, str tool);
-void audit_recorder_target(struct request *r,
-                           str target);  // a URI, a prompt, a task, a handle; secrets in it are masked
-// What the rules said, whatever is told of it: one who may not see something hears that there is no such thing.
+// A URI, a prompt, a task or a handle. Secrets in it are masked.
+void audit_recorder_target(struct request *r, str target);
+// The decision of the rules. It is logged also if the client only learns that the item does not exist.
 void audit_recorder_decided(struct request *r, const struct policy_decision *d);
-// The same when it is no decision: the rule as a dotted path, or STR_NONE.
+// The rule as a dotted path if there is no struct policy_decision, or STR_NONE.
 void audit_recorder_rule(struct request *r, str rule);
-// The same, to be told if that is what it fails for: nobody knows who asks.
+// The rule that is logged if the request fails because its caller is unknown.
 void audit_recorder_unknown(struct request *r, str rule);
-// What is masked in the line besides what looks like a secret.
+// Secrets to mask in the line, in addition to text that looks like a secret.
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
-void audit_recorder_trace(struct request *r, str trace);  // the id of the trace that it belongs to, or STR_NONE
+void audit_recorder_trace(struct request *r, str trace);  // the trace id, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);
-// The part of the answer that the client gives its model (mcp/server/clients.h), to be counted; the whole answer if
-// neither is called.
-// structured: the raw structuredContent of the same answer, or STR_NONE.
+// The part of the answer that the client shows its model (mcp/server/clients.h), whose tokens are counted. If neither
+// function is called, the whole answer counts. structured: the raw structuredContent of the same answer, or STR_NONE.
 void audit_recorder_shown(struct request *r, const struct json *result);
 void audit_recorder_shown_text(struct request *r, str text, str structured);
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/call.h"
 
+#include "base/assert.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/rounds.h"
 #include "call/bridge/task_bridge.h"
 #include "call/steps/steps.h"
 
 str call_server(const struct call *c) {
+  ASSERT(c->route < CALL_MAX_ROUTES);
   return upstreams_name(c->context->upstreams, c->routes[c->route].source);
 }
 
@@ -55,8 +57,8 @@ str call_ref_member(const struct json *ref) {
   return json_equals_str(json_get(ref, STR("type")), STR("ref/prompt")) ? STR("name") : STR("uri");
 }
 
-// The mode, the agent that the request names, and the server, if the mode names that apart from the tool, are part of
-// the target.
+// A ticket is also bound to the mode, to the agent that the request names, and to the server, if the mode names the
+// server apart from the tool.
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
   str agent = c->named, server = find_is_set(c) ? call_server(c) : c->place.server;

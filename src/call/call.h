@@ -39,17 +39,17 @@ struct call {
   struct session *owner;    // of the connection: the same, unless a task lives on another session's
   const struct call_method *method;
   str about;                // the target as the caller named it: CALL_META
-  str named;                // the agent that the request names; STR_NONE: none
-  struct call_place place;  // the target by its server; server.p NULL: the caller did not name that
+  str named;                // the agent that the request names, or STR_NONE
+  struct call_place place;  // the target by its server; server.p NULL: the caller did not name a server
   struct caller_options options;
   // the caller
-  struct caller caller;   // by the rules at the start, or when the call was taken up again
+  struct caller caller;   // by the rules at the start, or when a request continued the parked call
   struct policy *policy;  // those rules; NULL: none
   // the item
   struct catalog *catalog;                       // at the start
   const struct item *item;                       // the tool or the prompt; NULL: neither
-  str task_tool;                                 // the tool of the task that is asked for; STR_NONE: none
-  struct catalog_route routes[CALL_MAX_ROUTES];  // possible upstreams; several only for a URI that is not listed
+  str task_tool;                                 // the tool of the task that the request is about, or STR_NONE
+  struct catalog_route routes[CALL_MAX_ROUTES];  // possible upstreams; several only for a URI that no server lists
   size_t route_count, route;
   struct lane *lane;
   bool sent;          // its server may have received it
@@ -82,7 +82,7 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
 // A result of the gateway's own: raw.
 enum call_result call_reply(struct call *c, str result);
 
-// ---- what it calls
+// ---- the target
 
 const struct upstream_spec *call_spec(const struct call *c);  // of the connection that it has, or would get
 str call_server(const struct call *c);                        // the name of its upstream
@@ -90,9 +90,9 @@ bool call_is_tool(const struct call *c);                      // its method call
 bool call_is_stateless(const struct call *c);                 // its client is stateless
 bool call_may_ask(const struct call *c);                      // its method may be answered with input_required
 bool call_is_bounded(const struct call *c);                   // its result is cut to the budget
-str call_tool_name(const struct call *c);                     // of its tool, or of its task's tool; STR_NONE: none
-str call_tool_id(struct call *c);                             // STR_NONE: none
-str call_tool_safe(struct call *c);                           // the client-safe name; STR_NONE: none
+str call_tool_name(const struct call *c);                     // of its tool, or of its task's tool, or STR_NONE
+str call_tool_id(struct call *c);                             // or STR_NONE
+str call_tool_safe(struct call *c);                           // the client-safe name, or STR_NONE
 str call_ref_member(const struct json *ref);                  // the member of params.ref that names the target
 struct ticket_use call_use(const struct call *c);             // what a ticket for this call is bound to
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/caller.h"
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 
-enum { NAME_TOLD = 100 };  // bytes of a name in a message
+enum { NAME_SHOWN = 100 };  // bytes of a name in a message
 
 // A peer of the control socket may name any agent: it can read the rules file anyway.
 static struct identity_question question(const struct rulebook *book, const struct session *s, str named) {
@@ -17,7 +18,7 @@ static struct identity_question question(const struct rulebook *book, const stru
 }
 
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
-  if (!book->policy && !named.n && !session_agent(s).n) {  // the usual case without rules, several times a request
+  if (!book->policy && !named.n && !session_agent(s).n) {  // fast path: runs several times a request
     *out = (struct caller){.id = book->fallback.n ? book->fallback : STR("")};
     return true;
   }
@@ -35,16 +36,18 @@ str caller_rule(const struct rulebook *book, const struct session *s, str named,
   return identity_rule(&q, f);
 }
 
-void caller_tell(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f) {
-  str agent = utf8_cut(c->id, NAME_TOLD);
+void caller_describe_denial(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f) {
+  ASSERT(!d->allowed);
+  str agent = utf8_cut(c->id, NAME_SHOWN);
   if (tool.p)
     fault_set(f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied tool '%.*s'", STR_ARG(agent),
-              STR_ARG(utf8_cut(tool, NAME_TOLD)));
+              STR_ARG(utf8_cut(tool, NAME_SHOWN)));
   else
     fault_set(f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied server '%.*s'", STR_ARG(agent),
-              STR_ARG(utf8_cut(d->server, NAME_TOLD)));
+              STR_ARG(utf8_cut(d->server, NAME_SHOWN)));
 }
 
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name) {
+  ASSERT(c->policy);
   return policy_decide(c->policy, c->agent, server, kind == ITEM_TOOL ? name : STR_NONE);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, for surfaces: starts a governed execution for a request, and the checks around requests that are no calls.
+// Calls, for surfaces: starts a governed execution for a request, and checks requests that are not calls.
 #pragma once
 #include "call/context.h"
 
@@ -34,10 +34,10 @@ struct caller_options {
   bool dry_run;         // run every check, send nothing
   uint64_t timeout_ms;  // 0: the configured timeout
   size_t max_tokens;    // of the result, at most results.max_budget; 0: the configured budget
-  str agent;            // the agent that the request names; STR_NONE: none
+  str agent;            // the agent that the request names, or STR_NONE
 };
 
-// A tool, by the names that the configuration and its server give.
+// A tool by the name of its server in the configuration, and its own name there.
 struct call_place {
   str server, tool;
 };
@@ -45,8 +45,8 @@ struct call_place {
 // Starts a call; takes the request.
 void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about);
 
-// Starts a call of an item of the current catalog. It goes to that item's server only, whatever else has the name or
-// the URI of the request. name: the item's name there.
+// Starts a call of an item of the current catalog. It goes to that item's server only, even if other servers have the
+// name or the URI of the request. name: the item's name on its server.
 void call_start_at(struct call_context *x, struct request *r, const struct call_method *method, str about,
                    const struct item *item, str name, const struct caller_options *options);
 
@@ -55,7 +55,7 @@ void call_start_at(struct call_context *x, struct request *r, const struct call_
 void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
                     const struct call_place *place, const struct caller_options *options);
 
-// An upstream has listed what it offers, or failed: calls that wait for that look again.
+// An upstream has listed its items, or failed: calls that wait for that look again.
 void calls_settled(struct call_context *x);
 
 // The session is about to end: its calls, tasks and questions end.
@@ -63,14 +63,14 @@ void calls_forget(struct call_context *x, struct session *s);
 
 // ---- limits
 
-// Sets the limits of each principal. What was used so far still counts.
+// Sets the limits of each principal. Earlier use still counts.
 void calls_limit_principals(struct call_context *x, const struct allowance_limits *limits);
 
-// Counts a use of a meta-tool by this session. False if a limit is reached: f and *details (raw) describe it.
+// Counts a use of a meta-tool by this session. Returns false if a limit is reached; f and *details (raw) describe it.
 bool calls_allow(struct call_context *x, const struct session *s, str meta, struct fault *f, struct buf *details);
 
-// Counts a request against its principal's allowance. False if that is used up: f and *details (raw) describe it.
-// calls_leave ends what calls_enter began; answer.p == NULL: there is no answer.
+// Counts a request against its principal's allowance. Returns false if the allowance is used up; f and *details (raw)
+// describe it. calls_leave ends a request that calls_enter admitted; answer.p NULL: it has no answer.
 bool calls_enter(struct call_context *x, struct request *r, struct fault *f, struct buf *details);
 void calls_leave(struct call_context *x, struct request *r, str answer);
 

@@ -14,16 +14,6 @@ void calls_limit_principals(struct call_context *x, const struct allowance_limit
   else if (any) x->allowances = allowances_new(limits, x->controls.max_principals, &x->loop->seed);
 }
 
-static void init_controls(struct call_context *x, const struct controls *controls) {
-  if (!controls) return;
-  x->controls = *controls;
-  struct limiter_options limits = {controls->rules, controls->rule_count, controls->max_books, controls->idle_ms,
-                                   x->loop->seed};
-  if (controls->rule_count) x->limiter = limiter_new(&limits);
-  calls_limit_principals(x, &controls->principal);
-  if (controls->cache) x->cache = result_cache_new(&controls->cache_limits, x->loop->clock, &x->loop->seed);
-}
-
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt) {
   static const struct rulebook none = {.trust_stated = true};
   ASSERT(u && opt->loop);
@@ -35,7 +25,15 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   buf_init(&x->text, opt->max_message + 65536);
   arena_init(&x->scratch);
   x->results = opt->results;
-  init_controls(x, opt->controls);
+  if (opt->controls) {
+    const struct controls *controls = &x->controls;
+    x->controls = *opt->controls;
+    struct limiter_options limits = {controls->rules, controls->rule_count, controls->max_books, controls->idle_ms,
+                                     x->loop->seed};
+    if (controls->rule_count) x->limiter = limiter_new(&limits);
+    calls_limit_principals(x, &controls->principal);
+    if (controls->cache) x->cache = result_cache_new(&controls->cache_limits, x->loop->clock, &x->loop->seed);
+  }
   x->recorder = opt->recorder;
   x->metrics = opt->metrics;
   x->tracer = opt->tracer;
@@ -53,6 +51,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
 
 void call_context_done(struct call_context *x) {
   ASSERT(list_empty(&x->asks.open) && list_empty(&x->parked.all) && list_empty(&x->unsettled));
+  ASSERT(!map_count(&x->parked.waiting));
   calls_free_unused(x);
   deferred_cancel(&x->asks.due);
   limiter_free(&x->limiter);

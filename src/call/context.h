@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all calls of a gateway share. Owned by the surface, which answers the questions of struct call_surface.
+// The state that all calls of a gateway share. Owned by the surface, which implements struct call_surface.
 #pragma once
 #include "call/bridge/ticket.h"
 #include "call/caller.h"
@@ -13,7 +13,7 @@
 
 struct call;
 
-// What a step returns: the next step runs; the call waits for a callback; the call has ended.
+// The result of a step: the next step runs; the call waits for a callback; the call has ended.
 enum call_result { CALL_NEXT, CALL_WAIT, CALL_DONE };
 
 enum { CALL_MAX_STEPS = 48 };
@@ -28,7 +28,7 @@ struct call_results {
   bool keep_hidden;                   // keep hidden characters in the texts of servers
 };
 
-// What calls need from their surface.
+// Functions of the surface that calls use.
 struct call_surface {
   // The loop time until which a request of this session may wait for upstreams that are starting.
   uint64_t (*wait_until)(void *ctx, const struct session *s);

@@ -10,12 +10,12 @@ static bool is_word(char c) {
   return ascii_is_alnum(c) || c == '_';
 }
 
-// Before the first character and after the last one there is a blank.
+// Index −1 wraps to SIZE_MAX: it is a blank too, like the position after the last character.
 static char at(str text, size_t i) {
   return i < text.n ? text.p[i] : ' ';
 }
 
-// A blank of the phrase also stands for the hyphens and underscores of names of codes: RATE_LIMIT_EXCEEDED.
+// A blank in a phrase also matches the hyphens and underscores of error codes: RATE_LIMIT_EXCEEDED.
 static bool matches(str text, size_t from, str phrase) {
   if (from + phrase.n > text.n) return false;
   for (size_t i = 0; i < phrase.n; i++) {
@@ -26,23 +26,19 @@ static bool matches(str text, size_t from, str phrase) {
   return !is_word(at(text, from - 1)) && !is_word(at(text, from + phrase.n));
 }
 
-static bool is_quote(char c) {
-  return c == '"' || c == '\'' || c == '`';
-}
-
-// In quotes it is a name.
-static bool is_quoted(str text, size_t from, size_t n) {
-  return is_quote(at(text, from - 1)) && at(text, from - 1) == at(text, from + n);
-}
-
+// A phrase in quotes is a name, and does not count.
 static bool contains(str text, str phrase) {
-  for (size_t i = 0; i < text.n; i++)
-    if (matches(text, i, phrase) && !is_quoted(text, i, phrase.n)) return true;
+  for (size_t i = 0; i < text.n; i++) {
+    if (!matches(text, i, phrase)) continue;
+    char quote = at(text, i - 1);
+    bool quoted = quote == '"' || quote == '\'' || quote == '`';
+    if (!quoted || quote != at(text, i + phrase.n)) return true;
+  }
   return false;
 }
 
-// Is it all that is said, perhaps after "Error:" or the like, and perhaps with an explanation after it? An explanation
-// after a colon may be about a parameter of that name.
+// Returns whether the phrase is the whole message, except for a lead such as "Error:" and an explanation after it. With
+// a colon the explanation may be about a parameter of that name, so `colon` says whether one counts.
 static bool heads(str text, size_t from, size_t n, bool colon) {
   static const str leads[] = {STR("error"), STR("exception"), STR("failed"), STR("failure"), STR("http")};
   str before = str_trim((str){text.p, from}), after = str_trim(str_from(text, from + n));
@@ -71,7 +67,7 @@ static bool follows_status(str before) {
   return false;
 }
 
-// Or before the words that HTTP has for it.
+// A number is also a status before the reason phrase that HTTP has for it.
 static bool precedes_reason(str after) {
   static const str reasons[] = {STR("unauthorized"),        STR("forbidden"),         STR("proxy authentication"),
                                 STR("request timeout"),     STR("too many requests"), STR("bad gateway"),
@@ -95,7 +91,7 @@ static enum fault_code status_in(str text) {
   return FAULT_UPSTREAM_ERROR;
 }
 
-// ---- all of them
+// ---- the table
 
 struct phrase {
   str words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kind of failure the words of an error message tell of: the last resort, for errors whose code says nothing.
+// Finds the kind of failure in the words of an error message: the last resort, for errors whose code says nothing.
 //
 // A word counts only in a phrase that says what happened ("the request timed out", "HTTP 429", "401 Unauthorized"), not
 // where it is the name of something ("invalid value for timeout", "got 401 rows", "column 'forbidden'").
@@ -7,5 +7,5 @@
 #include "base/fault.h"
 #include "base/str.h"
 
-// FAULT_UPSTREAM_ERROR: of none in particular.
+// Returns FAULT_UPSTREAM_ERROR if the words name no kind of failure.
 enum fault_code failure_text_code(str text);

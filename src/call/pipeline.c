@@ -9,7 +9,7 @@ enum { CALL_MAGIC = 0x63616c6c };
 
 #define CALL_STEP_ROW(id, step) &step,
 static const struct call_step *const steps[STEP_COUNT] = {CALL_STEPS(CALL_STEP_ROW)};
-_Static_assert((int)STEP_COUNT <= (int)CALL_MAX_STEPS, "the context has room for the offset of every state");
+_Static_assert((int)STEP_COUNT <= (int)CALL_MAX_STEPS, "the context has an offset for every state");
 
 // ---- the states of steps
 
@@ -87,7 +87,7 @@ static void on_cancel(struct work *w, struct request *r, str reason) {
 static const struct work_ops work_ops = {"call", on_cancel};
 
 static struct call *begin(struct call_context *x, struct request *r, const struct call_method *method, str about) {
-  ASSERT(r && !r->work);
+  ASSERT(r && !r->work && method && method->name);
   struct list *unused = list_pop(&x->free_calls);
   struct call *c = unused ? CONTAINER_OF(unused, struct call, node) : mem_alloc(x->call_size);
   if (unused) x->free_count--;
@@ -115,6 +115,7 @@ void call_start_at(struct call_context *x, struct request *r, const struct call_
                    const struct item *item, str name, const struct caller_options *options) {
   struct call *c = begin(x, r, method, about);
   c->options = *options;
+  ASSERT(item);
   find_set(c, item, name);
   run(c);
 }
@@ -153,7 +154,7 @@ void call_discard(struct call *c) {
   call_free(c);
 }
 
-// The request is answered last: that may bring in the client's next one.
+// Answer the request last: the answer may bring the client's next request.
 struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_report(c, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a call: their table, and what runs them. call/call.h says what a step may do.
+// The steps of a call: their table, and the functions that run them. call/call.h says what a step may do.
 #pragma once
 #include "call/call.h"
 
@@ -48,7 +48,7 @@ struct call_step {
   // Ends the waiting: stops timers, leaves lists. May run several times, last rows first. reason: the client no longer
   // waits, so the server is notified; STR_NONE: the call has been answered.
   void (*cancel)(struct call *c, void *state, str reason);
-  // The request is about to end: copies what the state has of its memory to `a`. NULL: that was done before.
+  // The request is about to end: copies the state's references to its memory to `a`. NULL: they were copied before.
   void (*detach)(struct call *c, void *state, struct arena *a);
   void (*done)(struct call *c, void *state);  // frees what the state owns
 };

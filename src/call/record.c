@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records calls and their answers as events of the session (context/recorder.h), if configured.
+// Records calls and their answers as events of the session (context/recorder.h), if that is configured.
+#include "base/assert.h"
 #include "call/bridge/translate.h"
 #include "call/report.h"
 #include "call/steps/steps.h"
 #include "context/messages.h"
 
 enum { MOST_HANDLES = 32 };
-
-// The name that the caller uses.
-static str name_of(const struct call *c, struct arena *a) {
-  const struct json *params = c->request->msg.params;
-  str name = STR("");
-  if (c->about.n) return c->about;
-  json_string(json_get(params, c->method->target == CALL_BY_URI ? STR("uri") : STR("name")), a, &name);
-  return name;
-}
 
 // "name version", as the client declared them.
 static str client_of(const struct session *s, struct arena *a) {
@@ -52,6 +44,7 @@ static void put_outcome(struct call *c, struct arena *a, struct recorded_call *o
 }
 
 void call_record(struct call *c) {
+  ASSERT(c->context->recorder && c->request);
   struct arena a;
   const struct json *arguments = json_get(c->request->msg.params, STR("arguments"));
   enum call_target target = c->method->target;
@@ -60,11 +53,14 @@ void call_record(struct call *c) {
   bool recorded = (target == CALL_BY_NAME || target == CALL_BY_URI) && !c->method->local && ends;
   if (!recorded || c->session->as_operator) return;
   arena_init(&a);
+  str name = c->about.n ? c->about : STR("");  // as the caller names it
+  str member = target == CALL_BY_URI ? STR("uri") : STR("name");
+  if (!name.n) json_string(json_get(c->request->msg.params, member), &a, &name);
   struct recorded_call call = {
       .session = str_of(c->session->id),
       .client = client_of(c->session, &a),
       .principal = session_principal(c->session),
-      .name = name_of(c, &a),
+      .name = name,
       .arguments = arguments ? json_span(arguments) : STR_NONE,
       .text = STR(""),
       .secrets = c->route_count ? call_spec(c)->secrets : (struct secrets_known){0},

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 
 enum { KEY_MOST = 512 };  // bytes of a principal and a reason
@@ -13,7 +14,7 @@ struct pair {
   str code, principal;
   enum audit_decision decision;
   uint64_t began;  // its minute
-  unsigned told;
+  unsigned logged;
   uint64_t omitted;
   int64_t first, last;  // wall time of the first and the last omitted refusal
   char text[];
@@ -21,6 +22,7 @@ struct pair {
 
 void refusals_init(struct refusals *r, unsigned whole, const struct hash_key *seed,
                    void (*write)(void *ctx, const struct audit_event *e), void *ctx) {
+  ASSERT(write);
   *r = (struct refusals){.whole = whole, .write = write, .ctx = ctx};
   map_init(&r->pairs, seed);
   list_init(&r->by_age);
@@ -48,6 +50,7 @@ static struct pair *oldest(const struct refusals *r) {
 
 static struct pair *begin(struct refusals *r, str key, const struct audit_event *e, uint64_t now) {
   if (map_count(&r->pairs) >= REFUSALS_MOST) finish(r, oldest(r));
+  ASSERT(key.n > e->code.n);
   struct pair *p = mem_zero(sizeof *p + key.n);
   memcpy(p->text, key.p, key.n);
   p->key = (str){p->text, key.n};
@@ -60,7 +63,7 @@ static struct pair *begin(struct refusals *r, str key, const struct audit_event 
   return p;
 }
 
-bool refusals_tell(struct refusals *r, const struct audit_event *e, uint64_t now_ms, int64_t wall_ms) {
+bool refusals_log(struct refusals *r, const struct audit_event *e, uint64_t now_ms, int64_t wall_ms) {
   char text[KEY_MOST];
   if (!r->whole || e->code.n + 1 + e->principal.n >= sizeof text) return true;
   int n = snprintf(text, sizeof text, "%.*s %.*s", STR_ARG(e->code), STR_ARG(e->principal));
@@ -70,8 +73,8 @@ bool refusals_tell(struct refusals *r, const struct audit_event *e, uint64_t now
     p = NULL;
   }
   if (!p) p = begin(r, (str){text, (size_t)n}, e, now_ms);
-  if (p->told < r->whole) {
-    p->told++;
+  if (p->logged < r->whole) {
+    p->logged++;
     return true;
   }
   if (!p->omitted++) p->first = wall_ms;

@@ -18,7 +18,7 @@ enum fault_code call_ended_with(const struct call *c) {
   return policy_hidden(c) ? FAULT_DENIED_BY_POLICY : fault_told_as(c->failure->fault.code);
 }
 
-// A server that only the caller names counts if it exists.
+// A server that only the caller names counts if it is configured.
 str call_ended_at(const struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   const struct call_hidden *hidden = policy_hidden(c);
@@ -37,7 +37,7 @@ str call_ended_tool(const struct call *c) {
 
 // ---- the audit line
 
-// The target as the client named it, if that is no tool.
+// The target as the client named it, unless that is a tool.
 static str target_of(struct call *c) {
   static const struct {
     enum call_target target;
@@ -65,7 +65,7 @@ static void audit_target(struct call *c) {
   const struct call_hidden *hidden = policy_hidden(c);
   bool tool = c->item && c->item->kind == ITEM_TOOL;
   if (c->place.server.p) {
-    audit_tool(c, c->place.server, c->place.tool);  // whether it exists or not
+    audit_tool(c, c->place.server, c->place.tool);  // even if it does not exist
     return;
   }
   if (tool && find_is_set(c)) return;  // noted by the surface

@@ -4,6 +4,7 @@
 // themselves. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
 // messages of a server, results included, unless result.hidden_characters keeps them.
 #include "call/scrub.h"
+#include "base/assert.h"
 #include "call/steps/steps.h"
 #include "result/envelope/envelope.h"
 #include "text/hidden.h"
@@ -12,7 +13,7 @@
 
 static const struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
 
-// The masked text of v in the arena. STR_NONE: there is no secret in it.
+// The masked text of v in the arena, or STR_NONE if v has no secret.
 static str masked(struct arena *a, const struct json *v, const struct secrets_known *known) {
   struct buf b;
   buf_init(&b, secrets_json_max(v));
@@ -21,8 +22,8 @@ static str masked(struct arena *a, const struct json *v, const struct secrets_kn
   return text;
 }
 
-// The same for params. _meta holds tokens of the protocol, a task is found by its id, and a URL that the user is to
-// open works only as it is.
+// The same for params. _meta has tokens of the protocol, a task is found by its id, and a URL that the user opens must
+// stay complete: these are not masked.
 static str masked_params(struct arena *a, const struct json *params, const struct secrets_known *known) {
   static const str kept[] = {STR("_meta"), STR("taskId"), STR("url")};
   struct json_edit edits[3];
@@ -38,7 +39,7 @@ static str masked_params(struct arena *a, const struct json *params, const struc
   return clean ? json_edited(a, clean, edits, count) : text;
 }
 
-// The message of this text in the arena; NULL if it is none.
+// Reads the text as a message in the arena; NULL if it is not a message.
 static const struct rpc_message *read_again(struct arena *a, str text) {
   struct rpc_message *copy = ARENA_NEW(a, struct rpc_message);
   struct rpc_error err;
@@ -47,17 +48,10 @@ static const struct rpc_message *read_again(struct arena *a, str text) {
   return root && rpc_read(root, a, copy, &err) ? copy : NULL;
 }
 
-// The message with another text for one of its members; NULL if the result is no message.
+// The message with another text for one of its members; NULL if the result is not a message.
 static const struct rpc_message *replaced(struct arena *a, const struct rpc_message *m, str member, str text) {
   struct json_edit edit = {member, text};
   return read_again(a, json_edited(a, m->root, &edit, 1));
-}
-
-// Returns whether a notification reports an error: a task that failed, or a log message of level error or above.
-static bool tells_error(const struct rpc_message *m) {
-  if (str_eq(m->method, STR("notifications/message")))
-    return session_log_level(json_get(m->params, STR("level"))) >= SESSION_LOG_ERROR;
-  return str_starts(m->method, STR("notifications/tasks")) && envelope_tells_error(m->params);
 }
 
 const struct rpc_message *calls_unhide(const struct call_context *x, const struct rpc_message *m, struct arena *a) {
@@ -67,7 +61,7 @@ const struct rpc_message *calls_unhide(const struct call_context *x, const struc
   buf_init(&b, hidden_json_max(said));
   if (hidden_put_json(&b, said)) m = read_again(a, arena_str(a, buf_view(&b)));
   buf_done(&b);
-  ASSERT(m);  // only texts became shorter
+  ASSERT(m);  // still a valid message: only string values became shorter
   return m;
 }
 
@@ -86,7 +80,11 @@ const struct rpc_message *calls_scrub(const struct call_context *x, const struct
                                       const struct rpc_message *m, struct arena *a) {
   m = calls_unhide(x, m, a);  // first: a hidden character may split an address
   const struct upstream_spec *spec = lane_spec(lane);
-  bool error = spec->hidden.count && tells_error(m);
+  // A notification reports an error if a task failed, or if it is a log message of level error or above.
+  bool log = str_eq(m->method, STR("notifications/message"));
+  bool error = spec->hidden.count &&
+               (log ? session_log_level(json_get(m->params, STR("level"))) >= SESSION_LOG_ERROR
+                    : str_starts(m->method, STR("notifications/tasks")) && envelope_tells_error(m->params));
   const struct secrets_known *known = error ? &spec->hidden : &spec->secrets;
   if (!x->results.scrub && !(error && secrets_in_json(m->params, known))) return m;
   str text = masked_params(a, m->params, known);
@@ -104,11 +102,12 @@ const struct rpc_message *call_scrub_questions(struct call *c, const struct rpc_
     struct json_edit params = {STR("params"), text};
     if (text.p) edits[count++] = (struct json_edit){json_key(it, a), json_edited(a, it, &params, 1)};
   }
+  ASSERT(count <= asked->count);
   struct json_edit all = {STR("inputRequests"), count ? json_edited(a, asked, edits, count) : STR_NONE};
   return count ? replaced(a, reply, STR("result"), json_edited(a, reply->result, &all, 1)) : reply;
 }
 
-// The URLs that the client is to open stay as they are.
+// The URLs that the client opens are not masked.
 static str masked_urls(struct arena *a, const struct json *urls, const struct secrets_known *known) {
   struct buf b;
   buf_init(&b, secrets_json_max(urls));

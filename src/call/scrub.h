@@ -6,19 +6,20 @@
 #pragma once
 #include "call/pipeline.h"
 
-// A message of a server without hidden characters (text/hidden.h): m, or a copy in the arena. A parcel has none.
+// Returns a message of a server without hidden characters (text/hidden.h): m, or a copy in the arena. In a large
+// message they were removed when it was parsed.
 const struct rpc_message *calls_unhide(const struct call_context *x, const struct rpc_message *m, struct arena *a);
 
-// Removes hidden characters from the texts of a result of ours, which may quote data of a server.
+// Removes hidden characters from the texts of a result of the gateway, which may quote data of a server.
 void calls_unhide_text(const struct call_context *x, struct buf *result);
 
-// A stateless server's questions with their secrets masked, where results are scrubbed. In the request's arena. NULL:
-// they cannot be masked.
+// Returns a stateless server's questions with their secrets masked, if results are scrubbed; in the request's arena.
+// NULL if they cannot be masked.
 const struct rpc_message *call_scrub_questions(struct call *c, const struct rpc_message *reply);
 
-// An error that names URLs to open (RPC_URL_NEEDED) with secrets and addresses masked outside of these URLs. NULL: it
-// cannot be masked.
+// Returns an error that names URLs to open (RPC_URL_NEEDED) with secrets and addresses masked outside of these URLs.
+// NULL if it cannot be masked.
 const struct rpc_message *call_scrub_url_needed(struct call *c, const struct rpc_message *reply);
 
-// A raw result that does not pass step_firewall, masked as that would. STR_NONE: it is too large to be looked through.
+// Masks a raw result that does not pass step_firewall, like that step. STR_NONE if it is too large to be searched.
 str call_scrubbed(struct call *c, str result);

@@ -39,7 +39,7 @@ static void begin(struct world *x, unsigned whole) {
 static unsigned tell(struct world *x, const char *who, const char *code, unsigned count, uint64_t now) {
   struct audit_event e = {.decision = AUDIT_DENY, .principal = str_of(who), .code = str_of(code)};
   unsigned lines = 0;
-  for (unsigned i = 0; i < count; i++) lines += refusals_tell(&x->refusals, &e, now, (int64_t)now + 1000000);
+  for (unsigned i = 0; i < count; i++) lines += refusals_log(&x->refusals, &e, now, (int64_t)now + 1000000);
   return lines;
 }
 

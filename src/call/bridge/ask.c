@@ -14,7 +14,7 @@
 #include "mcp/methods.h"
 #include "json/write.h"
 
-enum { MAX_ASKS = 256 };  // of one connection, unanswered
+enum { MAX_ASKS = 256 };  // unanswered questions of one connection
 
 struct asks_state {
   unsigned sent;  // questions to the call's client
@@ -37,7 +37,7 @@ struct ask {
   str method;           // one of the constants
   char *task;           // the server's id of the task that it is about, or NULL
   struct call *during;  // the call that it came in; NULL: none, and the next call may send it
-  struct call *by;      // the parked call that has sent it to the client; NULL: it was not sent
+  struct call *by;      // the parked call that has sent it to the client; NULL: not sent
 };
 
 static char *copy_text(str s) {
@@ -92,16 +92,6 @@ struct request *calls_logged(struct lane *lane, struct link_call *via) {
   return only && wants_logs(only) ? only->request : NULL;
 }
 
-// The agent that a request of this client in flight on the lane names.
-static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
-  if (is_call(lane, via)) return call_of_link(via)->named;
-  LIST_EACH(it, &lane->calls) {
-    const struct call *c = call_on_lane(it);
-    if (c->session == s) return c->named;
-  }
-  return STR_NONE;
-}
-
 static const str sampling = STR("sampling/createMessage"), elicitation = STR("elicitation/create"),
                  roots_list = STR("roots/list");
 
@@ -121,16 +111,16 @@ static bool lane_alive(const struct ask *a) {
 }
 
 void call_clock(struct call *c) {
-  bool stands = park_is(c);
+  bool paused = park_is(c);
   LIST_EACH(it, &c->context->asks.open) {
     const struct ask *a = CONTAINER_OF(it, struct ask, node);
-    stands |= a->session == c->session && a->lane == c->lane && lane_alive(a);
+    paused |= a->session == c->session && a->lane == c->lane && lane_alive(a);
   }
-  if (stands) call_deadline_hold(c);
+  if (paused) call_deadline_hold(c);
   else call_deadline_release(c);
   struct rpc_wait *wait = &call_link(c)->wait;
   if (!wait->pending) return;
-  if (stands) rpc_wait_pause(wait);
+  if (paused) rpc_wait_pause(wait);
   else rpc_wait_renew(wait);
 }
 
@@ -178,6 +168,7 @@ static void ask_refuse(struct ask *a, str why) {
 
 static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
   struct ask *a = CONTAINER_OF(w, struct ask, wait);
+  ASSERT(!a->question && a->session);
   if (!reply) {
     bool late = f->code == FAULT_UPSTREAM_TIMEOUT;
     ask_refuse(a, late ? STR("the client did not answer in time (timeouts.request_max)") : str_of(f->message));
@@ -259,7 +250,7 @@ static struct call *call_during(struct lane *lane, struct link_call *via, const 
   return latest;
 }
 
-// The call that can be answered with the question: its own, or any if it has none.
+// The call that can be answered with the question: its own call, or any call if the question has none.
 static struct call *sender_of(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
     struct call *c = call_on_lane(it);
@@ -275,13 +266,13 @@ static bool is_for(const struct ask *a, const struct session *s, const struct la
   return a->question && free && a->session == s && a->lane == lane && lane_alive(a);
 }
 
-static struct ask *find_open(const struct call_context *x, const struct ask *which) {
+static bool is_open(const struct call_context *x, const struct ask *which) {
   LIST_EACH(it, &x->asks.open)
-    if (CONTAINER_OF(it, struct ask, node) == which) return CONTAINER_OF(it, struct ask, node);
-  return NULL;
+    if (CONTAINER_OF(it, struct ask, node) == which) return true;
+  return false;
 }
 
-// Deferred, so that questions which come together are sent together.
+// Deferred, so that questions that come together are sent together.
 static void on_due(struct deferred *d) {
   struct call_context *x = CONTAINER_OF(d, struct call_context, asks.due);
   for (bool again = true; again;) {
@@ -291,7 +282,7 @@ static void on_due(struct deferred *d) {
       struct call *c = a->question && !a->by && lane_alive(a) ? sender_of(a) : NULL;
       if (!c) continue;
       // park sends all questions of this client, or frees some of them.
-      if (!park(c) && find_open(x, a)) ask_refuse(a, STR("the client cannot be asked now"));
+      if (!park(c) && is_open(x, a)) ask_refuse(a, STR("the client cannot be asked now"));
       again = true;
       break;
     }
@@ -309,6 +300,7 @@ void asks_due(struct call *c) {
 static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc_message *m) {
   // Members that the stateless revision does not have.
   static const struct json_edit gone[] = {{STR("_meta"), {0}}, {STR("task"), {0}}, {STR("elicitationId"), {0}}};
+  ASSERT(!a->question && a->session->revision->stateless);
   struct buf b;
   buf_init(&b, (m->params ? m->params->n : 0) + m->method.n * 6 + 64);
   buf_str(&b, STR("{\"method\":"));
@@ -325,13 +317,6 @@ static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc
   a->method = str_eq(m->method, sampling) ? sampling : str_eq(m->method, elicitation) ? elicitation : roots_list;
   buf_done(&b);
   loop_defer(a->x->loop, &a->x->asks.due);
-}
-
-// q1, q2, … of a call; t7 of a task, whose questions several requests may send.
-static void name_question(struct ask *a, struct call *by) {
-  struct asks_state *s = by ? call_state(by, STEP_ASKS) : NULL;
-  if (s) snprintf(a->key, sizeof a->key, "q%u", ++s->sent);
-  else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++a->x->asks.next);
 }
 
 bool asks_open(const struct call *c) {
@@ -361,7 +346,12 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
   LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, s, lane, by) || (!by && !is_of_task(a, task))) continue;
-    if (!a->key[0]) name_question(a, by);
+    if (!a->key[0]) {
+      // q1, q2, … of a call; t7 of a task, whose questions several requests may send.
+      struct asks_state *sent = by ? call_state(by, STEP_ASKS) : NULL;
+      if (sent) snprintf(a->key, sizeof a->key, "q%u", ++sent->sent);
+      else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++x->asks.next);
+    }
     buf_printf(out, "%s\"%s\":", any ? "," : "", a->key);
     buf_str(out, str_of(a->question));
     a->by = by;
@@ -382,6 +372,7 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
       missing = true;
       continue;
     }
+    ASSERT(lane_alive(a));
     link_reply(a->lane->link, str_of(a->id), json_span(answer));
     if (str_eq(a->method, roots_list)) a->lane->rooted = true;
     ask_free(a);
@@ -444,17 +435,18 @@ static const struct json *related_task(const struct json *params) {
   return json_is(id, JSON_STRING) ? id : NULL;
 }
 
-static char *copy_id(const struct json *id) {
-  struct arena a;
-  str text = STR_NONE;
-  arena_init(&a);
-  json_string(id, &a, &text);
-  char *copy = copy_text(text);
-  arena_done(&a);
-  return copy;
+// The agent that the call of a message names, or else a call of this client in flight on the lane.
+static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
+  if (is_call(lane, via)) return call_of_link(via)->named;
+  LIST_EACH(it, &lane->calls) {
+    const struct call *c = call_on_lane(it);
+    if (c->session == s) return c->named;
+  }
+  return STR_NONE;
 }
 
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
+  ASSERT(lane->link && m->id);
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
   if (s && !policy_lets_hear(x, s, named_by(lane, via, s), lane_index(lane), STR_NONE)) s = NULL;
@@ -471,15 +463,22 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
     return;
   }
   const struct json *task = related_task(m->params);
-  // Outside of a call a server may ask for roots only: the next call sends that. Anything else would reach another
-  // call.
+  // Outside of a call a server may ask for roots only, which the next call sends. Any other question would reach a call
+  // that it does not belong to.
   bool homeless = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
   if (homeless) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("no call is in flight that could ask this"));
     return;
   }
   struct ask *a = ask_new(x, lane, s, m);
-  if (s->revision->stateless && task) a->task = copy_id(task);
+  if (s->revision->stateless && task) {
+    struct arena scratch;
+    str id = STR_NONE;
+    arena_init(&scratch);
+    json_string(task, &scratch, &id);
+    a->task = copy_text(id);
+    arena_done(&scratch);
+  }
   if (s->revision->stateless) ask_by_answer(a, via, m);
   else ask_by_request(a, related, m);
 }

@@ -10,16 +10,18 @@ void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct
 // The lane is ready, perhaps again: drops the questions of an earlier connection.
 void calls_lane_ready(struct call_context *x, struct lane *lane);
 
-// The session that a message on a lane is for, and the request during which it came (may be NULL). NULL: unknown.
+// Returns the session that a message on a lane is for, or NULL if that is unknown. *out_related: the request during
+// which the message came; may be NULL.
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related);
-// The request that a log message of a stateless server is for, if its client wants log messages; NULL: none. On a pipe
-// it is the only call in flight.
+// Returns the request that a log message of a stateless server belongs to, or NULL if its client wants no log messages
+// or the request is unknown. On a pipe it is the only call in flight.
 struct request *calls_logged(struct lane *lane, struct link_call *via);
 
 // ---- for calls
 
 void asks_init(struct call_context *x);
-void call_clock(struct call *c);  // stops the timeouts of a call while its client is asked something, else continues
+void call_clock(
+    struct call *c);  // pauses the timeouts of a call while its client is asked something, else resumes them
 
 // A call that can send questions to its client is in flight: sends the open ones.
 void asks_due(struct call *c);

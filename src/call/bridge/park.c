@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parked calls. A server with a session asks while a stateless client waits for its call. The client cannot get a
-// request, so its call is answered: input_required, with the questions and a sealed ticket. The call stays without a
-// request: parked. The client calls again with answers and ticket; that request continues the call, and the answers go
-// to the server.
+// Parked calls. A server with a session asks while a stateless client waits for its call. The client cannot receive a
+// request, so its call is answered with input_required: the questions and an encrypted ticket. The call is parked: it
+// stays without a request. The client calls again with the answers and the ticket; that request continues the call, and
+// the answers go to the server.
 #include "call/bridge/park.h"
 #include "base/assert.h"
 #include "base/mem.h"
@@ -13,17 +13,17 @@
 #include "call/steps/steps.h"
 #include "mcp/meta.h"
 
-enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };  // calls, and bytes of answers to them
+enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };  // calls, and bytes of replies to them
 
 struct parking {
   struct list node;
   struct call *call;
-  uint64_t number;  // under which it waits; 0: a request has continued it
+  uint64_t number;  // key in parked.waiting; 0: a request has continued the call
   struct timer expiry;
-  char *reply;  // that came while the call was parked, or NULL
+  char *reply;  // received while the call was parked, or NULL
   size_t reply_n;
-  struct large_message *large_message;  // the same, if it is large
-  bool failed;                          // while the call was parked
+  struct large_message *large_message;  // the same, if the reply is large
+  bool failed;                          // the call failed while it was parked
   struct fault why;
   struct arena arena;  // the call's copies of its first request's memory
   bool moved;
@@ -57,6 +57,7 @@ bool park_is(const struct call *c) {
 }
 
 void park_give_up(struct call *c, const char *why) {
+  ASSERT(park_is(c) && !c->request);
   log_info(c->context->loop->log, "session %.8s: %s given up: %s", c->session->id, c->method->name, why);
   call_drop(c, str_of(why));
 }
@@ -67,6 +68,7 @@ static void on_expired(struct timer *t) {
 
 static struct parking *parking_new(struct call *c) {
   struct park_state *s = call_state(c, STEP_PARK);
+  ASSERT(!s->parking);
   struct parking *p = s->parking = MEM_NEW(struct parking);
   p->call = c;
   arena_init(&p->arena);
@@ -126,12 +128,13 @@ bool park(struct call *c) {
   return true;
 }
 
+// Returns whether a parked call holds a connection that c needs.
 static bool takes_place(const struct parking *p, const struct call *c) {
   const struct call *other = p->call;
   return p->number && other->routes[other->route].source == c->routes[c->route].source && other->session->callers;
 }
 
-// Parked calls of a principal that hold connections which c needs.
+// The number of parked calls of a principal that hold connections which c needs.
 static size_t count_of(const struct call *c, int principal) {
   size_t n = 0;
   LIST_EACH(it, &c->context->parked.all) {
@@ -154,7 +157,7 @@ bool park_make_room(const struct call *c, bool own) {
     found = p;
   }
   if (!found) return false;
-  park_give_up(found->call, "others need the connection that it holds");
+  park_give_up(found->call, "another call needs its connection");
   return true;
 }
 
@@ -201,7 +204,7 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   memcpy(p->reply, reply->root->p, p->reply_n);
 }
 
-// The reply is used once: another may follow.
+// The reply is used once, since another may follow.
 static void answer_kept(struct call *c) {
   struct parking *p = parking_of(c);
   struct large_message *large_message = p->large_message;
@@ -211,6 +214,7 @@ static void answer_kept(struct call *c) {
     large_message_unref(&large_message);
     return;
   }
+  ASSERT(p->reply && c->request);
   struct arena *a = &c->request->arena;
   str text = arena_str(a, (str){p->reply, p->reply_n});
   mem_free(p->reply);
@@ -220,7 +224,7 @@ static void answer_kept(struct call *c) {
   struct fault f;
   const struct json *root = json_parse(a, text, &c->session->server->limits, &f);
   bool read = root && rpc_read(root, a, &reply, &err);
-  ASSERT(read);  // it was read when it came
+  ASSERT(read);  // it was valid when it was received
   call_replied(c, &reply);
 }
 
@@ -268,7 +272,7 @@ void calls_forget(struct call_context *x, struct session *s) {
       call_drop(c, STR("the client is gone"));
       continue;
     }
-    // A request of another session has continued it.
+    // A request of another session continues the call.
     call_stop(c, STR("the client is gone"));
     fault_set(&f, FAULT_SHUTTING_DOWN, "server \"%.*s\" is being disconnected", STR_ARG(call_server(c)));
     call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);

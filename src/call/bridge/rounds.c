@@ -4,6 +4,7 @@
 // state.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge/rounds.h"
 #include "call/bridge/task_bridge.h"
@@ -14,11 +15,11 @@ enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, MAX_STATE = 1 << 20, RETRY_MS = 250 
 
 struct rounds_state {
   struct call *call;      // NULL: its server never asked
-  struct list questions;  // without an answer of the client
-  struct timer timer;     // until the server is asked again
-  unsigned count;         // of rounds
+  struct list questions;  // not answered by the client yet
+  struct timer timer;     // until the request is sent to the server again
+  unsigned count;         // rounds so far
   str state, responses;   // raw: the server's requestState, and the client's answers; or STR_NONE
-  str answered;           // keys of a task's questions that were answered: ,"a","b",
+  str answered;           // keys of answered questions of a task: ,"a","b",
 };
 
 static struct rounds_state *state_of(const struct call *c) {
@@ -42,7 +43,7 @@ struct round_question {
   struct call *call;
   struct rpc_wait wait;
   str key;     // raw: the server's name for it
-  str answer;  // raw, in the request's arena; empty: none yet
+  str answer;  // raw, in the request's arena; empty: not answered
   bool elicits;
   const struct json *asked;  // while it is being asked
 };
@@ -60,7 +61,7 @@ static void free_all(struct rounds_state *s) {
   }
 }
 
-// The client need not answer any more.
+// Notifies the client that the open questions need no answer.
 static void cancel(struct call *c, void *state, str reason) {
   struct rounds_state *s = state;
   if (!s->call) return;
@@ -76,7 +77,7 @@ static void cancel(struct call *c, void *state, str reason) {
   free_all(s);
 }
 
-// ---- going on
+// ---- the next round
 
 static void note_answered(struct call *c) {
   struct rounds_state *s = state_of(c);
@@ -93,6 +94,7 @@ static void note_answered(struct call *c) {
 
 static void go_on(struct rounds_state *s) {
   struct call *c = s->call;
+  ASSERT(c && c->request);
   struct buf b;
   call_deadline_release(c);
   buf_init(&b, c->context->params.max);
@@ -119,7 +121,7 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct rounds_state, timer));
 }
 
-// A server can be told that the user cancelled a form, but not that the client refused anything else.
+// A server can learn that the user cancelled a form, but not that the client refused another question: the call fails.
 static void refused(struct round_question *q, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = q->call;
   str why = f ? str_of(f->message) : STR("no reason given");
@@ -148,13 +150,7 @@ static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const
 
 // ---- asking
 
-static bool client_can(const struct session *s, const struct json *method) {
-  if (json_equals_str(method, STR("elicitation/create"))) return s->can_elicit;
-  if (json_equals_str(method, STR("sampling/createMessage"))) return s->can_sample;
-  return json_equals_str(method, STR("roots/list")) && s->can_list_roots;
-}
-
-// Revisions with sessions require an id for a URL. Nothing depends on it.
+// Revisions with sessions require an elicitationId for a URL. The gateway makes one up, since nobody refers to it.
 static str with_elicitation_id(struct call *c, const struct json *params) {
   bool needed = json_equals_str(json_get(params, STR("mode")), STR("url")) && !json_get(params, STR("elicitationId"));
   if (!needed) return json_span(params);
@@ -183,28 +179,27 @@ static void send_question(struct round_question *q, const struct json *asked) {
   session_send(c->session, c->request, buf_view(&x->text));
 }
 
-// A task repeats a question until it has the answer: the client is asked once.
-static bool was_answered(struct call *c, str key) {
-  str answered = state_of(c)->answered;
-  if (!answered.n) return false;
-  str pattern = arena_printf(&c->request->arena, ",%.*s,", STR_ARG(key));
-  return memmem(answered.p, answered.n, pattern.p, pattern.n);
-}
-
 static str raw_key(const struct json *member) {
   return (str){member->key - 1, member->key_n + 2u};
 }
 
 static bool add_questions(struct call *c, const struct json *asked) {
+  const struct session *s = c->session;
   JSON_EACH(it, asked) {
-    if (was_answered(c, raw_key(it))) continue;
+    str answered = state_of(c)->answered;
+    // A task repeats a question until it has the answer: the client is asked once.
+    str pattern = answered.n ? arena_printf(&c->request->arena, ",%.*s,", STR_ARG(raw_key(it))) : STR_NONE;
+    if (answered.n && memmem(answered.p, answered.n, pattern.p, pattern.n)) continue;
     const struct json *method = json_get(it, STR("method"));
-    if (!client_can(c->session, method)) return false;
+    bool elicits = json_equals_str(method, STR("elicitation/create"));
+    bool samples = json_equals_str(method, STR("sampling/createMessage"));
+    bool lists = json_equals_str(method, STR("roots/list"));
+    if (!(elicits && s->can_elicit) && !(samples && s->can_sample) && !(lists && s->can_list_roots)) return false;
     struct round_question *q = MEM_NEW(struct round_question);
     q->call = c;
     q->key = arena_str(&c->request->arena, raw_key(it));
     q->asked = it;
-    q->elicits = json_equals_str(method, STR("elicitation/create"));
+    q->elicits = elicits;
     list_push(&state_of(c)->questions, &q->node);
   }
   return true;
@@ -219,6 +214,7 @@ static void fail(struct call *c, const char *why) {
 
 void rounds_begin(struct call *c, const struct rpc_message *reply) {
   struct rounds_state *s = state_of(c);
+  ASSERT(c->request && !call_is_stateless(c));
   const struct json *asked = json_get(reply->result, STR("inputRequests"));
   const struct json *state = json_get(reply->result, STR("requestState"));
   if (!policy_lets_hear(c->context, c->session, c->named, c->routes[c->route].source, STR_NONE)) {
@@ -231,11 +227,12 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     list_init(&s->questions);
     timer_init(&s->timer, on_waited);
   }
+  ASSERT(list_empty(&s->questions));
   s->call = c;
   // The answers are in the request's memory, which must not grow without limit.
   if (++s->count > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
     fail(c, s->count > MAX_ROUNDS ? "asked for input more than 16 times in one call"
-                                  : "asked for more than 32 things at once");
+                                  : "asked more than 32 questions at once");
     return;
   }
   if (asked && asked->type == JSON_OBJECT && !add_questions(c, asked)) {
@@ -247,7 +244,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     return;
   }
   s->state = json_is(state, JSON_STRING) && !task_id(c).n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
-  // Without questions the server only wants another request later.
+  // Without questions the server only wants the request again later.
   if (list_empty(&s->questions) && task_id(c).n) {
     s->count--;
     task_wait(c);

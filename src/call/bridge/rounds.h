@@ -6,7 +6,7 @@
 
 // Asks the client. The call continues at step_connect with the answers, or fails.
 void rounds_begin(struct call *c, const struct rpc_message *reply);
-unsigned rounds_count(const struct call *c);  // so far
+unsigned rounds_count(const struct call *c);  // rounds so far
 
 // Raw, for the server: its requestState and the client's answers; STR_NONE before the first round.
 str rounds_request_state(const struct call *c);

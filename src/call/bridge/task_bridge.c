@@ -4,6 +4,7 @@
 // tasks of a server of the other in its own form. A client without tasks gets the result when a tool requires a task.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/park.h"
 #include "call/bridge/rounds.h"
@@ -21,13 +22,13 @@ enum { POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
 
 struct task_state {
   struct call *call;   // NULL: it never waited
-  struct timer timer;  // until the task is asked for again
+  struct timer timer;  // until the next poll
   enum call_task kind;
-  str id;          // of the task that the call is about, or awaits
+  str id;          // of the task that the call is about, or waits for
   str declared;    // the client's capabilities, for requests about the task
-  str answers;     // raw: of the client, for the server
+  str answers;     // raw: the client's, for the server
   str shown;       // members of the task so far, for a stateless client
-  uint64_t until;  // loop time: the end of waiting for the task
+  uint64_t until;  // loop time when the gateway stops waiting for the task
   bool abandoned;  // it was cancelled, since nobody waits for it
 };
 
@@ -70,7 +71,7 @@ static const struct {
     {"pollInterval", "pollIntervalMs"},
 };
 
-// shown: the id that the client knows it by.
+// Writes the members of a task. shown: the client's id of it.
 static void put_task(struct json_writer *w, const struct json *task, str shown, bool to_core) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
     const struct json *v = json_get(task, str_of(to_core ? members[i].extension : members[i].core));
@@ -83,7 +84,7 @@ static void put_task(struct json_writer *w, const struct json *task, str shown, 
   }
 }
 
-// As the client named it.
+// The client's id of the task.
 static str shown_id(struct call *c) {
   str id = STR_NONE;
   json_string(json_get(c->request->msg.params, STR("taskId")), &c->request->arena, &id);
@@ -120,7 +121,7 @@ bool task_edit(const struct call *c, struct json_edit *out) {
   return wanted || (asked && (c->to_stateless || call_is_stateless(c)));
 }
 
-// The session's, with the extension added.
+// The client's capabilities with the tasks extension added.
 static str with_extension(struct arena *a, str capabilities) {
   struct arena scratch;
   struct fault f;
@@ -151,6 +152,7 @@ str task_capabilities(struct call *c) {
 // ---- requests of the gateway about a task
 
 static void send_about(struct call *c, const char *method, str responses, call_done *done) {
+  ASSERT(c->lane && done);
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
   call_begin(c, done, upstreams_timeout_max(c->context->upstreams));
   call_link(c)->name = c->to_stateless ? task_id(c) : STR_NONE;
@@ -176,7 +178,7 @@ static void send_about(struct call *c, const char *method, str responses, call_d
   call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
 }
 
-// False: the reply was a failure, and is the outcome of the call.
+// Returns false if the reply is a failure, which becomes the outcome of the call.
 static bool succeeded(struct call *c, const struct rpc_message *reply, const struct fault *f) {
   if (f) call_fault(c, f);
   else if (reply->kind == RPC_ERROR || !json_is(reply->result, JSON_OBJECT)) call_answer(c, reply);
@@ -194,6 +196,7 @@ static void on_poll_time(struct timer *t) {
 
 static void poll_later(struct call *c, uint64_t ms) {
   struct task_state *s = state_of(c);
+  ASSERT(!s->call || !timer_running(&s->timer));
   s->call = c;
   timer_init(&s->timer, on_poll_time);
   timer_start(c->context->loop, &s->timer, ms < POLL_MIN_MS ? POLL_MIN_MS : ms > POLL_MAX_MS ? POLL_MAX_MS : ms);
@@ -209,6 +212,7 @@ static void send_answers(struct call *c) {
 }
 
 void task_answer(struct call *c, str answers) {
+  ASSERT(task_id(c).n);
   state_of(c)->answers = answers;
   call_continue(c, send_answers);
 }
@@ -234,7 +238,7 @@ static void on_polled(struct link_call *lc, const struct rpc_message *reply, con
     call_answer(c, &end);
   } else if (status_is(task, "input_required") && call_is_stateless(c)) {
     struct fault asks;
-    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asks something during a task that the gateway waits for");
+    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asked a question during a task that the gateway waits for");
     call_fault(c, &asks);
   } else if (status_is(task, "input_required")) {
     rounds_begin(c, reply);
@@ -302,8 +306,8 @@ static void answer_task(struct call *c, const struct json *task, str shown) {
     json_put_raw(&w, META_OF_TOOLGATE);
   }
   json_end_object(&w);
-  str told = call_scrubbed(c, buf_view(&b));
-  if (told.p) request_reply_whole(call_release_request(c), told);
+  str masked = call_scrubbed(c, buf_view(&b));
+  if (masked.p) request_reply_whole(call_release_request(c), masked);
   else call_refuse(c, RPC_INTERNAL_ERROR, "the task is too large to be searched for secrets", STR_NONE);
   buf_done(&b);
 }
@@ -320,7 +324,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   if (!kept) {
     call_refuse(c, RPC_INTERNAL_ERROR,
                 result.over ? "the answer is larger than limits.message"
-                            : "the result is too large to store as a task's beside those of other clients",
+                            : "the result is too large to store as a task next to the results of other clients",
                 STR_NONE);
     buf_done(&result);
     return;
@@ -334,7 +338,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_done(&result);
 }
 
-// The server requires a task and did not know that its client supports tasks: the request is sent again with that.
+// The server requires a task and does not know that its client supports tasks: the request is sent again with that.
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
   bool passes = call_is_stateless(c) && c->method->form == CALL_DIRECT;  // the client decides itself
@@ -381,7 +385,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "made a task with an id that is empty or longer than 1 KiB");
     return true;
   }
-  // The gateway also waits for a task that nobody asked for, if the client has no tasks.
+  // The gateway also waits for a task that nobody asked for, if its client has no tasks.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
   if (s->kind == TASK_AWAITED) {
@@ -424,7 +428,7 @@ static void on_cancelled_core(struct link_call *lc, const struct rpc_message *re
 
 // ---- tasks/get, tasks/update, tasks/cancel of a stateless client, to a server with a session
 
-// Answers with the members of the task so far, and one more.
+// Answers with the members of the task so far, and one more member if name is set.
 static void reply_shown(struct call *c, const char *name, str raw) {
   struct buf b;
   buf_init(&b, c->context->text.max);
@@ -444,7 +448,7 @@ static void on_result_of_shown(struct link_call *lc, const struct rpc_message *r
   struct call *c = call_of_link(lc);
   if (f || (reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT))) {
     struct fault none;
-    fault_set(&none, FAULT_PROTOCOL, "gave a task a result that is no object");
+    fault_set(&none, FAULT_PROTOCOL, "returned a task result that is not an object");
     call_fault(c, f ? f : &none);
     return;
   }
@@ -517,9 +521,10 @@ bool task_method(struct call *c) {
   return true;
 }
 
-// ---- tasks of the gateway: completed from the start
+// ---- tasks of the gateway, which are completed from the start
 
 enum call_result task_finished(struct call *c, const struct task *task) {
+  ASSERT(task->result);
   str method = str_of(c->method->name);
   struct buf b;
   buf_init(&b, c->context->text.max);

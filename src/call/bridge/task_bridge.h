@@ -13,15 +13,15 @@ enum call_task {
 };
 struct task;
 enum call_task task_kind(const struct call *c);
-str task_id(const struct call *c);  // of the task that the call asks for, or waits for; empty: none
-void task_prepare(struct call *c);  // before the request is sent: sets the kind
+str task_id(const struct call *c);  // of the task that the call asks for, or waits for; empty: no task
+void task_prepare(struct call *c);  // sets the kind before the request is sent
 
-// The edit of params for tasks of this upstream. False: no change.
+// The edit of params for tasks of this upstream. Returns false if params do not change.
 bool task_edit(const struct call *c, struct json_edit *out);
 str task_capabilities(struct call *c);                             // of the client, for a stateless server
-bool task_reply(struct call *c, const struct rpc_message *reply);  // true: the reply is about a task, and handled
-bool task_method(struct call *c);                                  // true: a tasks/ method for the other era, and sent
-void task_answer(struct call *c, str answers);                     // the client has answered a task's questions
-void task_wait(struct call *c);                                    // it asks nothing new: polls again later
-void task_abandon(struct call *c);                                 // cancels a task that nobody waits for
+bool task_reply(struct call *c, const struct rpc_message *reply);  // true: handles a reply about a task
+bool task_method(struct call *c);                                  // true: sends a tasks/ method to the other era
+void task_answer(struct call *c, str answers);                     // sends the client's answers to a task's questions
+void task_wait(struct call *c);                                    // polls again later: the task asks nothing new
+void task_abandon(struct call *c);                                 // cancels a task whose result nobody waits for
 enum call_result task_finished(struct call *c, const struct task *task);  // a tasks/ method for a task of the gateway

@@ -20,6 +20,7 @@ static void drop(struct tasks *t, struct task *task) {
   map_remove(&t->by_key, task->key);
   list_remove(&task->node);
   list_remove(&task->by_share);
+  ASSERT(t->held >= task->result_n && task->share->bytes >= task->result_n);
   link_call_cancel(&task->wait, STR("no longer needed"));
   t->held -= task->result_n;
   task->share->bytes -= task->result_n;
@@ -30,11 +31,12 @@ static void drop(struct tasks *t, struct task *task) {
 
 void tasks_done(struct tasks *t) {
   while (!list_empty(&t->all)) drop(t, CONTAINER_OF(t->all.next, struct task, node));
+  ASSERT(!t->held && !map_count(&t->by_key));
   shares_done(&t->shares);
   map_done(&t->by_key);
 }
 
-// The principal with most tasks, or most bytes of results: this one unless another has more.
+// The principal with most tasks, or most bytes of results. `own` wins a tie.
 static struct share *largest(const struct tasks *t, struct share *own, bool by_bytes) {
   struct share *most = own;
   size_t at = 0;
@@ -43,7 +45,7 @@ static struct share *largest(const struct tasks *t, struct share *own, bool by_b
   return most;
 }
 
-// The oldest of this principal; NULL: none.
+// The oldest task of this principal, or the oldest with a result; NULL: none.
 static struct task *oldest(const struct share *s, bool with_result) {
   LIST_EACH(it, &s->members) {
     struct task *task = CONTAINER_OF(it, struct task, by_share);
@@ -52,7 +54,7 @@ static struct task *oldest(const struct share *s, bool with_result) {
   return NULL;
 }
 
-// A client with a session knows the tasks of that session; stateless ones know those of their principal.
+// A client with a session knows the tasks of its session; a stateless client knows those of its principal.
 static size_t put_scope(const struct session *s, char out[MAX_SCOPE]) {
   if (s->revision->stateless) return (size_t)snprintf(out, MAX_SCOPE, "principal %d:", s->principal);
   return (size_t)snprintf(out, MAX_SCOPE, "%s:", s->id);
@@ -78,7 +80,7 @@ void tasks_given(struct tasks *t, const struct call *c, str id) {
   }
 }
 
-// Copies s to *at, which then is after it.
+// Copies s to *at, and moves *at past the copy.
 static str put_text(char **at, str s) {
   str copy = {*at, s.n};
   if (s.n) memcpy(*at, s.p, s.n);
@@ -86,9 +88,10 @@ static str put_text(char **at, str s) {
   return copy;
 }
 
-// A client with a session has the connection that the id is from. Stateless ones share a name space with others who
-// have other connections: they get ids of ours for tasks of servers with a session. NULL: another server has given this
-// id to the same clients, and gets what they say about it.
+// Adds a task. A client with a session uses the id of the server, since it has the connection that the id is from.
+// Stateless clients of one principal share their ids over several connections, so they get an id of the gateway for a
+// task of a server with a session. Returns NULL if another server has given the same clients this id: their requests
+// about it go to that server.
 static struct task *add(struct tasks *t, const struct call *c, str id) {
   ASSERT(id.n <= TASK_ID_MOST);
   const struct session *s = c->session;
@@ -122,7 +125,8 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   list_push(&task->share->members, &task->by_share);
   if (t->shares.total > MAX_TASKS) {
     struct task *old = oldest(largest(t, task->share, false), false);
-    drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node) : old);  // the same: everybody has one
+    ASSERT(old);
+    drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node) : old);  // the same: every principal has one
   }
   return task;
 }
@@ -132,11 +136,11 @@ str tasks_add(struct tasks *t, const struct call *c, str id) {
   return task ? task->shown : STR_NONE;
 }
 
-// ---- tasks of ours
+// ---- completed tasks of the gateway
 
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result) {
   struct task *task = add(t, c, id);
-  ASSERT(task);  // nobody else has an id of ours
+  ASSERT(task);  // the id is random
   task->result = mem_alloc(result.n + 1);
   memcpy(task->result, result.p, result.n);
   task->result[result.n] = 0;
@@ -144,9 +148,10 @@ bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
   t->held += result.n;
   task->share->bytes += result.n;
   clock_print(clock_wall_ms(c->context->loop->clock), task->made);
-  // A result that is larger than the limit is kept while it is the only one: its client is about to ask for it.
+  // A result above the limit is kept while it is the only one: its client is about to ask for it.
   while (t->held > MAX_HELD && t->held > result.n) {
     struct task *old = oldest(largest(t, task->share, true), true);
+    ASSERT(old);
     drop(t, old);
     if (old == task) return false;
   }
@@ -160,7 +165,7 @@ void tasks_put_finished(const struct task *task, struct buf *out) {
              task->made);
 }
 
-// ---- waiting for one
+// ---- waiting for a result
 
 static void on_waited(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
 }
@@ -190,7 +195,7 @@ void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_me
   LIST_EACH(it, &x->tasks->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
     bool same = task->lane == lane->number && json_equals_str(json_get(m->params, STR("taskId")), task->id);
-    bool heard = same && task->client && policy_lets_hear(x, task->client, STR_NONE, task->source, task->tool);
-    if (heard) session_notify(task->client, NULL, m->method, json_span(m->params));
+    bool visible = same && task->client && policy_lets_hear(x, task->client, STR_NONE, task->source, task->tool);
+    if (visible) session_notify(task->client, NULL, m->method, json_span(m->params));
   }
 }

@@ -6,10 +6,10 @@
 #include "json/canon.h"
 #include "json/write.h"
 
-// How many of the latest serial numbers we remember: whether each of them was redeemed.
+// WINDOW: the number of latest serial numbers for which `used` records whether they were redeemed.
 enum { WINDOW = 1 << 20, WORD_BITS = 64, RECORD_VERSION = 1 };
 
-// What is sealed, before the state. Only the process that wrote it can read it, so it needs no byte order.
+// The encrypted part before the state. Only the process that wrote it reads it, so it needs no byte order.
 struct record {
   uint8_t version, kind, has_state, unused;
   uint32_t source;
@@ -26,28 +26,24 @@ void tickets_done(struct tickets *t) {
   t->used = NULL;
 }
 
-// ---- what a ticket is bound to
-
-// The text of params as the request had them before the first try: the members that belong to one try are left out.
-static void write_lasting(const struct json *params, struct buf *out) {
-  static const struct json_edit leave_out[] = {
-      {STR("_meta"), STR_NONE}, {STR("inputResponses"), STR_NONE}, {STR("requestState"), STR_NONE}};
-  if (!params) buf_str(out, STR("{}"));
-  else if (params->type != JSON_OBJECT) buf_str(out, json_span(params));
-  else json_copy_edited(out, params, leave_out, sizeof leave_out / sizeof *leave_out);
-}
+// ---- the request that a ticket is bound to
 
 static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE]) {
   enum { CANON_GROWTH = 6 };  // 9e20 becomes 21 digits; nothing grows more
+  // The members that belong to one try are left out.
+  static const struct json_edit leave_out[] = {
+      {STR("_meta"), STR_NONE}, {STR("inputResponses"), STR_NONE}, {STR("requestState"), STR_NONE}};
   struct arena scratch;
   struct buf text, canon;
   struct fault f;
   arena_init(&scratch);
   buf_init(&text, params ? params->n : 2);
-  write_lasting(params, &text);
+  if (!params) buf_str(&text, STR("{}"));
+  else if (params->type != JSON_OBJECT) buf_str(&text, json_span(params));
+  else json_copy_edited(&text, params, leave_out, sizeof leave_out / sizeof *leave_out);
   buf_init(&canon, text.n * CANON_GROWTH);
   const struct json *v = json_parse(&scratch, buf_view(&text), &json_default_limits, &f);
-  // What has no canonical form is the same when it is written the same.
+  // Params without a canonical form are compared by their text.
   bool good = v && json_canon(&canon, v, JSON_CANON_PYTHON, &f) && !canon.over;
   hash_sha256(buf_view(good ? &canon : &text), out);
   buf_done(&canon);
@@ -55,7 +51,7 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   arena_done(&scratch);
 }
 
-// Parts of a fixed size stand around the one that is not, so no two uses look alike.
+// Only the method has a variable length, and fixed-size parts surround it, so no two uses look alike.
 static void write_bound(const struct ticket_use *use, struct buf *out) {
   unsigned char digest[SHA256_SIZE];
   digest_of(use->params, digest);
@@ -67,26 +63,23 @@ static void write_bound(const struct ticket_use *use, struct buf *out) {
 
 // ---- issue
 
-// The place of a serial number in the ring; that of one WINDOW later is the same.
+// The word of a serial number in the ring. Serial numbers that differ by WINDOW share a bit.
 static uint64_t *used_word(const struct tickets *t, uint64_t serial, uint64_t *out_bit) {
   *out_bit = UINT64_C(1) << serial % WORD_BITS;
   return &t->used[serial % WINDOW / WORD_BITS];
 }
 
-static uint64_t new_serial(struct tickets *t) {
-  uint64_t serial = t->next++, bit;
-  if (t->used) *used_word(t, serial, &bit) &= ~bit;
-  return serial;
-}
-
 void ticket_issue(struct tickets *t, const struct ticket *ticket, const struct ticket_use *use, struct buf *out) {
+  uint64_t serial = t->next++, bit;
+  ASSERT(ticket->kind <= TICKET_AGAIN && (ticket->has_state || !ticket->state.n));
+  if (t->used) *used_word(t, serial, &bit) &= ~bit;
   struct record r = {
       .version = RECORD_VERSION,
       .kind = (uint8_t)ticket->kind,
       .has_state = ticket->has_state,
       .source = ticket->source,
       .number = ticket->number,
-      .serial = new_serial(t),
+      .serial = serial,
       .expires = loop_now(t->loop) + t->life_ms,
       .spent_ms = ticket->spent_ms,
   };
@@ -102,15 +95,7 @@ void ticket_issue(struct tickets *t, const struct ticket *ticket, const struct t
 
 // ---- redeem
 
-static bool open_for(const struct tickets *t, str text, const struct ticket_use *use, struct arena *a, str *out_plain) {
-  struct buf bound;
-  write_bound(use, &bound);
-  bool good = seal_open(&t->seal, text, buf_view(&bound), a, out_plain);
-  buf_done(&bound);
-  return good;
-}
-
-// False when it was used before.
+// Returns false if the ticket was used before.
 static bool use_once(struct tickets *t, uint64_t serial) {
   if (!t->used) t->used = mem_zero(WINDOW / 8);
   uint64_t bit, *word = used_word(t, serial, &bit);
@@ -119,28 +104,33 @@ static bool use_once(struct tickets *t, uint64_t serial) {
   return true;
 }
 
-// FAULT_INVALID and what to do about it.
+// Sets FAULT_INVALID with the reason and the next step.
 static bool refuse(struct fault *f, const char *why) {
   fault_set(f, FAULT_INVALID, "%s; start the request again without requestState and inputResponses", why);
   return false;
 }
 
 static bool admit(struct tickets *t, const struct record *r, struct fault *f) {
+  ASSERT(r->serial < t->next);
   if (loop_now(t->loop) >= r->expires) return refuse(f, "requestState has expired: the answers took too long");
   if (t->next - r->serial > WINDOW)
     return refuse(f, "requestState is too old: too many other requests have asked for input since");
-  if (!use_once(t, r->serial)) return refuse(f, "requestState was used already: it is good for one retry");
+  if (!use_once(t, r->serial)) return refuse(f, "requestState was used already: it is valid for one retry");
   return true;
 }
 
 bool ticket_redeem(struct tickets *t, str text, const struct ticket_use *use, struct arena *a, struct ticket *out,
                    struct fault *f) {
   str plain;
-  if (!open_for(t, text, use, a, &plain))
+  struct buf bound;
+  write_bound(use, &bound);
+  bool good = seal_open(&t->seal, text, buf_view(&bound), a, &plain);
+  buf_done(&bound);
+  if (!good)
     return refuse(f, "requestState does not belong to this request: it must come back as it was given, from the same "
                      "caller, with the same method and arguments");
   struct record r;
-  ASSERT(plain.n >= sizeof r);  // nobody else closes with this seal
+  ASSERT(plain.n >= sizeof r);  // only this process has the key
   memcpy(&r, plain.p, sizeof r);
   ASSERT(r.version == RECORD_VERSION);
   if (!admit(t, &r, f)) return false;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requestState that a client gets with input_required and brings back with its answers. It is sealed; it is good
-// for one retry, of the same request, by the same caller, for a while.
+// The requestState that a client gets with input_required and returns with its answers. It is encrypted, and valid for
+// one retry of the same request by the same caller until it expires.
 #pragma once
 #include "base/crypto/seal.h"
 #include "io/loop.h"
 #include "json/json.h"
 
 enum ticket_kind {
-  TICKET_PARKED,    // a call of ours waits for the answers: number
-  TICKET_UPSTREAM,  // the upstream holds the state: source, state
-  TICKET_AGAIN,     // nothing waits: the request is made anew, without answers
+  TICKET_PARKED,    // a parked call waits for the answers: number
+  TICKET_UPSTREAM,  // the upstream has the state: source, state
+  TICKET_AGAIN,     // nothing waits: the request is sent again, without answers
 };
 
 struct ticket {
   enum ticket_kind kind;
   uint64_t number;
   unsigned source;
-  bool has_state;     // an upstream may ask without giving a state
+  bool has_state;     // an upstream may ask without a state
   str state;          // the upstream's requestState, unescaped
-  uint64_t spent_ms;  // that the call took before it asked
+  uint64_t spent_ms;  // time that the call took before it asked
 };
 
-// Whose it is and for what.
+// The caller and the request that a ticket is bound to.
 struct ticket_use {
   int principal;
   str method;
@@ -32,8 +32,9 @@ struct tickets {
   struct seal seal;
   struct loop *loop;
   uint64_t life_ms;
-  uint64_t next;   // serial numbers
-  uint64_t *used;  // a ring of bits, one for each of the latest serials; NULL before the first is redeemed
+  uint64_t next;  // serial number
+  uint64_t
+      *used;  // a ring of bits, one for each of the latest serial numbers; NULL before the first ticket is redeemed
 };
 
 void tickets_init(struct tickets *t, struct loop *l, uint64_t life_ms);
@@ -42,6 +43,7 @@ void tickets_done(struct tickets *t);
 // Appends the text of a new ticket.
 void ticket_issue(struct tickets *t, const struct ticket *ticket, const struct ticket_use *use, struct buf *out);
 
-// False, and f says why (FAULT_INVALID): not one of ours or for another request or caller; used already; too old.
+// Returns false with FAULT_INVALID if the ticket is not from this gateway, is for another request or caller, was used
+// before, or has expired.
 bool ticket_redeem(struct tickets *t, str text, const struct ticket_use *use, struct arena *a, struct ticket *out,
                    struct fault *f);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the eras in a request's params and in its answer. Where both sides are of the same, every byte
-// is forwarded as it came but for names, ids and progress tokens.
+// Translates a request's params and its answer between the protocol eras. If client and server are of the same era,
+// every byte is forwarded unchanged except for names, ids and progress tokens.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "call/bridge/rounds.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
@@ -17,12 +18,12 @@ static str edited(struct arena *a, const struct json *object, str key, str raw) 
   return json_edited(a, object, &(struct json_edit){key, raw}, 1);
 }
 
-// _meta with a member more, or less.
+// _meta with one member added, replaced or (raw: STR_NONE) removed.
 static str meta_with(struct arena *a, const struct json *meta, str key, str raw) {
   return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
 }
 
-// The member that names the target, when the upstream calls it something else.
+// Edits the member that names the target if the upstream has another name for it.
 static bool rename_target(struct call *c, struct json_edit *out) {
   const struct json *params = c->request->msg.params;
   struct arena *a = &c->request->arena;
@@ -39,11 +40,6 @@ static bool rename_target(struct call *c, struct json_edit *out) {
   if (!named || json_equals_str(named, name)) return false;
   *out = (struct json_edit){key, json_escaped(a, name)};
   return true;
-}
-
-// Servers with a session send log messages unless they are told not to; so do we ask for them where nobody said.
-static str level_of(const struct session *s) {
-  return str_of(s->log_level == SESSION_LOG_UNSET ? "info" : session_log_name(s->log_level));
 }
 
 static bool edit_meta(struct call *c, struct json_edit *out) {
@@ -67,7 +63,9 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
     out->raw = STR_NONE;
     return true;
   }
-  struct meta_caller caller = {task_capabilities(c), s->client, level_of(s)};
+  // Servers with a session send log messages by default; a stateless server gets that default as the level "info".
+  str level = str_of(s->log_level == SESSION_LOG_UNSET ? "info" : session_log_name(s->log_level));
+  struct meta_caller caller = {task_capabilities(c), s->client, level};
   struct buf b;
   buf_init(&b, (meta ? meta->n : 0) + caller.capabilities.n + s->client.n + 1024);
   meta_write(&b, meta, to ? &caller : NULL, token);
@@ -76,12 +74,12 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   return true;
 }
 
-// What the trace is called goes into _meta besides. edited: *out is what becomes of _meta already.
+// Adds the trace to _meta. edited_before: *out has the edited _meta already.
 static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before) {
   struct arena *a = &c->request->arena;
   struct call_trace trace;
   struct fault f;
-  // What stands in _meta and is passed on as it is need not be written again.
+  // A trace in _meta that passes unchanged is not written again.
   if (!c->context->tracer && !c->request->traceparent.n) return false;
   if (!call_trace_out(c, &trace)) return false;
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
@@ -93,7 +91,7 @@ static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
-// The gateways that the call has passed, if a gateway makes it. edited_before: as above.
+// Adds the gateways that the call has passed to _meta, if another gateway made the call. edited_before: see above.
 static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before) {
   struct arena *a = &c->request->arena;
   struct fault f;
@@ -106,7 +104,7 @@ static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
-// Answers to questions, and the state that goes with them.
+// Edits the client's answers to questions, and their state.
 static size_t edit_round(struct call *c, struct json_edit *out) {
   struct arena *a = &c->request->arena;
   bool from = call_is_stateless(c), to = c->to_stateless;
@@ -119,7 +117,7 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
     out[n++] = (struct json_edit){STR("requestState"), ticket->has_state ? json_escaped(a, ticket->state) : STR_NONE};
     if (ticket->kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
   } else if (to && !from) {
-    // Those of our own rounds, if there were any; the client's revision does not have them.
+    // The answers of the gateway's own rounds, if any; the client's revision has no such members.
     out[n++] = (struct json_edit){STR("inputResponses"), rounds_responses(c)};
     out[n++] = (struct json_edit){STR("requestState"), rounds_request_state(c)};
   }
@@ -141,6 +139,7 @@ bool translate_params(struct call *c, str *out) {
   meta |= chain_meta(c, &edits[n], meta);
   if (meta) n++;
   n += edit_round(c, &edits[n]);
+  ASSERT(n <= sizeof edits / sizeof *edits);
   if (n == 0) return true;
   struct buf *b = &c->context->params;
   buf_reset(b);
@@ -165,7 +164,7 @@ static bool is_read(const struct call *c) {
   return str_eq(str_of(c->method->name), STR("resources/read"));
 }
 
-// What every result has since there are no sessions. Gives the number of edits.
+// Sets the members that every result of the stateless revisions has. Returns the number of edits.
 static size_t renew(struct call *c, const struct json *result, struct json_edit *out) {
   const struct json *meta = json_get(result, STR("_meta"));
   str all = meta ? meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE) : META_OF_TOOLGATE;
@@ -174,7 +173,6 @@ static size_t renew(struct call *c, const struct json *result, struct json_edit 
   return 2;
 }
 
-// What its revision has and the server's did not.
 void translate_renewed(struct call *c, const struct json *result, struct buf *out) {
   struct json_edit edits[4];
   size_t n = renew(c, result, edits);
@@ -185,7 +183,8 @@ void translate_renewed(struct call *c, const struct json *result, struct buf *ou
   json_copy_edited(out, result, edits, n);
 }
 
-// What _meta of a result is to a client with a session: without what was not there then; the result of a task names it.
+// Edits _meta of a result for a client with a session: removes the server's identity, and names the task of a task
+// result.
 static bool age_meta(struct call *c, const struct json *meta, struct json_edit *out) {
   struct arena *a = &c->request->arena;
   bool names = json_get(meta, META_SERVER), of_task = str_eq(str_of(c->method->name), STR("tasks/result"));
@@ -201,8 +200,9 @@ static bool age_meta(struct call *c, const struct json *meta, struct json_edit *
   return true;
 }
 
-// To a client with a session what its revision knows. Structured content was an object then.
+// Structured content is an object in the revisions with sessions.
 void translate_result(struct call *c, const struct json *result, struct buf *out) {
+  ASSERT(json_is(result, JSON_OBJECT));
   const struct json *content = json_get(result, STR("structuredContent"));
   bool wrap = content && (content->type != JSON_OBJECT || (c->item && c->item->wraps_output));
   struct json_edit edits[5] = {{STR("resultType"), STR_NONE}};
@@ -224,8 +224,8 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
   buf_done(&wrapped);
 }
 
-// A stateless server's questions to a stateless client go through as they are; its state is sealed, so that it comes
-// back to the same server, with the same request, from the same client.
+// A stateless server's questions pass unchanged to a stateless client. The server's state is encrypted, so that it
+// returns to the same server only, with the same request, from the same client.
 static void put_questions(struct call *c, const struct json *result, struct buf *out) {
   struct request *r = c->request;
   const struct json *state = json_get(result, STR("requestState"));
@@ -247,7 +247,7 @@ static void put_questions(struct call *c, const struct json *result, struct buf 
 
 // ---- errors
 
-// Codes that one era has and the other has not.
+// Replaces an error code that the client's era does not have.
 static int translate_code(const struct call *c, const struct json *error, int code) {
   bool names_uri = json_get(json_get(error, STR("data")), STR("uri"));
   if (call_is_stateless(c)) {
@@ -259,52 +259,45 @@ static int translate_code(const struct call *c, const struct json *error, int co
   return new ? RPC_INTERNAL_ERROR : code;
 }
 
-static str missing_uri(struct call *c, const struct json *data) {
+// The largest error that is searched for secrets at once. A larger error is not passed on, since nothing searched it.
+enum { ERROR_MOST = 256 << 10 };
+
+// The error without secrets and addresses; the error itself if it has none. An error with URLs to open stays unchanged.
+// A larger error than ERROR_MOST becomes its masked beginning.
+static const struct json *public_error(struct call *c, const struct rpc_message *reply) {
+  const struct json *error = reply->error, *masked = NULL;
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  if (!c->failure || reply->kind != RPC_ERROR) return error;
+  if (error->n <= ERROR_MOST) {
+    struct buf b;
+    buf_init(&b, secrets_json_max(error));
+    bool found = secrets_put_json(&b, error, &call_spec(c)->hidden);
+    if (found) masked = json_parse(a, arena_str(a, buf_view(&b)), &limits, &f);
+    buf_done(&b);
+    if (!found || masked) return found ? masked : error;
+  }
+  str message = arena_printf(a, "%s (shortened: an error of %u bytes)", c->failure->fault.message, error->n);
+  str beginning =
+      arena_printf(a, "{\"code\":%d,\"message\":%.*s}", c->failure->code, STR_ARG(json_escaped(a, message)));
+  return json_parse(a, beginning, &limits, &f);
+}
+
+// Returns whether client and server are of different eras. An awaited task's result is a member of the task: it has to
+// be translated too.
+static bool crosses(const struct call *c) {
+  bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
+  return inside || call_is_stateless(c) != c->to_stateless;
+}
+
+// The data of a "resource not found" error with the URI that such an error names; STR_NONE: unchanged.
+static str data_with_uri(struct call *c, const struct json *data) {
   struct arena *a = &c->request->arena;
   const struct json *uri = json_get(c->request->msg.params, STR("uri"));
   if (!uri || json_get(data, STR("uri"))) return STR_NONE;
   if (json_is(data, JSON_OBJECT)) return edited(a, data, STR("uri"), json_span(uri));
   return arena_printf(a, "{\"uri\":%.*s}", STR_ARG(json_span(uri)));
-}
-
-// So much of an error is looked through for secrets, at once. What nobody looked at is not passed on either.
-enum { ERROR_MOST = 256 << 10 };
-
-// Of a larger one its kind and how it begins, masked already.
-static str shortened(struct call *c, const struct json *error) {
-  struct arena *a = &c->request->arena;
-  str message = arena_printf(a, "%s (told in part: an error of %u bytes)", c->failure->fault.message, error->n);
-  return arena_printf(a, "{\"code\":%d,\"message\":%.*s}", c->failure->code, STR_ARG(json_escaped(a, message)));
-}
-
-// The text without secrets and addresses; the text itself if it has none.
-static str without_hidden(struct call *c, const struct json *error) {
-  struct buf b;
-  buf_init(&b, secrets_json_max(error));
-  bool found = secrets_put_json(&b, error, &call_spec(c)->hidden);
-  str text = found ? arena_str(&c->request->arena, buf_view(&b)) : json_span(error);
-  buf_done(&b);
-  return text;
-}
-
-// The error without what is no affair of the caller's; itself when there is nothing of the kind in it. What the client
-// has to open first has to stay as it is.
-static const struct json *told_error(struct call *c, const struct rpc_message *reply) {
-  const struct json *error = reply->error, *told = NULL;
-  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
-  struct arena *a = &c->request->arena;
-  struct fault f;
-  if (!c->failure || reply->kind != RPC_ERROR) return error;
-  str text = error->n > ERROR_MOST ? STR_NONE : without_hidden(c, error);
-  if (text.p == error->p) return error;
-  if (text.p) told = json_parse(a, text, &limits, &f);
-  return told ? told : json_parse(a, shortened(c, error), &limits, &f);
-}
-
-// Are its two sides of different eras? The result of a task is a member of what tells of it.
-static bool crosses(const struct call *c) {
-  bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
-  return inside || call_is_stateless(c) != c->to_stateless;
 }
 
 static int put_error(struct call *c, const struct json *error, struct buf *out) {
@@ -317,13 +310,14 @@ static int put_error(struct call *c, const struct json *error, struct buf *out) 
   struct json_edit edits[2] = {{STR("code"), {number, (size_t)n}}};
   size_t count = 1;
   bool not_found = code == RPC_RESOURCE_NOT_FOUND && now != code;
-  str data = not_found ? missing_uri(c, json_get(error, STR("data"))) : STR_NONE;
+  str data = not_found ? data_with_uri(c, json_get(error, STR("data"))) : STR_NONE;
   if (data.p) edits[count++] = (struct json_edit){STR("data"), data};
   json_copy_edited(out, error, edits, count);
   return now;
 }
 
-// A server of 2025-11-25 wants its client to open a URL first. A stateless client is asked to, and calls again.
+// A server of 2025-11-25 wants its client to open a URL first. A stateless client gets that as a question, and calls
+// again.
 static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf *out) {
   struct request *r = c->request;
   const struct json *urls = json_get(json_get(reply->error, STR("data")), STR("elicitations"));
@@ -361,7 +355,7 @@ static void begin_answer(struct buf *out, str id, str member) {
   buf_str(out, member);
 }
 
-// Writes the whole answer; gives the code of the error it is, or 0. error: what is told of one.
+// Writes the whole answer. error: the masked error. Returns the code of the error that is sent, or 0.
 static int put_answer(struct call *c, const struct rpc_message *reply, const struct json *error, struct buf *out) {
   str id = c->request->id;
   int code = 0;
@@ -381,7 +375,7 @@ static int put_answer(struct call *c, const struct rpc_message *reply, const str
   return code;
 }
 
-// What a surface made may have members of the server's era still.
+// A result made by a surface may still have members of the server's era.
 void translate_made(struct call *c, const struct json *made, struct buf *out) {
   struct json_edit edits[2] = {{STR("resultType"), STR_NONE}};
   size_t n = 1;
@@ -392,9 +386,10 @@ void translate_made(struct call *c, const struct json *made, struct buf *out) {
 
 void translate_reply(struct call *c, const struct rpc_message *reply) {
   struct buf *out = &c->context->text;
+  ASSERT(c->request && reply);
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
   bool same = strange || !crosses(c);
-  const struct json *error = told_error(c, reply);
+  const struct json *error = public_error(c, reply);
   bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
   struct large_message *held = call_hold_large(c);  // the reply may be in it

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the eras in a request's params and in its answer. Where both sides are of the same, every byte
-// is forwarded as it came but for names, ids and progress tokens.
+// Translates a request's params and its answer between the protocol eras. If client and server are of the same era,
+// every byte is forwarded unchanged except for names, ids and progress tokens.
 #pragma once
 #include "call/pipeline.h"
 
-// The params that go to the upstream: in its names, with its progress token, in its revision. Valid until the next.
-// False: they are larger than a message may be.
+// Writes the params for the upstream: with its names and progress token, in its revision. *out is valid until the next
+// call. Returns false if the params exceed the limit on messages.
 bool translate_params(struct call *c, str *out);
 
 // Answers the request with an upstream's reply, in the client's revision. Frees the call.
 void translate_reply(struct call *c, const struct rpc_message *reply);
 
-// Writes a result of our own making in the client's revision.
+// Writes a result made by the gateway in the client's revision.
 void translate_made(struct call *c, const struct json *made, struct buf *out);
 
-// Writes a stateless server's result as a client with a session wants it.
+// Writes a stateless server's result in the form of a client with a session.
 void translate_result(struct call *c, const struct json *result, struct buf *out);
 
-// And that of a server with a session as a stateless client wants it.
+// Writes the result of a server with a session in the form of a stateless client.
 void translate_renewed(struct call *c, const struct json *result, struct buf *out);
 
-// What a stateless server's result says it is; RESULT_COMPLETE for errors, and for the results of other servers.
+// The type of a stateless server's result; RESULT_COMPLETE for errors, and for results of other servers.
 enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };
 enum result_type result_type(const struct call *c, const struct rpc_message *reply);

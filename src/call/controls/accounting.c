@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a principal uses, request by request: who has used up its allowance waits, whatever session it comes with.
+// Counts the use of the gateway by each principal. A principal that has used up its allowance is refused in every
+// session.
+#include "base/assert.h"
 #include "call/controls/allowance.h"
 #include "call/steps/steps.h"
 #include "text/tokens.h"
 
 enum { COUNTED_BYTES = 65536, BYTES_OF_TOKEN = 4 };
 
-// Exact for what a model can be given at once; of more, enough to stand for it.
-static uint64_t tokens_of(str answer) {
-  str counted = {answer.p, answer.n < COUNTED_BYTES ? answer.n : COUNTED_BYTES};
-  return answer.n ? tokens_count(counted) + (answer.n - counted.n) / BYTES_OF_TOKEN : 0;
-}
-
-// One that listens takes nothing while nothing happens.
-static bool is_free(const struct request *r) {
-  return str_eq(r->msg.method, STR("subscriptions/listen"));
-}
-
 bool calls_enter(struct call_context *x, struct request *r, struct fault *f, struct buf *details) {
   struct allowance_breach b;
-  if (!x->allowances || is_free(r)) return true;
+  // A subscription uses nothing while nothing happens.
+  if (!x->allowances || str_eq(r->msg.method, STR("subscriptions/listen"))) return true;
+  ASSERT(!r->accounting);
   r->accounting = allowances_enter(x->allowances, session_principal(r->session), loop_now(x->loop), &b);
   if (r->accounting) return true;
   fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %llu %s", b.scope, (unsigned long long)b.limit,
@@ -33,7 +26,9 @@ void calls_leave(struct call_context *x, struct request *r, str answer) {
   struct allowance *of = r->accounting;
   if (!of) return;
   r->accounting = NULL;
-  bool count = allowances_count_tokens(x->allowances, of, answer.n);
-  uint64_t tokens = count ? tokens_of(answer) : answer.n / BYTES_OF_TOKEN;
+  // Exact up to COUNTED_BYTES; the rest is estimated.
+  uint64_t exact = answer.n < COUNTED_BYTES ? answer.n : COUNTED_BYTES, tokens = answer.n / BYTES_OF_TOKEN;
+  if (allowances_count_tokens(x->allowances, of, answer.n))
+    tokens = answer.n ? tokens_count((str){answer.p, exact}) + (answer.n - exact) / BYTES_OF_TOKEN : 0;
   allowances_leave(x->allowances, of, r->value->n + answer.n, tokens, loop_now(x->loop));
 }

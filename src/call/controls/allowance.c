@@ -11,12 +11,12 @@ enum { SECONDS = 60 };
 enum meter { REQUESTS, BYTES, TOKENS, METERS };
 
 struct allowance {
-  struct list node;  // whoever was seen last comes last
+  struct list node;  // in by_use, most recently seen last
   str name;
   uint64_t in_flight;
-  uint64_t second;                  // that the newest slot is for
+  uint64_t second;                  // of the newest slot
   uint64_t slots[SECONDS][METERS];  // by second
-  uint64_t sums[METERS];            // of them
+  uint64_t sums[METERS];            // of the slots
   char text[];
 };
 
@@ -52,6 +52,7 @@ void allowances_free(struct allowances **allowances) {
   if (!a) return;
   *allowances = NULL;
   LIST_EACH(it, &a->by_use) forget(a, CONTAINER_OF(it, struct allowance, node));
+  ASSERT(!map_count(&a->by_name));
   map_done(&a->by_name);
   mem_free(a);
 }
@@ -75,16 +76,10 @@ static void add(struct allowance *of, enum meter m, uint64_t n) {
   of->sums[m] += n;
 }
 
-// Until the oldest of what was used is no longer of the last minute.
-static uint64_t wait_ms(const struct allowance *of, enum meter m, uint64_t now) {
-  for (uint64_t k = SECONDS - 1; k > 0; k--)
-    if (of->second >= k && of->slots[(of->second - k) % SECONDS][m]) return (of->second - k + SECONDS) * 1000 - now;
-  return (of->second + SECONDS) * 1000 - now;
-}
+// ---- requests
 
-// ---- for others
-
-static struct allowance *meet(struct allowances *a, str principal, uint64_t now) {
+// The allowance of a principal. Makes room for a new one.
+static struct allowance *get_allowance(struct allowances *a, str principal, uint64_t now) {
   struct allowance *of = map_find(&a->by_name, principal);
   if (of) return of;
   LIST_EACH(it, &a->by_use) {
@@ -110,14 +105,19 @@ static bool allows(const struct allowances *a, const struct allowance *of, uint6
   }
   for (int m = 0; m < METERS; m++) {
     if (!limits[m] || of->sums[m] < limits[m]) continue;
-    *out = (struct allowance_breach){scopes[m], limits[m], wait_ms(of, (enum meter)m, now)};
+    // Wait until the oldest use is no longer in the last minute.
+    uint64_t oldest = of->second;
+    for (uint64_t k = SECONDS - 1; k > 0 && oldest == of->second; k--)
+      if (of->second >= k && of->slots[(of->second - k) % SECONDS][m]) oldest = of->second - k;
+    *out = (struct allowance_breach){scopes[m], limits[m], (oldest + SECONDS) * 1000 - now};
     return false;
   }
   return true;
 }
 
 struct allowance *allowances_enter(struct allowances *a, str principal, uint64_t now, struct allowance_breach *out) {
-  struct allowance *of = meet(a, principal, now);
+  ASSERT(principal.p && out);
+  struct allowance *of = get_allowance(a, principal, now);
   pass_time(of, now);
   list_remove(&of->node);
   list_push(&a->by_use, &of->node);
@@ -128,7 +128,7 @@ struct allowance *allowances_enter(struct allowances *a, str principal, uint64_t
 }
 
 void allowances_leave(struct allowances *a, struct allowance *of, uint64_t bytes, uint64_t tokens, uint64_t now) {
-  ASSERT(of->in_flight > 0);
+  ASSERT(of->in_flight > 0 && a->max);
   pass_time(of, now);
   of->in_flight--;
   add(of, BYTES, bytes);

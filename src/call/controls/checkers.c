@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/controls/checkers.h"
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/mem.h"
 
 enum { MOST_CHECKERS = 1024, MOST_BYTES = 64 << 20 };
 
 struct checker {
-  struct list node;       // the one that was used last comes last
+  struct list node;       // most recently used last
   uint64_t generation;    // of the catalog that it was compared with
   uint64_t digest;        // of the schema's text
-  struct schema *schema;  // NULL: it takes anything, or is no schema
-  struct fault *fault;    // why it is none
+  struct schema *schema;  // NULL: it allows everything, or cannot be used
+  struct fault *fault;    // why it cannot be used; NULL: it can
   size_t bytes;
-  str key;  // behind this struct
+  str key;  // stored after this struct
 };
 
 struct checkers {
@@ -35,9 +36,10 @@ struct checkers *checkers_new(const struct schema_options *options, const struct
   return k;
 }
 
-// ---- one
+// ---- a compiled schema
 
 static void forget(struct checkers *k, struct checker *c) {
+  ASSERT(k->bytes >= c->bytes);
   k->bytes -= c->bytes;
   schema_free(&c->schema);
   mem_free(c->fault);
@@ -57,6 +59,7 @@ void checkers_free(struct checkers **checkers) {
   *checkers = NULL;
   if (!k) return;
   while (!list_empty(&k->used)) drop(k, CONTAINER_OF(k->used.next, struct checker, node));
+  ASSERT(!k->bytes && !map_count(&k->by_key));
   map_done(&k->by_key);
   arena_done(&k->scratch);
   mem_free(k);
@@ -72,23 +75,15 @@ static struct checker *add(struct checkers *k, str key) {
   return c;
 }
 
-static void make_room(struct checkers *k, const struct checker *keep) {
-  while (map_count(&k->by_key) > MOST_CHECKERS || k->bytes > MOST_BYTES) {
-    struct checker *oldest = CONTAINER_OF(k->used.next, struct checker, node);
-    if (oldest == keep) return;
-    drop(k, oldest);
-  }
-}
+// ---- the schema of a tool
 
-// ---- what the tool says
-
-// NULL: nothing that arguments would have to follow.
+// Returns NULL if the tool has no schema, or if it allows everything.
 static const struct json *schema_of(struct checkers *k, const struct item *tool) {
   struct fault f;
   const struct json *definition = json_parse(&k->scratch, tool->text, &json_default_limits, &f);
   const struct json *schema = json_get(definition, STR("inputSchema"));
-  bool says = schema && schema->type != JSON_NULL && !(schema->type == JSON_OBJECT && !schema->count);
-  return says ? schema : NULL;
+  bool restricts = schema && schema->type != JSON_NULL && !(schema->type == JSON_OBJECT && !schema->count);
+  return restricts ? schema : NULL;
 }
 
 static void compile(struct checkers *k, struct checker *c, const struct json *source) {
@@ -107,7 +102,7 @@ static void compile(struct checkers *k, struct checker *c, const struct json *so
   k->bytes += c->bytes;
 }
 
-// The catalog is another one than it was compared with, or it is new.
+// Compiles the schema if it is new or has changed since it was last compared.
 static void compare(struct checkers *k, struct checker *c, const struct item *tool, uint64_t generation) {
   const struct json *source = schema_of(k, tool);
   uint64_t digest = source ? hash_sip(&k->seed, json_span(source)) : 0;
@@ -117,7 +112,7 @@ static void compare(struct checkers *k, struct checker *c, const struct item *to
   arena_reset(&k->scratch);
 }
 
-// The server's name, a NUL, and the tool's.
+// The server's name, a NUL, and the tool's name.
 static str key_of(struct arena *a, str server, str tool) {
   char *key = arena_alloc(a, server.n + 1 + tool.n);
   memcpy(key, server.p, server.n);
@@ -135,7 +130,12 @@ bool checkers_get(struct checkers *k, str server, const struct item *tool, uint6
   if (!c->bytes || c->generation != generation) compare(k, c, tool, generation);
   list_remove(&c->node);
   list_push(&k->used, &c->node);
-  make_room(k, c);
+  ASSERT(!c->fault || !c->schema);
+  while (map_count(&k->by_key) > MOST_CHECKERS || k->bytes > MOST_BYTES) {
+    struct checker *oldest = CONTAINER_OF(k->used.next, struct checker, node);
+    if (oldest == c) break;
+    drop(k, oldest);
+  }
   if (c->fault) *f = *c->fault;
   else *out = c->schema;
   return !c->fault;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operator says about the controls on the way of a call. Nothing said: none of them does anything.
+// The configuration of the controls that a call passes. All zero: no control is active.
 #pragma once
 #include "call/controls/allowance.h"
 #include "call/controls/backoff.h"
@@ -9,14 +9,14 @@
 struct controls {
   bool tolerant_args;
   struct backoff retry;
-  bool cache;  // results of tools that say that they only read are kept
+  bool cache;  // keep results of read-only tools
   struct result_cache_limits cache_limits;
-  const str *cache_allow;  // ids or patterns of the only tools whose results are; none: any
+  const str *cache_allow;  // ids or patterns of the tools whose results are kept; none: all
   size_t cache_allow_count;
   const struct limiter_rule *rules;
   size_t rule_count;
-  struct allowance_limits principal;  // of each
+  struct allowance_limits principal;  // of each principal
   size_t max_principals;
   size_t max_books;  // sessions that are counted at once
-  uint64_t idle_ms;  // a client without a session that makes no call for so long begins anew
+  uint64_t idle_ms;  // the counts of a client without a session are dropped after this time without a call
 };

@@ -10,14 +10,14 @@
 #include "base/text/glob.h"
 
 enum { GRAIN_MS = LIMITER_WINDOW_MS / LIMITER_TIMES, RING_MAX = 256 };
-_Static_assert(RING_MAX > LIMITER_TIMES + 1, "a ring holds a window of grains, and the one that has just begun");
+_Static_assert(RING_MAX > LIMITER_TIMES + 1, "a ring holds a window of grains, and the current one");
 
 struct moment {
   uint64_t at;
   uint32_t calls;
 };
 
-// What one session has used of one rule.
+// The use of one rule by one session.
 struct bucket {
   uint64_t total;
   struct moment *ring;  // oldest first, from `first`
@@ -26,7 +26,7 @@ struct bucket {
 };
 
 struct book {
-  struct list node;  // the one that was used last comes last
+  struct list node;  // most recently used last
   str name;
   bool session;
   uint64_t used_at;
@@ -49,10 +49,6 @@ static void forget_old(struct bucket *b, uint64_t now) {
   }
 }
 
-static struct moment *newest(struct bucket *b) {
-  return b->count ? &b->ring[(b->first + b->count - 1) % b->cap] : NULL;
-}
-
 static void grow(struct bucket *b) {
   uint32_t cap = b->cap ? b->cap * 2 : 4;
   struct moment *ring = mem_alloc(cap * sizeof *ring);
@@ -67,7 +63,7 @@ static void record(struct bucket *b, const struct limiter_rule *rule, uint64_t n
   if (b->total < UINT64_MAX) b->total++;
   if (!rule->per_minute) return;
   b->calls++;
-  struct moment *last = newest(b);
+  struct moment *last = b->count ? &b->ring[(b->first + b->count - 1) % b->cap] : NULL;
   bool exact = rule->per_minute <= LIMITER_TIMES;
   if (last && (last->at == now || (!exact && last->at / GRAIN_MS == now / GRAIN_MS))) {
     last->at = now;
@@ -85,7 +81,7 @@ static void set_breach(struct limiter_breach *out, const struct limiter_rule *ru
            (int)(rule->name.n < NAME ? rule->name.n : NAME), rule->name.p, what);
 }
 
-// b may be NULL: nothing was used yet.
+// b: NULL if nothing was used yet.
 static bool allows(struct bucket *b, const struct limiter_rule *rule, uint64_t now, struct limiter_breach *out) {
   if (!b) return true;
   if (rule->per_session && b->total >= rule->per_session) {
@@ -95,6 +91,7 @@ static bool allows(struct bucket *b, const struct limiter_rule *rule, uint64_t n
   }
   forget_old(b, now);
   if (!rule->per_minute || b->calls < rule->per_minute) return true;
+  ASSERT(b->count);
   uint64_t after = b->ring[b->first].at + LIMITER_WINDOW_MS - now;
   *out = (struct limiter_breach){.limit = rule->per_minute, .passes = true, .after_ms = after};
   set_breach(out, rule, "minute");
@@ -121,14 +118,17 @@ static bool is_idle(const struct limiter *l, const struct book *k, uint64_t now)
   return !k->session && now - k->used_at >= l->opt.idle_ms;
 }
 
-// Makes room for one more. Sessions that still last give way last: their limits would start again.
+// Makes room for one more book. Books of open sessions are dropped last, since their limits would start again.
 static void forget_some(struct limiter *l, uint64_t now) {
   LIST_EACH(it, &l->others) {
     struct book *k = CONTAINER_OF(it, struct book, node);
     if (map_count(&l->books) < l->opt.max_books && !is_idle(l, k, now)) break;
     book_free(l, k);
   }
-  while (map_count(&l->books) >= l->opt.max_books) book_free(l, CONTAINER_OF(l->sessions.next, struct book, node));
+  while (map_count(&l->books) >= l->opt.max_books) {
+    ASSERT(!list_empty(&l->sessions));
+    book_free(l, CONTAINER_OF(l->sessions.next, struct book, node));
+  }
 }
 
 static struct book *book_new(struct limiter *l, const struct limiter_use *use, uint64_t now) {
@@ -145,21 +145,7 @@ static struct book *book_new(struct limiter *l, const struct limiter_use *use, u
   return k;
 }
 
-static struct book *open_book(struct limiter *l, str name, uint64_t now) {
-  struct book *k = map_find(&l->books, name);
-  if (k && is_idle(l, k, now)) {
-    book_free(l, k);
-    k = NULL;
-  }
-  return k;
-}
-
-static void count_use(struct limiter *l, struct book *k, size_t rule, uint64_t now) {
-  if (!k->buckets[rule]) k->buckets[rule] = MEM_NEW(struct bucket);
-  record(k->buckets[rule], &l->opt.rules[rule], now);
-}
-
-// ---- for others
+// ---- the interface
 
 struct limiter *limiter_new(const struct limiter_options *opt) {
   struct limiter *l = MEM_NEW(struct limiter);
@@ -181,23 +167,31 @@ void limiter_free(struct limiter **limiter) {
   mem_free(l);
 }
 
-static bool concerns(const struct limiter_rule *rule, const struct limiter_use *use) {
-  if (!rule->tools) return str_eq(rule->name, use->meta);
-  return (use->tool.p && glob_match(rule->name, use->tool)) || (use->safe.p && glob_match(rule->name, use->safe));
-}
-
 bool limiter_take(struct limiter *l, const struct limiter_use *use, uint64_t now, bool count,
                   struct limiter_breach *out) {
-  struct book *k = open_book(l, use->book, now);
+  ASSERT(use->book.p);
+  struct book *k = map_find(&l->books, use->book);
+  if (k && is_idle(l, k, now)) {
+    book_free(l, k);
+    k = NULL;
+  }
   size_t hits[LIMITER_MOST_RULES], n = 0;
   for (size_t i = 0; i < l->opt.count; i++) {
-    if (!concerns(&l->opt.rules[i], use)) continue;
-    if (k && !allows(k->buckets[i], &l->opt.rules[i], now, out)) return false;
+    const struct limiter_rule *rule = &l->opt.rules[i];
+    bool applies = rule->tools ? (use->tool.p && glob_match(rule->name, use->tool)) ||
+                                     (use->safe.p && glob_match(rule->name, use->safe))
+                               : str_eq(rule->name, use->meta);
+    if (!applies) continue;
+    if (k && !allows(k->buckets[i], rule, now, out)) return false;
     hits[n++] = i;
   }
   if (!n || !count) return true;
   if (!k) k = book_new(l, use, now);
-  for (size_t i = 0; i < n; i++) count_use(l, k, hits[i], now);
+  for (size_t i = 0; i < n; i++) {
+    struct bucket **b = &k->buckets[hits[i]];
+    if (!*b) *b = MEM_NEW(struct bucket);
+    record(*b, &l->opt.rules[hits[i]], now);
+  }
   k->used_at = now;
   list_remove(&k->node);
   list_push(list_of(l, k->session), &k->node);

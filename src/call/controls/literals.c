@@ -2,11 +2,13 @@
 #include "call/controls/literals.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "json/write.h"
 
 const char *literal_rule_name(enum literal_rule rule) {
   static const char *const names[] = {"parse_stringified_object", "str_to_integer", "str_to_number", "str_to_boolean",
                                       "str_to_null"};
+  ASSERT(rule < sizeof names / sizeof *names);
   return names[rule];
 }
 
@@ -30,7 +32,7 @@ bool literal_object(const struct json *v, const struct json_limits *limits, stru
   text = strip(text);
   if (str_starts(text, mark)) text = strip(str_from(text, mark.n));
   if (!text.n || text.p[0] != '{') return false;
-  // What is parsed later is this copy: the string itself may be a slice with its quotes around it.
+  // A copy, since the string may be a slice of its source between the quotes.
   text = arena_str(a, text);
   if (!json_is(json_parse(a, text, limits, &ignored), JSON_OBJECT)) return false;
   *out = text;
@@ -45,7 +47,7 @@ static size_t digits(str s) {
   return n;
 }
 
-// The integer that a number begins with: -?(0|[1-9][0-9]*). Gives its length, 0: there is none.
+// Returns the length of the integer at the start of a number, -?(0|[1-9][0-9]*); 0 if it has no integer.
 static size_t integer_part(str s) {
   size_t sign = s.n && s.p[0] == '-';
   size_t n = digits(str_from(s, sign));
@@ -57,7 +59,7 @@ static bool is_integer(str s) {
   return s.n && integer_part(s) == s.n;
 }
 
-// As JSON writes numbers, and finite.
+// A finite JSON number.
 static bool is_number(str s) {
   size_t n = integer_part(s);
   double value;
@@ -74,7 +76,7 @@ static bool is_number(str s) {
     n += 1 + sign + more;
   }
   struct json number = {.p = s.p, .n = (uint32_t)s.n, .type = JSON_NUMBER};
-  return n == s.n && json_double(&number, &value);  // finite, that is
+  return n == s.n && json_double(&number, &value);
 }
 
 static bool is_boolean(str s) {
@@ -85,7 +87,7 @@ static bool is_null(str s) {
   return str_eq(s, STR("null"));
 }
 
-// In the order in which they are tried.
+// In the order of attempts.
 static const struct {
   str type;
   enum literal_rule rule;
@@ -100,7 +102,7 @@ enum { RULES = sizeof rules / sizeof *rules };
 
 // ---- arguments by their schema
 
-// Is this type among those that a schema names? (a text, or a list of texts)
+// Returns whether a schema's "type", a string or a list of strings, names this type.
 static bool names_type(const struct json *types, str type) {
   if (!json_is(types, JSON_ARRAY)) return json_equals_str(types, type);
   JSON_EACH(it, types)
@@ -118,7 +120,7 @@ static bool match(str text, const struct json *types, enum literal_rule *out) {
   return false;
 }
 
-// Anything that one of the rules takes begins like this.
+// Every text that a rule accepts begins with one of these characters. Text with escapes is not looked at.
 static bool may_be_literal(const struct json *v) {
   if (!json_is(v, JSON_STRING) || (v->flags & JSON_ESCAPED)) return json_is(v, JSON_STRING);
   str text = strip((str){v->p + 1, v->n - 2});
@@ -151,14 +153,6 @@ static void repair_one(struct repairing *r, const struct json *arg) {
   r->list[r->count++] = (struct literal_repair){rule, key};
 }
 
-static void append(struct literal_repairs *to, const struct repairing *r) {
-  struct literal_repair *all = ARENA_ARRAY(r->a, struct literal_repair, to->count + r->count);
-  if (to->count) memcpy(all, to->list, to->count * sizeof *all);
-  memcpy(all + to->count, r->list, r->count * sizeof *all);
-  to->list = all;
-  to->count += r->count;
-}
-
 bool literal_repair(const struct json *args, const struct json *schema, struct arena *a, str *out,
                     struct literal_repairs *repairs) {
   const struct json *properties = json_get(schema, STR("properties"));
@@ -168,27 +162,32 @@ bool literal_repair(const struct json *args, const struct json *schema, struct a
   r.list = ARENA_ARRAY(a, struct literal_repair, args->count + 1);
   JSON_EACH(it, args) repair_one(&r, it);
   if (!r.count) return false;
+  ASSERT(r.count <= args->count);
   *out = json_edited(a, args, r.edits, r.count);
-  append(repairs, &r);
+  struct literal_repair *all = ARENA_ARRAY(a, struct literal_repair, repairs->count + r.count);
+  if (repairs->count) memcpy(all, repairs->list, repairs->count * sizeof *all);
+  memcpy(all + repairs->count, r.list, r.count * sizeof *all);
+  repairs->list = all;
+  repairs->count += r.count;
   return true;
 }
 
-// ---- what was done
+// ---- the list of repairs
 
 str literal_list(const struct literal_repairs *repairs, struct arena *a) {
-  enum { KEY_TOLD = 128 };
-  size_t told = repairs->count < LITERAL_LISTED ? repairs->count : LITERAL_LISTED;
+  enum { KEY_SHOWN = 128 };
+  size_t listed = repairs->count < LITERAL_LISTED ? repairs->count : LITERAL_LISTED;
   struct buf b, path;
-  buf_init(&b, LITERAL_LISTED * (6 * KEY_TOLD + 128));
-  buf_init(&path, KEY_TOLD + 4);
+  buf_init(&b, LITERAL_LISTED * (6 * KEY_SHOWN + 128));
+  buf_init(&path, KEY_SHOWN + 4);
   struct json_writer w = json_writer(&b);
   json_begin_array(&w);
-  for (size_t i = 0; i < told; i++) {
+  for (size_t i = 0; i < listed; i++) {
     const struct literal_repair *r = &repairs->list[i];
     buf_reset(&path);
     buf_char(&path, '$');
     if (r->key.p) buf_char(&path, '.');
-    if (r->key.p) buf_add(&path, r->key.p, r->key.n < KEY_TOLD ? r->key.n : KEY_TOLD);
+    if (r->key.p) buf_add(&path, r->key.p, r->key.n < KEY_SHOWN ? r->key.n : KEY_SHOWN);
     json_begin_object(&w);
     json_member_str(&w, STR("path"), buf_view(&path));
     json_member_str(&w, STR("rule"), str_of(literal_rule_name(r->rule)));

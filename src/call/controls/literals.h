@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tolerant arguments: what a model wrote as text although the tool's schema wants a number, a boolean or null. The
-// rules are few and fixed:
+// Tolerant arguments: converts text to a number, a boolean or null if the tool's schema wants that. The rules are
+// fixed:
 //
 //   parse_stringified_object   the arguments are text that holds a JSON object
 //   str_to_integer             " 42 " where the type is integer: -?(0|[1-9][0-9]*)
@@ -8,8 +8,8 @@
 //   str_to_boolean             "true" or "false" where the type is boolean
 //   str_to_null                "null" where the type is null
 //
-// Only properties of the arguments themselves are looked at, and only where "string" is not among the types that the
-// schema names. Nothing is guessed, renamed or dropped. A number keeps the bytes it was written in.
+// They apply to the properties of the arguments themselves only, and only if "string" is not among the types that the
+// schema names. Nothing is guessed, renamed or dropped. A number keeps the bytes it was written with.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
@@ -34,20 +34,20 @@ struct literal_repairs {
   size_t count;
 };
 
-// The text of the JSON object that a string holds, without a byte order mark and white space around it, in the arena.
-// False: v is no string, or holds no object within the limits.
+// Copies the JSON object that a string holds, without byte order mark and surrounding white space, to the arena.
+// Returns false if v is not a string, or holds no object within the limits.
 bool literal_object(const struct json *v, const struct json_limits *limits, struct arena *a, str *out);
 
-// Could any of these arguments be repaired? Without a look at the schema, which costs more.
+// Returns whether any argument may need a repair. Does not look at the schema, which costs more.
 bool literal_suspects(const struct json *args);
 
-// Puts args, an object, right by the schema (NULL: there is none). False: nothing was to be done; else *out has the
-// whole object as text, and the repairs were appended to *repairs. Everything is in the arena. No tool has so many
-// arguments as LITERAL_MOST_ARGS: more are left as they are.
+// Repairs args, an object, by the schema (NULL: no schema). Returns false if nothing was repaired; otherwise *out has
+// the whole object as text, and the repairs are appended to *repairs, all in the arena. Arguments are left unchanged if
+// there are more than LITERAL_MOST_ARGS.
 enum { LITERAL_MOST_ARGS = 1024 };
 bool literal_repair(const struct json *args, const struct json *schema, struct arena *a, str *out,
                     struct literal_repairs *repairs);
 
-// [{"path":"$.i","rule":"str_to_integer"},…]: at most LITERAL_LISTED of them.
+// Writes [{"path":"$.i","rule":"str_to_integer"},…] with at most LITERAL_LISTED repairs.
 enum { LITERAL_LISTED = 32 };
 str literal_list(const struct literal_repairs *repairs, struct arena *a);

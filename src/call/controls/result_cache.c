@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/controls/result_cache.h"
 
+#include "base/assert.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "json/canon.h"
 
-struct entry {
-  struct list node;  // the one that was used last comes last
+struct cache_entry {
+  struct list node;  // most recently used last
   struct result_cache_key key;
   uint64_t stored_at;
   bool stateless;
@@ -26,6 +27,7 @@ struct result_cache {
 
 struct result_cache *result_cache_new(const struct result_cache_limits *limits, const struct clock *clock,
                                       const struct hash_key *seed) {
+  ASSERT(limits && clock);
   struct result_cache *c = MEM_NEW(struct result_cache);
   c->limits = *limits;
   c->clock = clock;
@@ -39,10 +41,11 @@ static str name_of(const struct result_cache_key *key) {
 }
 
 static size_t cost(size_t bytes) {
-  return sizeof(struct entry) + sizeof(struct map_entry) + bytes;
+  return sizeof(struct cache_entry) + sizeof(struct map_entry) + bytes;
 }
 
-static void drop(struct result_cache *c, struct entry *e) {
+static void drop(struct result_cache *c, struct cache_entry *e) {
+  ASSERT(c->bytes >= cost(e->n));
   map_remove(&c->by_key, name_of(&e->key));
   list_remove(&e->node);
   c->bytes -= cost(e->n);
@@ -50,7 +53,7 @@ static void drop(struct result_cache *c, struct entry *e) {
 }
 
 static void clear(struct result_cache *c) {
-  LIST_EACH(it, &c->by_use) drop(c, CONTAINER_OF(it, struct entry, node));
+  LIST_EACH(it, &c->by_use) drop(c, CONTAINER_OF(it, struct cache_entry, node));
 }
 
 void result_cache_free(struct result_cache **cache) {
@@ -58,13 +61,14 @@ void result_cache_free(struct result_cache **cache) {
   if (!c) return;
   *cache = NULL;
   clear(c);
+  ASSERT(!c->bytes);
   map_done(&c->by_key);
   mem_free(c);
 }
 
 // ---- keys
 
-// Names may hold any byte: each has its length before it.
+// Names may have any byte, so each follows its length.
 static void put_name(struct buf *b, str name) {
   buf_u64(b, name.n);
   buf_char(b, ':');
@@ -79,7 +83,7 @@ bool result_cache_key(str scope, str server, str tool, const struct json *args, 
   put_name(&b, server);
   put_name(&b, tool);
   bool good = args ? json_canon(&b, args, JSON_CANON_EXACT, &ignored) : true;
-  if (!args) buf_str(&b, STR("{}"));  // none are the same as empty ones
+  if (!args) buf_str(&b, STR("{}"));  // no arguments are the same as empty arguments
   good = good && !b.over;
   if (good) hash_sha256(buf_view(&b), out->digest);
   buf_done(&b);
@@ -97,7 +101,7 @@ static void renew(struct result_cache *c, uint64_t generation) {
 bool result_cache_find(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                        struct cached_result *out) {
   renew(c, generation);
-  struct entry *e = map_find(&c->by_key, name_of(key));
+  struct cache_entry *e = map_find(&c->by_key, name_of(key));
   if (!e) return false;
   if (clock_mono_ms(c->clock) - e->stored_at >= c->limits.ttl_ms) {
     drop(c, e);
@@ -109,23 +113,20 @@ bool result_cache_find(struct result_cache *c, const struct result_cache_key *ke
   return true;
 }
 
-static void make_room(struct result_cache *c, size_t bytes) {
-  while (map_count(&c->by_key) &&
-         (map_count(&c->by_key) >= c->limits.max_entries || c->bytes + bytes > c->limits.max_bytes))
-    drop(c, CONTAINER_OF(c->by_use.next, struct entry, node));
-}
-
 void result_cache_put(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                       const struct cached_result *result) {
   if (generation < c->generation) return;
   renew(c, generation);
-  struct entry *before = map_find(&c->by_key, name_of(key));
+  struct cache_entry *before = map_find(&c->by_key, name_of(key));
   if (before) drop(c, before);
   size_t n = result->bytes.n;
   if (!c->limits.max_entries || n > c->limits.max_bytes || cost(n) > c->limits.max_bytes) return;
-  make_room(c, cost(n));
-  struct entry *e = mem_alloc(sizeof *e + n);
-  *e = (struct entry){.key = *key, .stored_at = clock_mono_ms(c->clock), .stateless = result->stateless, .n = n};
+  while (map_count(&c->by_key) &&
+         (map_count(&c->by_key) >= c->limits.max_entries || c->bytes + cost(n) > c->limits.max_bytes))
+    drop(c, CONTAINER_OF(c->by_use.next, struct cache_entry, node));
+  ASSERT(c->bytes + cost(n) <= c->limits.max_bytes);
+  struct cache_entry *e = mem_alloc(sizeof *e + n);
+  *e = (struct cache_entry){.key = *key, .stored_at = clock_mono_ms(c->clock), .stateless = result->stateless, .n = n};
   if (n) memcpy(e->bytes, result->bytes.p, n);
   map_add(&c->by_key, name_of(&e->key), e);
   list_push(&c->by_use, &e->node);

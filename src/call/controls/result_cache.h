@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of tools that only read, kept for a while as the bytes that the server answered with.
+// Caches results of read-only tools as the bytes of the server's answer.
 //
-// What is found belongs to one scope (a principal, and its session where that has connections of its own), one tool and
-// one set of arguments: in whatever order they are written, with numbers digit by digit. Everything goes when the
-// catalog is another. Bounded in time, entries and bytes; what was not used for the longest time leaves first.
+// The key is a scope (a principal, and its session if that has its own connections), a tool and its arguments, in
+// canonical form with numbers compared digit by digit. A new catalog empties the cache. It is bounded in time, entries
+// and bytes; the least recently used entry is dropped first.
 #pragma once
 #include "base/buf.h"
 #include "base/clock.h"
@@ -11,9 +11,9 @@
 #include "json/json.h"
 
 struct result_cache_limits {
-  uint64_t ttl_ms;     // an entry is not found any more once it is so old
-  size_t max_entries;  // all of them
-  size_t max_bytes;    // with what it takes to keep them
+  uint64_t ttl_ms;  // lifetime of an entry
+  size_t max_entries;
+  size_t max_bytes;  // including the overhead of entries
 };
 
 struct result_cache;
@@ -26,22 +26,22 @@ struct result_cache_key {
   unsigned char digest[SHA256_SIZE];
 };
 
-// args: an object, or NULL. False: they are too large to be worth it, and have no key.
+// args: an object, or NULL. Returns false if the arguments are too large for a key.
 enum { RESULT_CACHE_ARGS = 256 << 10 };
 bool result_cache_key(str scope, str server, str tool, const struct json *args, struct result_cache_key *out);
 
 struct cached_result {
   str bytes;       // the result, raw
-  bool stateless;  // the server that gave it is
+  bool stateless;  // of a stateless server
 };
 
-// generation: of the catalog as it is; another one than before empties the cache. What is found counts as used, and
-// lives until the next call.
+// Finds a result and marks it as used. generation: of the current catalog; a new one empties the cache. *out is valid
+// until the next call.
 bool result_cache_find(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                        struct cached_result *out);
 
-// Keeps a copy, in place of what was there. What is larger than all that may be kept is not. generation: of the catalog
-// by which it was called; when there is a newer one, nothing is kept.
+// Stores a copy, replacing an older one. A result larger than the cache is not stored, nor is one of an older catalog.
+// generation: of the catalog at the time of the call.
 void result_cache_put(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                       const struct cached_result *result);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers the request: with the outcome of the call, in the client's revision and in the form of its surface.
+#include "base/assert.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
 #include "call/report.h"
@@ -14,21 +15,23 @@ static const struct log *log_of(const struct call *c) {
 
 // ---- the outcome
 
-// Continues after step_dispatch.
-static enum call_result go_home(struct call *c) {
+// Continues with the steps after step_dispatch.
+static enum call_result return_outcome(struct call *c) {
   call_deadline_end(c);
   call_restart(c, STEP_CLASSIFY);
   return CALL_DONE;
 }
 
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
+  ASSERT(c->request && reply);
   log_debug(log_of(c), "session %.8s: %.*s answered by %.*s%s", c->request->session->id,
             STR_ARG(c->request->msg.method), STR_ARG(call_server(c)), reply->kind == RPC_ERROR ? " with an error" : "");
   c->reply = reply;
-  return go_home(c);
+  return return_outcome(c);
 }
 
 static struct call_failure *failure_new(struct call *c, const struct fault *f, int code) {
+  ASSERT(c->request && f->code != FAULT_NONE);
   struct call_failure *failure = c->failure = ARENA_NEW(&c->request->arena, struct call_failure);
   failure->fault = *f;
   c->failed_in = call_step_name(c);
@@ -48,7 +51,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
            secrets_mask_known(&c->request->arena, str_of(named.message), &call_spec(c)->secrets).p);
-  // Why a server does not start is in words of the server and of the system.
+  // The reason why a server does not start has words of the server and of the system.
   fault_set(&masked, f->code, "%.*s", STR_ARG(call_said(&c->request->arena, call_spec(c), str_of(named.message))));
   memcpy(named.message, masked.message, sizeof named.message);
   fault_set_path(&named, c->about);
@@ -56,7 +59,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   failure->server = server;
   failure->details = call_fault_details(c, f);
   c->reply = NULL;
-  return go_home(c);
+  return return_outcome(c);
 }
 
 enum call_result call_end(struct call *c, const struct fault *f, int code, str details) {
@@ -144,6 +147,7 @@ static enum call_result answer_failure(struct call *c) {
 
 static enum call_result run(struct call *c, void *state) {
   bool direct = c->method->form == CALL_DIRECT;
+  ASSERT(c->reply || c->failure || c->answer.p);
   if (c->context->recorder) call_record(c);
   if (c->failure && !(direct && c->reply)) return answer_failure(c);
   if (!c->answer.p) {

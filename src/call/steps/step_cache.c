@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of results of read-only tools, if configured. It has the server's answers: a cached answer runs through the
-// same steps home as a new one, so its artifacts last as long.
+// Caches results of read-only tools, if configured. The cache has the server's answers: a cached answer passes the same
+// steps as a new one, so its artifacts last as long.
+#include "base/assert.h"
 #include "base/text/glob.h"
 #include "call/bridge/park.h"
 #include "call/bridge/task_bridge.h"
@@ -18,7 +19,7 @@ bool cache_answered(const struct call *c) {
   return s->answered;
 }
 
-// Returns whether _meta has nothing that could matter to the server, or that asks for more than the result.
+// Returns whether _meta has only members that do not change the result.
 static bool plain_meta(const struct json *meta) {
   static const str harmless[] = {STR("traceparent"), STR("tracestate"), STR("baggage"), CLIENT_STRUCTURED};
   if (!meta) return true;
@@ -39,13 +40,6 @@ static bool is_allowed(struct call *c) {
   for (size_t i = 0; id.n && i < controls->cache_allow_count; i++)
     if (glob_match(controls->cache_allow[i], id) || (safe.n && glob_match(controls->cache_allow[i], safe))) return true;
   return false;
-}
-
-static bool may_look_up(struct call *c) {
-  const struct json *params = c->request->msg.params;
-  bool reads = c->item && call_is_tool(c) && c->item->hints.read_only && !c->item->hints.destructive;
-  return reads && !call_ticket(c) && !json_get(params, STR("task")) && plain_meta(json_get(params, STR("_meta"))) &&
-         is_allowed(c);
 }
 
 // The scope is the principal and the agent, and the session if that has its own connection, which may be logged in.
@@ -75,7 +69,13 @@ static enum call_result lookup(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct cached_result found;
   struct cache_state *s = state;
-  if (!x->cache || !may_look_up(c) || !make_key(c, &s->key)) return CALL_NEXT;
+  if (!x->cache) return CALL_NEXT;
+  const struct json *params = c->request->msg.params;
+  bool reads = c->item && call_is_tool(c) && c->item->hints.read_only && !c->item->hints.destructive;
+  if (!reads || call_ticket(c) || json_get(params, STR("task")) || !plain_meta(json_get(params, STR("_meta"))) ||
+      !is_allowed(c) || !make_key(c, &s->key))
+    return CALL_NEXT;
+  ASSERT(!s->answered);
   s->keyed = true;
   uint64_t generation = upstreams_catalog(x->upstreams)->generation;
   if (!result_cache_find(x->cache, &s->key, generation, &found)) return CALL_NEXT;
@@ -89,7 +89,7 @@ static enum call_result lookup(struct call *c, void *state) {
   return CALL_DONE;
 }
 
-// A result that needed answers of the client is only for that client. A failure may not happen again.
+// A result that needed answers of the client is valid for that client only. A failure may not happen again.
 static enum call_result store(struct call *c, void *state) {
   bool failed = false;
   if (!c->context->cache) return CALL_NEXT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gives an error of an upstream its fault code: by the code of the error or an HTTP status, else by its words. A
-// request to open a URL first is no failure. Agents read the server's message on one line, without secrets and
-// addresses; the log has all of it, without secrets.
+// request to open a URL first is not a failure. Agents get the server's message on one line, without secrets and
+// addresses; the log has the whole message, without secrets.
 #include "base/text/utf8.h"
 #include "call/failure_text.h"
 #include "call/scrub.h"
@@ -13,7 +13,7 @@ enum {
   READ_BYTES = 64 << 10,  // of the server's message
   LINE_BYTES = 4096,      // of the message on one line that is searched for secrets
   DATA_BYTES = 8 * 1024,  // of an error's data that agents get at most
-  URLS_MOST = 256 << 10,  // of an error that names URLs to open; a larger one is a failure
+  URLS_MOST = 256 << 10,  // of an error that names URLs to open; a larger error is a failure
 };
 
 // ---- the fault code
@@ -30,7 +30,7 @@ static int status_of(int64_t code, const struct json *data) {
 static enum fault_code fault_of(int64_t code, const struct json *data, str line) {
   bool protocol = code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND ||
                   code == RPC_INVALID_PARAMS || code == RPC_RESOURCE_NOT_FOUND;
-  if (protocol) return FAULT_UPSTREAM_ERROR;  // whatever its words are
+  if (protocol) return FAULT_UPSTREAM_ERROR;  // regardless of its words
   enum fault_code kind = link_status_code(status_of(code, json_is(data, JSON_OBJECT) ? data : NULL));
   return kind == FAULT_UPSTREAM_ERROR ? failure_text_code(line) : kind;
 }

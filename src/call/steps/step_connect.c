@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller's lane, and the call's turn on it. A lane that starts is waited for. Callers with a credential take turns
-// by it, whatever agents they name; then each agent has its line on a lane that agents share, and each session on an
-// agent's own lane.
+// Gets the caller's lane, and the call's turn on it. The call waits for a lane that is starting. On a lane, callers
+// with a credential take turns by credential, regardless of the agents that they name; within that, agents take turns
+// on a shared lane, and sessions take turns on the lane of one agent.
 #include "base/assert.h"
 #include "call/bridge/park.h"
 #include "call/steps/steps.h"
@@ -30,15 +30,11 @@ struct lane_user call_user(const struct call *c) {
   return (struct lane_user){c->owner, c->caller.id};
 }
 
-static void stop_waiting(struct connect_state *s) {
-  lane_unwait(&s->waiter);
-  timer_stop(&s->timer);
-}
-
 static void cancel_connect(struct call *c, void *state, str reason) {
   struct connect_state *s = state;
   if (!s->call) return;
-  stop_waiting(s);
+  lane_unwait(&s->waiter);
+  timer_stop(&s->timer);
   turn_leave(&s->turn);
 }
 
@@ -47,7 +43,7 @@ static enum call_result failed(struct call *c, const struct fault *f) {
   return call_retry(c, f) ? CALL_WAIT : call_fault(c, f);
 }
 
-// The server takes longer to start, or to be installed, than a call may take.
+// The server takes longer to start, or to be installed, than the timeout of a call.
 static void on_start_late(struct timer *t) {
   struct connect_state *s = CONTAINER_OF(t, struct connect_state, timer);
   struct call *c = s->call;
@@ -62,6 +58,7 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct connect_state *s = CONTAINER_OF(w, struct connect_state, waiter);
   struct call *c = s->call;
   timer_stop(&s->timer);
+  ASSERT(w->lane || f);
   c->lane = w->lane;  // not always the lane that it waited for
   if (!f) turn_hold(&s->turn, c->lane);
   if (!f) call_resume(c);
@@ -84,7 +81,7 @@ static enum call_result get_lane(struct call *c, void *state) {
   ASSERT(!timer_running(&s->timer));
   turn_leave(&s->turn);
   c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
-  // A parked call gives up its lane for a client that is present: one of this principal's own if the limit is its.
+  // A parked call loses its lane to a client that is waiting: with FAULT_RATE_LIMITED one of the same principal.
   if (!c->lane && park_make_room(c, f.code == FAULT_RATE_LIMITED))
     c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);

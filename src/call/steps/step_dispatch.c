@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the request under an id of the gateway's own, and handles the reply: the outcome, or one that asks for more.
+// Sends the request under an id of the gateway, and handles the reply: the outcome, or a request for more input.
 #include "base/assert.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/park.h"
@@ -18,7 +18,7 @@ struct dispatch_state {
   struct large_message *large_message;  // with the reply, also while it is being parsed; NULL: the reply is small
   call_done *done;                      // of the request in flight
   void (*next)(struct call *c);         // sends when the lane is ready; NULL: the call's own request is sent
-  bool replayed;                        // in a new session of the server, which had forgotten the first
+  bool replayed;                        // sent again in a new session, since the server had forgotten the first
 };
 
 static struct dispatch_state *state_of(const struct call *c) {
@@ -71,11 +71,12 @@ bool call_continues(const struct call *c) {
 }
 
 void call_continue(struct call *c, void (*next)(struct call *c)) {
+  ASSERT(next);
   state_of(c)->next = next;
   call_restart(c, STEP_CONNECT);
 }
 
-// What the client has answered belongs to this server only.
+// The client's answers belong to this server only.
 bool call_try_next(struct call *c) {
   if (c->route + 1 >= c->route_count || call_is_bound(c)) return false;
   c->route++;
@@ -102,7 +103,7 @@ static void on_progress(struct link_call *lc, const struct rpc_message *m) {
   arena_done(&a);
 }
 
-// The upstream has closed its stream until there is an answer: the client's connection may be released too.
+// The upstream has closed its stream until it has the answer: the client's connection may be released too.
 static void on_polled(struct link_call *lc) {
   struct call *c = call_of_link(lc);
   if (c->request) request_suspend(c->request);
@@ -138,22 +139,23 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   }
   if (reply->kind == RPC_ERROR && call_try_next(c)) return;
   if (type == RESULT_INPUT_REQUIRED && !(reply = call_scrub_questions(c, reply))) {
-    fail(c, "asks something that cannot be searched for secrets");
+    fail(c, "asked something that cannot be searched for secrets");
     return;
   }
   if (asks) rounds_begin(c, reply);
   else if (!task_reply(c, reply)) call_answer(c, reply);
 }
 
-// Another request may have its turn now.
+// The next waiting request gets its turn.
 static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   call_leave_lane(c);
   call_turn_end(c);
+  ASSERT(state_of(c)->done && (reply || f));
   state_of(c)->done(lc, reply ? calls_unhide(c->context, reply, call_arena(c)) : NULL, f);
 }
 
-// The call may be freed when `done` returns, and uses the message until then.
+// `done` may free the call, and uses the message until it returns.
 static void on_opened(void *ctx, struct large_message *p) {
   struct link_call *link = call_link(ctx);
   large_message_ref(p);
@@ -177,7 +179,7 @@ static void on_large(struct link_call *lc, struct large_message *reply) {
 
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
   struct dispatch_state *s = state_of(c);
-  ASSERT(!s->link.link);
+  ASSERT(!s->link.link && c->lane && c->lane->link && done);
   s->done = done;
   s->link.done = on_done;
   s->link.take = on_large;
@@ -196,7 +198,7 @@ uint64_t call_timeout(const struct call *c) {
 }
 
 static void note_user(struct lane *lane, const struct session *s) {
-  // A session that is lent to several clients at once is several users.
+  // A session that several clients share at once counts as several users.
   if (s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client) lane->mixed = true;
   if (!lane->user[0]) memcpy(lane->user, s->id, sizeof lane->user);
   else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
@@ -208,7 +210,7 @@ static enum call_result run(struct call *c, void *state) {
   if (c->method->local) return x->surface->local(x->ctx, c);
   ASSERT(c->lane->link);
   note_user(c->lane, c->session);
-  // A client that asks for a task will ask again.
+  // A client that asks about a task will ask again.
   if (c->method->target == CALL_BY_TASK) c->lane->kept_until = loop_now(x->loop) + upstreams_timeout_max(x->upstreams);
   c->to_stateless = lane_stateless(c->lane);
   if (s->next) {

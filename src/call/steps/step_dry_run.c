@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dry run ends here: every check before a call has run, and nothing was sent, stored or counted. So it works for
-// servers that are down too.
+// Ends a dry run: all checks before a call have run, and nothing was sent, stored or counted. So it also works for
+// servers that are down.
 #include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the upstream that has what the request names, and its name there.
+// Finds the upstream that has the target of the request, and the target's name there.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -26,6 +26,7 @@ struct find_state {
 
 void find_set(struct call *c, const struct item *item, str name) {
   struct find_state *s = call_state(c, STEP_FIND);
+  ASSERT(!s->call && name.p);
   s->set = true;
   if (c->method->target == CALL_BY_NAME) c->item = item;
   c->routes[0] = (struct catalog_route){item->source, name, true};
@@ -37,7 +38,7 @@ bool find_is_set(const struct call *c) {
   return s->set;
 }
 
-// ---- waiting: an upstream that is starting may have it
+// ---- waiting for upstreams that are starting, and may have the target
 
 static void cancel(struct call *c, void *state, str reason) {
   struct find_state *s = state;
@@ -84,7 +85,7 @@ void calls_settled(struct call_context *x) {
   for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct find_state, node));
 }
 
-// ---- nothing has it
+// ---- the target is unknown
 
 // Writes the names of some servers that this caller may use, that are starting and have not listed anything yet.
 // Returns how many there are.
@@ -228,12 +229,6 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   return resource_not_found(c, uri);
 }
 
-static enum call_result by_ref(struct call *c, const struct json *ref) {
-  str member = call_ref_member(ref);
-  const struct json *named = json_get(ref, member);
-  return str_eq(member, STR("name")) ? by_item(c, ITEM_PROMPT, named, "ref.name") : by_uri(c, named, "ref.uri");
-}
-
 static enum call_result by_task(struct call *c, const struct json *named) {
   str id;
   // A stateless client declares its capabilities in each request.
@@ -311,13 +306,6 @@ static str nearest_name(const struct call *c, unsigned source) {
   return near.best;
 }
 
-static enum call_result no_server(struct call *c) {
-  struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
-            STR_ARG(utf8_cut(c->place.server, NAME_SHOWN)));
-  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
-}
-
 static enum call_result no_tool(struct call *c, unsigned source) {
   struct fault f;
   str tool = utf8_cut(c->place.tool, NAME_SHOWN), server = utf8_cut(c->place.server, NAME_SHOWN);
@@ -357,24 +345,18 @@ static enum call_result by_place(struct call *c) {
   struct policy_decision d = {.allowed = !c->policy};
   if (c->policy) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
   if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
-  if (!known) return no_server(c);
+  if (!known) {
+    struct fault f;
+    fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
+              STR_ARG(utf8_cut(place->server, NAME_SHOWN)));
+    return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+  }
   c->item = item;
   route_to(c, source, name);
   return c->item ? CALL_NEXT : not_listed(c, source);
 }
 
 // ---- the step
-
-// A requestState goes back to the server that gave it only.
-static enum call_result by_ticket(struct call *c, unsigned source) {
-  for (size_t i = 0; i < c->route_count; i++) {
-    if (c->routes[i].source != source) continue;
-    c->route = i;
-    return CALL_NEXT;
-  }
-  return call_refuse(c, RPC_INVALID_PARAMS,
-                     "the server that gave this requestState no longer has the target of the request", STR_NONE);
-}
 
 static enum call_result find(struct call *c) {
   const struct json *params = c->request->msg.params;
@@ -383,13 +365,19 @@ static enum call_result find(struct call *c) {
   switch (c->method->target) {
   case CALL_BY_NAME: return by_item(c, c->method->kind, json_get(params, STR("name")), "name");
   case CALL_BY_URI: return by_uri(c, json_get(params, STR("uri")), "uri");
-  case CALL_BY_REF: return by_ref(c, json_get(params, STR("ref")));
+  case CALL_BY_REF: {
+    const struct json *ref = json_get(params, STR("ref"));
+    str member = call_ref_member(ref);
+    if (str_eq(member, STR("name"))) return by_item(c, ITEM_PROMPT, json_get(ref, member), "ref.name");
+    return by_uri(c, json_get(ref, member), "ref.uri");
+  }
   case CALL_BY_TASK: return by_task(c, json_get(params, STR("taskId")));
   case CALL_BY_ONLY: break;
   }
   return by_only(c);
 }
 
+// A requestState returns to the server that gave it only.
 static enum call_result run(struct call *c, void *state) {
   const struct ticket *ticket = call_ticket(c);
   policy_unhide(c);
@@ -398,8 +386,15 @@ static enum call_result run(struct call *c, void *state) {
     return call_refuse(c, RPC_INVALID_PARAMS,
                        "the call that asked was given up: the rules have changed; call again without requestState",
                        STR_NONE);
-  bool bound = found == CALL_NEXT && ticket && ticket->kind == TICKET_UPSTREAM;
-  return bound ? by_ticket(c, ticket->source) : found;
+  ASSERT(found != CALL_NEXT || c->route_count);
+  if (found != CALL_NEXT || !ticket || ticket->kind != TICKET_UPSTREAM) return found;
+  for (size_t i = 0; i < c->route_count; i++) {
+    if (c->routes[i].source != ticket->source) continue;
+    c->route = i;
+    return CALL_NEXT;
+  }
+  return call_refuse(c, RPC_INVALID_PARAMS,
+                     "the server that gave this requestState no longer has the target of the request", STR_NONE);
 }
 
 const struct call_step step_find = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the answer of the result: for a meta-tool an envelope within its budget, with the rest stored for tool_view.
-// After this step the answer is in the request's memory, and the upstream's message may go.
+// Makes the answer from the result: for a meta-tool an envelope within its budget, with the rest stored for tool_view.
+// After this step the answer is in the request's memory, and the upstream's message may be freed.
+#include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
@@ -110,15 +111,6 @@ static bool take_reply(struct call *c, struct buf *text) {
   return c->reply;
 }
 
-// Only the _meta of the reply changes. If the eras differ, the reply must have it before it is translated.
-static enum call_result take_meta(struct call *c, const struct buf *text) {
-  if (text->over) return CALL_NEXT;
-  if (call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE)
-    c->meta = arena_str(&c->request->arena, buf_view(text));
-  else c->reply = call_with_meta(c, c->reply, buf_view(text));
-  return CALL_NEXT;
-}
-
 // Takes the envelope as the answer, unless the result passes unchanged.
 static enum call_result conclude(struct call *c, bool unchanged, struct buf *text) {
   struct arena *a = &c->request->arena;
@@ -132,7 +124,14 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
     for (size_t i = 0; i < s->handle_count; i++) s->handles[i] = arena_str(a, piece_batch_handle(pieces, i));
   }
   if (!failed && c->about.n) c->context->surface->used(c->context->ctx, c->session, c->about);
-  if (unchanged && text->n) return take_meta(c, text);
+  if (unchanged && text->n) {
+    // Only the _meta of the reply changes. If the eras differ, the reply must have it before it is translated.
+    bool same = call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE;
+    if (text->over) return CALL_NEXT;
+    if (same) c->meta = arena_str(a, buf_view(text));
+    else c->reply = call_with_meta(c, c->reply, buf_view(text));
+    return CALL_NEXT;
+  }
   if (unchanged) return CALL_NEXT;
   bool direct = c->method->form == CALL_DIRECT;
   if (!text->n && !text->over)
@@ -144,16 +143,6 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   c->reply = NULL;
   call_empty_large(c);
   return CALL_NEXT;
-}
-
-static enum call_result make_now(struct call *c) {
-  struct call_context *x = c->context;
-  struct envelope_order order = order_of(c);
-  order.batch = call_pieces(c);
-  buf_reset(&x->text);
-  bool unchanged = envelope_make(&order, &x->scratch, &x->text);
-  arena_reset(&x->scratch);
-  return conclude(c, unchanged, &x->text);
 }
 
 // ---- large results: another thread makes the envelope, and the call waits
@@ -184,6 +173,7 @@ static void on_digested(struct job *job) {
   struct call *c = d->call;
   enum call_result next = CALL_DONE;
   if (c) {
+    ASSERT(state_of(c)->digest == d);
     state_of(c)->digest = NULL;
     if (piece_batch_count(d->pieces)) {
       *call_pieces(c) = d->pieces;
@@ -200,6 +190,7 @@ static void on_digested(struct job *job) {
 }
 
 static enum call_result make_elsewhere(struct call *c) {
+  ASSERT(!state_of(c)->digest);
   struct call_digest *d = state_of(c)->digest = MEM_NEW(struct call_digest);
   arena_init(&d->arena);
   buf_init(&d->text, c->context->text.max);
@@ -227,7 +218,7 @@ static void cancel(struct call *c, void *state, str reason) {
   s->digest = NULL;
 }
 
-// A result of a tool that is no object, as the text of one.
+// Makes a text result of a tool's result that is not an object.
 static enum call_result make_text(struct call *c) {
   struct buf *out = &c->context->text;
   str text = json_span(c->reply->result);
@@ -249,14 +240,23 @@ static bool is_checked(const struct call *c) {
 
 // Questions to the client pass unchanged.
 static enum call_result run(struct call *c, void *state) {
+  ASSERT(c->failure || c->reply);
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
   bool odd = result && !json_is(c->reply->result, JSON_OBJECT);
   if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
   if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
-  if (odd && c->method->form != CALL_DIRECT) return fail(c, FAULT_PROTOCOL, "answered with a result that is no object");
+  if (odd && c->method->form != CALL_DIRECT)
+    return fail(c, FAULT_PROTOCOL, "answered with a result that is not an object");
   // A reply that is neither large nor from the cache is valid only until this returns.
   bool large = c->reply->large_message || (cache_answered(c) && c->reply->result->n > AT_ONCE);
-  return large ? make_elsewhere(c) : make_now(c);
+  if (large) return make_elsewhere(c);
+  struct call_context *x = c->context;
+  struct envelope_order order = order_of(c);
+  order.batch = call_pieces(c);
+  buf_reset(&x->text);
+  bool unchanged = envelope_make(&order, &x->scratch, &x->text);
+  arena_reset(&x->scratch);
+  return conclude(c, unchanged, &x->text);
 }
 
 const struct call_step step_firewall = {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller's options: a dry run, and a deadline. A meta-tool has arguments for them; in every mode _meta may have
-// them. If both say something, the more careful value applies.
+// Reads the caller's options: a dry run, and a deadline. A meta-tool has arguments for them; in every mode _meta may
+// have them. If both have a value, the stricter one applies.
 #include "base/assert.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
 
 struct options_state {
   struct call *call;      // NULL: no deadline
-  struct timer deadline;  // the caller waits no longer
+  struct timer deadline;  // when the caller stops waiting
   uint64_t held_ms;       // time left while the client answers a question; 0: the deadline is not held
 };
 
@@ -39,6 +39,7 @@ void call_deadline_hold(struct call *c) {
 void call_deadline_release(struct call *c) {
   struct options_state *s = state_of(c);
   if (!s->held_ms) return;
+  ASSERT(s->call && !timer_running(&s->deadline));
   timer_start(c->context->loop, &s->deadline, s->held_ms);
   s->held_ms = 0;
 }
@@ -108,7 +109,7 @@ static void remove_options(struct request *r) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   const struct json *left = json_parse(&r->arena, json_edited(&r->arena, params, &edit, 1), &limits, &f);
-  ASSERT(left);  // a part of what was parsed before
+  ASSERT(left);  // a part of params that were parsed before
   r->msg.params = left;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that a tool wants repeated in HTTP headers. A stateless client's headers are compared with its arguments; a
-// stateless server on HTTP gets the headers that its tool wants.
+// Arguments that a tool wants repeated in HTTP headers: compares the headers of a stateless client with its arguments,
+// and sends the headers that a tool of a stateless server wants.
 #include <stdio.h>
 
 #include "call/steps/steps.h"
@@ -37,7 +37,7 @@ static const char *disagrees(struct call *c, const struct param_header *m) {
   const struct request_param_header *header = find_param_header(c->request, m->name, &count);
   const struct json *value = param_header_value(m, arguments_of(c));
   if (count > 1) return "is given more than once";
-  if (!value) return header ? "repeats an argument that is not there" : NULL;
+  if (!value) return header ? "repeats an argument that is missing" : NULL;
   if (!param_header_text(value, &c->request->arena, &text)) return NULL;
   if (!header) return "is missing";
   switch (header_compare(header->value, text)) {
@@ -45,7 +45,7 @@ static const char *disagrees(struct call *c, const struct param_header *m) {
   case HEADER_MALFORMED: return "has an invalid =?base64?…?= value";
   case HEADER_DIFFERENT: break;
   }
-  return "does not say what the arguments say";
+  return "differs from the arguments";
 }
 
 static enum call_result run(struct call *c, void *state) {

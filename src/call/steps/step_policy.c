@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the caller, and applies the rules. Something that a caller may not see does not exist for it. A tool that it
-// names by its server is refused with the rule instead: that reveals nothing.
+// Finds the caller, and applies the rules. An item that a caller may not see does not exist for it. A tool that the
+// caller names by its server is refused with the rule instead: that reveals nothing.
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
@@ -31,6 +32,7 @@ bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind,
 
 void policy_hide(struct call *c, unsigned source, enum item_kind kind, str name) {
   struct policy_state *s = call_state(c, STEP_POLICY);
+  ASSERT(source < upstreams_count(c->context->upstreams));
   s->hidden = (struct call_hidden){source, kind == ITEM_TOOL ? arena_str(&c->request->arena, name) : STR_NONE};
   s->hides = true;
 }
@@ -74,7 +76,7 @@ static str rule_details(struct call *c, const struct policy_decision *d) {
 
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool) {
   struct fault f;
-  caller_tell(&c->caller, d, tool, &f);
+  caller_describe_denial(&c->caller, d, tool, &f);
   return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
 }
 
@@ -89,7 +91,7 @@ static enum call_result decide_method(struct call *c) {
   return call_end(c, &f, RPC_METHOD_NOT_FOUND, rule_details(c, &d));
 }
 
-// The target is known: the rules apply, whichever way it was found.
+// The target is known: the rules apply, regardless of how it was found.
 static enum call_result decide(struct call *c, void *state) {
   if (!c->policy) return CALL_NEXT;
   if (c->method->target == CALL_BY_ONLY) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a result came about: repaired arguments, several attempts, the cache. In the envelope of a meta-tool, or in _meta
-// of a result that passes unchanged.
+// Reports how a result came about: repaired arguments, several attempts, the cache. It is in the envelope of a
+// meta-tool, or in _meta of a result that passes unchanged.
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"
 #include "json/write.h"

@@ -3,6 +3,7 @@
 // meta-tool, since the limits protect the servers. Clients without a session count by their credential.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
 
@@ -30,6 +31,7 @@ void quota_put(struct buf *out, const char *scope, uint64_t after_ms) {
 
 static bool take(struct call_context *x, const struct session *s, const struct limiter_use *what, bool count,
                  struct limiter_breach *out) {
+  ASSERT(x->limiter);
   char principal[256];
   struct limiter_use use = *what;
   use.session = !s->revision->stateless;

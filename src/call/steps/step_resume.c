@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request with a requestState answers questions of an earlier answer. The state is checked before anything else.
+// Continues the call that an earlier answer belongs to: a request with a requestState answers the questions of that
+// answer. The state is checked before anything else.
+#include "base/assert.h"
 #include "call/bridge/park.h"
 #include "call/steps/steps.h"
 
@@ -13,8 +15,8 @@ const struct ticket *call_ticket(const struct call *c) {
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// The parked call takes the request, and this call is discarded. If the rules no longer allow the parked call, that is
-// given up, and this call is refused like any new call (step_find).
+// The parked call takes the request, and this call is discarded. If the rules no longer allow the parked call, it is
+// given up, and this call is refused like a new one (step_find).
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)
@@ -26,6 +28,7 @@ static enum call_result take_up(struct call *c, uint64_t number) {
     park_give_up(parked, "the rules no longer allow it");
     return CALL_NEXT;
   }
+  ASSERT(parked != c && !parked->request);
   struct request *r = c->request;
   call_discard(c);
   park_resume(parked, r);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats a call after a delay, if configured, when its server could not be reached or did not answer. Any answer of
-// the server is final.
+// Repeats a call after a delay, if configured, when its server could not be reached or did not answer. An answer of the
+// server is final, whatever it says.
+#include "base/assert.h"
 #include "call/bridge/park.h"
 #include "call/bridge/task_bridge.h"
 #include "call/steps/steps.h"
@@ -23,7 +24,9 @@ static void cancel(struct call *c, void *state, str reason) {
 }
 
 static void on_waited(struct timer *t) {
-  call_restart(CONTAINER_OF(t, struct retry_state, timer)->call, STEP_CONNECT);
+  struct retry_state *s = CONTAINER_OF(t, struct retry_state, timer);
+  ASSERT(s->call && s->retries);
+  call_restart(s->call, STEP_CONNECT);
 }
 
 static uint64_t time_left(const struct call *c) {
@@ -53,7 +56,7 @@ bool call_retry(struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
   struct retry_state *s = call_state(c, STEP_RETRY);
   if (x->controls.retry.max_attempts <= 1 || !call_may_ask(c)) return false;
-  // A call that its client has answered something for, or that has become a task, is not repeated.
+  // A call whose client has answered a question, or that has become a task, is not repeated.
   if (!c->request || call_is_bound(c) || park_was(c) || task_kind(c) != TASK_NONE || call_continues(c)) return false;
   struct fault shown = *f;
   shown.code = fault_told_as(f->code);
@@ -68,13 +71,14 @@ bool call_retry(struct call *c, const struct fault *f) {
       .left_ms = time_left(c),
   };
   uint64_t wait;
-  // When the gateway shuts down, it is not the server that fails.
+  // A fault of a gateway that shuts down is not the server's.
   if (f->code == FAULT_SHUTTING_DOWN || !backoff_next(&x->controls.retry, &failed, x->loop->rand, &wait)) return false;
   s->retries++;
   c->sent = false;
   log_info(x->loop->log, "session %.8s: attempt %u of %s failed: %s; next attempt in %llu ms", c->session->id,
            s->retries, c->method->name, f->message, (unsigned long long)wait);
   call_leave_lane(c);
+  ASSERT(!s->call || !timer_running(&s->timer));
   s->call = c;
   timer_init(&s->timer, on_waited);
   timer_start(x->loop, &s->timer, wait);

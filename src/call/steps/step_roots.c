@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roots of a stateless client. A server with a session asks for roots when the session opens, and again when it is
-// notified of a change; until then it works with the roots that it knows. So a call of a client with roots is held back
-// for a moment: until a server that is new to it has asked and got the answer. On a connection where another call has
-// answered before, that may have been another client's call: the server is notified, so that it asks again.
+// Roots of a stateless client. A server with a session asks for roots when the session opens, and again after a
+// notification of a change; until then it works with the roots that it knows. So a call of a client with roots is
+// delayed until a server that is new to it has asked and received the answer. If another call has answered on this
+// connection before, that may have been a call of another client: the server is notified, so that it asks again.
+#include "base/assert.h"
 #include "call/bridge/ask.h"
 #include "call/steps/steps.h"
 
 enum { GRACE_MS = 100 };  // for a server to ask, and then to use the answer
 
 struct roots_state {
-  struct call *call;  // NULL: it was not held back
+  struct call *call;  // NULL: it was not delayed
   struct timer timer;
 };
 
@@ -29,7 +30,8 @@ static void on_grace(struct timer *t) {
   call_restart(c, STEP_CONNECT);  // the lane may be gone
 }
 
-static void wait_a_moment(struct call *c) {
+static void wait_for_question(struct call *c) {
+  ASSERT(c->lane);
   struct roots_state *s = call_state(c, STEP_ROOTS);
   if (!s->call) timer_init(&s->timer, on_grace);
   s->call = c;
@@ -46,13 +48,13 @@ static enum call_result run(struct call *c, void *state) {
   lane->greeted = true;
   call_join_lane(c);  // questions find it there
   asks_due(c);
-  wait_a_moment(c);
+  wait_for_question(c);
   return CALL_WAIT;
 }
 
 void roots_answered(struct call *c) {
   // A question without an answer is sent again, and the call continues to wait.
-  if (!asks_open(c)) wait_a_moment(c);
+  if (!asks_open(c)) wait_for_question(c);
 }
 
 const struct call_step step_roots = {

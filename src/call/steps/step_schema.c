@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validates the arguments of a tool against its input schema, before anything reaches the server. The fault has every
-// error and the part of the schema that fails: enough to correct all of them at once.
+// Validates the arguments of a tool against its input schema, before anything reaches the server. The fault lists all
+// errors and has the part of the schema that failed, so that all of them can be corrected at once.
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/controls/checkers.h"
 #include "call/steps/steps.h"
@@ -59,6 +60,7 @@ static void put_details(struct buf *out, const struct schema *s, const struct sc
 }
 
 static void describe(struct call *c, const struct schema_result *r, struct fault *f) {
+  ASSERT(r->undecided || r->count);
   const struct schema_error *first = r->errors;
   if (r->undecided) fault_set(f, FAULT_ARGS_INVALID, "the arguments cannot be checked: %s", r->fault.message);
   else if (!first->instance.n) fault_set(f, FAULT_ARGS_INVALID, "arguments: %.*s", STR_ARG(first->message));
@@ -83,8 +85,8 @@ static enum call_result refuse_arguments(struct call *c, const struct schema *s,
 
 // ---- null in place of a missing argument
 
-// Clients may write null for an argument that they do not give. In mode direct that passes: a null at the top level is
-// no error if the schema names the argument and does not require it.
+// Clients may write null for an argument that they omit. In mode direct that passes: a null at the top level is not an
+// error if the schema names the argument and does not require it.
 static bool is_absent(const struct json *args, const struct schema_error *e) {
   if (!json_is(args, JSON_OBJECT) || !str_starts(e->instance, STR("/"))) return false;
   str name = str_from(e->instance, 1);

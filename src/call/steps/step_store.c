@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the stored pieces of a result durable before the answer that names them leaves.
+// Stores the pieces of a result durably before the answer that names them is sent.
+#include "base/assert.h"
 #include "call/steps/steps.h"
 #include "result/envelope/envelope.h"
 #include "json/write.h"
@@ -18,7 +19,7 @@ struct piece_batch **call_pieces(const struct call *c) {
   return &s->pieces;
 }
 
-// Adds `kept_in` to the provenance of an envelope. False: it is no envelope.
+// Adds `kept_in` to the provenance of an envelope. Returns false if there is no envelope.
 static bool note_envelope(struct arena *a, const struct json *envelope, str where, str *out) {
   const struct json *provenance = json_get(envelope, STR("provenance"));
   if (!json_is(provenance, JSON_OBJECT)) return false;
@@ -62,6 +63,7 @@ static void add_note(struct call *c, str note, str where) {
 
 static void on_stored(struct store_wait *w, enum store_kept kept) {
   struct call *c = CONTAINER_OF(w, struct store_state, wait)->call;
+  ASSERT(c);
   if (kept == STORE_PASSING) add_note(c, STR(PASSING), STR("\"memory\""));
   if (kept == STORE_LOST) add_note(c, STR(LOST), STR("\"nowhere\""));
   call_resume(c);
@@ -70,6 +72,7 @@ static void on_stored(struct store_wait *w, enum store_kept kept) {
 static enum call_result run(struct call *c, void *state) {
   struct store_state *s = state;
   if (!s->pieces) return CALL_NEXT;
+  ASSERT(c->context->store);
   s->call = c;
   store_wait_init(&s->wait, on_stored);
   pieces_put(c->context->store, &s->pieces, &s->wait);

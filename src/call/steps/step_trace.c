@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trace of a call. The client names it in _meta or in the headers of its request. The server gets the same trace,
-// with the gateway's span between the two if spans are sent to a collector.
+// with the gateway's span in between if spans are sent to a collector.
 #include "base/crypto/hash.h"
 #include "call/report.h"
 #include "observe/trace.h"
@@ -25,7 +25,7 @@ const struct trace_context *call_trace(const struct call *c) {
   return &state_of(c)->self;
 }
 
-// _meta is the caller's own; a proxy between may have written the header.
+// _meta is written by the caller itself; a proxy on the way may have written the header.
 static str value_of(struct request *r, str key, str header) {
   str text = STR_NONE;
   json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);
@@ -36,7 +36,7 @@ static str parent_of(struct request *r) {
   return value_of(r, STR("traceparent"), r->traceparent);
 }
 
-// The trace to send to the server. False: none.
+// Finds the trace to send to the server. Returns false if there is no trace.
 static bool current(struct call *c, struct trace_context *out) {
   *out = state_of(c)->self;
   return c->context->tracer || trace_parse(parent_of(c->request), out);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps offer to each other, to the bridge and to reports, by the file that has it.
+// Functions that steps offer to each other, to the bridge and to reports, by file.
 #pragma once
 #include "call/pipeline.h"
 
 // ---- step_resume.c
-const struct ticket *call_ticket(const struct call *c);  // that the request came with; NULL: none
+const struct ticket *call_ticket(const struct call *c);  // the ticket of the request, or NULL
 
 // ---- step_chain.c
 
-// The chain of gateways to send to the server; STR_NONE if no gateway makes the call. False if the call must not go on:
-// f says why.
+// The chain of gateways to send to the server; STR_NONE if no gateway made the call. Returns false if the call must
+// not continue; f has the reason.
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
-void call_deadline_end(struct call *c);        // the outcome is here
-void call_deadline_hold(struct call *c);       // stands still while the client answers a question
+void call_deadline_end(struct call *c);        // the outcome is known
+void call_deadline_hold(struct call *c);       // pauses the deadline while the client answers a question
 void call_deadline_release(struct call *c);    // the client has answered
-uint64_t call_deadline(const struct call *c);  // loop time; UINT64_MAX: none is running
-uint64_t call_spent(const struct call *c);     // milliseconds so far, earlier requests of the call included
+uint64_t call_deadline(const struct call *c);  // loop time; UINT64_MAX: no deadline is running
+uint64_t call_spent(const struct call *c);     // milliseconds so far, including earlier requests of the call
 
 // ---- step_find.c: the upstream and the item
 void find_set(struct call *c, const struct item *item, str name);  // the surface has chosen the item
@@ -25,11 +25,11 @@ bool find_is_set(const struct call *c);
 
 // ---- step_policy.c
 
-// Something that the call names and its caller may not see. The caller is told that it does not exist; the audit log,
-// metrics and spans have it.
+// An item that the call names and its caller may not see. The caller learns that it does not exist; the audit log,
+// metrics and spans name it.
 struct call_hidden {
   unsigned source;
-  str tool;  // STR_NONE: it is no tool
+  str tool;  // STR_NONE: not a tool
 };
 void policy_hide(struct call *c, unsigned source, enum item_kind kind, str name);
 void policy_unhide(struct call *c);
@@ -38,23 +38,23 @@ const struct call_hidden *policy_hidden(const struct call *c);  // NULL: nothing
 // Returns whether the caller may see an item, or with ITEM_RESOURCE its server.
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
 
-// Returns whether the rules in force let this client hear from a server. A question of a server is something new, not
-// the end of a call that may finish under its old rules. named: the agent that the request names, or STR_NONE. tool:
-// the tool that the message is about; empty: none.
+// Returns whether the rules in force let this client receive a message of a server. A question of a server is new: it
+// does not finish under the call's old rules. named: the agent that the request names, or STR_NONE. tool: the tool that
+// the message is about; empty: none.
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool);
 
-// Ends a call that the rules do not allow. tool: STR_NONE: the server is denied.
+// Ends a call that the rules do not allow. tool: STR_NONE if the whole server is denied.
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
 
 // ---- step_param_headers.c
 
-// The headers that an upstream on HTTP needs: the name of the target, and repeated arguments. False if they are larger
-// than headers can be.
+// The headers that an upstream on HTTP needs: the name of the target, and repeated arguments. Returns false if they
+// are larger than headers can be.
 bool call_put_headers(struct call *c, str *out_name, str *out_headers);
 
 // ---- step_repair.c
 str repair_list(const struct call *c);                     // the repairs of its arguments: raw, or STR_NONE
-const struct json *repair_original(const struct call *c);  // the params before repairs; NULL: nothing was repaired
+const struct json *repair_original(const struct call *c);  // the params before repairs; NULL: not repaired
 
 // ---- step_quota.c
 bool quota_reached(const struct call *c);  // a dry run found a limit that the call would exceed
@@ -67,12 +67,12 @@ void quota_put(struct buf *out, const char *scope, uint64_t after_ms);
 bool cache_answered(const struct call *c);  // the result is from the cache
 
 // ---- step_connect.c: the lane and the turn on it
-struct lane_user call_user(const struct call *c);         // whose lane it uses
-const struct lane *call_held_lane(const struct call *c);  // NULL: none
-void call_turn_end(struct call *c);                       // the request in flight is over
+struct lane_user call_user(const struct call *c);         // the user of its lane
+const struct lane *call_held_lane(const struct call *c);  // or NULL
+void call_turn_end(struct call *c);                       // the request in flight has ended
 
 // ---- step_roots.c
-void roots_answered(struct call *c);  // the client of a call that was held back has answered
+void roots_answered(struct call *c);  // the client of a delayed call has answered
 
 // ---- step_dispatch.c
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);
@@ -97,7 +97,8 @@ bool call_continues(const struct call *c);
 // Handles the upstream's reply: the outcome, or something that comes before it.
 void call_replied(struct call *c, const struct rpc_message *reply);
 
-// A URI that no server lists may be another's: tries the next upstream. False: there is none.
+// A URI that no server lists may belong to another server: tries the next upstream. Returns false if there is no
+// further upstream.
 bool call_try_next(struct call *c);
 
 // ---- step_retry.c
@@ -115,18 +116,19 @@ const struct rpc_message *call_with_meta(struct call *c, const struct rpc_messag
 const struct rpc_message *call_read_again(struct call *c, str text);  // a changed reply, in the arena; NULL: invalid
 
 // ---- step_store.c
-struct piece_batch **call_pieces(const struct call *c);  // for step_store to write; *NULL: none
+struct piece_batch **call_pieces(const struct call *c);  // the pieces that step_store writes; points to NULL: none
 
 // ---- step_schema.c
 
-// The schema for the arguments of the tool; NULL: none. False if the tool's schema cannot be used: f says why.
+// The schema for the arguments of the tool; NULL: none. Returns false if the tool's schema cannot be used; f has the
+// reason.
 bool call_schema(struct call *c, const struct schema **out, struct fault *f);
 
 // ---- step_trace.c
 struct call_trace {
   str parent, state;  // traceparent, tracestate; state may be STR_NONE
 };
-bool call_trace_out(struct call *c, struct call_trace *out);   // for the server; false: none
+bool call_trace_out(struct call *c, struct call_trace *out);   // for the server; false: no trace
 void call_trace_headers(struct call *c, str *headers);         // adds the same to HTTP headers
 const struct trace_context *call_trace(const struct call *c);  // zero without a tracer
-str call_trace_id(struct call *c);                             // in hex; STR_NONE: none
+str call_trace_id(struct call *c);                             // in hex, or STR_NONE

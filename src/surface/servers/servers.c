@@ -152,7 +152,7 @@ static void deny(struct servers_ask *a, const struct policy_decision *d) {
   struct fault f;
   struct buf rule;
   buf_init(&rule, 1 << 14);
-  caller_tell(&a->caller, d, STR_NONE, &f);
+  caller_describe_denial(&a->caller, d, STR_NONE, &f);
   policy_put_path(d, &rule);
   fail_by(a->d, a->r, &f, buf_view(&rule));
   buf_done(&rule);
