@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/artifacts.h"
 
+#include "base/assert.h"
+
 static const char *const kind_names[] = {"text", "structured", "image", "audio", "resource"};
 enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
 static struct artifact_name name_of(const struct artifact *piece, const unsigned char hash[SHA256_SIZE],
                                     struct arena *a) {
+  ASSERT((int)piece->kind < KINDS);
   char hex[2 * SHA256_SIZE + 1];
   hash_hex(hash, SHA256_SIZE, hex);
   return (struct artifact_name){
@@ -31,6 +34,7 @@ bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *blo
       .label = piece->label,
       .bytes = piece->bytes,
   };
+  ASSERT(b && out);
   hash_sha256(piece->bytes, p.hash);
   *out = name_of(piece, p.hash, a);
   p.handle = out->handle;
@@ -52,6 +56,7 @@ static void on_found(struct store_read *r) {
 }
 
 void artifact_find(struct store *s, str owner, str handle, struct found_artifact *out) {
+  ASSERT(s && out);
   out->find.read.done = on_found;
   pieces_find(s, owner, handle, &out->find);
 }

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/text_cut.h"
 
+#include "base/assert.h"
 #include "base/text/block.h"
 #include "base/text/utf8.h"
 #include "text/token_pieces.h"
 #include "text/tokens.h"
 #include "text/unicode.h"
 
-// Text is walked in blocks, so that a long one that only has to be skipped costs little.
+// Text is read in blocks, so that skipping a long text costs little.
 enum { BLOCK = BLOCK_BYTES };
 
-// A single piece takes more than its size to count: of one that is long, less is looked at.
+// Counting the tokens of a single piece takes more than linear time: of a long piece only this many bytes per token are
+// looked at.
 enum { PIECE_TOKEN_BYTES = 8 };
 
 // ---- characters ----
 
-// The characters of a block, as long as all that are whole in it are well-formed. Gives their number, and in *out_bytes
-// what they take; 0 when one has to look closer. By RFC 3629 a byte from 0xc2 on is followed by one that continues it,
-// from 0xe0 on by two; behind 0xe0 the first of them is 0xa0 or more, behind 0xed less. Longer ones are not known here.
+// Counts the characters of a block if all complete characters in it are valid; *out_bytes is their size. Returns 0 if
+// the block needs a closer look. By RFC 3629 a byte from 0xc2 on is followed by one continuation byte, from 0xe0 on by
+// two; the byte after 0xe0 is 0xa0 or more, the byte after 0xed is less. Characters of four bytes are not handled here.
 static size_t block_chars(const char *p, size_t *out_bytes) {
   struct block b = block_load(p);
   uint64_t high = block_high(b), last = UINT64_C(1) << 63;
@@ -34,20 +36,16 @@ static size_t block_chars(const char *p, size_t *out_bytes) {
   return block_count(~follows << (BLOCK - *out_bytes));
 }
 
-static size_t unusual_length(const char *p, size_t n) {
+// The first byte and its continuation bytes decide about most text.
+static inline size_t char_length(const char *p, size_t n) {
+  unsigned char c = (unsigned char)*p;
+  if (c < 0xc2) return 1;  // ASCII, or an invalid byte
+  if (c < 0xe0 && n > 1 && utf8_follows(p[1])) return 2;
+  if (c > 0xe0 && c < 0xed && n > 2 && utf8_follows(p[1]) && utf8_follows(p[2])) return 3;
   bool valid;
   size_t len;
   unicode_read(p, n, &len, &valid);
   return len;
-}
-
-// Most text is told by the first byte and whether the others follow it.
-static inline size_t char_length(const char *p, size_t n) {
-  unsigned char c = (unsigned char)*p;
-  if (c < 0xc2) return 1;  // ASCII, or a byte that begins nothing
-  if (c < 0xe0 && n > 1 && utf8_follows(p[1])) return 2;
-  if (c > 0xe0 && c < 0xed && n > 2 && utf8_follows(p[1]) && utf8_follows(p[2])) return 3;
-  return unusual_length(p, n);
 }
 
 size_t measure_chars(str text, size_t max, size_t *out_bytes) {
@@ -87,7 +85,7 @@ void measure_repair(struct buf *out, str text) {
 
 // ---- lines ----
 
-// A line ends with this byte; `next` is the one behind it.
+// Returns whether a line ends with c; `next` is the following byte.
 static inline bool ends_line(char c, char next) {
   return (c == '\n') | ((c == '\r') & (next != '\n'));
 }
@@ -96,7 +94,7 @@ static bool ends_line_at(str text, size_t i) {
   return ends_line(text.p[i], i + 1 < text.n ? text.p[i + 1] : 0);
 }
 
-// Reads one byte more than the block.
+// Reads one byte beyond the block.
 static size_t block_ends(const char *block) {
   uint8_t count = 0;
   for (int i = 0; i < BLOCK; i++) count = (uint8_t)(count + ends_line(block[i], block[i + 1]));
@@ -114,6 +112,7 @@ size_t measure_skip_lines(str text, size_t count) {
   size_t at = 0;
   for (size_t ends; text.n - at > BLOCK && (ends = block_ends(text.p + at)) < count; at += BLOCK) count -= ends;
   for (; at < text.n && count; at++) count -= ends_line_at(text, at);
+  ASSERT(at <= text.n);
   return at;
 }
 
@@ -132,20 +131,18 @@ str measure_next_line(str *text) {
 
 // ---- tokens ----
 
-// Of a piece that is too long. No byte is more than one token, so halving comes to an end.
-static size_t cut_piece(str piece, size_t limit) {
-  str part = utf8_cut(piece, limit * PIECE_TOKEN_BYTES);
-  while (!tokens_fit(part, limit)) part = utf8_cut(part, part.n / 2);
-  return part.n;
-}
-
-// Pieces are counted one by one: no token reaches over their edges, so their tokens add up.
+// Pieces are counted one by one: no token spans two pieces, so their tokens add up.
 size_t measure_cut_tokens(str text, size_t limit) {
   size_t at = 0;
   text = utf8_cut(text, limit * MEASURE_TOKEN_BYTES);
   while (at < text.n) {
     str piece = piece_first(str_from(text, at)).text;
-    if (piece.n / PIECE_TOKEN_BYTES > limit || !tokens_fit(piece, limit)) return at + cut_piece(piece, limit);
+    if (piece.n / PIECE_TOKEN_BYTES > limit || !tokens_fit(piece, limit)) {
+      // A byte is at most one token, so halving ends.
+      str part = utf8_cut(piece, limit * PIECE_TOKEN_BYTES);
+      while (!tokens_fit(part, limit)) part = utf8_cut(part, part.n / 2);
+      return at + part.n;
+    }
     limit -= tokens_count(piece);
     at += piece.n;
   }

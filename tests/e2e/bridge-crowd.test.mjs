@@ -143,7 +143,7 @@ describe('clients that do not come back', () => {
     const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((k) => [k, { action: 'decline' }]));
     const late = await caller.send('tools/call', { name: 'leave', arguments: { n: 1 }, requestState, inputResponses });
     assert.equal(late.error.code, -32602);
-    assert.match(late.error.message, /is over/);
+    assert.match(late.error.message, /has ended/);
     caller.close();
   });
 });

@@ -209,7 +209,7 @@ static void json_behind_words_is_told_by_its_shape(void **state) {
     has_line(d, "/rows: 200 objects");
     has_line(d, "0 | n0");
     has_fact(d, "rows: 200");
-    assert_true(has(d, "behind it:\nThat is all there is.") == (after[i][0] != 0));
+    assert_true(has(d, "after it:\nThat is all there is.") == (after[i][0] != 0));
   }
 }
 

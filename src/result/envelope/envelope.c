@@ -8,7 +8,7 @@
 #include "result/envelope/same_json.h"
 #include "json/write.h"
 
-enum { META_ROOM = 128 << 10 };  // of an envelope in _meta, without names of tools
+enum { META_ROOM = 128 << 10 };  // bytes of an envelope in _meta, without names of tools
 
 // ---- the content ----
 
@@ -19,7 +19,7 @@ static void put_text_part(struct json_writer *w, str text) {
   json_end_object(w);
 }
 
-// What was read of a resource is a part of type resource; what no client takes for a part is told as text.
+// Writes a part. The contents of a resource become parts of type resource; a part that no client accepts becomes text.
 static void put_part(struct json_writer *w, const struct envelope *e, const struct part *p) {
   if (part_is_broken(p)) {
     str words;
@@ -36,16 +36,12 @@ static void put_part(struct json_writer *w, const struct envelope *e, const stru
   json_end_object(w);
 }
 
-static size_t content_room(const struct envelope *e, str text) {
+static str write_content(const struct envelope *e, str text) {
+  struct buf b;
   size_t room = 6 * text.n + 256;
   for (size_t i = 0; i < e->parts.count; i++)
     if (e->whole || e->kept[i]) room += 6 * (size_t)e->parts.list[i].json->n + 6 * e->parts.list[i].text.n + 64;
-  return room;
-}
-
-static str write_content(const struct envelope *e, str text) {
-  struct buf b;
-  buf_init(&b, content_room(e, text));
+  buf_init(&b, room);
   struct json_writer w = json_writer(&b);
   json_begin_array(&w);
   if (text.p) put_text_part(&w, text);
@@ -61,9 +57,9 @@ static str write_content(const struct envelope *e, str text) {
   return content;
 }
 
-// ---- passed on ----
+// ---- results that pass ----
 
-// What stands for content that is no list of parts.
+// Replaces content that is not a list of parts.
 static str mended_content(const struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct buf b;
@@ -82,31 +78,27 @@ static str mended_content(const struct envelope *e) {
   return mended;
 }
 
-// Only Toolgate says what begins with its name.
-static size_t drop_ours(const struct json *meta, struct arena *a, struct json_edit *edits) {
-  size_t count = 0;
+// Edits _meta: removes members with the prefixes of the gateway, which only the gateway may set, and adds `value` as
+// the member `name` unless it is empty. STR_NONE: unchanged.
+static str edited_meta(const struct envelope *e, const struct json *meta, str name, str value) {
+  if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) meta = &json_empty_object;
+  struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)meta->count + 1);
+  size_t count = 0, at = 0;
   JSON_EACH(m, meta) {
-    str key = json_key(m, a);
+    str key = json_key(m, e->a);
     bool ours = str_starts(key, STR("toolgate/")) || str_starts(key, STR("io.toolgate/"));
     if (ours) edits[count++] = (struct json_edit){key, STR_NONE};
   }
-  return count;
-}
-
-// The _meta without what is ours to say, and with one such member if it is given. STR_NONE: as it was.
-static str edited_meta(const struct envelope *e, const struct json *meta, str name, str told) {
-  if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) meta = &json_empty_object;
-  struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)meta->count + 1);
-  size_t count = drop_ours(meta, e->a, edits), at = 0;
-  if (told.n) {
+  if (value.n) {
     while (at < count && !str_eq(edits[at].key, name)) at++;
-    edits[at] = (struct json_edit){name, told};
+    edits[at] = (struct json_edit){name, value};
     if (at == count) count++;
   }
+  ASSERT(count <= (size_t)meta->count + 1);
   return count ? json_edited(e->a, meta, edits, count) : STR_NONE;
 }
 
-// What the server said there, if that stays, and the envelope.
+// Writes the server's _meta, if that stays, with the envelope added.
 static void put_meta(const struct envelope *e, bool stays, struct buf *out) {
   const struct json *meta = stays ? json_get(e->order->result, STR("_meta")) : NULL;
   size_t begin = out->n;
@@ -132,15 +124,15 @@ static str write_meta(const struct envelope *e, bool stays) {
 
 // How structuredContent reaches the model of this client.
 struct arrangement {
-  bool add;   // as one more text
-  bool drop;  // not as structuredContent
+  bool add;   // add it as text
+  bool drop;  // remove structuredContent
 };
 
 static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
-  if (e->imitates) return (struct arrangement){!repeated, true};  // below the notice, for every client
+  if (e->imitates) return (struct arrangement){!repeated, true};  // after the notice, for every client
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -151,6 +143,7 @@ static struct arrangement arrange(const struct envelope *e) {
 }
 
 static str with_text(struct arena *a, str content, str text) {
+  ASSERT(content.n >= 2 && content.p[content.n - 1] == ']');
   struct buf b;
   buf_init(&b, content.n + 6 * text.n + 64);
   buf_str(&b, (str){content.p, content.n - 1});
@@ -164,7 +157,7 @@ static str with_text(struct arena *a, str content, str text) {
   return all;
 }
 
-// In front of all other parts.
+// Adds the notice before all other parts.
 static str with_notice(const struct envelope *e, str content) {
   struct buf line, b;
   buf_init(&line, 1024);
@@ -182,33 +175,21 @@ static str with_notice(const struct envelope *e, str content) {
   return all;
 }
 
-// The content as it reaches the client. STR_NONE: as it was.
-static str passed_content(const struct envelope *e, struct arrangement arranged) {
-  bool broken = e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e);
-  if (!broken && !arranged.add && !e->imitates) return STR_NONE;
-  str content = broken ? mended_content(e) : json_span(json_get(e->order->result, STR("content")));
-  if (arranged.add) content = with_text(e->a, content, json_compacted(e->a, json_span(e->parts.structured)));
-  return e->imitates ? with_notice(e, content) : content;
-}
-
-// What a caller has to say about a result that gets no envelope.
-static str provenance_meta(const struct envelope *e) {
-  str told = e->order->provenance;
-  if (told.n) told = arena_printf(e->a, "{%.*s}", STR_ARG(told));
-  const struct json *meta = json_get(e->order->result, STR("_meta"));
-  if (meta && !json_is(meta, JSON_OBJECT)) return STR_NONE;
-  return edited_meta(e, meta, STR("toolgate/provenance"), told);
-}
-
-// As it is, but for its _meta, for what its client would hide from the model, for what no client could read, and for a
-// notice about what imitates us.
+// Passes a result unchanged, except for _meta, data that its client would hide from the model, invalid content, and a
+// notice if it imitates the gateway.
 static bool pass_on(struct envelope *e, struct buf *out) {
   struct json_edit edits[4];
   size_t count = 0;
   bool whole = e->order->whole;
   e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
   struct arrangement arranged = arrange(e);
-  str content = passed_content(e, arranged);
+  // The content for the client; STR_NONE: unchanged.
+  bool broken = e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e);
+  str content = STR_NONE;
+  if (broken) content = mended_content(e);
+  else if (arranged.add || e->imitates) content = json_span(json_get(e->order->result, STR("content")));
+  if (arranged.add) content = with_text(e->a, content, json_compacted(e->a, json_span(e->parts.structured)));
+  if (e->imitates) content = with_notice(e, content);
   if (content.p) edits[count++] = (struct json_edit){STR("content"), content};
   if (arranged.drop) edits[count++] = (struct json_edit){STR("structuredContent"), STR_NONE};
   if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
@@ -216,7 +197,15 @@ static bool pass_on(struct envelope *e, struct buf *out) {
     put_meta(e, true, out);
     return true;
   }
-  str meta = whole ? provenance_meta(e) : write_meta(e, true);
+  str meta = STR_NONE;
+  if (whole) {
+    const struct json *old = json_get(e->order->result, STR("_meta"));
+    str provenance = e->order->provenance;
+    if (provenance.n) provenance = arena_printf(e->a, "{%.*s}", STR_ARG(provenance));
+    if (!old || json_is(old, JSON_OBJECT)) meta = edited_meta(e, old, STR("toolgate/provenance"), provenance);
+  } else {
+    meta = write_meta(e, true);
+  }
   if (meta.n) edits[count++] = (struct json_edit){STR("_meta"), meta};
   if (count || !e->order->apart) json_copy_edited(out, e->order->result, edits, count);
   return !count;
@@ -232,7 +221,7 @@ static void look(struct envelope *e) {
   }
 }
 
-// Of what was read or got, nothing else is a member that the result of a tool has.
+// Writes the result of a resource or prompt. Of their members only _meta may be in the result of a tool.
 static void write_fresh(const struct envelope *e, str content, str structured, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -242,7 +231,7 @@ static void write_fresh(const struct envelope *e, str content, str structured, s
   json_end_object(&w);
 }
 
-// What was read or got and fits stays in its parts.
+// The parts of a resource or prompt that fits.
 static str fitting_content(struct envelope *e) {
   e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
   str content = write_content(e, STR_NONE);
@@ -264,6 +253,7 @@ static void write_result(struct envelope *e, struct buf *out) {
   edits[count++] = (struct json_edit){STR("_meta"), write_meta(e, e->rest_kept)};
   if (e->parts.odd_error) edits[count++] = (struct json_edit){STR("isError"), STR("true")};
   if (!e->rest_kept) count += envelope_drop_rest(e, edits + count);
+  ASSERT(count <= (size_t)result->count + 4);
   json_copy_edited(out, result, edits, count);
 }
 
@@ -286,7 +276,7 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
-// The server has got to know the mark, perhaps from the arguments of a call.
+// Returns whether the server knows the mark, perhaps from the arguments of a call.
 static bool repeats_mark(const struct envelope_order *order) {
   str raw = json_span(order->result);
   const char *end = raw.p + raw.n;
@@ -295,7 +285,7 @@ static bool repeats_mark(const struct envelope_order *order) {
   return secrets_in_json(order->result, &mark);
 }
 
-// What is masked besides what looks like a secret. A result that is no error may name addresses.
+// The values to mask, in addition to text that looks like a secret. Results other than errors may name addresses.
 static struct secrets_known masked_values(const struct envelope_order *order, struct arena *a) {
   size_t addresses = envelope_tells_error(order->result) ? order->hidden.addresses : 0;
   size_t known = order->hidden.count - order->hidden.addresses + addresses, count = 0;
@@ -305,7 +295,7 @@ static struct secrets_known masked_values(const struct envelope_order *order, st
   return (struct secrets_known){values, count, addresses};
 }
 
-// Without what looks like a secret, in *out. NULL: it has too many values for a look at all of them.
+// Parses the masked result, whose text is in *out. NULL if it has too many values to search all of them.
 static const struct json *scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct fault f;
   struct arena nodes;
@@ -318,7 +308,7 @@ static const struct json *scrubbed(const struct envelope_order *order, struct ar
   return whole ? json_parse(a, buf_view(out), &json_default_limits, &f) : NULL;
 }
 
-// What is told and kept is copied out of the masked text by the time it goes.
+// envelope_make copies everything from the masked text before it is freed.
 static bool make_scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct envelope_order clean = *order;
   struct buf masked;
@@ -328,8 +318,8 @@ static bool make_scrubbed(const struct envelope_order *order, struct arena *a, s
   if (clean.result) envelope_make(&clean, a, out);
   else if (order->kind != ENVELOPE_ANY)
     buf_printf(out,
-               "{\"content\":[{\"type\":\"text\",\"text\":\"%.*s The result is too large to be looked through for "
-               "secrets (result.scrub), and is not shown.\"}],\"isError\":true}",
+               "{\"content\":[{\"type\":\"text\",\"text\":\"%.*s The result is too large to be searched for secrets "
+               "(result.scrub), and is not shown.\"}],\"isError\":true}",
                STR_ARG(order->mark));
   buf_done(&masked);
   return false;
@@ -351,13 +341,14 @@ bool envelope_tells_error(const struct json *result) {
   return is_error(result) || is_failed_task(result) || is_failed_task(json_get(result, STR("task")));
 }
 
-// An error may tell what was sent to the server.
+// An error may repeat data that was sent to the server.
 static bool is_scrubbed(const struct envelope_order *order) {
   if (order->scrub || repeats_mark(order)) return true;
   return envelope_tells_error(order->result) && secrets_in_json(order->result, &order->hidden);
 }
 
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out) {
+  ASSERT(order->result && order->kind <= ENVELOPE_ANY);
   if (is_scrubbed(order)) return make_scrubbed(order, a, out);
   static const enum parts_source sources[] = {PARTS_OF_TOOL, PARTS_OF_RESOURCE, PARTS_OF_PROMPT};
   struct envelope e = {.order = order, .a = a, .budget = budget_of(order)};

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a result may stay as it is. Everything counts that a client may show to the model: texts and what stands
-// around them, links, what is not understood, and members that the result of a tool need not have.
+// Decides which parts of a result stay unchanged. Everything that a client may show to the model counts: texts and the
+// JSON around them, links, unknown parts, and members that the result of a tool does not need.
+#include "base/assert.h"
 #include "result/envelope/envelope_impl.h"
 #include "result/envelope/same_json.h"
 #include "text/tokens.h"
 
 enum {
-  SEEN = 16,         // pictures and sounds that stay
-  MEDIA_BYTES = 64,  // of their type
-  FREE_PARTS = 16,   // more of them cost a token each, whatever they hold
+  SEEN = 16,         // images and sounds that stay
+  MEDIA_BYTES = 64,  // of a media type
+  FREE_PARTS = 16,   // each further part costs a token, even if it is empty
 };
 
 bool envelope_text_says(const struct envelope *e) {
@@ -30,7 +31,7 @@ static bool is_media(const struct part *p) {
   return p->type == PART_IMAGE || p->type == PART_AUDIO;
 }
 
-// Pictures and sounds are seen and heard; everything else is read.
+// Returns whether the model reads the JSON of a part; images and audio it sees and hears.
 static bool is_read(const struct part *p) {
   return !p->text.p && !is_media(p);
 }
@@ -46,7 +47,7 @@ bool envelope_is_media_type(str s) {
   return !s.p || (slashes == 1 && s.n <= MEDIA_BYTES);
 }
 
-// Nothing but base64: what is anything else is text that somebody would read.
+// Returns whether data is base64 only. Anything else is text that a model could read.
 static bool is_base64(str s) {
   while (s.n && s.p[s.n - 1] == '=') s.n--;
   for (size_t i = 0; i < s.n; i++) {
@@ -57,14 +58,14 @@ static bool is_base64(str s) {
   return true;
 }
 
-// It has its type and its text, or its type, its data and what that is, and nothing else.
+// Returns whether a part has nothing but its type and its text, or its type, its data and their media type.
 static bool is_plain(const struct part *p) {
   size_t members = p->json->count;
   if (p->type == PART_TEXT) return members <= (json_get(p->json, STR("type")) ? 2 : 1);
   return is_media(p) && envelope_is_media_type(p->media_type) && members == 2 + (size_t)(p->media_type.p != NULL);
 }
 
-// What stands before and behind the text or the data of a part.
+// Counts the JSON before and after the text or the data of a part.
 static bool take_frame(const struct part *p, size_t *left) {
   const struct json *held = p->words ? p->words : json_get(p->json, STR("data"));
   str all = json_span(p->json);
@@ -74,9 +75,9 @@ static bool take_frame(const struct part *p, size_t *left) {
   return take_tokens(before, left) && take_tokens(str_from(all, before.n + held->n), left);
 }
 
-// ---- members of the result besides its content
+// ---- members of the result other than its content
 
-// Those of what was read or got are not passed on, except for _meta.
+// Members of the results of resources and prompts are not passed on, except for _meta.
 static bool is_rest(const struct envelope *e, const struct json *m) {
   if (e->order->kind != ENVELOPE_TOOL) return json_key_is(m, STR("_meta"));
   if (json_key_is(m, STR("resultType"))) return !json_equals_str(m, STR("complete"));
@@ -99,32 +100,31 @@ size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits) {
   return count;
 }
 
-// ---- all of it
+// ---- the whole result
 
-static bool take_part(const struct envelope *e, const struct part *p, size_t *left) {
-  if (p->text.p && !take_tokens(p->text, left)) return false;
-  if (is_read(p)) return take_tokens(json_span(p->json), left);
-  return e->order->kind == ENVELOPE_PROMPT || take_frame(p, left);
-}
-
-// Everything that the model would read is within the budget.
+// Returns whether everything that the model would read is within the budget.
 static bool reads_short(const struct envelope *e) {
   const struct parts *parts = &e->parts;
   size_t left = e->budget;
-  if (e->order->result->n <= left) return true;  // no token is less than a byte
+  if (e->order->result->n <= left) return true;  // a token has at least one byte
   if (parts->count > FREE_PARTS + left) return false;
   if (parts->count > FREE_PARTS) left -= parts->count - FREE_PARTS;
-  for (size_t i = 0; i < parts->count; i++)
-    if (!take_part(e, &parts->list[i], &left)) return false;
+  for (size_t i = 0; i < parts->count; i++) {
+    const struct part *p = &parts->list[i];
+    if (p->text.p && !take_tokens(p->text, &left)) return false;
+    bool fits =
+        is_read(p) ? take_tokens(json_span(p->json), &left) : e->order->kind == ENVELOPE_PROMPT || take_frame(p, &left);
+    if (!fits) return false;
+  }
   if (parts->unusual && !take_tokens(json_span(e->order->result), &left)) return false;
   if (e->order->kind == ENVELOPE_TOOL && !take_rest(e, &left)) return false;
   if (!parts->structured) return true;
-  // By itself in any case: some clients show nothing else.
+  // It must fit alone, too, since some clients show nothing else.
   return tokens_fit(json_span(parts->structured), e->budget) &&
          (envelope_text_says(e) || take_tokens(json_span(parts->structured), &left));
 }
 
-// Pictures and sounds by their size. True when all may stay.
+// Chooses images and sounds by their size. Returns whether all of them stay.
 static bool choose_seen(struct envelope *e) {
   size_t left = ENVELOPE_PARTS_BYTES, seen = 0;
   bool all = true;
@@ -144,6 +144,7 @@ bool envelope_fits(struct envelope *e) {
 }
 
 void envelope_choose(struct envelope *e) {
+  ASSERT(e->kept || !e->parts.count);
   size_t left = e->whole ? e->budget : e->budget / 4, had = left;
   for (size_t i = 0; i < e->parts.count; i++) {
     const struct part *p = &e->parts.list[i];
@@ -153,10 +154,11 @@ void envelope_choose(struct envelope *e) {
   size_t rest = left;
   e->rest_kept = take_rest(e, &rest);
   if (e->rest_kept) left = rest;
+  ASSERT(left <= had);
   e->kept_tokens = e->whole ? 0 : had - left;
 }
 
-// ---- what no client could read
+// ---- invalid content
 
 bool part_is_broken(const struct part *p) {
   static const str known[] = {STR("text"), STR("image"), STR("audio"), STR("resource"), STR("resource_link")};

@@ -41,7 +41,7 @@ struct envelope {
   bool whole;          // all readable data stays
   bool said;           // the text repeats the structured content
   struct envelope_piece *pieces;
-  size_t count;
+  size_t count, room;  // pieces, and the size of the array
   struct envelope_section sections[2];
 };
 

@@ -11,7 +11,7 @@ static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};
 
 enum { TOKEN_BYTES = 128, ENTRY_BYTES = 4 << 10 };
 
-// What is left out, one thing after the other, so that the handles and some of the summary have room.
+// Members that are left out, one after the other, to make room for the handles and some of the summary.
 enum spare {
   SPARE_NOTHING,
   SPARE_VIEWS,
@@ -19,7 +19,7 @@ enum spare {
   SPARE_HASHES,
   SPARE_ANNOTATIONS,
   SPARE_SIZES,       // and media types
-  SPARE_PROVENANCE,  // all of it: the handles hold the id
+  SPARE_PROVENANCE,  // all of it: the handles contain the id
   SPARES,
 };
 
@@ -58,22 +58,19 @@ static void write_artifacts(struct json_writer *w, const struct envelope *e, enu
   json_end_array(w);
 }
 
-static void write_view(struct json_writer *w, const struct summary_view *view, str handle) {
-  json_begin_object(w);
-  json_member_str(w, STR("label"), str_of(view->label));
-  json_member_raw(w, STR("selector"), view->selector);
-  json_member_str(w, STR("artifact_ref"), handle);
-  json_end_object(w);
-}
-
 static void write_views(struct json_writer *w, const struct envelope *e, enum spare spare) {
   json_put_key(w, STR("views"));
   json_begin_array(w);
   for (size_t i = 0; i < 2 && spare < SPARE_VIEWS; i++) {
     const struct envelope_section *s = &e->sections[i];
     bool leads = s->text.n && s->piece && s->piece->held && s->piece->artifact.bytes.p == s->text.p;
-    for (size_t k = 0; leads && k < s->summary.view_count; k++)
-      write_view(w, &s->summary.views[k], s->piece->name.handle);
+    for (size_t k = 0; leads && k < s->summary.view_count; k++) {
+      json_begin_object(w);
+      json_member_str(w, STR("label"), str_of(s->summary.views[k].label));
+      json_member_raw(w, STR("selector"), s->summary.views[k].selector);
+      json_member_str(w, STR("artifact_ref"), s->piece->name.handle);
+      json_end_object(w);
+    }
   }
   json_end_array(w);
 }
@@ -113,6 +110,7 @@ static void write_annotations(struct json_writer *w, const struct envelope *e) {
 static void write_provenance(struct json_writer *w, const struct envelope *e, enum spare spare) {
   static const str primitives[] = {STR("tool"), STR("resource"), STR("prompt")};
   enum envelope_kind kind = e->order->kind;
+  ASSERT(kind < ENVELOPE_ANY);
   json_put_key(w, STR("provenance"));
   json_begin_object(w);
   if (spare < SPARE_PROVENANCE) {
@@ -140,7 +138,7 @@ static void write_form(struct buf *b, const struct envelope *e, const struct jso
   json_end_object(&w);
 }
 
-// Two thirds of the budget for what is not the summary; when that cannot be, as little as possible.
+// Everything other than the summary gets two thirds of the budget or, if that is impossible, as little as possible.
 static enum spare choose_spare(struct buf *b, const struct envelope *e, const struct facts *facts) {
   for (int spare = SPARE_NOTHING; spare < SPARES; spare++) {
     struct json_form f = {.spare = (enum spare)spare, .summary = STR("")};
@@ -151,7 +149,7 @@ static enum spare choose_spare(struct buf *b, const struct envelope *e, const st
   return SPARE_PROVENANCE;
 }
 
-// At most a third of what the summary may have; those that are the most telling come first.
+// Facts get at most a third of the tokens for the summary. The most informative facts come first.
 static size_t choose_facts(const struct facts *facts, size_t tokens) {
   enum { AROUND = 3 };
   size_t count = 0, left = tokens / 3;
@@ -163,12 +161,12 @@ static size_t choose_facts(const struct facts *facts, size_t tokens) {
   return count;
 }
 
-// A text of ours, made of what the server said, without hidden characters.
+// Removes hidden characters from a text that was made from data of the server.
 static str seen(const struct envelope *e, str text) {
   return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
 }
 
-// Escapes take more room than what they stand for: it is tried with less until it fits.
+// Escapes need more tokens than the text they stand for: tries shorter summaries until one fits.
 static void fit_summary(struct buf *b, const struct envelope *e, struct json_form *f, const struct facts *facts) {
   struct buf text;
   write_form(b, e, f, facts);
@@ -187,19 +185,12 @@ static void fit_summary(struct buf *b, const struct envelope *e, struct json_for
 }
 
 static void drop_lookalikes(const struct envelope *e, struct facts *facts) {
+  ASSERT(facts->count <= SUMMARY_FACTS);
   size_t kept = 0;
   for (size_t i = 0; i < facts->count; i++) facts->list[i] = seen(e, facts->list[i]);
   for (size_t i = 0; i < facts->count && e->order->mark.n; i++)
     if (!lookalike(facts->list[i], e->mark)) facts->list[kept++] = facts->list[i];
   if (e->order->mark.n) facts->count = kept;
-}
-
-// Of a result that is passed on, what costs no look at it: lines that are facts, short members of structured content.
-static void gather_plain_facts(const struct envelope *e, struct facts *facts) {
-  *facts = (struct facts){0};
-  facts_of_lines(e->parts.text, facts);
-  facts_of_members(e->parts.structured, e->a, facts);
-  drop_lookalikes(e, facts);
 }
 
 static void gather_facts(const struct envelope *e, struct facts *facts) {
@@ -217,17 +208,18 @@ static void gather_facts(const struct envelope *e, struct facts *facts) {
   drop_lookalikes(e, facts);
 }
 
-static size_t facts_within(const struct facts *facts, size_t bytes) {
-  size_t count = 0, taken = 0;
-  while (count < facts->count && (taken += facts->list[count].n) <= bytes) count++;
-  return count;
-}
-
-// Every result pays for this, and most have neither facts nor pieces: what is the same each time is written at once.
+// Every result has this envelope, and most have neither facts nor pieces: the constant part is written at once.
 void envelope_put_meta(const struct envelope *e, struct buf *out) {
-  struct facts facts;
-  if (e->sections[0].text.n || e->sections[1].text.n) gather_facts(e, &facts);
-  else gather_plain_facts(e, &facts);
+  struct facts facts = {0};
+  size_t shown = 0, bytes = 0;
+  if (e->sections[0].text.n || e->sections[1].text.n) {
+    gather_facts(e, &facts);
+  } else {
+    // A result that passes is not summarised: lines that are facts, and short members of structured content.
+    facts_of_lines(e->parts.text, &facts);
+    facts_of_members(e->parts.structured, e->a, &facts);
+    drop_lookalikes(e, &facts);
+  }
   buf_str(out, e->parts.is_error ? STR("{\"status\":\"error\"") : STR("{\"status\":\"ok\""));
   struct json_writer w = json_writer(out);
   w.comma = true;
@@ -235,7 +227,8 @@ void envelope_put_meta(const struct envelope *e, struct buf *out) {
   if (!facts.count && !e->count) {
     json_put_raw(&w, STR("\"facts\":[],\"artifacts\":[]"));
   } else {
-    write_facts(&w, &facts, facts_within(&facts, ENVELOPE_META_BYTES));
+    while (shown < facts.count && (bytes += facts.list[shown].n) <= ENVELOPE_META_BYTES) shown++;
+    write_facts(&w, &facts, shown);
     write_artifacts(&w, e, SPARE_HASHES);
   }
   write_provenance(&w, e, SPARE_ANNOTATIONS);

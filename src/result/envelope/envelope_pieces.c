@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a result.
+// Chooses the pieces of a result, and stores them.
+#include "base/assert.h"
 #include "base/mem.h"
 #include "result/envelope/envelope_impl.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
 enum {
-  LINKS = 4,              // kept one by one; more are one list
-  NAME_TOKENS = 45,       // of a handle and what is around it, without the tool's id
-  WHOLE_BYTES = 1 << 20,  // a result that is larger is not kept as a whole besides its parts
-  LONG_BYTES = 1 << 10,   // of a string that is kept elsewhere
+  LINKS = 4,              // stored one by one; more links are one list
+  NAME_TOKENS = 45,       // of a handle and the text around it, without the tool's id
+  WHOLE_BYTES = 1 << 20,  // a larger result is not stored as a whole in addition to its parts
+  LONG_BYTES = 1 << 10,   // of a string that is stored elsewhere
 };
 
 // ---- one piece ----
@@ -20,6 +21,7 @@ static str or_else(str s, str usual) {
 
 static struct envelope_piece *add_piece(struct envelope *e, enum artifact_kind kind, str media_type, str label,
                                         str bytes) {
+  ASSERT(e->count < e->room);
   struct envelope_piece *p = &e->pieces[e->count++];
   p->artifact = (struct artifact){.kind = kind, .tool_id = e->order->tool_id, .bytes = bytes};
   p->artifact.media_type = summary_line(media_type, ENVELOPE_LABEL_BYTES, e->a);
@@ -46,17 +48,13 @@ static void add_resource(struct envelope *e, const struct part *p) {
   struct envelope_piece *piece =
       add_piece(e, ARTIFACT_RESOURCE, or_else(p->media_type, STR("text/plain")), label, p->text);
   if (e->parts.texts > 1) return;
-  // It is all the text there is, so that nothing else holds it.
+  // It is the only text of the result, so no other piece has it.
   e->sections[0].piece = piece;
   piece->block = e->parts.block;
   e->parts.block = NULL;
 }
 
-static void add_link(struct envelope *e, const struct part *p) {
-  add_piece(e, ARTIFACT_RESOURCE, STR("text/uri-list"), or_else(p->label, p->uri), p->uri);
-}
-
-// As RFC 2483 wants a list: names as comments.
+// Writes a list as in RFC 2483, with names as comments.
 static void add_links(struct envelope *e, size_t count) {
   struct buf list;
   buf_init(&list, e->order->result->n + 8 * count);
@@ -79,31 +77,28 @@ static void add_part(struct envelope *e, const struct part *p) {
   case PART_IMAGE: add_data(e, p, ARTIFACT_IMAGE, STR("image/png"), label_of(e, "image")); return;
   case PART_AUDIO: add_data(e, p, ARTIFACT_AUDIO, STR("audio/wav"), label_of(e, "audio")); return;
   case PART_RESOURCE: add_resource(e, p); return;
-  case PART_LINK: add_link(e, p); return;
+  case PART_LINK: add_piece(e, ARTIFACT_RESOURCE, STR("text/uri-list"), or_else(p->label, p->uri), p->uri); return;
   case PART_OTHER:
     add_piece(e, ARTIFACT_RESOURCE, STR("application/json"), label_of(e, "content part"), json_span(p->json));
     return;
   }
 }
 
-// ---- can they tell everything? ----
-
-static bool is_known(const struct json *member, const str *names, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (json_key_is(member, names[i])) return true;
-  return false;
-}
+// ---- is the result complete in its pieces? ----
 
 static bool has_others(const struct json *object, const str *names, size_t count) {
   if (!json_is(object, JSON_OBJECT)) return false;
   if (json_is_folded(object)) return true;
-  JSON_EACH(m, object)
-    if (!is_known(m, names, count)) return true;
+  JSON_EACH(m, object) {
+    bool known = false;
+    for (size_t i = 0; i < count && !known; i++) known = json_key_is(m, names[i]);
+    if (!known) return true;
+  }
   return false;
 }
 
-// The part has something that neither a piece nor the envelope tells.
-static bool tells_more(const struct part *p) {
+// Returns whether a part has data that neither a piece nor the envelope has.
+static bool has_more(const struct part *p) {
   static const str names[] = {STR("type"),        STR("text"),     STR("data"), STR("mimeType"),
                               STR("annotations"), STR("resource"), STR("uri"),  STR("name")};
   static const str resource_names[] = {STR("uri"), STR("mimeType"), STR("text"), STR("blob")};
@@ -121,13 +116,13 @@ static bool needs_whole(const struct envelope *e) {
   if (e->order->kind != ENVELOPE_TOOL) return false;
   if (e->parts.count > ENVELOPE_ANNOTATIONS) return true;
   for (size_t i = 0; i < e->parts.count; i++)
-    if (!e->kept[i] && tells_more(&e->parts.list[i])) return true;
+    if (!e->kept[i] && has_more(&e->parts.list[i])) return true;
   return false;
 }
 
-// ---- which ----
+// ---- the plan ----
 
-// A link is kept in any case; what was read of a resource too.
+// Links are always stored, and so are the contents of a resource.
 static bool is_piece(const struct envelope *e, size_t i) {
   const struct part *p = &e->parts.list[i];
   if (p->type == PART_TEXT || p->type == PART_LINK) return false;
@@ -146,22 +141,6 @@ static size_t count_pieces(const struct envelope *e) {
   return count + (links > LINKS ? 1 : links);
 }
 
-// So many handles can be told.
-static size_t most_pieces(const struct envelope *e) {
-  size_t each = tokens_count(e->order->tool_id) + NAME_TOKENS, most = e->budget * 3 / 4 / each;
-  size_t limit = e->order->text_only ? ENVELOPE_PIECES_TEXT_ONLY : ENVELOPE_PIECES;
-  return most < 1 ? 1 : most > limit ? limit : most;
-}
-
-static void plan_parts(struct envelope *e) {
-  size_t links = count_links(e);
-  for (size_t i = 0; i < e->parts.count; i++) {
-    const struct part *p = &e->parts.list[i];
-    if (is_piece(e, i) || (p->type == PART_LINK && links <= LINKS)) add_part(e, p);
-  }
-  if (links > LINKS) add_links(e, links);
-}
-
 static void plan_structured(struct envelope *e) {
   struct envelope_section *s = &e->sections[1];
   if (!e->parts.structured || e->said) return;
@@ -169,7 +148,7 @@ static void plan_structured(struct envelope *e) {
   s->piece = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "structured content"), s->text);
 }
 
-// More parts than are looked at one by one are told as what they are then: a long array.
+// Content with too many parts to look at one by one is summarised as a long array.
 static struct envelope_piece *plan_whole(struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct envelope_piece *whole = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "whole result"),
@@ -204,7 +183,7 @@ static void put_outline(struct json_writer *w, const struct part *p, struct aren
   }
 }
 
-// What the other pieces do not have of a large result: all but their texts and data, which would be kept twice.
+// Stores a large result without the texts and data that the other pieces have.
 static void plan_outline(struct envelope *e) {
   struct buf b;
   buf_init(&b, 2 * (size_t)e->order->result->n + 4096);
@@ -218,12 +197,6 @@ static void plan_outline(struct envelope *e) {
   buf_done(&b);
 }
 
-static void plan_rest(struct envelope *e, bool too_many) {
-  bool large = e->order->result->n > WHOLE_BYTES && !too_many && !e->parts.unusual;
-  if (large && needs_whole(e)) plan_outline(e);
-  else if (too_many || needs_whole(e)) plan_whole(e);
-}
-
 static void plan_text(struct envelope *e) {
   if (!e->parts.text.n || e->sections[0].piece || (e->whole && e->order->kind != ENVELOPE_PROMPT)) return;
   str label = e->order->kind == ENVELOPE_PROMPT ? arena_printf(e->a, "rendered prompt %.*s", STR_ARG(e->order->tool_id))
@@ -234,7 +207,7 @@ static void plan_text(struct envelope *e) {
   e->parts.block = NULL;
 }
 
-// All that there is to be told by one handle.
+// Plans a single piece with everything.
 static void plan_one(struct envelope *e) {
   bool more = needs_whole(e) || count_pieces(e), structured = e->parts.structured && !e->said;
   if (!more && !(structured && e->parts.text.n)) {
@@ -251,34 +224,45 @@ static void plan_one(struct envelope *e) {
 }
 
 static void plan(struct envelope *e) {
-  size_t parts = count_pieces(e), most = most_pieces(e), others = 3;
+  size_t parts = count_pieces(e), links = count_links(e), others = 3;
+  // The number of handles that fit.
+  size_t each = tokens_count(e->order->tool_id) + NAME_TOKENS, most = e->budget * 3 / 4 / each;
+  size_t limit = e->order->text_only ? ENVELOPE_PIECES_TEXT_ONLY : ENVELOPE_PIECES;
+  most = most < 1 ? 1 : most > limit ? limit : most;
   bool too_many = parts > most;
   e->sections[0].text = e->parts.text;
-  e->pieces = ARENA_ARRAY(e->a, struct envelope_piece, (too_many ? 0 : parts) + others);
+  e->room = (too_many ? 0 : parts) + others;
+  e->pieces = ARENA_ARRAY(e->a, struct envelope_piece, e->room);
   if (most == 1) {
     plan_one(e);
     return;
   }
-  if (!too_many) plan_parts(e);
+  for (size_t i = 0; i < e->parts.count && !too_many; i++) {
+    const struct part *p = &e->parts.list[i];
+    if (is_piece(e, i) || (p->type == PART_LINK && links <= LINKS)) add_part(e, p);
+  }
+  if (!too_many && links > LINKS) add_links(e, links);
   plan_structured(e);
-  plan_rest(e, too_many);
+  bool large = e->order->result->n > WHOLE_BYTES && !too_many && !e->parts.unusual;
+  if (large && needs_whole(e)) plan_outline(e);
+  else if (too_many || needs_whole(e)) plan_whole(e);
   plan_text(e);
 }
 
-// ---- kept ----
-
-// The store takes over what is large: it must not be copied once more.
-static void keep(struct envelope *e, struct envelope_piece *p) {
-  char *block = p->artifact.bytes.n > PIECE_ROW_BYTES ? p->block : NULL;
-  p->held = artifact_add(*e->order->batch, &p->artifact, block, e->a, &p->name);
-  if (p->held && block) p->block = NULL;
-}
+// ---- storing ----
 
 void envelope_keep(struct envelope *e) {
   plan(e);
+  ASSERT(!e->count || e->order->batch);
   if (e->count && !*e->order->batch)
     *e->order->batch = piece_batch_new(e->order->store, e->order->owner, e->order->origin);
-  for (size_t i = 0; i < e->count; i++) keep(e, &e->pieces[i]);
+  for (size_t i = 0; i < e->count; i++) {
+    struct envelope_piece *p = &e->pieces[i];
+    // The store takes the memory of large pieces, so that they are not copied again.
+    char *block = p->artifact.bytes.n > PIECE_ROW_BYTES ? p->block : NULL;
+    p->held = artifact_add(*e->order->batch, &p->artifact, block, e->a, &p->name);
+    if (p->held && block) p->block = NULL;
+  }
 }
 
 void envelope_free_blocks(struct envelope *e) {

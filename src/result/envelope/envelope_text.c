@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model reads: the summary, and where the rest is.
+// The text for the model: the summary, and how to view the rest.
 #include "base/assert.h"
 #include "result/envelope/envelope_impl.h"
 #include "result/envelope/lookalike.h"
@@ -7,17 +7,17 @@
 #include "text/tokens.h"
 
 enum {
-  NEXT_CHARS = 4000,     // what a handle's line proposes to look at next
+  NEXT_CHARS = 4000,     // characters that the line of a handle proposes to view next
   LINE_BYTES = 4 << 10,  // of a line about a piece, without the tool's id
-  TOKEN_BYTES = 128,     // no token has more
+  TOKEN_BYTES = 128,     // largest token
 };
 
-// How much is said about the pieces; what is lower on the list takes less room.
+// The detail of the lines about pieces, from most tokens to fewest.
 enum detail {
-  DETAIL_ALL,       // handles with two looks at each
-  DETAIL_ONE_LOOK,  // with one
-  DETAIL_HANDLES,   // alone
-  DETAIL_NONE,      // the envelope names them
+  DETAIL_ALL,       // handles with two selectors each
+  DETAIL_ONE_LOOK,  // handles with one selector
+  DETAIL_HANDLES,   // handles only
+  DETAIL_NONE,      // none: the envelope names them
 };
 
 // ---- the summary ----
@@ -26,7 +26,7 @@ static bool has_text(const struct envelope *e) {
   return e->sections[0].text.n > 0;
 }
 
-// "2 images, 1 link, no text"; empty when there is no part at all.
+// "2 images, 1 link, no text"; empty if the result has no parts.
 static str count_parts(const struct envelope *e) {
   static const char *const names[] = {"text", "image", "sound", "resource", "link", "part of another kind"};
   static const char *const many[] = {"texts", "images", "sounds", "resources", "links", "parts of other kinds"};
@@ -42,16 +42,7 @@ static str count_parts(const struct envelope *e) {
   return line;
 }
 
-// What there is when there is nothing to summarise.
-static void write_nothing(const struct envelope *e, struct brief *b) {
-  const struct json *content = json_get(e->order->result, STR("content"));
-  str parts = count_parts(e);
-  if (e->parts.unusual && content) brief_beginning(b, json_span(content), b->left);
-  else if (parts.n) brief_line(b, parts);
-  else brief_line(b, e->order->kind == ENVELOPE_PROMPT ? STR("(no messages)") : STR("(no content)"));
-}
-
-// A text that is short beside something longer is there as it is.
+// Writes the first section. A short text is shown whole, even if a longer section follows.
 static size_t write_first(const struct envelope *e, struct brief *b) {
   const struct envelope_section *s = &e->sections[0];
   size_t all = b->left, share = e->sections[1].text.n ? all * 3 / 5 : all;
@@ -69,38 +60,37 @@ size_t envelope_summarise(const struct envelope *e, size_t tokens, struct buf *o
   size_t shown = 0;
   if (has_text(e)) shown = write_first(e, &b);
   if (e->sections[1].text.n) summary_write(&e->sections[1].summary, &b);
-  if (!has_text(e) && !e->sections[1].text.n) write_nothing(e, &b);
+  if (!has_text(e) && !e->sections[1].text.n) {
+    const struct json *content = json_get(e->order->result, STR("content"));
+    str parts = count_parts(e);
+    if (e->parts.unusual && content) brief_beginning(&b, json_span(content), b.left);
+    else if (parts.n) brief_line(&b, parts);
+    else brief_line(&b, e->order->kind == ENVELOPE_PROMPT ? STR("(no messages)") : STR("(no content)"));
+  }
   while (out->n && out->p[out->n - 1] == '\n') out->n--;
   return shown;
 }
 
-// ---- where the rest is ----
-
-// The text goes on behind what is shown of it.
-static void write_on(struct buf *out, const struct envelope *e, size_t shown) {
-  size_t start = measure_all_chars((str){e->sections[0].text.p, shown});
-  buf_printf(out, "; go on with tool_view handle=\"%.*s\" selector={\"type\":\"head\",\"start\":%zu,\"chars\":%d}",
-             STR_ARG(e->sections[0].piece->name.handle), start, NEXT_CHARS);
-}
-
-static void write_looks(struct buf *out, const struct envelope_section *s, enum detail detail) {
-  size_t most = detail == DETAIL_ALL ? SUMMARY_VIEWS : detail == DETAIL_ONE_LOOK ? 1 : 0;
-  for (size_t i = 0; i < s->summary.view_count && i < most; i++)
-    buf_printf(out, "%s%.*s", i ? " or " : " selector=", STR_ARG(s->summary.views[i].selector));
-}
+// ---- how to view the rest ----
 
 static void write_section_line(struct buf *out, const struct envelope *e, size_t i, size_t shown, enum detail detail) {
   const struct envelope_section *s = &e->sections[i];
+  ASSERT(s->piece && shown <= s->text.n);
   bool holds_it = s->piece->artifact.bytes.p == s->text.p;
   buf_printf(out, "\n%.*s", STR_ARG(e->mark));
   if (i == 0 && (shown || !s->piece->held)) buf_printf(out, " %zu characters in all", measure_all_chars(s->text));
   if (!s->piece->held) buf_str(out, STR("; the rest is too large to keep"));
-  else if (i == 0 && shown && holds_it && detail < DETAIL_HANDLES) write_on(out, e, shown);
+  else if (i == 0 && shown && holds_it && detail < DETAIL_HANDLES)
+    buf_printf(out, "; go on with tool_view handle=\"%.*s\" selector={\"type\":\"head\",\"start\":%zu,\"chars\":%d}",
+               STR_ARG(s->piece->name.handle), measure_all_chars((str){s->text.p, shown}), NEXT_CHARS);
   else buf_printf(out, "%s tool_view handle=\"%.*s\"", shown ? ";" : "", STR_ARG(s->piece->name.handle));
-  if (s->piece->held && holds_it && !(i == 0 && shown)) write_looks(out, s, detail);
+  if (!s->piece->held || !holds_it || (i == 0 && shown)) return;
+  size_t most = detail == DETAIL_ALL ? SUMMARY_VIEWS : detail == DETAIL_ONE_LOOK ? 1 : 0;
+  for (size_t k = 0; k < s->summary.view_count && k < most; k++)
+    buf_printf(out, "%s%.*s", k ? " or " : " selector=", STR_ARG(s->summary.views[k].selector));
 }
 
-// The line is ours: of what the server says about the piece, it has a media type and nothing else.
+// The line is the gateway's own: of the server's description of the piece it has the media type only.
 static void write_piece_line(struct buf *out, const struct envelope *e, const struct envelope_piece *p) {
   const char *what = p->artifact.kind == ARTIFACT_RESOURCE ? content_magic(p->artifact.bytes) : NULL;
   str type, parameters;
@@ -112,17 +102,12 @@ static void write_piece_line(struct buf *out, const struct envelope *e, const st
   else buf_str(out, STR("too large to keep"));
 }
 
-// It has no line of its own.
-static bool is_told(const struct envelope *e, const struct envelope_piece *p) {
-  return p == e->sections[0].piece || p == e->sections[1].piece;
-}
-
-// A line for each piece; at most half of the budget when the envelope can name the others.
+// Writes a line for each piece without a section: at most half of the budget if the envelope can name the others.
 static void write_piece_lines(struct buf *out, const struct envelope *e) {
   size_t more = 0, begin = out->n;
   for (size_t i = 0; i < e->count; i++) {
     size_t before = out->n;
-    if (is_told(e, &e->pieces[i])) continue;
+    if (&e->pieces[i] == e->sections[0].piece || &e->pieces[i] == e->sections[1].piece) continue;
     if (!more) write_piece_line(out, e, &e->pieces[i]);
     if (!more && (e->order->text_only || tokens_fit(str_from(buf_view(out), begin), e->budget / 2))) continue;
     if (!more) out->n = before;
@@ -144,11 +129,7 @@ static void write_lines(struct buf *out, const struct envelope *e, size_t shown,
   write_piece_lines(out, e);
 }
 
-// ---- both ----
-
-static size_t lines_bytes(const struct envelope *e) {
-  return (e->count + 2) * (2 * e->order->tool_id.n + LINE_BYTES);
-}
+// ---- the text ----
 
 static enum detail choose_detail(const struct envelope *e, struct buf *b, size_t budget) {
   enum detail last = e->order->text_only ? DETAIL_HANDLES : DETAIL_NONE;
@@ -161,7 +142,7 @@ static enum detail choose_detail(const struct envelope *e, struct buf *b, size_t
   return last;
 }
 
-// Each try leaves more room for the lines; they stay even when the budget is too small for them.
+// Each attempt leaves more room for the lines about pieces; they stay even if the budget is too small for them.
 static void compose(const struct envelope *e, struct buf *b) {
   size_t budget = e->budget > e->kept_tokens ? e->budget - e->kept_tokens : 0;
   enum detail detail = choose_detail(e, b, budget);
@@ -183,16 +164,14 @@ static void compose(const struct envelope *e, struct buf *b) {
   }
 }
 
-static str without_break(str s) {
-  return s.n && *s.p == '\n' ? str_from(s, 1) : s;
-}
-
 str envelope_text(const struct envelope *e) {
   struct buf b;
-  buf_init(&b, e->budget * TOKEN_BYTES + lines_bytes(e) + 4096);
+  buf_init(&b, e->budget * TOKEN_BYTES + (e->count + 2) * (2 * e->order->tool_id.n + LINE_BYTES) + 4096);
   compose(e, &b);
   ASSERT(!b.over);
-  str text = arena_str(e->a, without_break(buf_view(&b)));
+  str text = buf_view(&b);
+  if (text.n && *text.p == '\n') text = str_from(text, 1);
+  text = arena_str(e->a, text);
   buf_done(&b);
   return text;
 }

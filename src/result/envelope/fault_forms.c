@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "rpc/message.h"
 #include "json/write.h"
 
@@ -36,6 +37,7 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details) {
 static void put_fault(struct buf *out, const char *code, str text, bool structured) {
   char meta[128];
   int n = snprintf(meta, sizeof meta, "{\"" RESULT_FAULT "\":\"%s\"}", code);
+  ASSERT(n > 0 && (size_t)n < sizeof meta);
   result_put(out, (str){meta, (size_t)n}, text, structured ? text : STR_NONE, true);
 }
 

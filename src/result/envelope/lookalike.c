@@ -2,6 +2,7 @@
 #include "result/envelope/lookalike.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/fault.h"
 #include "base/mem.h"
 #include "base/text/find.h"
@@ -33,13 +34,14 @@ static bool has_mark(str text, str own) {
   return false;
 }
 
-// ---- a handle: kind:tool id:16 hex digits
+// ---- a handle: kind, tool id, 16 hex digits, with colons between them
 
 static bool is_handle_char(char c) {
   return ascii_is_alnum(c) || (c && strchr(":#@~._-", c));
 }
 
-// The characters before a colon that may belong to a handle begin at `first`.
+// Returns whether a handle ends after the colon. The characters before the colon that may belong to it begin at
+// `first`.
 static bool ends_handle(str text, size_t first, size_t colon) {
   size_t at = colon + 1;
   while (at < text.n && at - colon <= ARTIFACT_DIGITS && is_hex(text.p[at])) at++;
@@ -47,7 +49,8 @@ static bool ends_handle(str text, size_t first, size_t colon) {
   return artifact_begins((str){text.p + first, colon - first});
 }
 
-// Colons of one run share its beginning: a walk back ends at the last colon looked at, so that each byte is read once.
+// Colons of one run share its beginning: the search backwards ends at the previous colon, so that each byte is read
+// once.
 static bool has_handle(str text) {
   const char *end = text.p + text.n;
   size_t first = 0, before = 0;
@@ -62,13 +65,13 @@ static bool has_handle(str text) {
   return false;
 }
 
-// ---- a fault: one of our codes as a JSON string, in something that speaks of an error
+// ---- a fault: a code of the gateway as a JSON string, in text about an error
 
 static bool has_quoted(str text, str name) {
   const char *end = text.p + text.n;
   for (const char *p = text.p; (p = find_bytes(p, end, name)); p++) {
-    const char *behind = p + name.n;
-    if (p > text.p && p[-1] == '"' && behind < end && (*behind == '"' || *behind == '\\')) return true;
+    const char *after = p + name.n;
+    if (p > text.p && p[-1] == '"' && after < end && (*after == '"' || *after == '\\')) return true;
   }
   return false;
 }
@@ -83,19 +86,19 @@ static bool has_fault(str text) {
   return false;
 }
 
-// ---- all of it
+// ---- all forms
 
 static bool imitates(str text, str mark) {
   if (!text.n) return false;
   if (has_mark(text, mark) || has_handle(text)) return true;
-  // Each of the rest but one code has a '_'.
+  // All remaining forms except one code have a '_'.
   if (!memchr(text.p, '_', text.n)) return has(text, STR("TIMEOUT")) && has_fault(text);
   if (has(text, STR("tool_view")) || has_quoted(text, STR("approval_required"))) return true;
   // Many tools have an argument dry_run. A report names the tool too.
   return (has(text, STR("dry_run")) && has(text, STR("tool_id"))) || has_fault(text);
 }
 
-// Hidden characters may be removed later: the text must not imitate us then either.
+// Hidden characters may be removed later: the text must not imitate the gateway then either.
 bool lookalike(str text, str mark) {
   struct arena a;
   if (imitates(text, mark)) return true;
@@ -107,10 +110,11 @@ bool lookalike(str text, str mark) {
 }
 
 bool lookalike_json(const struct json *v, str mark) {
+  ASSERT(v);
   str raw = json_span(v);
   if (imitates(raw, mark)) return true;
   if (!has(raw, STR("\\u00")) && !hidden_in_json(raw)) return false;
-  // The text as a whole, because a folded value has no nodes.
+  // The whole text, because a folded value has no nodes.
   char *plain = mem_alloc(raw.n);
   bool found = lookalike((str){plain, json_text_unescape(raw, plain)}, mark);
   mem_free(plain);

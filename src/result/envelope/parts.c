@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/envelope/parts.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/base64.h"
 #include "json/text.h"
 
-// From here on memory is the heap's, so that it can be handed on.
+// Text of this size is in heap memory, so that a piece can take it.
 enum { BLOCK_BYTES = 64 << 10 };
 
 static char *room_for(size_t n, struct arena *a, char **out_block) {
@@ -47,7 +48,7 @@ static void read_link(struct part *p, struct arena *a) {
   if (p->uri.p) p->type = PART_LINK;
 }
 
-// An object without nodes is none that is understood.
+// An object without nodes is of an unknown type.
 static struct part read_part(const struct json *v, struct arena *a) {
   struct part p = {.type = PART_OTHER, .json = v};
   if (json_is_folded(v)) return p;
@@ -61,20 +62,15 @@ static struct part read_part(const struct json *v, struct arena *a) {
   return p;
 }
 
-static struct part read_content_of_resource(const struct json *v, struct arena *a) {
-  struct part p = {.type = PART_OTHER, .json = v};
-  if (!json_is_folded(v)) read_resource(&p, v, a);
-  return p;
-}
-
-// ---- all of them ----
+// ---- all parts ----
 
 static void add(struct parts *parts, struct part p) {
+  ASSERT(parts->list);
   parts->texts += p.words || p.role.p;
   parts->list[parts->count++] = p;
 }
 
-// A message is a line that says whose it is; what is no text comes behind.
+// A message becomes a line with its role; content that is not text follows as a part.
 static void read_message(struct parts *parts, const struct json *message, struct arena *a) {
   if (json_is_folded(message)) return;
   const struct json *content = json_get(message, STR("content"));
@@ -95,19 +91,19 @@ static void read_all(struct parts *parts, const struct json *content, struct are
     if (parts->source == PARTS_OF_TOOL) add(parts, read_part(v, a));
     else if (!json_is(v, JSON_OBJECT)) continue;
     else if (parts->source == PARTS_OF_PROMPT) read_message(parts, v, a);
-    else add(parts, read_content_of_resource(v, a));
+    else {
+      struct part p = {.type = PART_OTHER, .json = v};
+      if (!json_is_folded(v)) read_resource(&p, v, a);
+      add(parts, p);
+    }
   }
+  ASSERT(parts->count <= most);
 }
 
 // ---- the text ----
 
 static str inside(const struct json *string) {
   return string ? (str){string->p + 1, string->n - 2} : STR("");
-}
-
-// How many bytes a part's text takes, at the most.
-static size_t text_room(const struct part *p) {
-  return inside(p->words).n + (p->role.p ? p->role.n + STR("[] ").n : 0) + 1;
 }
 
 static bool is_blank(char c) {
@@ -133,7 +129,7 @@ static char *put_text(struct part *p, char *to) {
   return to;
 }
 
-// One text without escapes stays where it is.
+// A single text without escapes is not copied.
 static bool stays(struct parts *parts) {
   for (size_t i = 0; i < parts->count && parts->texts == 1; i++) {
     struct part *p = &parts->list[i];
@@ -148,7 +144,8 @@ static void join_texts(struct parts *parts, struct arena *a) {
   size_t room = 0;
   if (!parts->texts || stays(parts)) return;
   for (size_t i = 0; i < parts->count; i++)
-    if (parts->list[i].words || parts->list[i].role.p) room += text_room(&parts->list[i]);
+    if (parts->list[i].words || parts->list[i].role.p)
+      room += inside(parts->list[i].words).n + (parts->list[i].role.p ? parts->list[i].role.n + STR("[] ").n : 0) + 1;
   char *all = room_for(room, a, &parts->block), *to = all;
   for (size_t i = 0; i < parts->count; i++) {
     struct part *p = &parts->list[i];
@@ -156,12 +153,13 @@ static void join_texts(struct parts *parts, struct arena *a) {
     to = put_text(p, to);
     *to++ = '\n';
   }
+  ASSERT((size_t)(to - all) <= room);
   parts->text = (str){all, (size_t)(to - all) - 1};
 }
 
 // ---- the result ----
 
-// The list itself must have nodes; what its elements hold need not.
+// The list itself must have nodes; its elements may be folded.
 static bool unfold(const struct json *list, struct arena *a) {
   static const struct json_fold deeper = {.depth = 4, .values = 1024};
   struct fault ignored;
@@ -170,6 +168,7 @@ static bool unfold(const struct json *list, struct arena *a) {
 
 struct parts parts_read(const struct json *result, enum parts_source source, struct arena *a) {
   static const str members[] = {STR("content"), STR("contents"), STR("messages")};
+  ASSERT(source < sizeof members / sizeof *members);
   const struct json *content = json_get(result, members[source]);
   struct parts parts = {.source = source, .structured = json_get(result, STR("structuredContent"))};
   const struct json *error = json_get(result, STR("isError"));
@@ -195,7 +194,7 @@ void parts_done(struct parts *p) {
 
 str parts_decode(str data, struct arena *a, char **out_block) {
   size_t room = data.n / 4 * 3 + 3;
-  // The buffer is as large as it may get from the beginning: it never grows.
+  // The buffer has its largest size from the start, so it never grows.
   struct buf bytes = {.p = room_for(room, a, out_block), .cap = room, .max = room};
   if (base64_decode(data, BASE64_STANDARD, &bytes)) return buf_view(&bytes);
   mem_free(*out_block);

@@ -2,10 +2,11 @@
 #include "result/envelope/result_facts.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Facts are looked for at the beginning; a text that is longer has them there, or nobody wrote it to be read.
+// Only the beginning is searched: a long text has its facts there, or is not meant to be read.
 enum { LOOKED_BYTES = 64 << 10 };
 
 static bool is_short(str s) {
@@ -20,7 +21,7 @@ static bool has_letter(str s) {
   return false;
 }
 
-// Pieces of JSON, of programs and of markup.
+// Returns whether a line is a piece of JSON, of a program or of markup.
 static bool is_debris(str line) {
   char first = line.p[0], last = line.p[line.n - 1];
   return strchr("{[\"'<|/*@", first) || strchr("{[(,;", last);
@@ -36,6 +37,7 @@ static bool is_fact(str line) {
 bool facts_add(struct facts *f, str fact) {
   for (size_t i = 0; i < f->count; i++)
     if (str_eq(f->list[i], fact)) return false;
+  ASSERT(f->count <= SUMMARY_FACTS);
   if (f->count == SUMMARY_FACTS) return false;
   f->list[f->count++] = fact;
   return true;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "result/envelope/same_json.h"
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "json/json.h"
 #include "json/scan.h"
 #include "json/text.h"
 
 enum {
-  SHORT_BYTES = 64 << 10,  // up to here the order of keys does not matter
-  NUMBERS = 4096,          // so many may be written in another form
+  SHORT_BYTES = 64 << 10,  // up to this size the order of keys does not matter
+  NUMBERS = 4096,          // numbers that may be written in another form
 };
 
 static bool is_blank(char c) {
@@ -22,7 +23,7 @@ static const char *skip_blanks(const char *p, const char *end) {
 
 struct side {
   const char *p, *end;
-  size_t numbers;  // that were written in another form
+  size_t numbers;  // written in another form so far
 };
 
 // ---- strings ----
@@ -33,7 +34,7 @@ static const char *end_of_string(const char *p, const char *end) {
   return p < end ? p : end;
 }
 
-// Of the inside of a string; bad escapes give 0.
+// Returns the next character inside a string; 0 for an invalid escape.
 static uint32_t next_char(struct side *s) {
   str rest = {s->p, (size_t)(s->end - s->p)};
   if (*s->p != '\\') {
@@ -58,7 +59,7 @@ static uint32_t next_char(struct side *s) {
   return c;
 }
 
-// Two strings, from behind their opening quotes; both end up behind the closing ones.
+// Compares two strings from the positions after their opening quotes; moves both to the position after the closing one.
 static bool same_string(struct side *a, struct side *b) {
   struct side x = {.p = a->p, .end = end_of_string(a->p, a->end)}, y = {.p = b->p, .end = end_of_string(b->p, b->end)};
   a->p = x.end < a->end ? x.end + 1 : a->end;
@@ -96,13 +97,13 @@ static bool same_scalar(struct side *a, struct side *b) {
   return x.n && y.n && (str_eq(x, y) || (a->numbers++ < NUMBERS && same_number(x, y)));
 }
 
-// ---- all of it ----
+// ---- whole values ----
 
 static bool is_sign(char c) {
   return c == '{' || c == '}' || c == '[' || c == ']' || c == ',' || c == ':';
 }
 
-// Token by token. What is no JSON differs from what is, somewhere.
+// Compares token by token. Text that is not JSON differs somewhere from JSON.
 static bool same_in_order(struct side a, struct side b) {
   for (;;) {
     a.p = skip_blanks(a.p, a.end);
@@ -135,7 +136,7 @@ static struct side side_of(str s) {
   return (struct side){.p = s.p, .end = s.p + s.n};
 }
 
-// The only member of an object; STR_NONE when it has another number of them.
+// The only member of an object; STR_NONE if the number of members is not one.
 static str only_member(str json) {
   struct json_scan scan = json_scan(json);
   struct json_walk w;
@@ -145,7 +146,7 @@ static str only_member(str json) {
   return json_walk_next(&w) || scan.wrong ? STR_NONE : value;
 }
 
-// A text that is the inside of a JSON string, unescaped.
+// Returns whether the text is the unescaped inside of a JSON string.
 static bool is_text_of(str text, str string) {
   struct side s = {.p = string.p + 1, .end = string.p + string.n - 1};
   str rest = text;
@@ -162,6 +163,7 @@ static bool is_text_of(str text, str string) {
 }
 
 bool says_same(str text, str json) {
+  ASSERT(json.n);
   const char *first = skip_blanks(text.p, text.p + text.n);
   str only = only_member(json);
   if (only.n >= 2 && *only.p == '"' && is_text_of(text, only)) return true;

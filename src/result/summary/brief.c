@@ -43,6 +43,7 @@ bool brief_printf(struct brief *b, const char *fmt, ...) {
 }
 
 struct brief brief_share(const struct brief *b, size_t tokens) {
+  ASSERT(b->out);
   size_t given = tokens < b->left ? tokens : b->left;
   return (struct brief){b->out, given, given};
 }
@@ -78,6 +79,7 @@ size_t brief_beginning(struct brief *b, str text, size_t tokens) {
   if (tokens > b->left) tokens = b->left;
   str head = cut_text(text, tokens > 2 ? tokens - 2 : 0);
   while (head.n && !brief_line(b, head)) head = cut_text(head, tokens = tokens * 3 / 4);
+  ASSERT(head.n <= text.n);
   return head.n;
 }
 
@@ -92,6 +94,7 @@ size_t brief_last_lines(struct brief *b, str text, size_t tokens, size_t max) {
     left -= cost;
     at = begin;
   }
+  ASSERT(at <= text.n);
   brief_lines(b, str_from(text, at), tokens);
   return at;
 }
@@ -105,6 +108,7 @@ void brief_list_begin(struct brief_list *l, const struct brief *b, size_t tokens
 }
 
 struct buf *brief_list_item(struct brief_list *l) {
+  ASSERT(l->line.max);
   l->item = l->line.n;
   if (l->shown) buf_str(&l->line, STR(", "));
   return &l->line;

@@ -21,7 +21,7 @@ struct sample {
   str text;    // the beginning
   bool whole;  // it is the whole text
   str lines[LINES];
-  size_t count, filled;                   // number of lines, and of those that are not blank
+  size_t count, filled;                   // all lines, and the lines that are not blank
   size_t blanks, controls, high, base64;  // number of bytes of each class
 };
 
@@ -261,6 +261,7 @@ static bool is_piped(const struct sample *s) {
 }
 
 static bool is_table(const struct sample *s, struct content *out) {
+  ASSERT(s->count);
   static const char separators[] = {'\t', ',', ';', '|'};
   struct sheet t;
   str first = s->lines[0], last = s->lines[s->count - 1];

@@ -31,7 +31,7 @@ enum line_level { LINE_NO_LEVEL, LINE_DEBUG, LINE_INFO, LINE_WARN, LINE_ERROR };
 enum { LINE_LEVELS = LINE_ERROR + 1 };
 enum line_level content_log_level(str line);
 
-// Returns the time at the beginning of a line as it is written; empty if there is none.
+// Returns the time at the beginning of a line as it is written; empty if the line has none.
 str content_log_time(str line);
 
 // Returns the type of data by its first bytes, such as "PNG image"; NULL if it is unknown.

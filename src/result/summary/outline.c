@@ -73,7 +73,7 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-// Makes the root an array of the first value and of those that follow it.
+// Makes the root an array of the first value and the values that follow it.
 static void read_more(struct outline_reader *r, const char *p, struct outline_text *out) {
   struct outline first = out->root, *all = &out->root, **to = &all->child;
   *all = (struct outline){.type = JSON_ARRAY, .count = 0, .span = {r->scan.begin, 0}};

@@ -16,6 +16,7 @@ static str format(struct arena *a, const char *fmt, va_list ap) {
 
 void summary_add_view(struct summary *s, const char *label, const char *selector, ...) {
   va_list ap;
+  ASSERT(s->a && s->view_count <= SUMMARY_VIEWS);
   if (s->view_count == SUMMARY_VIEWS) return;
   va_start(ap, selector);
   str text = format(s->a, selector, ap);
@@ -25,6 +26,7 @@ void summary_add_view(struct summary *s, const char *label, const char *selector
 
 void summary_add_fact(struct summary *s, const char *fact, ...) {
   va_list ap;
+  ASSERT(s->a && s->fact_count <= SUMMARY_FACTS);
   if (s->fact_count == SUMMARY_FACTS) return;
   va_start(ap, fact);
   str text = format(s->a, fact, ap);
@@ -79,6 +81,7 @@ void summary_write_ends(const struct summary *s, struct brief *b) {
   enum { LAST_LINES = 12 };
   size_t shown = brief_lines(b, s->text, b->left / 2);
   if (!shown) shown = brief_beginning(b, s->text, b->left / 2);
+  ASSERT(shown <= s->text.n);
   str rest = str_from(s->text, shown);
   if (!rest.n || !brief_line(b, STR("…"))) return;
   brief_last_lines(b, rest, b->left, LAST_LINES);

@@ -27,7 +27,7 @@ static bool is_definition(str line) {
   if (line.n < 5) return false;
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
     if (*starts[i].p == *line.p && str_starts(line, starts[i])) return true;
-  // C and its like: a name and an open bracket at the margin, a brace at the end
+  // C and similar languages: a name and an open bracket at the margin, a brace at the end
   return ascii_is_letter(*line.p) && line.p[line.n - 1] == '{' && memchr(line.p, '(', line.n);
 }
 
@@ -78,7 +78,7 @@ static str diff_name(str line) {
   return str_starts(name, STR("b/")) || str_starts(name, STR("a/")) ? str_from(name, 2) : name;
 }
 
-// The lines of a hunk are counted, so that a line inside it that looks like a head is none.
+// The lines of a hunk are counted, so that a line inside it that looks like a head does not count as one.
 struct hunk {
   uint64_t before, after;  // remaining lines
 };

@@ -51,7 +51,7 @@ static bool hides(str name) {
 
 // ---- text ----
 
-// Appends the character of a frequent entity; others stay as they are. Returns the length of what was read.
+// Appends the character of a frequent entity; others stay unchanged. Returns the number of bytes read.
 static size_t put_entity(struct buf *b, str rest) {
   static const struct {
     str name;

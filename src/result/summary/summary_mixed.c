@@ -63,10 +63,10 @@ void summary_look_mixed(struct summary *s) {
 
 void summary_write_mixed(const struct summary *s, struct brief *b) {
   const struct mixed *m = s->found;
-  size_t behind = m->after.n ? b->left / WORDS_SHARE : 0;
+  size_t reserved = m->after.n ? b->left / WORDS_SHARE : 0;
   brief_beginning(b, m->before, b->left / WORDS_SHARE);
-  struct brief share = {.out = b->out, .left = b->left > behind ? b->left - behind : 0};
+  struct brief share = {.out = b->out, .left = b->left > reserved ? b->left - reserved : 0};
   summary_write_json(&m->json, &share);
-  b->left = share.left + (b->left > behind ? behind : b->left);
-  if (m->after.n && brief_line(b, STR("behind it:"))) brief_beginning(b, m->after, b->left);
+  b->left = share.left + (b->left > reserved ? reserved : b->left);
+  if (m->after.n && brief_line(b, STR("after it:"))) brief_beginning(b, m->after, b->left);
 }

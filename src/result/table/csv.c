@@ -85,7 +85,7 @@ static inline bool read_block(struct csv *c, const char *p) {
   return n < BLOCK_BYTES ? read_last_block(c, p, n) : read_bytes(c, p, block_load(p), BLOCK_BYTES);
 }
 
-// Returns the next separator, the end of the text if there is none, or NULL if quotes are misplaced.
+// Returns the next separator, the end of the text if no separator follows, or NULL if quotes are misplaced.
 static const char *next_separator(struct csv *c) {
   if (!c->block && c->at < end_of(c) && !read_block(c, c->at)) return NULL;
   while (!c->ahead) {

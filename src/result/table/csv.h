@@ -57,7 +57,7 @@ size_t csv_count(const struct csv *c, str text);
 // Returns the value of a field without its quotes, in the arena if quotes were written twice.
 str csv_value(str raw, struct arena *a);
 
-// Returns the delimiter (, ; tab or |) that gives the first lines the same number of fields; 0 if there is none.
+// Returns the delimiter (, ; tab or |) that gives the first lines the same number of fields, or 0.
 char csv_detect(str text);
 
 // Appends a field, in quotes if it needs them.

@@ -82,12 +82,14 @@ static void select_first(struct row_sort *s, size_t at) {
 // ---- rows
 
 static void cut(struct row_sort *s) {
+  ASSERT(s->count >= s->most);
   select_first(s, s->most - 1);
   s->count = s->most;
   s->cut = true;
 }
 
 void row_sort_add(struct row_sort *s, const char *begin, size_t row, const struct cell *key) {
+  ASSERT(s->most && s->count <= s->room);
   struct sorted_row x = {.begin = begin, .row = row, .key = *key};
   x.kind = key->kind == CELL_NONE ? NOTHING : cell_number(key, &x.number) ? NUMBER : TEXT;
   if (s->cut && compare(s, &x, &s->list[s->most - 1]) > 0) return;
@@ -100,6 +102,7 @@ void row_sort_add(struct row_sort *s, const char *begin, size_t row, const struc
 }
 
 void row_sort_finish(struct row_sort *s, size_t start) {
+  ASSERT(s->most);
   size_t end = s->count < s->most ? s->count : s->most;
   if (end < s->count) select_first(s, end - 1);
   s->count = end;

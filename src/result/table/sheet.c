@@ -56,7 +56,7 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
     return t->first && !t->scan.wrong;
   }
   if (path.n) {
-    fault_set(f, FAULT_INVALID, "path leads through JSON, and this is none");
+    fault_set(f, FAULT_INVALID, "path leads through JSON, and this is not JSON");
   } else if (open_markdown(t, a)) {
     return true;
   } else if ((delimiter = csv_detect(t->bytes))) {
@@ -65,7 +65,7 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
     read_header(t, a);
     return true;
   } else {
-    fault_set(f, FAULT_INVALID, "this is no table: neither CSV, JSON rows, JSON lines nor Markdown");
+    fault_set(f, FAULT_INVALID, "this is not a table: neither CSV, JSON rows, JSON lines nor Markdown");
   }
   return false;
 }

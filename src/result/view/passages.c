@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/block.h"
 #include "base/text/utf8.h"
@@ -13,20 +14,20 @@
 enum { BEFORE = 240, SHORT_LINE = 60, MOST_TIMES = 3, KNOWN = 256, LETTERS = 3 };
 
 struct term {
-  str needle;  // how the word begins, in small letters
-  str stem;    // empty: the needle is the word, as it is
+  str needle;  // the beginning of the word, in lower case
+  str stem;    // empty: the needle is the whole word, unchanged
   size_t passages;
-  bool common;  // in so many of them that it says little: it is not looked for any more
+  bool common;  // in too many passages to say much: no longer searched
 };
 
-// What a word of the text was found to be, so that it is stemmed once.
+// The term of a word of the text, so that each word is stemmed once.
 struct known {
   char word[WORD_MOST_BYTES];
   uint8_t n;
   int8_t term;  // -1: none
 };
 
-// Eight bytes for a passage: where it is, how often it holds each term, how long it is, and what else is good about it.
+// Eight bytes for a passage: its place, the frequency of each term, its length, and other points for its rank.
 struct passage_posting {
   uint32_t at;
   uint32_t times : 16, pairs : 2, exact : 1, length : 13;
@@ -41,12 +42,12 @@ struct passage_finder {
   struct known known[KNOWN];
   struct passage_posting *records;
   size_t found, room;
-  // The passage at hand.
+  // the current passage
   const char *begin, *end;
   unsigned times[PASSAGE_WORDS], pairs;
   bool exact;
-  int last_term;          // the term that was found last
-  const char *last_word;  // and where its word ends
+  int last_term;          // the last term found
+  const char *last_word;  // the end of its word
 };
 
 // ---- the query
@@ -58,10 +59,11 @@ static bool is_word_byte(char c) {
 static void add_term(struct passage_finder *d, str needle, str stem) {
   for (size_t i = 0; i < d->count; i++)
     if (str_eq(d->terms[i].needle, needle)) return;
+  ASSERT(d->count <= PASSAGE_WORDS);
   if (d->count < PASSAGE_WORDS && needle.n) d->terms[d->count++] = (struct term){.needle = needle, .stem = stem};
 }
 
-// A y that became an i in the stem is not looked for.
+// An i at the end of the stem may be a y in the text, so the needle ends before it.
 static void add_word(struct passage_finder *d, str word, struct arena *a) {
   str stem = arena_str(a, stemmer_stem(d->stemmer, word)), needle = stem;
   while (needle.n > LETTERS && needle.p[needle.n - 1] == 'i') needle.n--;
@@ -69,7 +71,7 @@ static void add_word(struct passage_finder *d, str word, struct arena *a) {
   add_term(d, needle, stem);
 }
 
-// What is beyond ASCII is looked for as it is, from blank to blank.
+// Words with characters beyond ASCII are searched unchanged, from blank to blank.
 static void add_written(struct passage_finder *d) {
   for (str rest = d->query, part; rest.n;) {
     str_cut(rest, ' ', &part, &rest);
@@ -90,7 +92,7 @@ static void read_query(struct passage_finder *d, struct arena *a) {
   if (!d->count) add_term(d, d->query, STR(""));
 }
 
-// ---- words of the text
+// ---- words in the text
 
 static str word_at(const struct passage_finder *d, const char *p) {
   const char *end = d->text.p + d->text.n, *q = p;
@@ -102,7 +104,8 @@ static str word_at(const struct passage_finder *d, const char *p) {
   return (str){p, (size_t)(q - p)};
 }
 
-// A word begins behind what is no part of one, at a capital behind a small letter, and between letters and digits.
+// A word begins after a byte that is not part of a word, at a capital after a small letter, and between letters and
+// digits.
 static bool begins_word(const struct passage_finder *d, const char *p) {
   if (p == d->text.p || !is_word_byte(p[-1])) return true;
   if ((unsigned char)*p >= 0x80) return true;
@@ -122,7 +125,7 @@ static int term_of(struct passage_finder *d, str small) {
   return -1;
 }
 
-// Which term a word is.
+// Returns the term of a word, or -1.
 static int look_up(struct passage_finder *d, str word) {
   char small[WORD_MOST_BYTES];
   uint32_t hash = (uint32_t)word.n;
@@ -140,19 +143,19 @@ static int look_up(struct passage_finder *d, str word) {
 
 // ---- passages
 
-// The byte before p that is no blank; 0 when there is none.
+// Moves p back to the previous byte that is not a blank, and returns it; 0 at the beginning of the text.
 static char before(const struct passage_finder *d, const char **p) {
   while (*p > d->text.p && *--*p == ' ') continue;
   return **p == ' ' ? 0 : **p;
 }
 
-// The byte behind p that is no blank; 0 when there is none.
-static char behind(const char **p, const char *last) {
+// Moves p forward to the next byte that is not a blank, and returns it; 0 at the end.
+static char after(const char **p, const char *last) {
   while (*p + 1 < last && *++*p == ' ') continue;
   return **p == ' ' ? 0 : **p;
 }
 
-// In JSON without line ends: an object that follows another one in an array, by its looks, with or without blanks.
+// Returns whether an object begins at p that seems to be an element of an array, in JSON without line ends.
 static bool begins_row(const struct passage_finder *d, const char *p) {
   if (!d->json || *p != '{' || p == d->text.p) return d->json && p == d->text.p;
   char c = before(d, &p);
@@ -161,8 +164,8 @@ static bool begins_row(const struct passage_finder *d, const char *p) {
 
 static bool ends_row(const struct passage_finder *d, const char *p, const char *last) {
   if (!d->json || *p != '}') return false;
-  char c = behind(&p, last);
-  return c == ']' || (c == ',' && behind(&p, last) == '{');
+  char c = after(&p, last);
+  return c == ']' || (c == ',' && after(&p, last) == '{');
 }
 
 static const char *find_row_begin(const struct passage_finder *d, const char *near, const char *p) {
@@ -177,7 +180,7 @@ static const char *find_line_begin(const char *near, const char *p) {
   return old ? old + 1 : near;
 }
 
-// How a passage begins: with its line or row, if that is near.
+// The beginning of a passage: that of its line or row, if it is near.
 static const char *find_begin(const struct passage_finder *d, const char *hit) {
   const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p;
   if (d->end > near) near = d->end;
@@ -187,7 +190,7 @@ static const char *find_begin(const struct passage_finder *d, const char *hit) {
   return p;
 }
 
-// The next line end, or the end of a row.
+// Finds the next line end, or the end of a row.
 static const char *next_end(const struct passage_finder *d, const char *p, const char *last) {
   const char *line = memchr(p, '\n', (size_t)(last - p)), *stop = line ? line : last;
   if (!d->json) return stop;
@@ -195,7 +198,7 @@ static const char *next_end(const struct passage_finder *d, const char *p, const
   return p ? p : stop;
 }
 
-// With its line, and the next ones while it is short and no line is empty.
+// A passage ends with its line; a short passage includes the next lines up to an empty one.
 static const char *find_end(const struct passage_finder *d, const char *hit, const char *begin) {
   const char *last = d->text.p + d->text.n, *p = hit;
   if (last - begin > PASSAGE_BYTES) last = begin + PASSAGE_BYTES;
@@ -209,6 +212,7 @@ static const char *find_end(const struct passage_finder *d, const char *hit, con
 
 static void close_passage(struct passage_finder *d) {
   if (!d->begin) return;
+  ASSERT(d->end >= d->begin && d->end - d->begin <= PASSAGE_BYTES);
   struct passage_posting r = {
       .at = (uint32_t)(d->begin - d->text.p), .exact = d->exact, .length = (unsigned)(d->end - d->begin)};
   for (size_t i = 0; i < d->count; i++) {
@@ -250,7 +254,7 @@ static void add_hit(struct passage_finder *d, int term, str word) {
   if (!d->exact && is_query(d, word.p)) d->exact = true;
 }
 
-// Some term may begin at p.
+// Checks whether a term begins at p.
 static void check(struct passage_finder *d, const char *p) {
   if (!begins_word(d, p)) return;
   size_t left = (size_t)(d->text.p + d->text.n - p);
@@ -269,7 +273,7 @@ static void check(struct passage_finder *d, const char *p) {
   }
 }
 
-// Where the first letters of some term are, sixty-four bytes at once; reads up to two bytes more.
+// Finds the first letters of all terms in 64 bytes; reads up to two bytes more.
 static uint64_t candidates(const struct passage_finder *d, const char *p) {
   struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
                third = block_or(block_load(p + 2), 0x20), all = {0};
@@ -284,7 +288,7 @@ static uint64_t candidates(const struct passage_finder *d, const char *p) {
   return block_high(all);
 }
 
-// Small letters behind small letters, where no word begins.
+// Small letters that follow small letters, where no word begins.
 static uint64_t inside_words(const char *p) {
   struct block b = block_load(p);
   uint64_t small = block_below(b, '{') & ~block_below(b, 'a');
@@ -348,7 +352,7 @@ static bool is_better(const struct ranked *a, const struct ranked *b) {
   return a->score > b->score || (a->score >= b->score && a->index < b->index);
 }
 
-// The best ones in order, by insertion: they are few.
+// Sorts the best passages by insertion, since they are few.
 static size_t rank(const struct passage_finder *d, size_t kept, struct ranked *best, size_t most) {
   struct weights w = weigh(d, kept);
   size_t count = 0;
@@ -369,12 +373,14 @@ static void take_best(const struct passage_finder *d, size_t start, size_t top, 
   out->best = ARENA_ARRAY(a, struct passage, top + 1);
   for (size_t i = start; i < count; i++) {
     const struct passage_posting *r = &d->records[best[i].index];
+    ASSERT(out->count < top);
     out->best[out->count++] = (struct passage){{d->text.p + r->at, r->length}, best[i].score};
   }
 }
 
 void passages_find(str text, str query, size_t start, size_t top, struct arena *a, struct passages *out) {
   struct passage_finder *d = MEM_NEW(struct passage_finder);
+  ASSERT(text.n <= UINT32_MAX);
   d->text = text;
   d->query = str_trim(query);
   d->stemmer = stemmer_new();

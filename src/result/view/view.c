@@ -37,7 +37,7 @@ bool view_string(const struct view_order *o, str name, str usual, struct arena *
 
 bool view_no_json(const struct view_order *o, struct fault *f) {
   struct fault why = *f;
-  fault_set(f, why.code, "%.*s needs JSON, and this is none (%s, %s): take {\"type\":\"lines\",\"start\":0}",
+  fault_set(f, why.code, "%.*s needs JSON, and this is not JSON (%s, %s): take {\"type\":\"lines\",\"start\":0}",
             STR_ARG(o->type), why.path, why.message);
   return false;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a JSON object that are named. A kept piece may be larger than what one would want to parse as a whole,
-// so its members are found by skipping over their values; only those that will be shown are parsed.
+// Selected members of a JSON object. A stored piece may be too large to parse as a whole, so its members are found by
+// skipping their values; only members that are shown are parsed.
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 #include "result/view/no_name.h"
@@ -10,30 +11,25 @@
 #include "text/tokens.h"
 #include "json/write.h"
 
-// What a note tells of a key at the most, in bytes; and of how many members a message can tell the keys.
+// Bytes of a key in a note, and keys of the object that a message can name.
 enum { KEY_SHOWN = 40, KEYS_KNOWN = 64 };
 
 struct wanted_key {
-  str key, value;  // value.p is NULL as long as it was not found
+  str key, value;  // value.p NULL: not found
 };
 
 struct keys {
   const struct view_order *order;
   struct wanted_key list[VIEW_KEYS_MAX];
   size_t count, start;
-  str known[KEYS_KNOWN];  // keys of the object, as they are written
+  str known[KEYS_KNOWN];  // keys of the object, still escaped
   size_t known_count;
   struct arena arena;
 };
 
 // ---- finding members ----
 
-static void note_member(struct keys *k, struct json_walk *w) {
-  for (size_t i = 0; i < k->count; i++)
-    if (!k->list[i].value.p && json_walk_key_is(w, k->list[i].key)) k->list[i].value = json_walk_value(w);
-}
-
-// All of the object is read: what is broken behind the last member that was asked for is no object.
+// Reads the whole object: an object that is broken after the last requested member is not accepted.
 static bool find_members(struct keys *k, struct fault *f) {
   struct json_scan scan = json_scan(k->order->bytes);
   struct json_walk w;
@@ -41,7 +37,8 @@ static bool find_members(struct keys *k, struct fault *f) {
   if (!json_walk_open(&w, &scan, json_scan_first(&scan)) || w.close != '}') return false;
   while (json_walk_next(&w)) {
     if (k->known_count < KEYS_KNOWN) k->known[k->known_count++] = w.key;
-    note_member(k, &w);
+    for (size_t i = 0; i < k->count; i++)
+      if (!k->list[i].value.p && json_walk_key_is(&w, k->list[i].key)) k->list[i].value = json_walk_value(&w);
   }
   return !scan.wrong && json_scan_ends(&scan, w.behind);
 }
@@ -92,7 +89,7 @@ static void write_array(struct buf *out, const struct json *v, unsigned depth, s
   buf_char(out, ']');
 }
 
-// Numbers and strings as they are in the source.
+// Numbers and strings stay as in the source.
 static void write_value(struct buf *out, const struct json *v, unsigned depth, struct arena *a) {
   if (v->child && json_is(v, JSON_OBJECT)) write_object(out, v, depth, a);
   else if (v->child) write_array(out, v, depth, a);
@@ -101,17 +98,11 @@ static void write_value(struct buf *out, const struct json *v, unsigned depth, s
   else buf_str(out, json_span(v));
 }
 
-// ---- what is shown ----
+// ---- the answer ----
 
-static void begin_member(struct buf *out, bool first, str key) {
-  if (!first) buf_char(out, ',');
-  indent(out, 1);
-  json_escape(out, key);
-  buf_str(out, STR(": "));
-}
-
-// Appends members as long as they may fit. Gives where the next one is; false when one is no JSON.
+// Appends members while they fit. *out_next is the first member that does not. Returns false if a member is not JSON.
 static bool write_members(struct keys *k, struct buf *text, size_t *out_next, struct fault *f) {
+  ASSERT(k->start <= k->count && k->count <= VIEW_KEYS_MAX);
   size_t i = k->start, left = k->order->limit, near = k->order->limit * MEASURE_TOKEN_BYTES;
   for (; i < k->count; i++) {
     size_t before = text->n;
@@ -119,7 +110,10 @@ static bool write_members(struct keys *k, struct buf *text, size_t *out_next, st
     arena_reset(&k->arena);
     struct json *v = json_parse(&k->arena, k->list[i].value, &json_default_limits, f);
     if (!v) return false;
-    begin_member(text, i == k->start, k->list[i].key);
+    if (i > k->start) buf_char(text, ',');
+    indent(text, 1);
+    json_escape(text, k->list[i].key);
+    buf_str(text, STR(": "));
     write_value(text, v, 1, &k->arena);
     str member = str_from(buf_view(text), before);
     if (text->over || !tokens_fit(member, left)) {
@@ -133,7 +127,7 @@ static bool write_members(struct keys *k, struct buf *text, size_t *out_next, st
   return true;
 }
 
-// A member that does not fit alone is told where its text is.
+// Writes where to read a member that does not fit alone.
 static void note_large(struct buf *out, const struct keys *k, size_t at) {
   const struct wanted_key *w = &k->list[at];
   str key = utf8_cut(w->key, KEY_SHOWN);
@@ -162,7 +156,7 @@ static void write_shown(struct buf *out, const struct keys *k, str members, size
   view_put_next(out, k->order, next);
 }
 
-// The members alone may fit, but not with a note behind them: then one fewer is written.
+// The members may fit without the note, but not with it: then one member fewer is written.
 static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
   size_t next, begin = out->n, count = k->count;
   struct buf text;
@@ -186,7 +180,7 @@ static int compare_wanted(const void *a, const void *b) {
   return str_cmp(((const struct wanted_key *)a)->key, ((const struct wanted_key *)b)->key);
 }
 
-// Keeps what was found, sorted, each once.
+// Keeps the members that were found, sorted, without duplicates.
 static void sort_found(struct keys *k) {
   size_t n = 0;
   qsort(k->list, k->count, sizeof *k->list, compare_wanted);
@@ -206,7 +200,7 @@ static bool read_keys(struct keys *k, struct arena *a, struct fault *f) {
   return ok || view_refuse(k->order, STR("keys"), "a list of at most 64 names", f);
 }
 
-// One of several may be missing; when all are, they are mistyped.
+// Some keys may be missing; if all are, they are probably mistyped.
 static bool has_any(struct keys *k, str first, struct fault *f) {
   struct fault why;
   if (k->count || !first.p || !k->known_count) return true;
@@ -218,7 +212,7 @@ static bool has_any(struct keys *k, str first, struct fault *f) {
 
 static bool no_object(struct fault *f) {
   fault_set(f, FAULT_INVALID,
-            "json_keys needs a JSON object, and this is none: "
+            "json_keys needs a JSON object: "
             "take {\"type\":\"head\",\"start\":0,\"chars\":500} or {\"type\":\"lines\",\"start\":0,\"end\":100}");
   return false;
 }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a JSON text that a JSONPath query selects, each on a line of its own.
+// Shows the values of a JSON text that a JSONPath query selects, each on its own line.
+#include "base/assert.h"
 #include "result/text_cut.h"
 #include "result/view/view_impl.h"
 #include "json/path/path.h"
 #include "json/write.h"
 
-// Of results that have little in them beside blanks, so many times what may matter is read.
+// Results that are mostly blanks are read up to this multiple of the bytes that may be shown.
 enum { READ_MOST = 64 };
 
 struct results {
   const struct view_order *order;
   struct json_scan scan;  // to find where values end
-  size_t start;           // results to leave out
-  size_t total;           // those seen: all there are when they are counted
+  size_t start;           // results to skip
+  size_t total;           // results seen: all results if they are counted
   bool count_all;
-  size_t near;  // bytes that may matter
-  size_t read;  // of the results so far, blanks included
-  str first;    // of those to be shown
-  bool whole;   // the text has them all
-  bool broken;  // one of them is no JSON
+  size_t near;  // bytes that may be shown
+  size_t read;  // bytes of the results so far, including blanks
+  str first;    // the first result to show
+  bool whole;   // the text has all results
+  bool broken;  // a result is not JSON
   struct fault *fault;
   struct buf text;
   struct arena arena, values;
@@ -29,7 +30,7 @@ static bool count_result(void *ctx, const char *value, const char **out_behind) 
   return true;
 }
 
-// What is shown is checked first.
+// Checks a result before it is shown.
 static bool put_result(struct results *r, str value) {
   if (!json_scan_check(value, &json_default_limits, r->fault)) return false;
   arena_reset(&r->values);
@@ -38,14 +39,15 @@ static bool put_result(struct results *r, str value) {
   return true;
 }
 
-// Writes lines as long as they may fit, then only counts.
+// Writes results while they may fit, then only counts.
 static bool take_result(void *ctx, const char *value, const char **out_behind) {
   struct results *r = ctx;
+  ASSERT(!r->broken);
   size_t at = r->total++;
   if (at < r->start) return true;
   if (!r->whole) return r->count_all;
   *out_behind = json_scan_skip(&r->scan, value);
-  if (!*out_behind) return true;  // the run finds that out as well
+  if (!*out_behind) return true;  // json_path_each reports the error
   str span = {value, (size_t)(*out_behind - value)};
   if (!r->first.p) r->first = span;
   r->read += span.n;
@@ -74,7 +76,7 @@ static void note_cut(void *ctx, size_t shown, struct buf *out) {
   view_put_next(out, r->order, r->start + shown);
 }
 
-// A result that does not fit alone is told where its text is.
+// Writes where to read a result that does not fit alone.
 static void note_large(struct buf *out, const struct results *r) {
   view_begin_note(r->order, out);
   buf_printf(out, "result %zu does not fit; read it with ", r->start);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The value of a JSON text at a JSON Pointer, as it is written there.
+// Shows the value of a JSON text at a JSON Pointer, as it is written there.
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 #include "result/view/no_name.h"
@@ -8,7 +9,7 @@
 
 enum { POINTER_SHOWN = 60 };  // bytes of a pointer in a message
 
-// What a pointer cannot go on from.
+// Describes the value at which a pointer ends early.
 static str describe(const struct json_scan *scan, const char *v, size_t count, struct arena *a) {
   switch (json_scan_type(scan, v)) {
   case JSON_OBJECT: return arena_printf(a, "has %zu members", count);
@@ -30,7 +31,7 @@ static bool not_there(const struct view_order *o, str pointer, size_t far, str w
 
 enum { KEYS_KNOWN = 64 };
 
-// The members that there are in place of the one that is not.
+// Reports a missing member, and names the members of the object.
 static bool no_member(const struct view_order *o, struct json_scan *scan, const char *object, str token,
                       struct fault *f) {
   str keys[KEYS_KNOWN];
@@ -45,10 +46,10 @@ static bool no_member(const struct view_order *o, struct json_scan *scan, const 
   return false;
 }
 
-// What only begins as a value does, a line of a log say, is no JSON.
+// Text that only begins like a value, such as a line of a log, is not JSON.
 static bool is_value(const struct view_order *o, struct json_scan *scan, const char *first) {
-  const char *behind = first < o->bytes.p + o->bytes.n ? json_scan_skip(scan, first) : NULL;
-  return behind && json_scan_ends(scan, behind);
+  const char *end = first < o->bytes.p + o->bytes.n ? json_scan_skip(scan, first) : NULL;
+  return end && json_scan_ends(scan, end);
 }
 
 static bool wrong(const struct view_order *o, const struct json_scan *scan, struct fault *f) {
@@ -58,17 +59,18 @@ static bool wrong(const struct view_order *o, const struct json_scan *scan, stru
 
 static bool show_value(const struct view_order *o, struct json_scan *scan, const char *v, struct buf *out,
                        struct fault *f) {
-  const char *behind = json_scan_skip(scan, v);
-  if (!behind || (v == json_scan_first(scan) && !json_scan_ends(scan, behind))) return wrong(o, scan, f);
-  // As it is in the source, so that going on is to read on there.
+  ASSERT(v >= o->bytes.p && v <= o->bytes.p + o->bytes.n);
+  const char *end = json_scan_skip(scan, v);
+  if (!end || (v == json_scan_first(scan) && !json_scan_ends(scan, end))) return wrong(o, scan, f);
+  // As in the source, so that the client can continue reading there.
   struct view_chars chars = {.from = (size_t)(v - o->bytes.p)};
-  chars.count = measure_all_chars((str){v, (size_t)(behind - v)});
+  chars.count = measure_all_chars((str){v, (size_t)(end - v)});
   chars.start = measure_all_chars((str){o->bytes.p, chars.from});
   view_show_chars(o, &chars, out);
   return true;
 }
 
-// Token by token, so that a pointer that leads nowhere is told how far it leads.
+// Goes token by token, so that the message for a missing value names the part of the pointer that exists.
 static bool show_pointer(const struct view_order *o, str pointer, struct arena *a, struct buf *out, struct fault *f) {
   struct json_scan scan = json_scan(o->bytes);
   const char *v = json_scan_first(&scan);

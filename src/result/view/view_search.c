@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best passages for a query, each on one line with where it is and how to read around it.
+// Shows the best passages for a query, each on one line with its place and the selector of its surroundings.
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 #include "result/view/passages.h"
@@ -14,7 +15,7 @@ enum {
   START_MAX = 1000,
   AROUND_LINES = 3,
   AROUND_CHARS = 600,
-  WORDS_TOLD = 100,
+  WORDS_SHOWN = 100,
   QUERY_MAX = 400
 };
 
@@ -31,9 +32,10 @@ static int compare_places(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Lines, or characters, up to each of them: from one to the next, so that the text is counted once.
+// Counts the lines or characters before each passage, from one to the next, so that the text is read once.
 static void count_places(struct search_hits *d) {
-  const struct passage *sorted[TOP_MAX];  // so that each is counted from the one before
+  ASSERT(d->passages.count <= TOP_MAX);
+  const struct passage *sorted[TOP_MAX];  // by place
   str bytes = d->order->bytes;
   size_t at = 0, sum = 0;
   for (size_t i = 0; i < d->passages.count; i++) sorted[i] = &d->passages.best[i];
@@ -49,7 +51,7 @@ static void count_places(struct search_hits *d) {
   }
 }
 
-// Text whose lines are so long that few passages have one each is told by characters.
+// Returns whether passages are located by lines. Text with very long lines is located by characters.
 static bool has_lines(str bytes) {
   enum { LOOKED_AT = 64 << 10, LINE = 2000 };
   str begin = {bytes.p, bytes.n < LOOKED_AT ? bytes.n : LOOKED_AT};
@@ -70,7 +72,7 @@ static void put_passage(const struct search_hits *d, size_t i, struct arena *a, 
   buf_done(&repaired);
 }
 
-// The first line says how many there are.
+// The first line has the number of passages.
 static void note_more(void *ctx, size_t lines, struct buf *out) {
   const struct search_hits *d = ctx;
   size_t shown = lines ? lines - 1 : 0;
@@ -79,17 +81,14 @@ static void note_more(void *ctx, size_t lines, struct buf *out) {
   view_put_next(out, d->order, d->start + (shown ? shown : 1));
 }
 
-static void put_words(const struct passages *p, struct buf *text) {
-  for (size_t i = 0; i < p->words_count; i++)
-    buf_printf(text, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(p->words[i], WORDS_TOLD / PASSAGE_WORDS)));
-}
-
 static void show_passages(struct search_hits *d, struct arena *a, struct buf *out) {
   struct buf text;
   size_t end = d->start + d->passages.count;
   buf_init(&text, 1 << 20);
   buf_printf(&text, "%s%zu passages hold one of: ", d->passages.more ? "more than " : "", d->passages.found);
-  put_words(&d->passages, &text);
+  const struct passages *p = &d->passages;
+  for (size_t i = 0; i < p->words_count; i++)
+    buf_printf(&text, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(p->words[i], WORDS_SHOWN / PASSAGE_WORDS)));
   buf_str(&text, d->passages.count ? STR("; the best first\n") : STR("\n"));
   for (size_t i = 0; i < d->passages.count; i++) put_passage(d, i, a, &text);
   bool whole = end >= d->passages.found || end >= START_MAX || !d->passages.count;
