@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "json/decimal.h"
 #include "json/text.h"
 #include "json/write.h"
@@ -47,7 +48,7 @@ static struct member *sorted_members(struct canon *c, const struct json *object)
   return members;
 }
 
-// The text comes as it stands between its quotes, escaped.
+// text: the inside of a string, still escaped.
 static void write_ascii_string(struct buf *out, str text) {
   buf_char(out, '"');
   while (text.n) json_text_put_ascii(out, json_text_next(&text));
@@ -129,6 +130,7 @@ static bool write_value(struct canon *c, const struct json *v) {
 }
 
 bool json_canon(struct buf *out, const struct json *v, enum json_canon form, struct fault *f) {
+  ASSERT(v && form <= JSON_CANON_EXACT);
   struct canon c = {.out = out, .form = form, .fault = f};
   arena_init(&c.scratch);
   bool good = write_value(&c, v);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/decimal.h"
 
+#include "base/assert.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,8 +24,9 @@ static void trim_zeros(struct decimal *x) {
   while (x->count > 1 && x->digits[x->count - 1] == '0') x->count--;
 }
 
-// d > 0 rounded to that many digits.
+// Rounds d > 0 to `count` digits.
 static struct decimal round_to(double d, int count) {
+  ASSERT(d > 0 && count > 0 && count <= 17);
   char text[40];  // as %e writes it: 1.234e-56
   snprintf(text, sizeof text, "%.*e", count - 1, d);
   struct decimal x = {.count = count, .point = 1 + (int)strtol(strchr(text, 'e') + 1, NULL, 10)};
@@ -32,7 +35,7 @@ static struct decimal round_to(double d, int count) {
   return x;
 }
 
-// The next larger number with as many digits.
+// The next larger number with the same number of digits.
 static void step_up(struct decimal *x) {
   int i = x->count - 1;
   while (i >= 0 && x->digits[i] == '9') x->digits[i--] = '0';
@@ -45,12 +48,13 @@ static void step_up(struct decimal *x) {
 }
 
 static struct decimal shortest(double d) {
-  // Up to 15 digits survive the way through a normal double, so 15 of them end in the zeros that shorter ones lack.
+  // A normal double preserves up to 15 digits, so a number with fewer digits ends in zeros when written with 15.
   for (int count = d < DBL_MIN ? 1 : 15; count < 17; count++) {
     struct decimal x = round_to(d, count);
     bool found = reads_back(&x, d);
     if (!found) {
-      // Above a power of two doubles lie wider than below: the next number up may do where the nearest does not.
+      // Above a power of two doubles are farther apart than below: the next number may read back where the nearest does
+      // not.
       step_up(&x);
       found = reads_back(&x, d);
     }
@@ -88,6 +92,7 @@ static void put_scientific(struct buf *out, const struct decimal *x, int exponen
 }
 
 void json_decimal_ecmascript(struct buf *out, double finite) {
+  ASSERT(isfinite(finite));
   if (finite == 0) {
     buf_char(out, '0');
     return;
@@ -99,6 +104,7 @@ void json_decimal_ecmascript(struct buf *out, double finite) {
 }
 
 void json_decimal_python(struct buf *out, double finite) {
+  ASSERT(isfinite(finite));
   if (signbit(finite)) buf_char(out, '-');
   if (finite == 0) {
     buf_str(out, STR("0.0"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/json.h"
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/map.h"
 #include "json/number.h"
@@ -18,6 +19,7 @@ bool json_key_is(const struct json *member, str key) {
 }
 
 bool json_key_in(const struct json *member, const str *keys, size_t count) {
+  ASSERT(member && (keys || !count));
   for (size_t i = 0; member->key && i < count; i++)
     if (key_is(member, keys[i])) return true;
   return false;

@@ -14,7 +14,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The exponent as written; true with 0 when there is none.
+// Reads the exponent; 0 if the number has none.
 static bool read_exponent(str s, int64_t *out) {
   bool negative = s.n && s.p[0] == '-';
   if (s.n && !is_digit(s.p[0])) s = str_from(s, 1);
@@ -47,7 +47,7 @@ bool json_number_read(const struct json *v, struct json_number *out) {
     return true;
   }
   if (!read_exponent(exponent, &x.exponent)) return false;
-  // A first digit behind the point has zeros before it, one before the point has digits before the point.
+  // A first digit after the point follows zeros; a first digit before the point precedes other digits.
   x.exponent += point - p + (p > point);
   *out = x;
   return true;
@@ -95,7 +95,7 @@ bool json_int(const struct json *v, int64_t *out) {
 
 bool json_double(const struct json *v, double *out) {
   if (!json_is(v, JSON_NUMBER)) return false;
-  // strtod wants a NUL behind the number, and the span may be the last bytes of memory.
+  // strtod needs a NUL after the number, and the span may be at the end of memory.
   char small[64], *text = v->n < sizeof small ? small : mem_alloc((size_t)v->n + 1);
   memcpy(text, v->p, v->n);
   text[v->n] = 0;
@@ -106,7 +106,7 @@ bool json_double(const struct json *v, double *out) {
   return true;
 }
 
-// How many digits there are from here on.
+// Returns the number of digits from `at` on.
 static size_t count_digits(str s, size_t at) {
   size_t n = 0;
   while (at + n < s.n && is_digit(s.p[at + n])) n++;
@@ -135,16 +135,16 @@ bool json_number_is(str s) {
 static const double powers[MOST_SHORT_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-// One digit after the other.
+// Reads digit by digit.
 static bool read_digits(str s, double *out) {
-  size_t digits = 0, behind = 0;
+  size_t digits = 0, after = 0;
   uint64_t value = 0;
   bool point = false;
   for (size_t i = 0; i < s.n; i++) {
     unsigned d = (unsigned)(unsigned char)s.p[i] - '0';
     if (d < 10) {
       value = value * 10 + d;
-      behind += point;
+      after += point;
       if (++digits > MOST_SHORT_DIGITS) return false;
     } else if (s.p[i] == '.' && !point && digits && i + 1 < s.n) {
       point = true;
@@ -152,28 +152,28 @@ static bool read_digits(str s, double *out) {
       return false;
     }
   }
-  *out = (double)value / powers[behind];
+  *out = (double)value / powers[after];
   return digits > 0;
 }
 
-// Are these eight digits, the first in the lowest byte?
+// Returns whether these are eight digits, the first in the lowest byte.
 static bool are_digits(uint64_t w) {
   const uint64_t upper = UINT64_C(0xf0f0f0f0f0f0f0f0);
   return ((w & upper) | ((w + UINT64_C(0x0606060606060606)) & upper) >> 4) == UINT64_C(0x3333333333333333);
 }
 
-// Neighbours are joined: digits to numbers below a hundred, these to numbers below ten thousand, and so on.
+// Joins neighbours: digits to numbers below a hundred, these to numbers below ten thousand, and so on.
 static uint64_t join_digits(uint64_t w) {
   w = (w & UINT64_C(0x0f0f0f0f0f0f0f0f)) * (1 + (10 << 8)) >> 8;
   w = (w & UINT64_C(0x00ff00ff00ff00ff)) * (1 + (100 << 16)) >> 16;
   return (w & UINT64_C(0x0000ffff0000ffff)) * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-// One to eight bytes at once, with zeros in front of them: how many there are is hardly ever foreseen, so no branch
-// depends on it. What is in front of a point moves up to where the point is.
+// Reads one to eight bytes at once, padded with zeros at the front: their number is hard to predict, so no branch
+// depends on it. Digits before a point move up by one place.
 static bool read_eight(str s, double *out) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
-  unsigned zeros = 8 - (unsigned)s.n, behind = 0;
+  unsigned zeros = 8 - (unsigned)s.n, after = 0;
   uint64_t w = word_of(s.p, s.n) << 8 * zeros | ('0' * ones & ((UINT64_C(1) << 8 * zeros) - 1));
   uint64_t other = w ^ '.' * ones, points = (other - ones) & ~other & 0x80 * ones;
   if (points) {
@@ -181,9 +181,9 @@ static bool read_eight(str s, double *out) {
     if (at == zeros || at == 7) return false;
     uint64_t front = (UINT64_C(1) << 8 * at) - 1;
     w = (w & ~(front << 8 | 0xff)) | (w & front) << 8 | '0';
-    behind = 7 - at;
+    after = 7 - at;
   }
-  *out = (double)join_digits(w) / powers[behind];
+  *out = (double)join_digits(w) / powers[after];
   return are_digits(w);
 }
 

@@ -168,6 +168,7 @@ static void begin_foldable(struct parser *s, struct json *v) {
 }
 
 static void end_foldable(struct parser *s) {
+  ASSERT(s->depth <= JSON_DEEPEST);
   s->foldable = NULL;
   s->max_nodes = s->most_nodes;
 }
@@ -268,6 +269,7 @@ static struct json *parse(struct parser *s, str text, const struct json_limits *
 }
 
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f) {
+  ASSERT(a && limits && f);
   size_t most = limits->max_values && limits->max_values < JSON_MOST_VALUES ? limits->max_values : JSON_MOST_VALUES;
   struct parser s = {.arena = a, .max_nodes = most, .fault = f};
   return parse(&s, text, limits);

@@ -32,8 +32,8 @@ bool json_fail_duplicate(struct parser *s, str key, bool escaped);
 const char *json_check_escape(struct parser *s, const char *p);
 const char *json_check_beyond_ascii(struct parser *s, const char *p);
 
-// Objects with up to so many members compare keys in pairs, and only keys with the same bit: different bits mean
-// different keys.
+// Objects with up to JSON_PAIRS_UP_TO members compare keys in pairs, and only keys with the same bit: different bits
+// mean different keys.
 enum { JSON_PAIRS_UP_TO = 64 };
 
 static inline uint64_t json_key_bit(str key) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/pointer.h"
 
+#include "base/assert.h"
+
 // An array index: digits, no leading zero.
 static bool read_index(str token, uint64_t *out) {
   return (token.n < 2 || token.p[0] != '0') && str_to_u64(token, out);
@@ -60,7 +62,7 @@ static const char *step_to_member(struct json_walk *w, str token) {
   char *key = arena_alloc(&scratch, token.n);
   size_t n;
   bool well_formed = unescape(token, key, &n);
-  const char *member = step_to(w, well_formed ? (str){key, n} : (str){"\xff", 1});  // which no key is
+  const char *member = step_to(w, well_formed ? (str){key, n} : (str){"\xff", 1});  // no key is equal to that
   arena_done(&scratch);
   return member;
 }
@@ -74,6 +76,7 @@ static const char *step_to_element(struct json_walk *w, str token) {
 }
 
 const char *json_pointer_step(struct json_scan *scan, const char *container, str token, size_t *out_count) {
+  ASSERT(scan && out_count);
   struct json_walk w;
   if (!json_walk_open(&w, scan, container)) return NULL;
   const char *value = w.close == '}' ? step_to_member(&w, token) : step_to_element(&w, token);
@@ -82,6 +85,7 @@ const char *json_pointer_step(struct json_scan *scan, const char *container, str
 }
 
 void json_pointer_push(struct buf *out, str token) {
+  ASSERT(out);
   buf_char(out, '/');
   for (size_t i = 0; i < token.n; i++) {
     if (token.p[i] == '~') buf_str(out, STR("~0"));

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/text/block.h"
 #include "base/text/utf8.h"
 #include "json/scan_impl.h"
@@ -22,6 +23,7 @@ struct json_scan json_scan_strict(str text) {
 }
 
 const char *json_scan_fail(struct json_scan *s, const char *at, const char *what) {
+  ASSERT(at >= s->begin && at <= s->end && what);
   if (!s->wrong) s->wrong = at, s->what = what;
   return NULL;
 }
@@ -29,6 +31,7 @@ const char *json_scan_fail(struct json_scan *s, const char *at, const char *what
 // ---- what is wrong, and where
 
 void json_scan_fault(const struct json_scan *s, struct fault *f) {
+  ASSERT(s->wrong && s->what);
   if (s->what == json_scan_too_deep) fault_set(f, FAULT_LIMIT, "%s", s->what);
   else if (s->wrong >= s->end) fault_set(f, FAULT_INVALID, "the text ends where %s was expected", s->what);
   else fault_set(f, FAULT_INVALID, "%s was expected", s->what);
@@ -60,7 +63,7 @@ enum json_type json_scan_type(const struct json_scan *s, const char *value) {
   }
 }
 
-// From behind the opening quote to the closing one, or the end.
+// Finds the closing quote from the position after the opening one; the end of the text if it is missing.
 static inline const char *find_quote(const char *p, const char *end, bool *out_escaped) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
@@ -95,14 +98,14 @@ static inline const char *skip_scalar(struct json_scan *s, const char *p) {
   return json_scan_scalar_end(p, s->end);
 }
 
-// ---- containers, sixty-four bytes at once
+// ---- containers, 64 bytes at once
 
 struct skip {
   struct json_strings strings;
   size_t depth;
 };
 
-// Bit by bit where the container may end. Gives where it does, or BLOCK_BYTES.
+// Goes bit by bit in a block where the container may end. Returns the place of its end, or BLOCK_BYTES.
 static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
   for (uint64_t both = opens | closes; both; both &= both - 1) {
     unsigned i = block_first(both);
@@ -112,7 +115,7 @@ static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes)
   return BLOCK_BYTES;
 }
 
-// Where few are open, counting those that close would not spare a look at them.
+// If few brackets are open, counting the closing ones would not save this search.
 __attribute__((always_inline)) static inline unsigned skip_block(struct skip *k, const char *p) {
   struct json_marks m = json_scan_marks(&k->strings, p);
   size_t closing = 0;
@@ -134,7 +137,7 @@ static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p)
 }
 
 #ifdef __SSE2__
-// Most containers are small: the first sixteen bytes are looked at alone. A backslash is left to the blocks.
+// Most containers are small: the first sixteen bytes are tried alone. Text with a backslash is left to the blocks.
 static inline const char *skip_short(const char *p) {
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p), folded = _mm_or_si128(x, _mm_set1_epi8(0x20));
   unsigned inside = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
@@ -148,7 +151,7 @@ static inline const char *skip_short(const char *p) {
 }
 #endif
 
-// From inside a container, so deep, to behind its end.
+// Starts `depth` deep inside a container; returns the position after its end.
 static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   struct skip k = {.depth = depth};
   for (; s->end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
@@ -180,12 +183,14 @@ const char *json_scan_skip(struct json_scan *s, const char *value) {
 }
 
 const char *json_scan_skip_rest(struct json_scan *s, const char *inside, size_t levels) {
+  ASSERT(levels > 0);
   return s->wrong ? NULL : skip_rest(s, inside, levels);
 }
 
-bool json_scan_ends(struct json_scan *s, const char *behind) {
+bool json_scan_ends(struct json_scan *s, const char *after) {
+  ASSERT(after >= s->begin && after <= s->end);
   if (s->wrong) return false;
-  const char *p = json_scan_blanks(behind, s->end);
+  const char *p = json_scan_blanks(after, s->end);
   if (p == s->end) return true;
   json_scan_fail(s, p, "the end of the text");
   return false;
@@ -200,11 +205,11 @@ bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *contai
   char c = json_scan_peek(s, container);
   if (c != '{' && c != '[') return false;
   w->close = c == '{' ? '}' : ']';
-  w->behind = container + 1;
+  w->after = container + 1;
   return true;
 }
 
-// From the opening quote of a key to where its value begins.
+// Reads from the opening quote of a key to the start of its value.
 static inline const char *read_key(struct json_walk *w, const char *p) {
   struct json_scan *s = w->scan;
   if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
@@ -219,18 +224,18 @@ static inline const char *read_key(struct json_walk *w, const char *p) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-static bool end_walk(struct json_walk *w, const char *behind) {
+static bool end_walk(struct json_walk *w, const char *after) {
   w->close = 0;
-  w->behind = behind;
+  w->after = after;
   w->value = NULL;
   return false;
 }
 
-// Where the next one begins; NULL at the end, and when it is wrong.
+// Returns the start of the next value; NULL at the end, or after an error.
 static inline const char *find_next(struct json_walk *w) {
   struct json_scan *s = w->scan;
-  if (!w->behind && !(w->behind = skip_value(s, w->value))) return NULL;
-  const char *p = json_scan_blanks(w->behind, s->end);
+  if (!w->after && !(w->after = skip_value(s, w->value))) return NULL;
+  const char *p = json_scan_blanks(w->after, s->end);
   char c = json_scan_peek(s, p);
   if (c == w->close) {
     end_walk(w, p + 1);
@@ -241,16 +246,16 @@ static inline const char *find_next(struct json_walk *w) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// *out_from: behind the one before.
+// *out_from: the position after the previous value.
 static inline bool walk_on(struct json_walk *w, const char **out_from) {
   if (!w->close || w->scan->wrong) return false;
   const char *p = find_next(w);
   if (!p) return false;
-  *out_from = w->behind;
+  *out_from = w->after;
   if (w->close == '}' && !(p = read_key(w, p))) return false;
   if (p == w->scan->end || json_scan_ends_scalar(*p)) return json_scan_fail(w->scan, p, "a value");
   w->value = p;
-  w->behind = NULL;
+  w->after = NULL;
   w->count++;
   return true;
 }
@@ -268,7 +273,7 @@ static inline bool key_is(const struct json_walk *w, str key) {
 
 enum { HINT_BYTES = 32 };
 
-// The same n bytes, sixteen at once. Of both HINT_BYTES can be read.
+// Compares n bytes, sixteen at once. HINT_BYTES bytes of both can be read.
 static inline bool same_bytes(const char *a, const char *b, size_t n) {
 #ifdef __SSE2__
   for (size_t i = 0;; i += 16) {
@@ -292,7 +297,7 @@ static void remember(const struct json_walk *w, struct json_names *names, const 
                                                .name = (int16_t)name};
 }
 
-// Behind a value of a member that is not wanted; what most of them are comes first.
+// Returns the position after a value that is not wanted. The most frequent kinds come first.
 static inline const char *pass_value(struct json_scan *s, const char *p) {
   if ((unsigned char)(*p - '0') < 10) return json_scan_scalar_end(p, s->end);
   return *p == '"' ? skip_string(s, p) : skip_value(s, p);
@@ -302,21 +307,21 @@ static void take_guessed(struct json_walk *w, const struct json_hint *h, const c
   w->key = (str){from + h->key_at, h->key_n};
   w->escaped = false;
   w->value = value;
-  w->behind = NULL;
+  w->after = NULL;
   w->count++;
 }
 
-// Over members that are as they were in another object, up to one that is wanted: gives which. -1: the walk goes on
-// from where this has come to.
+// Skips members that are like those of an earlier object, up to a wanted one. Returns its index; -1: the walk continues
+// from the position reached.
 static inline int pass_known(struct json_walk *w, const struct json_names *names) {
   struct json_scan *s = w->scan;
-  const char *from = w->behind ? w->behind : skip_value(s, w->value);
+  const char *from = w->after ? w->after : skip_value(s, w->value);
   size_t i = w->count;
   for (; from && i < JSON_HINTS && s->end - from > HINT_BYTES; i++) {
     const struct json_hint *h = &names->at[i];
     if (!h->n || !same_bytes(from, h->p, h->n)) break;
     const char *value = json_scan_blanks(from + h->n, s->end);
-    if (value == s->end || json_scan_ends_scalar(*value)) break;  // no value: whoever reads the member says so
+    if (value == s->end || json_scan_ends_scalar(*value)) break;  // no value: reading the member reports the error
     if (h->name >= 0) {
       w->count = i;
       take_guessed(w, h, from, value);
@@ -325,7 +330,7 @@ static inline int pass_known(struct json_walk *w, const struct json_names *names
     from = pass_value(s, value);
   }
   w->count = i;
-  w->behind = from;
+  w->after = from;
   return -1;
 }
 
@@ -335,7 +340,7 @@ static int name_of(const struct json_walk *w, const struct json_names *names) {
   return -1;
 }
 
-// The next member, whatever it is; what is between the one before and it is remembered.
+// Reads the next member, whatever its name, and remembers the bytes between the previous value and it.
 __attribute__((noinline)) static bool read_member(struct json_walk *w, struct json_names *names, int *out_name) {
   const char *from;
   if (!walk_on(w, &from)) return false;
@@ -348,7 +353,7 @@ int json_walk_find(struct json_walk *w, struct json_names *names) {
   int name = -1;
   while (name < 0 && w->close == '}' && !w->scan->wrong) {
     if (!w->scan->strict && (name = pass_known(w, names)) >= 0) return name;
-    if (w->behind && json_scan_peek(w->scan, w->behind) == '}') return end_walk(w, w->behind + 1), -1;
+    if (w->after && json_scan_peek(w->scan, w->after) == '}') return end_walk(w, w->after + 1), -1;
     if (!read_member(w, names, &name)) return -1;
   }
   return name;
@@ -356,8 +361,8 @@ int json_walk_find(struct json_walk *w, struct json_names *names) {
 
 str json_walk_value(struct json_walk *w) {
   if (!w->value || w->scan->wrong) return STR("");
-  if (!w->behind) w->behind = json_scan_skip(w->scan, w->value);
-  return w->behind ? (str){w->value, (size_t)(w->behind - w->value)} : STR("");
+  if (!w->after) w->after = json_scan_skip(w->scan, w->value);
+  return w->after ? (str){w->value, (size_t)(w->after - w->value)} : STR("");
 }
 
 bool json_walk_key_is(const struct json_walk *w, str key) {
@@ -369,12 +374,13 @@ bool json_walk_enter(struct json_walk *w, struct json_walk *out_inner) {
 }
 
 void json_walk_leave(struct json_walk *w, struct json_walk *inner) {
+  ASSERT(w->scan == inner->scan);
   if (inner->scan->strict || !inner->close) {
     while (json_walk_next(inner)) {
     }
   } else if (!inner->scan->wrong) {
-    if (inner->count && !inner->behind) inner->behind = json_scan_skip(inner->scan, inner->value);
-    if (inner->behind) end_walk(inner, skip_rest(inner->scan, inner->behind, 1));
+    if (inner->count && !inner->after) inner->after = json_scan_skip(inner->scan, inner->value);
+    if (inner->after) end_walk(inner, skip_rest(inner->scan, inner->after, 1));
   }
-  if (!inner->scan->wrong && !inner->close) w->behind = inner->behind;
+  if (!inner->scan->wrong && !inner->close) w->after = inner->after;
 }

@@ -43,7 +43,7 @@ const char *json_scan_skip(struct json_scan *s, const char *value);
 const char *json_scan_skip_rest(struct json_scan *s, const char *inside, size_t levels);
 
 // Returns whether only white space follows. False: s->wrong is set.
-bool json_scan_ends(struct json_scan *s, const char *behind);
+bool json_scan_ends(struct json_scan *s, const char *after);
 
 // Sets FAULT_INVALID, or FAULT_LIMIT if the text nests too deeply; the path is "line L, column C".
 void json_scan_fault(const struct json_scan *s, struct fault *f);
@@ -65,18 +65,18 @@ struct json_names {
 // A walk over the elements or members of one container.
 struct json_walk {
   struct json_scan *scan;
-  const char *value;   // start of the current value
-  const char *behind;  // position after the current value, or NULL if unknown; at the end, after the container
-  str key;             // key of the current member, between its quotes, still escaped
-  bool escaped;        // the key contains a backslash
-  char close;          // '}', ']', or 0 at the end
-  size_t count;        // values seen, including the current one
+  const char *value;  // start of the current value
+  const char *after;  // position after the current value, or NULL if unknown; at the end, after the container
+  str key;            // key of the current member, between its quotes, still escaped
+  bool escaped;       // the key contains a backslash
+  char close;         // '}', ']', or 0 at the end
+  size_t count;       // values seen, including the current one
 };
 
 // False, with an empty walk, if no container starts there (no error) or the text ends there (scan->wrong is set).
 bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *container);
 
-// Moves to the next value; skips the current one unless w->behind is set. False at the end, or if scan->wrong.
+// Moves to the next value; skips the current one unless w->after is set. False at the end, or if scan->wrong.
 bool json_walk_next(struct json_walk *w);
 
 // Moves to the next member with one of these names, and returns the index of the name; -1 at the end, if scan->wrong,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks every byte of JSON text and builds nothing. Which containers are open is a bit for each level.
+// Checks every byte of JSON text and builds nothing. Open containers are a bit for each level.
 //
-// All functions that read take the position and give the one behind what they read, or NULL after a failure.
+// Functions that read take a position and return the position after the bytes they read, or NULL after a failure.
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
@@ -34,7 +35,7 @@ static const char *check_beyond_ascii(struct json_scan *s, const char *p) {
   return p;
 }
 
-// From behind the opening quote to behind the closing one.
+// Reads from the position after the opening quote to the position after the closing one.
 static inline const char *check_string(struct json_scan *s, const char *p) {
   for (;;) {
     p = json_text_skip_plain(p, s->end);
@@ -84,7 +85,7 @@ static inline const char *check_scalar(struct json_scan *s, const char *p) {
 
 struct nesting {
   unsigned depth, max;
-  uint64_t objects[JSON_DEEPEST / 64];  // a bit for each level: is it an object?
+  uint64_t objects[JSON_DEEPEST / 64];  // a bit for each level: 1 for an object
 };
 
 static bool in_object(const struct nesting *n) {
@@ -107,7 +108,7 @@ static inline const char *check_key(struct json_scan *s, const char *p) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// Closes what ends here, up to the next value or the end of the outermost one.
+// Closes the containers that end here. Stops at the next value, or after the outermost one.
 static inline const char *check_separators(struct json_scan *s, struct nesting *n, const char *p) {
   while (n->depth) {
     bool object = in_object(n);
@@ -129,6 +130,7 @@ const char *json_scan_verify_scalar(struct json_scan *s, const char *value) {
 }
 
 const char *json_scan_verify(struct json_scan *s, const char *value, unsigned max_depth) {
+  ASSERT(max_depth <= JSON_DEEPEST);
   struct nesting n = {.max = max_depth < JSON_DEEPEST ? max_depth : JSON_DEEPEST};
   const char *p = value;
   do {
@@ -155,8 +157,8 @@ bool json_scan_check(str text, const struct json_limits *limits, struct fault *f
     fault_set(f, FAULT_LIMIT, "more than %zu bytes", limits->max_bytes);
     return false;
   }
-  const char *behind = json_scan_verify(&s, json_scan_first(&s), limits->max_depth);
-  if (behind && json_scan_ends(&s, behind)) return true;
+  const char *after = json_scan_verify(&s, json_scan_first(&s), limits->max_depth);
+  if (after && json_scan_ends(&s, after)) return true;
   json_scan_fault(&s, f);
   return false;
 }

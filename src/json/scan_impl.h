@@ -43,7 +43,7 @@ static inline const char *json_scan_scalar_end(const char *p, const char *end) {
 
 // Opens a walk over a value that is known to be an object.
 static inline struct json_walk json_walk_object(struct json_scan *s, const char *object) {
-  return (struct json_walk){.scan = s, .behind = object + 1, .close = '}'};
+  return (struct json_walk){.scan = s, .after = object + 1, .close = '}'};
 }
 
 // Skips true, false or null.

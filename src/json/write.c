@@ -156,11 +156,12 @@ struct copy {
 };
 
 static void copy_up_to(struct copy *c, const char *to) {
+  ASSERT(to >= c->from);
   buf_add(c->out, c->from, (size_t)(to - c->from));
   c->from = to;
 }
 
-// A removed member takes the comma before it along, or, when no member stays before it, the one behind it.
+// A removed member takes the comma before it along or, if no member stays before it, the one after it.
 static void leave_out(struct copy *c, const struct json *member, const struct json *before) {
   copy_up_to(c, c->kept ? member_end(before) : member_start(member));
   c->from = c->kept || !member->next ? member_end(member) : member_start(member->next);
@@ -182,6 +183,7 @@ static void append(struct copy *c, const struct json_edit *edit) {
 }
 
 void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count) {
+  ASSERT(object && (edits || !count));
   struct copy c = {.out = out, .from = object->p};
   const struct json *last = NULL;
   JSON_EACH(m, object) {
@@ -222,7 +224,7 @@ str json_escaped(struct arena *a, str s) {
 
 const struct json json_empty_object = {.p = "{}", .n = 2, .type = JSON_OBJECT};
 
-// Behind the closing quote of the string that begins at p: the first one behind an even number of backslashes.
+// Returns the position after the closing quote: the first quote that follows an even number of backslashes.
 static const char *string_end(const char *p, const char *end) {
   const char *from = p + 1, *quote;
   while (from < end && (quote = memchr(from, '"', (size_t)(end - from)))) {
@@ -239,6 +241,7 @@ static bool is_blank(char c) {
 }
 
 str json_compacted(struct arena *a, str text) {
+  ASSERT(text.n);
   char *out = arena_alloc(a, text.n + 1), *to = out;
   const char *end = text.p + text.n;
   for (const char *p = text.p; p < end;) {

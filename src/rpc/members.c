@@ -370,9 +370,9 @@ static const char *check_text(struct json_scan *scan, const char *at, int what, 
         .key = walk.key.p, .key_n = (uint32_t)walk.key.n, .flags = walk.escaped ? JSON_KEY_ESCAPED : 0};
     int holds = walk.close == '}' ? look_up(what, name_of(&member, a), found) : what;
     if (found->reserved) found->disguised = true;
-    if (holds) walk.behind = check_text(scan, walk.value, holds, found, a);
+    if (holds) walk.after = check_text(scan, walk.value, holds, found, a);
   }
-  return walk.close ? NULL : walk.behind;
+  return walk.close ? NULL : walk.after;
 }
 
 static void check(const struct json *v, int what, struct members_found *found, struct arena *a) {

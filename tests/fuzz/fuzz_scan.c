@@ -22,7 +22,7 @@ static void walk(struct json_scan *s, const char *value, const struct json *node
     if (node) ASSERT(!s->wrong), child = child->next;
     json_walk_key_is(&w, STR("key"));
   }
-  ASSERT(!node || (!s->wrong && !child && w.behind == node->p + node->n));
+  ASSERT(!node || (!s->wrong && !child && w.after == node->p + node->n));
 }
 
 static int name_of(const struct json_walk *w, const struct json_names *names) {
@@ -42,7 +42,7 @@ static void find(str text, const char *object, struct json_names *names) {
     }
     ASSERT(name == (w.close && !t.wrong ? name_of(&w, names) : -1));
     ASSERT(s.wrong == t.wrong && found.close == w.close);
-    if (!s.wrong) ASSERT(found.value == w.value && found.count == w.count && (w.close || found.behind == w.behind));
+    if (!s.wrong) ASSERT(found.value == w.value && found.count == w.count && (w.close || found.after == w.after));
   }
 }
 

@@ -187,7 +187,7 @@ static void an_error_says_the_column_and_what_is_wrong(void **state) {
   expect_fault("$.items[", FAULT_INVALID, "column 9", "but the query ends");
   expect_fault("$.items[0", FAULT_INVALID, "column 10", "',' or ']' is expected");
   expect_fault("$.", FAULT_INVALID, "column 3", "a name or '*'");
-  expect_fault("$...a", FAULT_INVALID, "column 4", "behind '..', not '.'");
+  expect_fault("$...a", FAULT_INVALID, "column 4", "after '..', not '.'");
   expect_fault("$['\xc3\xa4\xc3\xa4' x]", FAULT_INVALID, "column 8", "not 'x'");
   expect_fault("$['abc]", FAULT_INVALID, "column 3", "no end");
   expect_fault("$['\\x']", FAULT_INVALID, "column 4", "no such escape");
@@ -434,7 +434,7 @@ static void a_pattern_of_the_document_is_bounded_as_well(void **state) {
   arena_done(&a);
 }
 
-static bool stop_at_third(void *ctx, const char *value, const char **out_behind) {
+static bool stop_at_third(void *ctx, const char *value, const char **out_after) {
   return ++*(int *)ctx < 3;
 }
 

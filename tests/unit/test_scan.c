@@ -29,7 +29,7 @@ static void members_come_in_their_order_with_spans(void **state) {
   assert_int_equal(i, 4);
   assert_int_equal(w.count, 4);
   assert_null(scan.wrong);
-  assert_true(json_scan_ends(&scan, w.behind));
+  assert_true(json_scan_ends(&scan, w.after));
 }
 
 static void a_value_that_is_not_taken_is_skipped(void **state) {
@@ -108,7 +108,7 @@ static void members_of_several_names_come_as_they_stand(void **state) {
       }
     }
     assert_int_equal(json_walk_find(&w, &names), -1);
-    assert_ptr_equal(w.behind, all.behind);
+    assert_ptr_equal(w.after, all.after);
   }
   assert_null(scan.wrong);
   assert_int_equal(rows.count, 9);
@@ -162,7 +162,7 @@ static const char *walk_all(struct json_scan *scan) {
   json_walk_open(&w, scan, json_scan_first(scan));
   while (json_walk_next(&w)) {
   }
-  if (!scan->wrong && w.count) json_scan_ends(scan, w.behind);
+  if (!scan->wrong && w.count) json_scan_ends(scan, w.after);
   return scan->wrong;
 }
 

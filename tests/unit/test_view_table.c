@@ -189,7 +189,7 @@ static void more_values_than_can_be_told_apart_are_told(void **state) {
 }
 
 static void a_wrong_selector_is_shown_the_right_one(void **state) {
-  expect_fault("just words\nand more", "{\"type\":\"records\"}", "no table");
+  expect_fault("just words\nand more", "{\"type\":\"records\"}", "not a table");
   expect_fault("just words\nand more", "{\"type\":\"stats\",\"path\":\"$.a\"}", "path leads through JSON");
   expect_fault(csv, "{\"type\":\"records\",\"columns\":[\"nothing\"]}",
                "there is no column \"nothing\", but id, city, price");

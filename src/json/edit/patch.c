@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/edit/patch.h"
 
+#include "base/assert.h"
 #include "json/edit/relaxed.h"
 #include "json/write.h"
 
 enum { MOST_TEXT = 256 << 20 };
 
-// Of the text: `n` bytes at `at` are replaced.
+// Replaces `n` bytes of the text at `at`.
 struct json_change {
   size_t at, n;
   str put;
@@ -21,7 +22,7 @@ static void add_change(struct json_patch *p, size_t from, size_t to, str put) {
     p->changes = grown;
     p->cap = cap;
   }
-  // In order of their places; of two at the same place the one that was added first comes first.
+  // By place; changes at the same place in the order of their addition.
   size_t i = p->count++;
   for (; i && p->changes[i - 1].at > from; i--) p->changes[i] = p->changes[i - 1];
   p->changes[i] = (struct json_change){from, to - from, put};
@@ -30,6 +31,7 @@ static void add_change(struct json_patch *p, size_t from, size_t to, str put) {
 // ---- places in the text
 
 static size_t start_of(const struct json_patch *p, const struct json *v) {
+  ASSERT(v->p >= p->relaxed.p && v->p + v->n <= p->relaxed.p + p->relaxed.n);
   return (size_t)(v->p - p->relaxed.p);
 }
 
@@ -41,7 +43,7 @@ static size_t key_start(const struct json_patch *p, const struct json *member) {
   return (size_t)(member->key - p->relaxed.p) - 1;
 }
 
-// The place after the comma that follows a value, or after the value when none does.
+// The place after the comma that follows a value, or after the value if no comma follows.
 static size_t after_comma(const struct json_patch *p, const struct json *v) {
   size_t end = end_of(p, v), at = json_skip_blank(p->text, end);
   return at < p->text.n && p->text.p[at] == ',' ? at + 1 : end;
@@ -53,7 +55,7 @@ static size_t blanks_before(str text, size_t at) {
   return n;
 }
 
-// The white space that the line of a place begins with.
+// The white space at the beginning of the line of a place.
 static str margin_of(str text, size_t at) {
   while (at && text.p[at - 1] != '\n') at--;
   size_t n = 0;
@@ -61,7 +63,7 @@ static str margin_of(str text, size_t at) {
   return (str){text.p + at, n};
 }
 
-// The first line that is indented shows how.
+// The first indented line shows the unit of indentation.
 static str find_unit(str text) {
   for (size_t at = 0; at < text.n; at++) {
     if (at && text.p[at - 1] != '\n') continue;
@@ -97,6 +99,7 @@ static void put_line(struct buf *out, str margin, str unit) {
 }
 
 void json_pretty(struct buf *out, const struct json *v, str unit, str margin) {
+  ASSERT(out && v);
   bool object = v->type == JSON_OBJECT, flat = is_flat(v);
   if (!object && v->type != JSON_ARRAY) {
     buf_str(out, json_span(v));
@@ -134,14 +137,15 @@ static str pretty_text(const struct json_patch *p, str value, str margin) {
 }
 
 void json_patch_replace(struct json_patch *p, const struct json *value, str text) {
+  ASSERT(value && text.n);
   size_t at = start_of(p, value);
   add_change(p, at, at + value->n, pretty_text(p, text, margin_of(p->text, at)));
 }
 
 // ---- members
 
-// Takes a member out with its comma and, when it begins a line, with its line. The line break before it may end a
-// comment: it stays then.
+// Removes a member with its comma and, if it begins a line, with its line. The line break before it stays, since it may
+// end a comment.
 static void drop_member(struct json_patch *p, const struct json *member, size_t after_previous) {
   size_t start = key_start(p, member), line = start - blanks_before(p->text, start);
   size_t end = after_comma(p, member);
@@ -180,7 +184,7 @@ static void add_member(struct json_patch *p, const struct json *object, const st
 void json_patch_members(struct json_patch *p, const struct json *object, json_patch_drop *drop, void *ctx, str key,
                         str value) {
   const struct json *last = NULL;
-  bool dropped_behind = false;
+  bool dropped_after = false;
   size_t previous = start_of(p, object) + 1;
   JSON_EACH(it, object)
     if (!drop || !drop(ctx, it)) last = it;
@@ -188,16 +192,17 @@ void json_patch_members(struct json_patch *p, const struct json *object, json_pa
   JSON_EACH(it, object) {
     bool goes = drop && drop(ctx, it);
     if (goes) drop_member(p, it, previous);
-    dropped_behind = it == last ? false : goes;
+    dropped_after = it == last ? false : goes;
     previous = after_comma(p, it);
   }
-  // What was followed by others and is now the last has a comma too many.
-  if (key.p || !last || !dropped_behind) return;
+  // The member that is now the last one has a comma too many.
+  if (key.p || !last || !dropped_after) return;
   size_t end = after_comma(p, last);
   add_change(p, end - 1, end, STR(""));
 }
 
 str json_patch_apply(struct json_patch *p) {
+  ASSERT(p->arena);
   struct buf b;
   buf_init(&b, MOST_TEXT);
   size_t at = 0;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json/edit/relaxed.h"
 
-// The length of the comment that begins at `at`; 0: none begins there, or it does not end.
+#include "base/assert.h"
+
+// The length of the comment that begins at `at`; 0 if no comment begins there, or it does not end.
 static size_t comment_length(str text, size_t at) {
   str rest = str_from(text, at);
   if (str_starts(rest, STR("//"))) {
@@ -18,6 +20,7 @@ static bool is_white(char c) {
 }
 
 size_t json_skip_blank(str text, size_t at) {
+  ASSERT(at <= text.n);
   while (at < text.n) {
     size_t n = is_white(text.p[at]) ? 1 : comment_length(text, at);
     if (!n) break;
@@ -26,14 +29,14 @@ size_t json_skip_blank(str text, size_t at) {
   return at;
 }
 
-// From the opening quote to the place after the closing one.
+// Returns the place after the closing quote of the string that begins at `at`.
 static size_t skip_string(str text, size_t at) {
   for (at++; at < text.n && text.p[at] != '"'; at++)
     if (text.p[at] == '\\') at++;
   return at < text.n ? at + 1 : text.n;
 }
 
-// Is there a value before this comma, and the end of its container after it?
+// Returns whether a value precedes this comma, and the end of its container follows it.
 static bool is_surplus(str text, size_t comma, char before) {
   if (before == '[' || before == '{' || before == ',' || before == ':') return false;
   size_t next = json_skip_blank(text, comma + 1);
@@ -52,7 +55,7 @@ void json_relax(char *text, size_t n) {
       for (; length; length--, at++)
         if (text[at] != '\n' && text[at] != '\r') text[at] = ' ';
     } else if (str_starts(str_from(all, at), STR("/*"))) {
-      return;  // nothing after it ends it: this is no JSON, and looking on for each further one takes long
+      return;  // a comment without an end is not JSON; searching on from each further one would take long
     } else {
       char c = text[at];
       if (c == ',' && is_surplus(all, at, before)) text[at] = ' ';

@@ -13,6 +13,7 @@
 enum { MOST_JSON = 256 << 20 };
 
 bool toml_fail(struct toml_reader *r, const char *message) {
+  ASSERT(message && r->at <= r->text.n);
   size_t line = 1, begin = 0;
   for (size_t i = 0; i < r->at; i++)
     if (r->text.p[i] == '\n') line++, begin = i + 1;
@@ -46,7 +47,7 @@ bool toml_skip_newline(struct toml_reader *r) {
   return n > 0;
 }
 
-// The rest of a line after what it says.
+// Reads the end of a line: blanks and a comment.
 static bool end_line(struct toml_reader *r) {
   toml_skip_blanks(r);
   if (!toml_skip_comment(r)) return false;
@@ -63,6 +64,7 @@ static bool read_bare_key(struct toml_reader *r, str *out) {
 }
 
 bool toml_read_keys(struct toml_reader *r, struct toml_path *out) {
+  ASSERT(r->at <= r->text.n);
   out->count = 0;
   for (;;) {
     if (out->count == TOML_DEEPEST) return toml_fail(r, "there are too many parts in this key");
@@ -85,6 +87,7 @@ struct toml_node *toml_find(const struct toml_node *table, str key) {
 }
 
 struct toml_node *toml_add(struct toml_reader *r, struct toml_node *to, str key, enum toml_kind kind) {
+  ASSERT(to->kind == TOML_TABLE || to->kind == TOML_TABLES || to->kind == TOML_LIST);
   struct toml_node *node = ARENA_NEW(r->arena, struct toml_node);
   node->key = key;
   node->kind = kind;
@@ -94,7 +97,7 @@ struct toml_node *toml_add(struct toml_reader *r, struct toml_node *to, str key,
   return node;
 }
 
-// The table below another that a part of a key leads to; it is made if need be.
+// Returns the table that a part of a key leads to; creates it if necessary.
 static struct toml_node *step(struct toml_reader *r, struct toml_node *at, str key, bool dotted) {
   struct toml_node *next = toml_find(at, key);
   if (!next) {
@@ -159,6 +162,7 @@ static bool read_header(struct toml_reader *r) {
 // ---- lines
 
 static void add_part(struct toml_reader *r, size_t from, const struct toml_path *key) {
+  ASSERT(from <= r->at);
   struct toml *t = r->out;
   if (t->count == t->cap) {
     size_t cap = t->cap ? 2 * t->cap : 32;
@@ -231,7 +235,7 @@ str toml_without(struct arena *a, str text, const struct toml *t, toml_drop *dro
     while (last + 1 < t->count && drop(ctx, &t->parts[last + 1])) last++;
     buf_add(&b, text.p + at, t->parts[i].from - at);
     at = t->parts[last].to;
-    // The empty lines that set it apart go with it.
+    // The empty lines after a dropped part are dropped, too.
     while (at < text.n && (text.p[at] == '\n' || text.p[at] == '\r')) at++;
     i = last;
   }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled query. Segments are followed depth first: what one value leads to comes before what the next one
-// leads to, which is the order of the RFC and needs no lists in between. Whoever walks through a value tells how far he
-// came, so that nobody goes over the same bytes again to find its end.
+// Runs a compiled query. Segments are followed depth first: the values below one value come before those below the
+// next, which is the order of the RFC and needs no intermediate lists. Every walk through a value reports how far it
+// read, so that no bytes are read again to find the end of the value.
 #include "json/path/path.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "json/path/path_impl.h"
 #include "json/text.h"
 
-// Calls inside each other, over all queries of a filter in a filter: bounds the stack.
+// WALK_DEPTH_MAX limits nested calls, including those of filters in filters: it bounds the stack.
 enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, NAMES_FOR_STEP = 16, LISTED = 1024, KEPT = 64 };
 
-// What a query that goes over a text once or twice needs at most.
+// Steps that a query needs at most if it reads a text once or twice.
 enum { FAIR_STEPS = 3000000, BYTES_FOR_STEP = 4 };
 
 const struct json_path_limits json_path_default_limits = {.max_steps = 20000000, .max_nodes = 100000};
@@ -44,27 +45,27 @@ static bool is_array(const struct path_run *r, const char *v) {
 }
 
 bool path_next(struct path_run *r, struct json_walk *w) {
-  const char *before = w->behind ? w->behind : w->value;
+  const char *before = w->after ? w->after : w->value;
   bool more = json_walk_next(w);
-  const char *reached = more ? w->value : w->behind;
+  const char *reached = more ? w->value : w->after;
   return path_passed(r, 1, before, reached) && more;
 }
 
 void path_settle(struct path_run *r, struct json_walk *w, const struct path_end *end) {
-  if (end->behind) {
-    w->behind = end->behind;
+  if (end->after) {
+    w->after = end->after;
   } else if (end->inside) {
-    w->behind = json_scan_skip_rest(&r->doc, end->inside, end->levels);
-    path_passed(r, 0, end->inside, w->behind);
+    w->after = json_scan_skip_rest(&r->doc, end->inside, end->levels);
+    path_passed(r, 0, end->inside, w->after);
   }
 }
 
 void path_learn(struct path_end *end, const struct json_walk *w) {
-  if (!w->close) end->behind = w->behind;
-  else if (w->behind > end->inside) end->inside = w->behind, end->levels = 1;
+  if (!w->close) end->after = w->after;
+  else if (w->after > end->inside) end->inside = w->after, end->levels = 1;
 }
 
-// What the segments behind s lead to from the current one of the walk.
+// Follows the segments after s from the current value of the walk.
 bool path_walk_child(struct path_run *r, const struct path_segment *s, struct json_walk *w,
                      const struct path_sink *sink) {
   struct path_end end = {0};
@@ -74,7 +75,7 @@ bool path_walk_child(struct path_run *r, const struct path_segment *s, struct js
 }
 
 bool path_charge_walk(struct path_run *r, const char *container, const struct json_walk *w, size_t names) {
-  const char *reached = w->close ? w->value : w->behind;
+  const char *reached = w->close ? w->value : w->after;
   uint64_t far = reached > container ? (uint64_t)(reached - container) / PATH_STEP_BYTES : 0;
   uint64_t seen = w->count * (1 + names / NAMES_FOR_STEP);
   return path_charge(r, far > seen ? far : seen);
@@ -92,7 +93,7 @@ static bool select_name(struct path_run *r, const struct path_segment *s, const 
   return on && path_alive(r);
 }
 
-// The number of elements.
+// Returns the number of elements.
 static int64_t count_elements(struct path_run *r, const char *array, struct path_end *end) {
   struct json_walk w;
   json_walk_open(&w, &r->doc, array);
@@ -102,7 +103,7 @@ static int64_t count_elements(struct path_run *r, const char *array, struct path
   return (int64_t)w.count;
 }
 
-// The last elements of an array, which are kept on the way to its end.
+// The last elements of an array, kept on the way to its end.
 struct last {
   const char *at[KEPT];
   size_t count;  // of all elements
@@ -151,7 +152,7 @@ static bool select_children(struct path_run *r, const struct path_segment *s, co
   return on && path_alive(r);
 }
 
-// The filter may have come far into the value that it tested.
+// The filter may have read a part of the value that it tested.
 bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end) {
   const char *outer = r->tested;
   struct path_end *outer_end = r->tested_end;
@@ -174,7 +175,7 @@ static bool select_filtered(struct path_run *r, const struct path_segment *s, co
     bool passes = path_test(r, selector, w.value, &seen);
     if (!path_alive(r)) return false;
     if (passes) on = path_walk_child(r, s, &w, sink);
-    if (on && !w.behind) path_settle(r, &w, &seen);
+    if (on && !w.after) path_settle(r, &w, &seen);
   }
   path_learn(end, &w);
   return on && path_alive(r);
@@ -186,7 +187,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Where a bound lies in an array of n, from `low` to `high`. Bounds are within 2^53, so nothing overflows.
+// Returns the place of a bound in an array of n, from `low` to `high`. Bounds are within 2^53, so nothing overflows.
 static int64_t place(bool given, int64_t bound, int64_t usual, int64_t n, int64_t low, int64_t high) {
   if (!given) return usual;
   return clamp(bound < 0 ? bound + n : bound, low, high);
@@ -196,7 +197,7 @@ static bool is_near_end(const struct path_slice *slice) {
   return slice->has_start && slice->start < 0 && slice->start >= -KEPT && (!slice->has_end || slice->end < 0);
 }
 
-// Bounds that count from the end, and lie near it.
+// Selects by bounds that count from the end, and are near it.
 static bool slice_last(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                        const struct path_sink *sink, struct path_end *end) {
   struct last last = {.count = 0};
@@ -212,7 +213,7 @@ static bool slice_last(struct path_run *r, const struct path_segment *s, const s
   return on;
 }
 
-// How many elements there are matters only to bounds that count from the end.
+// The number of elements matters only to bounds that count from the end.
 static bool slice_up(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                      const struct path_sink *sink, struct path_end *end) {
   bool from_end = (slice->has_start && slice->start < 0) || (slice->has_end && slice->end < 0);
@@ -232,15 +233,16 @@ static bool slice_up(struct path_run *r, const struct path_segment *s, const str
   return on && path_alive(r);
 }
 
-// Elements are read forwards only: some places are kept, and from each those up to the next are listed again.
+// Elements are read forwards only: the place of every LISTED-th element is kept, and the elements after it are listed
+// again when they are needed.
 struct places {
   const char **kept;  // of every LISTED-th element
   size_t room;
   const char *list[LISTED];
-  int64_t listed;  // which of the kept ones the list begins with, or -1
+  int64_t listed;  // index in `kept` of the first listed element, or -1
 };
 
-// Gives how many elements there are.
+// Returns the number of elements.
 static int64_t keep_places(struct path_run *r, const char *array, struct places *p, struct path_end *end) {
   struct json_walk w;
   json_walk_open(&w, &r->doc, array);
@@ -260,7 +262,7 @@ static int64_t keep_places(struct path_run *r, const char *array, struct places 
 static const char *place_of(struct path_run *r, struct places *p, int64_t index, int64_t n) {
   if (p->listed == index / LISTED) return p->list[index % LISTED];
   p->listed = index / LISTED;
-  struct json_walk w = {.scan = &r->doc, .close = ']', .behind = p->kept[p->listed]};
+  struct json_walk w = {.scan = &r->doc, .close = ']', .after = p->kept[p->listed]};
   for (int64_t i = 0; i < LISTED && p->listed * LISTED + i < n && path_next(r, &w); i++) p->list[i] = w.value;
   return path_alive(r) ? p->list[index % LISTED] : NULL;
 }
@@ -316,7 +318,7 @@ bool path_enter_level(struct path_run *r) {
 
 bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
                struct path_end *end) {
-  if (!s) return sink->visit(sink->ctx, v, &end->behind) && path_passed(r, 0, v, end->behind);
+  if (!s) return sink->visit(sink->ctx, v, &end->after) && path_passed(r, 0, v, end->after);
   if (!is_object(r, v) && !is_array(r, v)) return true;
   if (s->descend) return path_descend(r, s, v, sink, end);
   bool on = path_enter_level(r) && path_select_all(r, s, v, sink, end);
@@ -331,13 +333,14 @@ static bool parse_path(struct path_parser *q, struct path_query *out) {
     fault_set(q->f, FAULT_LIMIT, "the query has %zu bytes, at most %d are allowed", q->text.n, JSON_PATH_LENGTH_MAX);
     return false;
   }
-  if (!utf8_valid(q->text)) return path_refuse(q, 0, "the query is no valid UTF-8");
+  if (!utf8_valid(q->text)) return path_refuse(q, 0, "the query is not valid UTF-8");
   if (!path_take(q, '$')) return path_expect(q, "a query begins with '$'");
   if (!path_parse_segments(q, out)) return false;
   return q->at == q->text.n || path_expect(q, "'.', '..' or '[' is expected");
 }
 
 struct json_path *json_path_compile(struct arena *a, str query, struct fault *f) {
+  ASSERT(a && f);
   struct path_parser q = {.text = arena_str(a, query), .a = a, .f = f};
   struct path_query parsed = {.from_root = true};
   if (!parse_path(&q, &parsed)) return NULL;
@@ -351,16 +354,17 @@ str json_path_hint(const struct json_path *path) {
   return path->hint;
 }
 
-// What is no container is looked at as a whole, so that no text passes for a number because it begins with a digit.
+// A scalar is checked as a whole, so that text that begins with a digit is not taken for a number.
 static bool begins_document(struct path_run *r) {
   r->root = json_scan_first(&r->doc);
   if (is_object(r, r->root) || is_array(r, r->root)) return true;
-  const char *behind = json_scan_skip(&r->doc, r->root);
-  return behind && json_scan_ends(&r->doc, behind);
+  const char *after = json_scan_skip(&r->doc, r->root);
+  return after && json_scan_ends(&r->doc, after);
 }
 
 bool json_path_each(const struct json_path *path, str text, const struct json_path_limits *limits,
                     struct arena *scratch, json_path_visit *visit, void *ctx, struct fault *f) {
+  ASSERT(path && limits && scratch && visit && f);
   struct path_run r = {
       .doc = json_scan(text), .scratch = scratch, .f = f, .steps = limits->max_steps, .matcher = {.a = scratch}};
   r.sets = ARENA_ARRAY(scratch, struct json_names *, path->sets);
@@ -384,7 +388,7 @@ struct gathered {
   bool too_many;
 };
 
-static bool gather(void *ctx, const char *value, const char **out_behind) {
+static bool gather(void *ctx, const char *value, const char **out_after) {
   struct gathered *g = ctx;
   g->too_many = g->nodes.count == g->max;
   if (g->too_many) return false;
@@ -394,9 +398,9 @@ static bool gather(void *ctx, const char *value, const char **out_behind) {
     if (g->nodes.count) memcpy(list, g->nodes.list, g->nodes.count * sizeof *list);
     g->nodes.list = list;
   }
-  *out_behind = json_scan_skip(&g->doc, value);
-  if (!*out_behind) return false;
-  g->nodes.list[g->nodes.count++] = (str){value, (size_t)(*out_behind - value)};
+  *out_after = json_scan_skip(&g->doc, value);
+  if (!*out_after) return false;
+  g->nodes.list[g->nodes.count++] = (str){value, (size_t)(*out_after - value)};
   return true;
 }
 
@@ -418,7 +422,7 @@ bool json_path_find(const struct json_path *path, str text, const struct json_pa
 
 // ---- normalized paths ----
 
-// Between single quotes, with the escapes that RFC 9535 asks for in 2.7. The key is escaped as in JSON.
+// Writes the key in single quotes with the escapes of RFC 9535, 2.7. The key is escaped as in JSON.
 static void put_name(struct buf *out, str escaped) {
   static const char plain[] = "\b\t\n\f\r'\\", letters[] = "btnfr'\\";
   buf_str(out, STR("['"));
@@ -433,8 +437,9 @@ static void put_name(struct buf *out, str escaped) {
   buf_str(out, STR("']"));
 }
 
-// A value lies in the container whose span it is part of.
+// A value is in the container whose span contains it.
 void json_path_locate(struct buf *out, str text, const char *value) {
+  ASSERT(value >= text.p && value < text.p + text.n);
   struct json_scan doc = json_scan_strict(text);
   const char *at = json_scan_first(&doc);
   buf_char(out, '$');

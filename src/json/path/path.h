@@ -43,9 +43,9 @@ extern const struct json_path_limits json_path_default_limits;  // 20 million st
 // takes longer than some tenths of a second.
 struct json_path_limits json_path_limits_for(size_t bytes);
 
-// Receives the start of a selected value. False ends the run successfully. The visitor may set *out_behind (initially
+// Receives the start of a selected value. False ends the run successfully. The visitor may set *out_after (initially
 // NULL) to the position after the value, so that the run need not find it.
-typedef bool json_path_visit(void *ctx, const char *value, const char **out_behind);
+typedef bool json_path_visit(void *ctx, const char *value, const char **out_after);
 
 // Visits the values that the query selects, some perhaps more than once. Scratch memory comes from the arena. False:
 // FAULT_LIMIT for too many steps or too much depth; FAULT_INVALID for a text that is no JSON, with the path

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments that go down: $..name. What a value holds itself comes before what those in it hold, so that in general a
-// value is read once for the first and again for the second. Names, and filters that need a member of some name, are
-// done in one pass: the bytes of the names are looked for, and the brackets around them tell in which object they are.
-// The results are then put into the order of the values that hold them.
+// Descendant segments: $..name. The values of a container come before the values inside its children, so in general a
+// value is read twice. Names, and filters that need a member of some name, are found in one pass: it searches for the
+// bytes of the names, and the brackets around them show which object has them. The results are then sorted by the order
+// of their containers.
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/find.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// A search by bytes passes so many in a step; to begin one takes some.
+// Steps of a search by bytes: one for SEARCHED_BYTES, and SEARCH_STEPS for its start.
 enum { MOST_HITS = 1 << 20, FIRST_HITS = 64, SEARCHED_BYTES = 256, SEARCH_STEPS = 8 };
 
 static bool descend_any(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
@@ -41,46 +42,46 @@ static bool descend_any(struct path_run *r, const struct path_segment *s, const 
 
 // ---- names
 
-// Where bytes come next, seen from some place on; NULL: nowhere. It holds for all places up to there, so that a text is
-// searched once, however many values of it are.
+// The next place of some bytes from `from` on; NULL: none. It is valid for all places up to there, so that a text is
+// searched once, even if many of its values are.
 struct ahead {
   const char *from, *next;
 };
 
-// A name that is looked for.
+// A name that is searched.
 struct needle {
   str key;  // with its quotes
   struct ahead ahead;
   const struct path_need *need;  // of a filter
 };
 
-// What the segment selects, as places from where the search began.
+// A selected value. Places are offsets from the beginning of the search.
 struct hit {
   uint32_t holder, value;  // the container that holds it
-  uint32_t selector;       // of one holder what the first selector selects comes first
+  uint32_t selector;       // values of the same holder are sorted by selector
 };
 
-// Of a segment, for all of a run.
+// The search of one segment, for a whole run.
 struct path_finder {
   struct path_run *r;
-  bool usable;                         // the segment can be searched for
+  bool usable;                         // the segment can be searched by bytes
   const struct path_selector *filter;  // NULL: names are selected
   struct needle needles[PATH_NEEDS];
   size_t needles_count;
-  struct ahead escape;  // a letter of some name, written as \u00 and two digits
+  struct ahead escape;  // a letter of a name, written as \u00 and two digits
   struct hit *hits;
   size_t count, room;
-  // The value that is searched.
+  // the value that is searched
   const char *begin;
   struct json_strings strings;
-  const char *behind;  // the value that is searched ends before this; NULL: it was not read so far
+  const char *after;  // the place after it; NULL: unknown
   bool too_many;
   unsigned depth;
   const char *open[JSON_DEEPEST];
-  const char *tested[JSON_DEEPEST];  // at each depth, what the filter was asked about last
+  const char *tested[JSON_DEEPEST];  // by depth: the last object that the filter tested
 };
 
-// Letters, digits and a few marks can be written in one other way only: as \u00 and two digits.
+// Returns whether all characters can be escaped in one way only: as \u00 and two digits.
 static bool is_plain(str name) {
   for (size_t i = 0; i < name.n; i++) {
     char c = name.p[i];
@@ -96,7 +97,7 @@ static bool has_letter(const struct path_finder *d, int c) {
   return false;
 }
 
-// Letters of names that are written that way.
+// Finds the next letter of a name that is escaped.
 static const char *find_escape(struct path_finder *d, const char *p) {
   const char *end = d->r->doc.end;
   path_charge(d->r, (uint64_t)(end - p) / SEARCHED_BYTES);
@@ -112,15 +113,17 @@ static bool is_known(const struct ahead *a, const char *p) {
   return a->from && a->from <= p && (!a->next || p <= a->next);
 }
 
-// Is there one in the value? Its end is of interest only when there is one behind its beginning.
+// Returns whether the value has an escaped letter of a name. Its end matters only if such a letter follows its
+// beginning.
 static bool is_escaped_inside(struct path_finder *d) {
   if (!is_known(&d->escape, d->begin)) d->escape = (struct ahead){d->begin, find_escape(d, d->begin)};
   if (!d->escape.next) return false;
-  const char *behind = json_scan_skip(&d->r->doc, d->begin);
-  return path_passed(d->r, 0, d->begin, behind) && behind && d->escape.next < behind;
+  const char *after = json_scan_skip(&d->r->doc, d->begin);
+  return path_passed(d->r, 0, d->begin, after) && after && d->escape.next < after;
 }
 
 static void add_hit(struct path_finder *d, const char *holder, const char *value, size_t selector) {
+  ASSERT(holder >= d->begin && value > holder);
   d->too_many = d->count == MOST_HITS;
   if (d->too_many) return;
   if (d->count == d->room) {
@@ -130,7 +133,7 @@ static void add_hit(struct path_finder *d, const char *holder, const char *value
   d->hits[d->count++] = (struct hit){(uint32_t)(holder - d->begin), (uint32_t)(value - d->begin), (uint32_t)selector};
 }
 
-// The object at hand has a member that the filter needs, with this value.
+// The current object has a member that the filter needs, with this value.
 static void test_object(struct path_finder *d, const struct path_need *need, const char *value) {
   struct path_run *r = d->r;
   const char *object = d->open[d->depth - 1];
@@ -142,7 +145,7 @@ static void test_object(struct path_finder *d, const struct path_need *need, con
   if (path_test(r, d->filter, object, &ignored)) add_hit(d, d->open[d->depth - 2], object, 0);
 }
 
-// The bytes of the name lie at p, outside of strings: a key when a colon follows.
+// The bytes of a name are at p, outside of strings: they are a key if a colon follows.
 static void check_hit(struct path_finder *d, size_t needle, const char *p) {
   const char *end = d->r->doc.end, *object = d->open[d->depth - 1];
   p = json_scan_blanks(p + d->needles[needle].key.n, end);
@@ -153,7 +156,7 @@ static void check_hit(struct path_finder *d, size_t needle, const char *p) {
   else add_hit(d, object, p, needle);
 }
 
-// Where the bytes of the name come next.
+// Finds the next place of the name.
 static void search_on(struct path_finder *d, struct needle *n, const char *from) {
   const char *end = d->r->doc.end, *next = find_bytes(from, end, n->key);
   n->ahead = (struct ahead){from, next};
@@ -170,7 +173,7 @@ static bool search_all(struct path_finder *d) {
   return any;
 }
 
-// Those that begin in a block, where strings begin. *out_left: some come later.
+// Returns the hits that begin in a block, where strings begin. *out_left: more hits follow.
 static uint64_t hits_in(struct path_finder *d, const char *p, uint64_t opening, bool *out_left) {
   uint64_t hits = 0;
   *out_left = false;
@@ -189,7 +192,7 @@ static void check_needles(struct path_finder *d, const char *p) {
     if (str_starts(rest, d->needles[i].key)) check_hit(d, i, p);
 }
 
-// False: the value ends here, or the run does.
+// Returns false if the value or the run ends.
 static bool read_events(struct path_finder *d, const char *p, const struct json_marks *m, uint64_t hits) {
   for (uint64_t left = m->opens | m->closes | hits; left; left &= left - 1) {
     unsigned i = block_first(left);
@@ -201,14 +204,14 @@ static bool read_events(struct path_finder *d, const char *p, const struct json_
       d->tested[d->depth] = NULL;
       d->open[d->depth++] = p + i;
     } else if (--d->depth == 0) {
-      d->behind = p + i + 1;
+      d->after = p + i + 1;
       return false;
     }
   }
   return true;
 }
 
-// Up to the end of the value, or of the last hit.
+// Searches up to the end of the value, or to the last hit.
 static void find_hits(struct path_finder *d) {
   struct json_scan *doc = &d->r->doc;
   const char *p = d->begin;
@@ -235,13 +238,14 @@ static void sort_hits(struct path_finder *d) {
   if (i < d->count) qsort(d->hits, d->count, sizeof *d->hits, compare_hits);
 }
 
-// Of a key that occurs twice in an object the first one counts.
+// Of duplicate keys in an object the first one counts.
 static bool is_again(const struct path_finder *d, size_t i) {
   const struct hit *x = &d->hits[i], *before = x - 1;
   return i && !d->filter && x->holder == before->holder && x->selector == before->selector;
 }
 
 static bool follow_hits(struct path_finder *d, const struct path_segment *s, const struct path_sink *sink) {
+  ASSERT(d->usable);
   bool on = true;
   for (size_t i = 0; on && i < d->count; i++) {
     struct path_end ignored = {0};
@@ -259,7 +263,7 @@ static bool add_needle(struct path_finder *d, str key, str name, const struct pa
   return true;
 }
 
-// False: it has to be done in the other way.
+// Returns false if the segment cannot be searched by bytes.
 static bool add_needles(struct path_finder *d, const struct path_segment *s) {
   const struct path_selector *selector = s->selectors;
   if (selector->kind == PATH_FILTER && !selector->next) {
@@ -286,7 +290,7 @@ static bool begin_search(struct path_finder *d, const char *v) {
   d->begin = v;
   d->strings = (struct json_strings){0};
   d->count = d->depth = 0;
-  d->behind = NULL;
+  d->after = NULL;
   d->too_many = false;
   return path_charge(d->r, SEARCH_STEPS) && (uint64_t)(d->r->doc.end - v) <= UINT32_MAX && !is_escaped_inside(d);
 }
@@ -299,7 +303,7 @@ bool path_descend(struct path_run *r, const struct path_segment *s, const char *
     find_hits(d);
     sort_hits(d);
     done = !d->too_many;
-    end->behind = d->behind;
+    end->after = d->after;
   }
   if (!done) return path_alive(r) && descend_any(r, s, v, sink, end);
   if (path_enter_level(r)) on = path_alive(r) && follow_hits(d, s, sink);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates filters. What is compared is a node without children, made for it; NULL is the "Nothing" of the RFC.
+// Evaluates filters. Operands are nodes without children; NULL is the "Nothing" of the RFC.
+#include "base/assert.h"
 #include "json/number.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// What it takes to begin with a tree.
+// Steps for the start of a parse.
 enum { PARSE_STEPS = 8 };
 
-// Room for a value, or for a number that is not in the document.
+// Memory for an operand: a value of the document, or a computed number.
 struct made {
   struct json node;
   struct str_digits digits;
@@ -20,12 +21,12 @@ static const struct json *make_number(struct made *room, uint64_t n) {
   return &room->node;
 }
 
-// A scalar is checked, all of it, as nobody did before; of a container only the type is known.
-static const struct json *make_node(struct path_run *r, const char *value, const char *behind, struct made *room) {
+// Makes a node. A scalar is checked completely, since nothing checked it before; of a container only the type is known.
+static const struct json *make_node(struct path_run *r, const char *value, const char *after, struct made *room) {
   room->node = (struct json){.p = value, .type = (uint8_t)json_scan_type(&r->doc, value)};
   if (room->node.type == JSON_ARRAY || room->node.type == JSON_OBJECT) return &room->node;
-  if (!behind) return NULL;
-  room->node.n = (uint32_t)(behind - value);
+  if (!after) return NULL;
+  room->node.n = (uint32_t)(after - value);
   if (room->node.type == JSON_STRING && memchr(value, '\\', room->node.n)) room->node.flags = JSON_ESCAPED;
   return &room->node;
 }
@@ -37,43 +38,43 @@ static str inside(const struct json *string) {
 // ---- queries in filters ----
 
 // Counts values up to a maximum and keeps the first.
-struct tally {
+struct filter_tally {
   struct path_run *r;
-  const char *first, *behind;
+  const char *first, *after;
   uint64_t count, max;
 };
 
-static bool tally_value(void *ctx, const char *value, const char **out_behind) {
-  struct tally *t = ctx;
+static bool tally_value(void *ctx, const char *value, const char **out_after) {
+  struct filter_tally *t = ctx;
   bool container = *value == '{' || *value == '[';
-  *out_behind = container ? NULL : json_scan_verify_scalar(&t->r->doc, value);
-  path_passed(t->r, 0, value, *out_behind);
-  if (!t->count++) t->first = value, t->behind = *out_behind;
+  *out_after = container ? NULL : json_scan_verify_scalar(&t->r->doc, value);
+  path_passed(t->r, 0, value, *out_after);
+  if (!t->count++) t->first = value, t->after = *out_after;
   return t->count < t->max && !t->r->doc.wrong;
 }
 
-// What a query leads to behind what was picked.
-static void follow_query(struct tally *t, const struct path_query *query, const char *from) {
+// Follows the part of a query that comes after the picked member.
+static void follow_query(struct filter_tally *t, const struct path_query *query, const char *from) {
   struct path_run *r = t->r;
   struct path_end end = {0};
   if (path_charge(r, 1)) path_walk(r, query->rest, from, &(struct path_sink){tally_value, t}, &end);
   if (from != r->tested) return;
-  if (end.behind) r->tested_end->behind = end.behind;
+  if (end.after) r->tested_end->after = end.after;
   if (end.inside <= r->tested_end->inside) return;
   r->tested_end->inside = end.inside;
   r->tested_end->levels = end.levels;
 }
 
-// Where a query begins, or all that it leads to when nothing is left of it; NULL: nowhere.
+// Returns the value where the rest of a query begins, or its result if nothing is left; NULL: none.
 static const char *begin_of(const struct path_run *r, const struct path_query *query, const char *value) {
   if (query->picked) return r->picked[query->picked->place];
   return query->from_root ? r->root : value;
 }
 
 static void run_query(struct path_run *r, const struct path_query *query, const char *value, uint64_t max,
-                      struct tally *out) {
+                      struct filter_tally *out) {
   const char *from = begin_of(r, query, value), *ignored;
-  *out = (struct tally){.r = r, .max = max};
+  *out = (struct filter_tally){.r = r, .max = max};
   if (!from) return;
   if (query->rest) follow_query(out, query, from);
   else tally_value(out, from, &ignored);
@@ -97,7 +98,7 @@ static int compare_sizes(const struct json_number *x, const struct json_number *
   return compare_digits(x, y);
 }
 
-// Exact, as equality is. A number whose exponent cannot be held is in no order to any other.
+// Exact, like equality. A number with an exponent that is too long is neither less nor greater than any other.
 static bool number_less(const struct json *a, const struct json *b) {
   struct json_number x, y;
   double p, q;
@@ -107,7 +108,7 @@ static bool number_less(const struct json *a, const struct json *b) {
   return x.negative ? compare_sizes(&y, &x) < 0 : compare_sizes(&x, &y) < 0;
 }
 
-// The order of code points, which is that of the bytes of UTF-8.
+// Compares code points, in the order of UTF-8 bytes.
 static bool string_less(const struct json *a, const struct json *b) {
   str x = inside(a), y = inside(b);
   if (!((a->flags | b->flags) & JSON_ESCAPED)) return str_cmp(x, y) < 0;
@@ -123,12 +124,12 @@ static bool less(const struct json *a, const struct json *b) {
   return json_is(a, JSON_STRING) && json_is(b, JSON_STRING) && string_less(a, b);
 }
 
-// A container as a tree; NULL: it is none, and the run failed.
+// Parses a container; NULL if it is not JSON: the run has failed.
 static const struct json *parse_container(struct path_run *r, const struct json *v, struct arena *a) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
-  const char *behind = json_scan_skip(&r->doc, v->p);
-  if (!behind || !path_charge(r, PARSE_STEPS + (uint64_t)(behind - v->p) / 4)) return NULL;
-  const struct json *made = json_parse(a, (str){v->p, (size_t)(behind - v->p)}, &limits, r->f);
+  const char *after = json_scan_skip(&r->doc, v->p);
+  if (!after || !path_charge(r, PARSE_STEPS + (uint64_t)(after - v->p) / 4)) return NULL;
+  const struct json *made = json_parse(a, (str){v->p, (size_t)(after - v->p)}, &limits, r->f);
   if (!made) r->failed = true;
   return made;
 }
@@ -172,7 +173,7 @@ static uint64_t count_characters(str escaped) {
 
 static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value, struct made *room);
 
-// Elements or members of a container.
+// Counts the elements or members of a container.
 static const struct json *count_children(struct path_run *r, const char *container, struct made *room) {
   struct json_walk w;
   json_walk_open(&w, &r->doc, container);
@@ -187,7 +188,7 @@ static bool is_all_children(const struct path_segment *s) {
 
 static const struct json *call_count(struct path_run *r, const struct path_query *query, const char *value,
                                      struct made *room) {
-  struct tally t = {0};
+  struct filter_tally t = {0};
   const char *from = begin_of(r, query, value);
   if (from && is_all_children(query->rest)) return count_children(r, from, room);
   run_query(r, query, value, UINT64_MAX, &t);
@@ -203,14 +204,14 @@ static const struct json *call_length(struct path_run *r, const struct path_expr
   return make_number(room, count_characters(inside(v)));
 }
 
-static const struct json *first_of(struct path_run *r, const struct tally *t, struct made *room) {
-  return t->first && path_alive(r) ? make_node(r, t->first, t->behind, room) : NULL;
+static const struct json *first_of(struct path_run *r, const struct filter_tally *t, struct made *room) {
+  return t->first && path_alive(r) ? make_node(r, t->first, t->after, room) : NULL;
 }
 
-// NULL for Nothing: the test of an expression that is not there, or of a failed run, is of no interest.
+// Returns NULL for Nothing. The result does not matter after the run has failed.
 static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value,
                                    struct made *room) {
-  struct tally t;
+  struct filter_tally t;
   if (e->kind == PATH_LITERAL) return e->literal;
   if (e->kind == PATH_QUERY) {
     run_query(r, &e->query, value, 1, &t);
@@ -222,7 +223,7 @@ static const struct json *value_of(struct path_run *r, const struct path_expr *e
   return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
-// The text of a string, in the document or in the room of the run, until the next one is asked for.
+// Returns the text of a string, in the document or in memory of the run, valid until the next call.
 static str text_of(struct path_run *r, const struct json *v) {
   if (!(v->flags & JSON_ESCAPED)) return inside(v);
   if (r->text_n < v->n) {
@@ -232,7 +233,7 @@ static str text_of(struct path_run *r, const struct json *v) {
   return (str){r->text, json_text_unescape(inside(v), r->text)};
 }
 
-// A pattern from the document; most often it is the one of the time before.
+// Compiles a pattern of the document; usually it is the same as the last one.
 static const struct path_regex *regex_of(struct path_run *r, const struct json *pattern, bool whole) {
   if (r->regex && r->pattern_whole == whole && json_equals_str(pattern, r->pattern)) return r->regex;
   if (!path_charge(r, 100 + pattern->n)) return NULL;
@@ -269,8 +270,9 @@ static bool call_match(struct path_run *r, const struct path_expr *e, const char
 
 // ---- tests ----
 
-// Of short numbers the order, and whether they are the same, is that of doubles.
+// Short numbers compare like their doubles.
 static bool compare_short(enum path_operator op, double a, double b) {
+  ASSERT(op <= PATH_GE);
   switch (op) {
   case PATH_EQ: return !(a < b) && !(a > b);
   case PATH_NE: return a < b || a > b;
@@ -282,17 +284,17 @@ static bool compare_short(enum path_operator op, double a, double b) {
   return false;
 }
 
-// The value of a query that leads to a short number (json/number.h), which is right JSON when no zero leads it.
+// Reads the value of a query as a short number (json/number.h), which is valid JSON if it has no leading zero.
 static bool is_short(struct path_run *r, const struct path_expr *e, const char *value, double *out) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
   if (!v || (*v != '-' && (unsigned char)(*v - '0') > 9)) return false;
-  const char *behind = json_scan_scalar_end(v, r->doc.end), *digits = v + (*v == '-');
-  if (behind - digits > 1 && *digits == '0' && digits[1] != '.') return false;
-  return json_number_short((str){v, (size_t)(behind - v)}, out);
+  const char *after = json_scan_scalar_end(v, r->doc.end), *digits = v + (*v == '-');
+  if (after - digits > 1 && *digits == '0' && digits[1] != '.') return false;
+  return json_number_short((str){v, (size_t)(after - v)}, out);
 }
 
-// Is a string the same as a literal without escapes? Told by the first byte that is another one, unless that begins an
-// escape. False: it is not known.
+// Compares a string with a literal without escapes, up to the first byte that differs. Returns false if the result is
+// unknown because that byte begins an escape.
 static bool is_told_by_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
                              const char *value, bool *out_same) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
@@ -319,7 +321,7 @@ static bool test_comparison(struct path_run *r, const struct path_expr *e, const
 }
 
 static bool test_exists(struct path_run *r, const struct path_query *query, const char *value) {
-  struct tally t;
+  struct filter_tally t;
   run_query(r, query, value, 1, &t);
   return t.count > 0;
 }
@@ -331,6 +333,7 @@ static bool test_any(struct path_run *r, const struct path_expr *e, const char *
 }
 
 bool path_filter_test(struct path_run *r, const struct path_expr *e, const char *value) {
+  ASSERT(e);
   if (!path_charge(r, 1)) return false;
   switch (e->kind) {
   case PATH_OR: return test_any(r, e, value, true);
@@ -339,7 +342,7 @@ bool path_filter_test(struct path_run *r, const struct path_expr *e, const char 
   case PATH_COMPARE: return test_comparison(r, e, value);
   case PATH_QUERY: return test_exists(r, &e->query, value);
   case PATH_CALL: return call_match(r, e, value);
-  case PATH_LITERAL: break;  // refused by the parser
+  case PATH_LITERAL: break;  // the parser refuses it
   }
   return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a value must have to pass a filter at all: @.price < 0 && … needs a member "price". Whoever goes through all
-// values of a text has to look only at those that have one.
+// Members that a value must have to pass a filter: @.price < 0 && … needs a member "price". A search through all values
+// of a text has to look only at values with such a member.
 #include "json/path/path_impl.h"
 
 struct needs {
@@ -9,7 +9,8 @@ struct needs {
   const struct path_wanted *top;
 };
 
-// A test that is false where this query leads nowhere. It may be asked of a member alone when it is about nothing else.
+// Adds a test that is false if this query selects nothing. The test can run on the member alone if it is about nothing
+// else.
 static bool add_need(struct needs *n, const struct path_expr *query, const struct path_expr *test, bool alone) {
   struct path_selector *s = n->selector;
   const struct path_wanted *w = query->kind == PATH_QUERY ? query->query.picked : NULL;
@@ -21,7 +22,7 @@ static bool add_need(struct needs *n, const struct path_expr *query, const struc
   return true;
 }
 
-// Nothing is neither less than something nor the same; but it is the same as nothing.
+// Nothing is neither less than a value nor equal to it; but it equals Nothing.
 static bool add_comparison(struct needs *n, const struct path_expr *e) {
   const struct path_expr *left = e->child, *right = left->next;
   if (e->op == PATH_NE) return false;

@@ -4,7 +4,7 @@
 #include "json/path/path_impl.h"
 #include "json/text.h"
 
-// Indexes are numbers that every implementation of JSON holds exactly.
+// Indexes are integers that every JSON implementation holds exactly.
 #define INDEX_MAX ((int64_t)9007199254740991)
 
 // ---- errors and characters ----
@@ -66,7 +66,7 @@ static bool read_hex(struct path_parser *q, uint32_t *out) {
   return true;
 }
 
-// Behind \u.
+// Reads the digits after \u.
 static bool read_unicode(struct path_parser *q, uint32_t *out) {
   size_t at = q->at - 2;
   uint32_t high = 0, low = 0;
@@ -74,14 +74,14 @@ static bool read_unicode(struct path_parser *q, uint32_t *out) {
   *out = high;
   if (high < 0xd800 || high > 0xdfff) return true;
   if (high > 0xdbff || !path_take(q, '\\') || !path_take(q, 'u'))
-    return path_refuse(q, at, "half a surrogate pair is no character");
+    return path_refuse(q, at, "half a surrogate pair is not a character");
   if (!read_hex(q, &low)) return false;
-  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "half a surrogate pair is no character");
+  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "half a surrogate pair is not a character");
   *out = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
   return true;
 }
 
-// Behind a backslash. Of the quotes only the one that ends the string may be escaped.
+// Reads an escape after the backslash. Only the quote that ends the string may be escaped.
 static bool read_escape(struct path_parser *q, char quote, uint32_t *out) {
   static const char letters[] = "bfnrt/\\", values[] = "\b\f\n\r\t/\\";
   int c = path_peek(q);
@@ -93,7 +93,7 @@ static bool read_escape(struct path_parser *q, char quote, uint32_t *out) {
   return true;
 }
 
-// Where a quote is: up to its other end, unescaped.
+// Reads a string from its opening to its closing quote, unescaped.
 bool path_parse_string(struct path_parser *q, str *out) {
   size_t begin = q->at;
   char quote = (char)path_peek(q), *text = arena_alloc(q->a, q->text.n - begin);
@@ -139,7 +139,7 @@ static bool at_number(const struct path_parser *q) {
   return path_peek(q) == '-' || is_digit(path_peek(q));
 }
 
-// Behind the first colon, up to the last number; blanks behind it are left.
+// Reads from the first colon to the last number; blanks after that are not read.
 static bool read_slice_rest(struct path_parser *q, struct path_slice *slice) {
   slice->step = 1;
   path_skip_blanks(q);
@@ -214,15 +214,15 @@ static bool begins_name(int c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
 }
 
-// Behind a dot.
+// Reads a name or * after a dot.
 static bool read_shorthand(struct path_parser *q, struct path_segment *segment) {
   struct path_selector *s = segment->selectors = ARENA_NEW(q->a, struct path_selector);
   s->kind = PATH_WILDCARD;
   if (path_take(q, '*')) return true;
   size_t begin = q->at;
   if (!begins_name(path_peek(q)))
-    return path_expect(q, segment->descend ? "a name, '*' or '[' is expected behind '..'"
-                                           : "a name or '*' is expected behind '.'");
+    return path_expect(q, segment->descend ? "a name, '*' or '[' is expected after '..'"
+                                           : "a name or '*' is expected after '.'");
   while (begins_name(path_peek(q)) || is_digit(path_peek(q))) q->at++;
   return set_name(q, s, (str){q->text.p + begin, q->at - begin});
 }
@@ -241,7 +241,7 @@ static bool selects_one(const struct path_segment *segment) {
   return !segment->descend && !s->next && (s->kind == PATH_NAME || s->kind == PATH_INDEX);
 }
 
-// Blanks that no segment follows are left.
+// Blanks that no segment follows are not read.
 bool path_parse_segments(struct path_parser *q, struct path_query *out) {
   struct path_segment **tail = &out->segments;
   out->singular = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads filters, and checks the types of what is compared, tested and given to functions (RFC 9535, 2.4).
+// Reads filters, and checks the types of operands, tests and arguments (RFC 9535, 2.4).
 #include "json/number.h"
 #include "json/path/path_impl.h"
 #include "json/write.h"
@@ -40,7 +40,7 @@ static struct path_expr *expect(struct path_parser *q, const char *what) {
 
 // ---- literals ----
 
-// Literals are JSON, so that they are compared as the document's values are.
+// Literals are JSON, so that they are compared like values of the document.
 static struct path_expr *new_literal(struct path_parser *q, size_t at, str json) {
   struct path_expr *e = new_expr(q, PATH_LITERAL);
   struct fault ignored;
@@ -55,7 +55,7 @@ static struct path_expr *read_string(struct path_parser *q) {
   return path_parse_string(q, &text) ? new_literal(q, at, json_escaped(q->a, text)) : NULL;
 }
 
-// Numbers look as they do in JSON.
+// Numbers have the form of JSON.
 static struct path_expr *read_number(struct path_parser *q) {
   size_t begin = q->at;
   while (path_peek(q) > 0 && strchr("+-.0123456789eE", path_peek(q))) q->at++;
@@ -101,7 +101,7 @@ static bool read_arguments(struct path_parser *q, struct path_expr *call) {
   return path_take(q, ')') || path_expect(q, "')' is expected");
 }
 
-// Patterns that are written in the query are compiled with it.
+// Patterns that are literals are compiled with the query.
 static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *call) {
   const struct path_expr *pattern = call->child->next;
   str text;
@@ -120,7 +120,7 @@ static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *
   return true;
 }
 
-// Behind the opening parenthesis.
+// Reads from the opening parenthesis on.
 static struct path_expr *read_call(struct path_parser *q, size_t at, str name) {
   struct path_expr *e = new_expr(q, PATH_CALL);
   unsigned i = 0;
@@ -143,7 +143,7 @@ static struct path_expr *read_word(struct path_parser *q) {
   return refuse(q, at, "no such word: there are true, false, null and calls of functions");
 }
 
-// A literal, a query or a call.
+// Reads a literal, a query or a call.
 static struct path_expr *read_operand(struct path_parser *q) {
   int c = path_peek(q);
   if (c == '@' || c == '$') {
@@ -183,7 +183,7 @@ static bool can_compare(struct path_parser *q, size_t at, const struct path_expr
                                           : "only a query for a single node can be compared");
 }
 
-// Behind the operator.
+// Reads from the operator on.
 static struct path_expr *read_comparison(struct path_parser *q, size_t at, struct path_expr *left,
                                          enum path_operator op) {
   struct path_expr *e = new_expr(q, PATH_COMPARE);
@@ -210,14 +210,14 @@ static struct path_expr *read_comparison_or_test(struct path_parser *q) {
   enum path_operator op;
   struct path_expr *e = read_operand(q);
   if (!e) return NULL;
-  size_t behind = q->at;
+  size_t after = q->at;
   path_skip_blanks(q);
   if (read_operator(q, &op)) return read_comparison(q, at, e, op);
-  q->at = behind;
+  q->at = after;
   return check_test(q, at, e);
 }
 
-// Behind the opening parenthesis.
+// Reads from the opening parenthesis on.
 static struct path_expr *read_parentheses(struct path_parser *q) {
   struct path_expr *e = NULL;
   path_skip_blanks(q);
@@ -228,7 +228,7 @@ static struct path_expr *read_parentheses(struct path_parser *q) {
   return path_take(q, ')') ? e : expect(q, "')' is expected");
 }
 
-// Behind an exclamation mark, which binds closer than a comparison and cannot stand before one.
+// Reads from the exclamation mark on, which binds closer than a comparison and cannot precede one.
 static struct path_expr *read_negated(struct path_parser *q) {
   struct path_expr *e = new_expr(q, PATH_NOT);
   path_skip_blanks(q);
@@ -248,7 +248,7 @@ static struct path_expr *read_basic(struct path_parser *q) {
   return read_comparison_or_test(q);
 }
 
-// Operands between && or ||; blanks that none of them follows are left.
+// Reads operands between && or ||; blanks that no operand follows are not read.
 static struct path_expr *read_list(struct path_parser *q, enum path_expr_kind kind, str op,
                                    struct path_expr *(*read)(struct path_parser *)) {
   struct path_expr *first = read(q), *last = first;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members that a filter asks for: @.price, @.owner.team. The names of all its queries are one tree, and a value is gone
-// over once for all of them, in the order in which its members come.
+// Members that a filter asks for: @.price, @.owner.team. The names of all its queries are one tree, and a value is read
+// once for all of them, in the order of its members.
+#include "base/assert.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 
@@ -28,7 +29,7 @@ static bool is_name(const struct path_segment *s) {
   return !s->descend && !s->selectors->next && s->selectors->kind == PATH_NAME;
 }
 
-// As far as a query goes by names, its value is picked; from there on it is followed.
+// The value of a query is picked as far as the query goes by names; the rest of the query is followed from there.
 static void add_query(struct path_parser *q, struct path_wanted *top, struct path_query *query) {
   query->rest = query->segments;
   if (query->from_root) return;
@@ -43,7 +44,7 @@ static void add_queries(struct path_parser *q, struct path_wanted *top, struct p
   for (struct path_expr *child = e->child; child; child = child->next) add_queries(q, top, child);
 }
 
-// Where a walk looks for them.
+// Lists the names of the children for a walk.
 static void list_children(struct path_parser *q, struct path_wanted *parent) {
   str *names = ARENA_ARRAY(q->a, str, parent->count);
   parent->children = ARENA_ARRAY(q->a, struct path_wanted *, parent->count);
@@ -68,6 +69,7 @@ struct path_wanted *path_collect(struct path_parser *q, struct path_expr *filter
 // ---- a run
 
 struct json_names *path_names(struct path_run *r, size_t set, const str *list, size_t count) {
+  ASSERT(list && count);
   struct json_names *names = r->sets[set];
   if (names) return names;
   names = r->sets[set] = ARENA_NEW(r->scratch, struct json_names);
@@ -83,10 +85,10 @@ static void forget(struct path_run *r, const struct path_wanted *parent) {
   }
 }
 
-// How far a walk came, whose current one may have been looked into.
+// Records how far a walk read, whose current value may have been read in part.
 static void learn(struct path_end *end, const struct json_walk *w, const struct path_end *inner) {
-  const char *at = w->behind ? w->behind : inner->behind;
-  if (!w->close) end->behind = w->behind;
+  const char *at = w->after ? w->after : inner->after;
+  if (!w->close) end->after = w->after;
   else if (at) *end = (struct path_end){.inside = at, .levels = 1};
   else if (inner->inside) *end = (struct path_end){.inside = inner->inside, .levels = inner->levels + 1};
   else *end = (struct path_end){.inside = w->value, .levels = 1};
@@ -101,7 +103,7 @@ static void pick_members(struct path_run *r, const struct path_wanted *parent, c
   int i;
   while (left && (i = json_walk_find(&w, names)) >= 0) {
     const struct path_wanted *wanted = parent->children[i];
-    if (r->picked[wanted->place]) continue;  // the first one counts
+    if (r->picked[wanted->place]) continue;  // the first of duplicate keys counts
     r->picked[wanted->place] = w.value;
     left--;
     inner = (struct path_end){0};

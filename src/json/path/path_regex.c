@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// I-Regexp (RFC 9485) by PCRE2. A pattern is checked and translated here, so that nothing but the grammar of I-Regexp
-// gets through, and its states are counted on the way.
+// I-Regexp (RFC 9485) by PCRE2. A pattern is checked and translated here, so that only the grammar of I-Regexp is
+// accepted, and its states are counted.
 //
-// It runs in the engine that follows all states at once (pcre2_dfa_match): each byte is read once, whatever the
-// pattern. The one that backtracks could not be bounded: its limit counts anew at every start of a search, and does not
-// count the bytes that a repeated class passes over. A search is therefore an anchored match of .* and the pattern.
+// It runs in the engine that follows all states at once (pcre2_dfa_match): each byte is read once, regardless of the
+// pattern. The backtracking engine cannot be bounded: its limit starts again at every position of a search, and does
+// not count the bytes that a repeated class skips. A search is therefore an anchored match of .* and the pattern.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/text/utf8.h"
 #include "json/path/path_impl.h"
@@ -25,7 +26,7 @@ enum {
   PART_MAX = 64,      // bytes
 };
 
-// Characters that follow each other in whatever matches.
+// Characters that follow each other in every match.
 struct run {
   char text[PART_MAX];
   size_t n;
@@ -36,10 +37,10 @@ struct translation {
   struct buf out;
   unsigned groups;
   bool too_large;
-  bool is_char;        // the atom that was read last is this character
+  bool is_char;        // the last atom is this character
   uint32_t character;  //
   struct run run, longest;
-  bool branches;  // outside of groups: nothing is in all that matches
+  bool branches;  // alternatives outside of groups: no text is in every match
 };
 
 static int peek(const struct translation *t) {
@@ -59,13 +60,13 @@ static bool too_large(struct translation *t) {
 
 // ---- single characters and classes ----
 
-// As a number, which means nothing else to the engine.
+// Writes a character as a number, which has no other meaning to the engine.
 static void put_char(struct translation *t, uint32_t c) {
   if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) buf_char(&t->out, (char)c);
   else buf_printf(&t->out, "\\x{%x}", c);
 }
 
-// \p{Lu}, behind the backslash.
+// Reads \p{Lu} after the backslash.
 static bool translate_category(struct translation *t) {
   static const char *const categories[] = {"Llmotu", "Mcen", "Ndlo", "Pcdefios", "Zlps", "Sckmo", "Ccfno"};
   char letter = t->rest.p[0], kind[2] = {0};
@@ -86,7 +87,7 @@ static bool translate_category(struct translation *t) {
   return true;
 }
 
-// Behind the backslash.
+// Reads an escape after the backslash.
 static bool read_escape(struct translation *t, uint32_t *out) {
   int c = peek(t);
   if (c <= 0 || !strchr("()*+-.?[\\]^nrt{|}", c)) return false;
@@ -99,7 +100,7 @@ static bool at_category(const struct translation *t) {
   return peek(t) == 'p' || peek(t) == 'P';
 }
 
-// A character of a class; false for what must be escaped there.
+// Reads a character of a class; false for a character that must be escaped there.
 static bool read_class_char(struct translation *t, uint32_t *out) {
   if (take(t, '\\')) return read_escape(t, out);
   if (!t->rest.n || strchr("-[]", t->rest.p[0] ? t->rest.p[0] : 'x')) return false;
@@ -124,7 +125,7 @@ static bool translate_class_part(struct translation *t) {
   return true;
 }
 
-// Behind the opening bracket. A dash stands for itself at both ends.
+// Reads from the opening bracket on. A dash stands for itself at both ends.
 static bool translate_class(struct translation *t) {
   buf_char(&t->out, '[');
   if (take(t, '^')) buf_char(&t->out, '^');
@@ -171,7 +172,7 @@ static bool translate_atom(struct translation *t, size_t *out_states) {
   if (take(t, '(')) return translate_group(t, out_states);
   if (take(t, '[')) return translate_class(t);
   if (take(t, '.')) buf_str(&t->out, STR("[^\\n\\r]"));
-  else if (take(t, '^')) buf_str(&t->out, STR("(?:\\A)"));  // anchors, as everyone expects
+  else if (take(t, '^')) buf_str(&t->out, STR("(?:\\A)"));  // anchors have their usual meaning
   else if (take(t, '$')) buf_str(&t->out, STR("(?:\\z)"));
   else if (take(t, '\\')) {
     if (at_category(t)) return translate_category(t);
@@ -193,13 +194,13 @@ static bool read_count(struct translation *t, size_t *out) {
   return true;
 }
 
-// How often a piece comes.
+// The number of repetitions of a piece.
 struct times {
   size_t low, high;
-  bool open;  // there is no most
+  bool open;  // no upper limit
 };
 
-// Behind the opening brace.
+// Reads from the opening brace on.
 static bool read_range(struct translation *t, struct times *out) {
   if (!read_count(t, &out->low)) return false;
   out->high = out->low;
@@ -217,8 +218,8 @@ static bool read_quantifier(struct translation *t, struct times *out) {
   return true;
 }
 
-// The engine counts how often a single character or class came, and takes each count for another state, even where
-// there is no most. With x{2}x* for x{2,} there is nothing to count but what has an end.
+// The engine counts the repetitions of a single character or class, and each count is a state, even without an upper
+// limit. With x{2}x* in place of x{2,} only a bounded number is counted.
 static void put_quantifier(struct translation *t, const struct times *times, size_t begin) {
   if (t->out.over) return;
   bool group = t->out.p[begin] == '(';
@@ -244,7 +245,7 @@ static void end_run(struct translation *t) {
   t->run.n = 0;
 }
 
-// Outside of groups: a character that must be there goes on with those before it.
+// Outside of groups: a character that every match must have continues the run of characters before it.
 static void note_piece(struct translation *t, const struct times *times) {
   if (!t->is_char || !times->low || t->run.n > PART_MAX - 4) end_run(t);
   if (!t->is_char || !times->low) return;
@@ -263,7 +264,7 @@ static bool translate_piece(struct translation *t, size_t *out_states) {
   return *out_states <= STATES_MAX || too_large(t);
 }
 
-// Up to the end, or the parenthesis that closes a group.
+// Reads up to the end, or to the parenthesis that closes a group.
 static bool translate_branches(struct translation *t, size_t *out_states) {
   size_t states = 1, more;
   while (t->rest.n && peek(t) != ')') {
@@ -288,7 +289,7 @@ static void *take_memory(PCRE2_SIZE n, void *arena) {
 }
 
 static void leave_memory(void *p, void *arena) {
-  // The arena ends as a whole.
+  // The arena is freed as a whole.
 }
 
 static pcre2_code *compile(struct arena *a, str pattern) {
@@ -307,7 +308,7 @@ static bool translate(struct translation *t, bool whole, size_t *out_states) {
   return !t->out.over || too_large(t);
 }
 
-// What most searches are for needs no engine.
+// Most searches are for plain text, which needs no engine.
 static bool is_plain(str pattern) {
   for (size_t i = 0; i < pattern.n; i++)
     if (pattern.p[i] && strchr("()*+.?[]\\{|}^$", pattern.p[i])) return false;
@@ -315,6 +316,7 @@ static bool is_plain(str pattern) {
 }
 
 struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
+  ASSERT(a);
   struct path_regex *regex = ARENA_NEW(a, struct path_regex);
   struct translation t = {.rest = pattern};
   buf_init(&t.out, TRANSLATED_MAX);
@@ -322,7 +324,7 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   else if (!whole && is_plain(pattern)) regex->plain = arena_str(a, pattern);
   else if (translate(&t, whole, &regex->states)) {
     regex->code = compile(a, buf_view(&t.out));
-    regex->too_large = !regex->code;  // all that the engine can have against what is well formed
+    regex->too_large = !regex->code;  // the engine refuses a valid pattern for no other reason
     end_run(&t);
     if (!t.branches) regex->part = arena_str(a, (str){t.longest.text, t.longest.n});
   } else regex->too_large = t.too_large;
@@ -330,13 +332,14 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   return regex;
 }
 
-// Steps of much the same time as those of a walk: a state costs, and so does looking for it in the list of them.
+// Steps take about as long as those of a walk: a state costs, and so does finding it in the list of states.
 uint64_t path_regex_cost(const struct path_regex *regex, size_t n) {
   uint64_t states = regex->states;
   return regex->plain.p ? 1 + n / 16 : 20 + (uint64_t)n * (64 * states + states * states) / 128;
 }
 
 static void make_room(struct path_matcher *m, size_t states) {
+  ASSERT(m->a);
   size_t need = ROOM_PER_STATE * (ROOM_MIN + 4 * states);
   if (!m->data) {
     pcre2_general_context *memory = pcre2_general_context_create(take_memory, leave_memory, m->a);
@@ -356,6 +359,7 @@ bool path_regex_may_match(const struct path_regex *regex, str text) {
 }
 
 bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str text, bool *out) {
+  ASSERT(path_regex_usable(regex) && out);
   if (regex->plain.p) {
     *out = memmem(text.p, text.n, regex->plain.p, regex->plain.n);
     return true;

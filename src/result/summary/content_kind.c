@@ -67,8 +67,8 @@ static bool is_json(const struct sample *s) {
   while (json_walk_next(&w)) {
   }
   if (scan.wrong) return !s->whole && w.count > 0 && scan.wrong == scan.end;
-  while (w.behind < scan.end && is_blank(*w.behind)) w.behind++;
-  return w.behind == scan.end || *w.behind == '{' || *w.behind == '[';
+  while (w.after < scan.end && is_blank(*w.after)) w.after++;
+  return w.after == scan.end || *w.after == '{' || *w.after == '[';
 }
 
 // Returns whether JSON may begin at a bracket after some words: after a blank or a colon, and around values, not words.

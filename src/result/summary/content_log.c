@@ -97,9 +97,9 @@ static bool same_word(str word, const char *lower, bool *out_capitals) {
 
 // Signs that make a word a level: [error], error:, level=error, <error>.
 static bool is_marked(str line, size_t begin, size_t end) {
-  char before = begin ? line.p[begin - 1] : 0, behind = end < line.n ? line.p[end] : 0;
-  return before == '[' || before == '=' || before == '<' || before == '"' || before == '|' || behind == ':' ||
-         behind == ']' || behind == '!' || (begin == 0 && behind == ' ');
+  char before = begin ? line.p[begin - 1] : 0, after = end < line.n ? line.p[end] : 0;
+  return before == '[' || before == '=' || before == '<' || before == '"' || before == '|' || after == ':' ||
+         after == ']' || after == '!' || (begin == 0 && after == ' ');
 }
 
 // Excludes most words by their first letter and their length.

@@ -27,7 +27,7 @@ static void count_plain(struct json_walk *w) {
   if (!last) return;
   // The walk continues at the last comma.
   w->count += commas - 1;
-  w->behind = last;
+  w->after = last;
 }
 
 static const char *read_container(struct outline_reader *r, const char *p, unsigned depth, struct outline *v) {
@@ -42,13 +42,13 @@ static const char *read_container(struct outline_reader *r, const char *p, unsig
     }
     struct outline *child = ARENA_NEW(r->a, struct outline);
     child->key = w.key;
-    w.behind = read_value(r, w.value, depth + 1, child);
+    w.after = read_value(r, w.value, depth + 1, child);
     *to = child;
     to = &child->next;
-    if (!w.behind) break;
+    if (!w.after) break;
   }
   v->count = w.count;
-  return r->scan.wrong ? NULL : w.behind;
+  return r->scan.wrong ? NULL : w.after;
 }
 
 // Returns the position after the value; NULL if it is not JSON.
@@ -56,16 +56,16 @@ static const char *read_value(struct outline_reader *r, const char *p, unsigned 
   r->values++;
   v->type = json_scan_type(&r->scan, p);
   bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
-  const char *behind;
+  const char *after;
   if (container && depth < OUTLINE_DEPTH && r->values < OUTLINE_VALUES) {
-    behind = read_container(r, p, depth, v);
+    after = read_container(r, p, depth, v);
   } else {
     v->count = container ? OUTLINE_UNCOUNTED : 0;
-    behind = json_scan_skip(&r->scan, p);
+    after = json_scan_skip(&r->scan, p);
   }
-  ASSERT(!behind || (behind > p && behind <= r->scan.end));
-  v->span = (str){p, (size_t)((behind ? behind : r->scan.end) - p)};
-  return behind;
+  ASSERT(!after || (after > p && after <= r->scan.end));
+  v->span = (str){p, (size_t)((after ? after : r->scan.end) - p)};
+  return after;
 }
 
 static const char *skip_blanks(const char *p, const char *end) {
@@ -102,16 +102,16 @@ bool outline_read(str text, struct arena *a, struct outline_text *out) {
   struct outline_text made = {.broken = SIZE_MAX};
   const char *p = json_scan_first(&r.scan);
   if (p == r.scan.end) return false;
-  const char *behind = read_value(&r, p, 0, &made.root);
-  if (!behind) {
+  const char *after = read_value(&r, p, 0, &made.root);
+  if (!after) {
     made.broken = (size_t)(r.scan.wrong - r.scan.begin);
   } else {
-    behind = skip_blanks(behind, r.scan.end);
-    made.several = behind < r.scan.end && (*behind == '{' || *behind == '[');
-    if (made.several) read_more(&r, behind, &made);
-    else if (behind < r.scan.end) made.broken = (size_t)(behind - r.scan.begin);
+    after = skip_blanks(after, r.scan.end);
+    made.several = after < r.scan.end && (*after == '{' || *after == '[');
+    if (made.several) read_more(&r, after, &made);
+    else if (after < r.scan.end) made.broken = (size_t)(after - r.scan.begin);
   }
-  if (made.broken < 2 || (!behind && made.root.count == 0)) return false;
+  if (made.broken < 2 || (!after && made.root.count == 0)) return false;
   *out = made;
   return true;
 }

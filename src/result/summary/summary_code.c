@@ -73,8 +73,8 @@ struct diff {
 };
 
 static str diff_name(str line) {
-  str name = str_from(line, 4), before, behind;
-  if (str_cut(name, '\t', &before, &behind)) name = before;
+  str name = str_from(line, 4), before, after;
+  if (str_cut(name, '\t', &before, &after)) name = before;
   return str_starts(name, STR("b/")) || str_starts(name, STR("a/")) ? str_from(name, 2) : name;
 }
 

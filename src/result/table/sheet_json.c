@@ -31,7 +31,7 @@ struct sheet_keys {
 
 // ---- finding the rows
 
-static bool keep_first(void *ctx, const char *value, const char **out_behind) {
+static bool keep_first(void *ctx, const char *value, const char **out_after) {
   *(const char **)ctx = value;
   return false;
 }
@@ -77,7 +77,7 @@ static const char *find_rows(struct sheet *t, const char *root) {
 // ---- rows
 
 static bool open_rows(struct sheet *t, const char *begin) {
-  if (t->kind == SHEET_JSON_LINES) t->walk = (struct json_walk){.scan = &t->scan, .behind = begin};
+  if (t->kind == SHEET_JSON_LINES) t->walk = (struct json_walk){.scan = &t->scan, .after = begin};
   else json_walk_open(&t->walk, &t->scan, begin);
   return !t->scan.wrong;
 }
@@ -88,18 +88,18 @@ void sheet_json_rewind(struct sheet *t) {
 
 // A row of an object begins with its key.
 void sheet_json_seek(struct sheet *t, const char *begin) {
-  t->walk = (struct json_walk){.scan = &t->scan, .behind = begin};
+  t->walk = (struct json_walk){.scan = &t->scan, .after = begin};
   if (t->kind == SHEET_JSON) t->walk.close = *t->first == '{' ? '}' : ']';
 }
 
 static bool next_line(struct sheet *t) {
   struct json_walk *w = &t->walk;
-  if (!w->behind && !(w->behind = json_scan_skip(&t->scan, w->value))) return false;
-  const char *p = w->behind;
+  if (!w->after && !(w->after = json_scan_skip(&t->scan, w->value))) return false;
+  const char *p = w->after;
   while (p < t->scan.end && (unsigned char)*p <= ' ') p++;
   if (p == t->scan.end) return false;
   w->value = p;
-  w->behind = NULL;
+  w->after = NULL;
   return true;
 }
 
@@ -140,10 +140,10 @@ static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
   } else {
     value = follow_tokens(t, value, in->rest, in->sep);
   }
-  const char *behind = value ? json_scan_skip(&t->scan, value) : NULL;
-  if (!behind) return;
+  const char *after = value ? json_scan_skip(&t->scan, value) : NULL;
+  if (!after) return;
   t->seen |= (uint64_t)1 << i;
-  t->cells[i] = (struct cell){{value, (size_t)(behind - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
+  t->cells[i] = (struct cell){{value, (size_t)(after - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
 }
 
 // Takes the cells that a member gives. A column named by the whole key of a member is preferred to one that leads into
@@ -271,8 +271,8 @@ static void name_columns(struct sheet *t, struct arena *a) {
 static bool is_lines(struct sheet *t, const char *root) {
   const char *line = memchr(t->bytes.p, '\n', t->bytes.n < LONGEST_LINE ? t->bytes.n : LONGEST_LINE);
   struct json_scan scan = json_scan(line ? (str){t->bytes.p, (size_t)(line - t->bytes.p)} : STR(""));
-  const char *behind = line && root < line ? json_scan_skip(&scan, root) : NULL;
-  if (!behind) return false;
+  const char *after = line && root < line ? json_scan_skip(&scan, root) : NULL;
+  if (!after) return false;
   while (line < t->scan.end && (unsigned char)*line <= ' ') line++;
   return line < t->scan.end && (*line == '{' || *line == '[');
 }

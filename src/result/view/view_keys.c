@@ -40,7 +40,7 @@ static bool find_members(struct keys *k, struct fault *f) {
     for (size_t i = 0; i < k->count; i++)
       if (!k->list[i].value.p && json_walk_key_is(&w, k->list[i].key)) k->list[i].value = json_walk_value(&w);
   }
-  return !scan.wrong && json_scan_ends(&scan, w.behind);
+  return !scan.wrong && json_scan_ends(&scan, w.after);
 }
 
 // ---- writing members ----

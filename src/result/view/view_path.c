@@ -25,7 +25,7 @@ struct results {
   struct arena arena, values;
 };
 
-static bool count_result(void *ctx, const char *value, const char **out_behind) {
+static bool count_result(void *ctx, const char *value, const char **out_after) {
   ((struct results *)ctx)->total++;
   return true;
 }
@@ -40,15 +40,15 @@ static bool put_result(struct results *r, str value) {
 }
 
 // Writes results while they may fit, then only counts.
-static bool take_result(void *ctx, const char *value, const char **out_behind) {
+static bool take_result(void *ctx, const char *value, const char **out_after) {
   struct results *r = ctx;
   ASSERT(!r->broken);
   size_t at = r->total++;
   if (at < r->start) return true;
   if (!r->whole) return r->count_all;
-  *out_behind = json_scan_skip(&r->scan, value);
-  if (!*out_behind) return true;  // json_path_each reports the error
-  str span = {value, (size_t)(*out_behind - value)};
+  *out_after = json_scan_skip(&r->scan, value);
+  if (!*out_after) return true;  // json_path_each reports the error
+  str span = {value, (size_t)(*out_after - value)};
   if (!r->first.p) r->first = span;
   r->read += span.n;
   r->whole = span.n <= r->near && r->text.n <= r->near && r->read <= READ_MOST * r->near;
