@@ -156,7 +156,7 @@ test('status, top and logs ask a gateway whose .mcp.json belongs to another user
   for (const args of [['status'], ['top'], ['logs', 'box']]) {
     const { status, stderr } = await runToolgate(args, { cwd: dir, env });
     assert.equal(status, 0, `${args}: ${stderr}`);
-    assert.match(stderr, /\.mcp\.json: is not used[^]*asking the running gateway/, `${args}`);
+    assert.match(stderr, /\.mcp\.json: is not used[^]*using the running gateway/, `${args}`);
   }
 });
 

@@ -204,9 +204,9 @@ describe('who is not known is told so', () => {
     const client = await open(t, gateway);
     assert.equal((await client.tools()).length, 3);
     const fault = faultOf(await client.call('tool_browse', { path: '/' }), 'INVALID_AGENT_ID');
-    assert.match(fault.message, /which agent you are.*a token of an agent/);
+    assert.match(fault.message, /no agent identity.*a token of an agent/);
     const direct = await open(t, gateway, 'http', { path: '/mcp/direct' });
-    await assert.rejects(direct.tools(), /which agent you are.*a token of an agent/);
+    await assert.rejects(direct.tools(), /no agent identity.*a token of an agent/);
     const byServers = await open(t, gateway, 'http', { path: '/mcp/servers' });
     assert.match(JSON.stringify(await byServers.call('list_servers', {})), /Missing required parameter 'agent_id'/);
   });

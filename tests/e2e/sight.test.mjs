@@ -70,8 +70,11 @@ describe('the names of direct mode are those of what an agent sees', () => {
     const from = w.gateway.log.length;
     await save(w, { ...servers, payroll: shop(t, ['pay']) });
     for (const client of clients) await client.next(CHANGED);
-    const [, compared, told] = /a change was compared (\d+) times for (\d+) clients/.exec(w.gateway.log.slice(from));
-    assert.deepEqual([Number(compared), Number(told)], [20, 40]);
+    // A slow machine needs several slices, and each compares an agent once at most.
+    await w.gateway.program.says(/compared \d+ views of the catalog\n/);
+    const slices = [...w.gateway.log.slice(from).matchAll(/compared (\d+) views/g)].map(([, views]) => Number(views));
+    assert.ok(slices.length > 0 && slices.every((views) => views <= 20), `${slices}`);
+    assert.ok(slices.reduce((sum, views) => sum + views) >= 20, `${slices}`);
   });
 
   test('rules that show one more server change the names that clash then, and that is told', async (t) => {
