@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "io/mapped.h"
 #include "observe/metrics.h"
+#include "surface/changes.h"
 
 enum {
   HELD_REQUESTS = 4,  // requests of the largest size fit in any case

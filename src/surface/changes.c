@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 
 enum { SLICE_US = 2000 };  // of comparing, before other callbacks of the loop run
@@ -30,7 +31,7 @@ struct difference {
   bool meta;  // the meta-tools
 };
 
-// Compares what clients saw under `before` with what they see under `after`.
+// Compares the visible lists of clients under `before` with those under `after`.
 struct comparison {
   struct surface *d;
   const struct rulebook *before, *after;
@@ -63,7 +64,7 @@ static const struct item *next_visible(struct surface *d, const struct catalog_v
   return NULL;
 }
 
-// An unknown agent sees nothing, so that any names will do.
+// An unknown agent sees no items, so any names are right.
 static struct naming names_in(struct surface *d, const struct catalog_view *v) {
   return v->caller.policy && !v->caller.agent ? naming_of_all(v->catalog) : surface_naming(d, &v->caller, v->catalog);
 }
@@ -78,7 +79,7 @@ static bool same_list(struct surface *d, const struct catalog_view *before, cons
   }
 }
 
-// Resources and prompts have meta-tools only while there are some.
+// Returns a bit each for resources and prompts if any is visible: only then they have meta-tools.
 static unsigned meta_tools_for(struct surface *d, const struct catalog_view *v) {
   bool any[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
@@ -104,20 +105,21 @@ static const struct difference *compare(struct comparison *x, const struct catal
   found->meta = meta_tools_for(x->d, before) != meta_tools_for(x->d, after);
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     found->lists[kind] = !same_list(x->d, before, after, (enum item_kind)kind);
-  map_add(&x->memo, (str){(const char *)&found->key, sizeof found->key}, found);
+  ASSERT(map_add(&x->memo, (str){(const char *)&found->key, sizeof found->key}, found));
   x->compared++;
   return found;
 }
 
-// The catalog must outlive the result. Without a known agent it sees everything if there are no rules, else nothing.
-static struct catalog_view view_of(const struct client *client, const struct rulebook *rules) {
+// The catalog must outlive the result. Without a known agent the view is empty if there are rules, else complete.
+static struct catalog_view view_of(const struct surface_client *client, const struct rulebook *rules) {
+  ASSERT(client->shown && client->views);
   struct catalog_view v = {client->shown, {.policy = rules->policy}, client->views, client->view_count};
   struct fault f;
   caller_find(rules, client->session, STR_NONE, &v.caller, &f);
   return v;
 }
 
-static void note_views(struct client *client) {
+static void note_views(struct surface_client *client) {
   struct surface *d = client->d;
   struct caller c = {.id = STR_NONE};
   struct fault f;
@@ -130,30 +132,30 @@ static void note_views(struct client *client) {
   for (unsigned i = 0; i < count; i++) client->views[i] = upstreams_view_for(d->upstreams, i, &who);
 }
 
-void surface_changes_attach(struct client *client) {
+void surface_changes_attach(struct surface_client *client) {
   ASSERT(!client->shown && !client->views);
   note_views(client);
 }
 
-void surface_changes_detach(struct client *client) {
+void surface_changes_detach(struct surface_client *client) {
   catalog_unref(&client->shown);
   mem_free(client->views);
   client->views = NULL;
 }
 
 // Clears the cards that count as seen if a list has changed that the client sees.
-static void forget_seen(struct client *client, const struct difference *d) {
+static void forget_seen(struct surface_client *client, const struct difference *d) {
   bool any = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) any |= d->lists[kind];
   if (any) seen_clear(&client->seen);
 }
 
-void surface_check_shown(struct client *client) {
+void surface_check_shown(struct surface_client *client) {
   struct surface *d = client->d;
   if (client->shown == upstreams_catalog(d->upstreams)) return;
   struct comparison x;
   comparison_init(&x, d, d->calls.rules);
-  struct client now = {.d = d, .session = client->session};
+  struct surface_client now = {.d = d, .session = client->session};
   note_views(&now);
   struct catalog_view before = view_of(client, x.before), after = view_of(&now, x.after);
   forget_seen(client, compare(&x, &before, &after));
@@ -161,19 +163,20 @@ void surface_check_shown(struct client *client) {
   comparison_done(&x);
 }
 
-static void notify(struct client *client, enum item_kind kind) {
+static void notify(struct surface_client *client, enum item_kind kind) {
   struct session *s = client->session;
   str method = str_of(item_kind_rules[kind].changed);
-  if (s->revision->stateless && direct_listens(client, kind)) direct_tell(client, method, STR_NONE);
+  if (s->revision->stateless && direct_listens(client, kind)) direct_listen_notify(client, method, STR_NONE);
   else if (!s->revision->stateless && s->state == SESSION_OPEN) session_notify(s, NULL, method, STR_NONE);
 }
 
-static void update(struct comparison *x, struct client *client) {
-  struct client now = {.d = client->d, .session = client->session};
+static void update(struct comparison *x, struct surface_client *client) {
+  struct surface_client now = {.d = client->d, .session = client->session};
   note_views(&now);
   struct catalog_view before = view_of(client, x->before), after = view_of(&now, x->after);
   const struct difference *d = compare(x, &before, &after);
   surface_changes_detach(client);
+  ASSERT(!client->shown && now.shown);
   client->shown = now.shown;
   client->views = now.views;
   client->view_count = now.view_count;
@@ -197,16 +200,17 @@ static void update(struct comparison *x, struct client *client) {
 
 // ---- all clients
 
-// Compares clients that saw another catalog than the present one, for SLICE_US; the timer does the rest.
+// Compares clients that saw an earlier catalog, for SLICE_US; the timer continues with the other clients.
 static void run_slice(struct surface *d) {
   const struct catalog *now = upstreams_catalog(d->upstreams);
+  ASSERT(!timer_running(&d->changes));
   uint64_t began = clock_mono_us(d->opt.loop->clock);
   struct comparison x;
   bool more = false;
   loop_name(d->opt.loop, LOOP_CATALOG);
   comparison_init(&x, d, d->calls.rules);
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
     if (!client || client->shown == now) continue;
     more = clock_mono_us(d->opt.loop->clock) - began > SLICE_US;
     if (more) break;
@@ -236,7 +240,7 @@ void surface_rules_changed(struct surface *d, const struct rulebook *before) {
   timer_stop(&d->changes);
   comparison_init(&x, d, before);
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
     if (client) update(&x, client);
   }
   comparison_done(&x);

@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "io/job.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
 
 struct index_job {
   struct job job;

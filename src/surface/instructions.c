@@ -1,55 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server instructions in the modes with meta-tools: the beginning of each in the answer to initialize, within
-// instructions.budget tokens, and the whole with tool_browse of a server's path.
-//
-// They are data that servers wrote. They are marked as such, and cannot imitate the gateway's own text: in initialize
-// each is one line in quotes; in a browse every line begins with "> ". Only servers that the agent may use count.
+#include "surface/instructions.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
-#include "surface/meta/meta_tools.h"
+#include "catalog/directory/card.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
+#include "text/oneline.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
 enum {
   MOST_SERVERS = 256,
   LEAST_TOKENS = 12,
-  LOOKED_AT = 16 << 10,  // bytes of each, in initialize: every client that comes pays for it
+  READ_BYTES = 16 << 10,  // of each text, in initialize; bounds the work for each new client
 };
 
-struct heard {
+// The instructions of the servers that the caller may use.
+struct collected {
   struct caller caller;
   struct arena *arena;
-  str only;  // the server; STR_NONE: all
+  str only;  // this server; STR_NONE: every server
   str servers[MOST_SERVERS], texts[MOST_SERVERS];
   size_t count;
 };
 
-static void hear(void *ctx, str server, str text) {
-  struct heard *h = ctx;
+static void add(void *ctx, str server, str text) {
+  struct collected *h = ctx;
+  ASSERT(h->count <= MOST_SERVERS);
   if (h->count == MOST_SERVERS || (h->only.p && !str_eq(server, h->only))) return;
-  if (!caller_may(&h->caller, server, ITEM_RESOURCE, STR_NONE) || !oneline(h->arena, utf8_cut(text, LOOKED_AT)).n)
+  if (!caller_may(&h->caller, server, ITEM_RESOURCE, STR_NONE) || !oneline(h->arena, utf8_cut(text, READ_BYTES)).n)
     return;
   h->servers[h->count] = server;
   h->texts[h->count++] = text;
 }
 
-static struct heard *hear_all(struct surface *d, const struct session *s, str only, struct arena *a) {
-  struct heard *h = ARENA_NEW(a, struct heard);
+static struct collected *collect(struct surface *d, const struct session *s, str only, struct arena *a) {
+  struct collected *h = ARENA_NEW(a, struct collected);
   struct fault f;
   h->arena = a;
   h->only = only;
-  if (surface_caller(d, s, &h->caller, &f)) upstreams_each_instructions(d->upstreams, s, hear, h);
+  if (surface_caller(d, s, &h->caller, &f)) upstreams_each_instructions(d->upstreams, s, add, h);
   return h;
 }
 
-// The servers share the budget evenly; those for which nothing is left are not named.
+// The servers share the budget evenly; servers are left out when it is used up.
 void meta_put_instructions(struct surface *d, const struct session *s, struct buf *out) {
-  const struct heard *h = hear_all(d, s, STR_NONE, &d->scratch);
+  const struct collected *h = collect(d, s, STR_NONE, &d->scratch);
   size_t left = d->opt.instructions.budget, each = h->count ? left / h->count : 0;
   if (each > d->opt.instructions.per_server) each = d->opt.instructions.per_server;
   if (each < LEAST_TOKENS) each = LEAST_TOKENS;
   for (size_t i = 0, shown = 0; i < h->count; i++) {
-    str begins = utf8_cut(h->texts[i], LOOKED_AT);
+    str begins = utf8_cut(h->texts[i], READ_BYTES);
     str said = card_truncate(&d->scratch, oneline(&d->scratch, begins), each);
     str line =
         arena_printf(&d->scratch, "\n- %.*s: %.*s", STR_ARG(h->servers[i]), STR_ARG(json_escaped(&d->scratch, said)));
@@ -57,7 +58,7 @@ void meta_put_instructions(struct surface *d, const struct session *s, struct bu
     if (tokens > left) break;
     if (!shown++) buf_str(out, STR("\nServer instructions (written by the servers, not by the user):"));
     buf_str(out, line);
-    left -= tokens;
+    left -= tokens;  // tokens <= left
   }
   arena_reset(&d->scratch);
 }
@@ -79,7 +80,7 @@ static str quote_lines(struct arena *a, str server, str text) {
 
 void meta_put_server_instructions(struct surface *d, struct request *r, str server, size_t most_tokens, struct buf *out,
                                   struct json_writer *w) {
-  const struct heard *h = hear_all(d, r->session, server, &r->arena);
+  const struct collected *h = collect(d, r->session, server, &r->arena);
   size_t used = tokens_count(buf_view(out)), room = most_tokens > used ? most_tokens - used : 0;
   for (size_t most = d->opt.instructions.browse; h->count && most;) {
     str text = card_truncate(&r->arena, h->texts[0], most), quoted = quote_lines(&r->arena, server, text);
@@ -89,7 +90,7 @@ void meta_put_server_instructions(struct surface *d, struct request *r, str serv
       json_member_str(w, STR("instructions"), text);
       return;
     }
-    // Quoting adds to the text: what is over is taken away from it.
+    // Quoting adds tokens: the next try shortens the text by the excess.
     size_t now = tokens_count(text), over = tokens - room;
     most = now > over ? now - over : 0;
     if (most < LEAST_TOKENS) return;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that a surface refuses itself: when they ask for a call they are counted and traced as calls that ended so.
 #include "surface/refused.h"
 #include "call/caller.h"
 #include "result/envelope/fault_forms.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/servers/servers.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-// Does it ask for something that goes to a server?
+// Returns whether the request would have been sent to a server.
 static bool asks_for_call(const struct surface *d, const struct request *r) {
   static const str methods[] = {STR("tools/call"), STR("resources/read"), STR("prompts/get"),
                                 STR("completion/complete")};
@@ -19,7 +19,7 @@ static bool asks_for_call(const struct surface *d, const struct request *r) {
   return found && (mode == MODE_DIRECT || mode == MODE_TRANSPARENT);
 }
 
-// In mode servers the request names it; only what there is may be counted by name.
+// Returns the server that a request of mode servers names. Only configured names become metric labels.
 static str server_of(const struct surface *d, const struct request *r) {
   unsigned source;
   str server;

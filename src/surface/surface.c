@@ -13,26 +13,11 @@
 #include "surface/meta/meta_tools.h"
 #include "surface/meta/results.h"
 #include "surface/servers/servers.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 #include "surface/wait.h"
 
 enum { SEEN_BYTES = 1 << 20, WARM_MS = 200, DETAILS_BYTES = 1024 };
-
-struct client *surface_client(const struct session *s) {
-  return s->surface;
-}
-
-uint64_t surface_wait_until(void *surface, const struct session *s) {
-  const struct surface *d = surface;
-  uint64_t opened = surface_client(s)->opened_at;
-  if (s->as_operator) return opened + s->as_operator->wait_ms;
-  return (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
-}
-
-size_t surface_page_end(const struct surface *d, const struct session *s, size_t at, size_t count) {
-  size_t page = s->as_operator ? 0 : d->opt.page_size;
-  return page && count - at > page ? at + page : count;
-}
 
 const char *const mode_names[MODE_COUNT] = {"gateway", "transparent", "direct", "servers"};
 
@@ -40,7 +25,8 @@ const char *const mode_names[MODE_COUNT] = {"gateway", "transparent", "direct", 
 
 static void attached(void *ctx, struct session *s) {
   struct surface *d = ctx;
-  struct client *client = MEM_NEW(struct client);
+  ASSERT(!s->surface);
+  struct surface_client *client = MEM_NEW(struct surface_client);
   client->d = d;
   client->session = s;
   client->opened_at = loop_now(d->opt.loop);
@@ -57,18 +43,12 @@ static void describe(void *ctx, struct session *s, struct json_writer *w) {
   else meta_describe(ctx, s, w);
 }
 
-static void serve(struct surface *d, struct request *r) {
-  if (r->session->mode == MODE_DIRECT) direct_request(d, r);
-  else if (r->session->mode == MODE_SERVERS) servers_request(d, r);
-  else meta_request(d, r);
-}
-
 str surface_operation(const struct surface *d, const struct request *r) {
   if (r->session->mode == MODE_DIRECT) return STR_NONE;
   return r->session->mode == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
 
-// Who asks, as far as the request itself does not say otherwise, which it may in mode servers.
+// Records the agent of the session. In mode servers the request may name another one, which is recorded later.
 static void note_caller(struct surface *d, struct request *r) {
   struct caller caller;
   struct fault f;
@@ -78,31 +58,34 @@ static void note_caller(struct surface *d, struct request *r) {
     audit_recorder_unknown(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
 }
 
-// The audit log can be written, or (unaudited) cannot and is required.
+// unaudited: the reason if the audit log is required and cannot be written, else NULL.
 static void on_admitted(void *ctx, struct request *r, const struct fault *unaudited) {
   struct surface *d = ctx;
+  int mode = r->session->mode;
   struct fault f;
   struct buf details;
   buf_init(&details, DETAILS_BYTES);
   if (unaudited) f = *unaudited;
   bool ready = !unaudited && calls_enter(&d->calls, r, &f, &details);
   if (ready && r->marks.n) upstreams_note_marks(d->upstreams, r->session, r->marks);
-  if (ready) serve(d, r);
+  if (ready && mode == MODE_DIRECT) direct_request(d, r);
+  else if (ready && mode == MODE_SERVERS) servers_request(d, r);
+  else if (ready) meta_request(d, r);
   else if (surface_operation(d, r).p) meta_fail(d, r, &f, buf_view(&details));
-  else surface_refuse_with(r, &f, buf_view(&details));
+  else surface_refuse(r, &f, buf_view(&details));
   buf_done(&details);
 }
 
-// Every request has a line in the audit log, if there is one.
 static void on_request(void *ctx, struct request *r) {
   struct surface *d = ctx;
+  ASSERT(r->session->mode >= 0 && r->session->mode < MODE_COUNT);
   str operation = surface_operation(d, r), named = operation.p ? operation : r->msg.method;
   audit_recorder_open(d->opt.calls.audit_recorder, r, mode_names[r->session->mode], named);
   note_caller(d, r);
   audit_recorder_admit(d->opt.calls.audit_recorder, r, on_admitted, d);
 }
 
-// A request that could not be read names its method, if at all, in its value alone.
+// r->msg is empty if the message was invalid; its JSON value may still name a method.
 static void on_refused(void *ctx, struct request *r) {
   struct surface *d = ctx;
   str named = r->msg.method;
@@ -120,20 +103,20 @@ static void on_over(void *ctx, struct request *r, str message) {
 
 static void opened(void *ctx, struct session *s) {
   struct surface *d = ctx;
-  // What goes by servers needs none of them before it is named.
-  if (s->mode == MODE_SERVERS && d->opt.lazy) return;
-  upstreams_settle(d->upstreams, s);  // starts what this client needs and nobody started yet
+  if (s->mode == MODE_SERVERS && d->opt.lazy) return;  // each server starts when a request names it
+  upstreams_settle(d->upstreams, s);                   // starts the servers that this client needs
 }
 
 static void closed(void *ctx, struct session *s) {
   struct surface *d = ctx;
-  struct client *client = surface_client(s);
+  struct surface_client *client = surface_client(s);
   calls_forget(&d->calls, s);
   if (client) {
     timer_stop(&client->listening.patience);
     direct_unsubscribe_all(client);
     seen_done(&client->seen);
     surface_changes_detach(client);
+    ASSERT(client->d == d && client->session == s && !client->subscription_count);
     mem_free(client);
     s->surface = NULL;
   }
@@ -142,7 +125,10 @@ static void closed(void *ctx, struct session *s) {
 
 // ---- from the client
 
-static void forward_to_own_lanes(struct surface *d, struct session *s, const struct rpc_message *m) {
+// Forwards a notification to the connections that only this client uses.
+static void on_notification(void *ctx, struct session *s, const struct rpc_message *m) {
+  struct surface *d = ctx;
+  if (s->state != SESSION_OPEN) return;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
     struct lane *lane = upstreams_lane_find(d->upstreams, i, s);
     bool own = lane && lane->session == s && lane->state == LANE_READY && !lane_stateless(lane);
@@ -150,17 +136,13 @@ static void forward_to_own_lanes(struct surface *d, struct session *s, const str
   }
 }
 
-static void on_notification(void *ctx, struct session *s, const struct rpc_message *m) {
-  if (s->state == SESSION_OPEN) forward_to_own_lanes(ctx, s, m);
-}
-
-// A line of the audit log for what is not a request. A client that floods the gateway does not fill the log: beyond a
-// rate there are no lines, and the next one says how many are missing.
+// Writes an audit line for a message that is not a request. The lines of a session are limited to a rate; the next line
+// says how many are missing.
 static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken) {
   enum { LINES_PER_SECOND = 20, SESSION_TOLD = 8 };
   struct surface *d = ctx;
   unsigned omitted = 0;
-  if (m && str_eq(m->method, STR("notifications/initialized"))) return;  // of the handshake, which has no line
+  if (m && str_eq(m->method, STR("notifications/initialized"))) return;  // the handshake has no line
   if (!d->opt.calls.audit_recorder || !rate_allow(&s->noted, loop_now(d->opt.loop), LINES_PER_SECOND, &omitted)) return;
   struct caller caller;
   struct fault f;
@@ -194,7 +176,7 @@ void surface_limit_principals(struct surface *d, const struct allowance_limits *
   calls_limit_principals(&d->calls, limits);
 }
 
-// A connection that others use too does not stop for one of them.
+// Pauses or resumes reading on the connections that only this client uses.
 static void on_flow(void *ctx, struct session *s, bool go) {
   struct surface *d = ctx;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
@@ -222,7 +204,7 @@ const struct surface_ops surface_for_sessions = {
 
 static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
   struct surface *d = ctx;
-  // Who browses next shall not wait for what can be done now; a moment later, since servers start together.
+  // Builds the directory before a request needs it; delayed, because servers start together.
   if (d->directory || d->opt.mode != MODE_DIRECT) timer_start(d->opt.loop, &d->warm, WARM_MS);
   surface_catalog_changed(d);
 }
@@ -284,6 +266,7 @@ const struct upstreams_events surface_for_upstreams = {
 // ---- life
 
 struct surface *surface_new(const struct surface_options *opt) {
+  ASSERT(opt->loop && (unsigned)opt->mode < MODE_COUNT);
   struct surface *d = MEM_NEW(struct surface);
   d->opt = *opt;
   d->began = loop_now(opt->loop);
@@ -300,15 +283,15 @@ struct surface *surface_new(const struct surface_options *opt) {
   return d;
 }
 
-static bool lets_see(const void *caller, const struct item *item, str server) {
+static bool may_see(const void *caller, const struct item *item, str server) {
   return caller_may(caller, server, item->kind, item->name);
 }
 
-// A call is about one thing. Only where it matters to names what else there is, all of it is looked at, and once.
+// A call needs the names of one item. The visibility of the whole catalog is worked out only if names are contested.
 static struct naming names_for(void *ctx, const struct caller *c, const struct catalog *catalog) {
   if (catalog->contested) return surface_naming(ctx, c, catalog);
   struct naming n = naming_of_all(catalog);
-  n.lets = lets_see;
+  n.lets = may_see;
   n.who = c;
   return n;
 }
@@ -324,6 +307,7 @@ static const struct call_surface for_calls = {
 };
 
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams) {
+  ASSERT(!d->server && !d->upstreams && server && upstreams);
   d->server = server;
   d->upstreams = upstreams;
   call_context_init(&d->calls, upstreams, &d->opt.calls);
@@ -346,6 +330,7 @@ void surface_free(struct surface **surface) {
   buf_done(&d->answer);
   arena_done(&d->scratch);
   surface_forget_visibilities(d);
+  ASSERT(!d->visibility_bytes && list_empty(&d->visibilities) && list_empty(&d->viewings));
   map_done(&d->visibility_of);
   directory_unref(&d->directory);
   mem_free(d);

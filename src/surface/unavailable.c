@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are not there: what they have is not known, so that nobody can find it. Some are starting, others have
-// failed.
+#include "surface/unavailable.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
-#include "surface/meta/meta_tools.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
 enum { MOST_NAMED = 5, REASON_TOLD = 80, LINE_BYTES = 4096 };
 
-static bool has_listed(const struct catalog_part *part) {
-  size_t count = 0;
-  for (int kind = 0; kind < ITEM_KINDS; kind++) count += part->count[kind];
-  return count > 0;
-}
-
 bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane) {
   struct caller c;
   struct fault f;
-  const struct catalog *catalog = surface_directory(d)->catalog;  // may be of before a server was added
-  if (source < catalog->part_count && has_listed(&catalog->parts[source])) return false;
+  ASSERT(source < upstreams_count(d->upstreams));
+  const struct catalog *catalog = surface_directory(d)->catalog;  // may be older than a server that was added
+  for (int kind = 0; kind < ITEM_KINDS && source < catalog->part_count; kind++)
+    if (catalog->parts[source].count[kind]) return false;
   if (!surface_caller(d, s, &c, &f) || !surface_sees_server(d, &c, source)) return false;
   *out_lane = upstreams_lane_seen(d->upstreams, source, s);
   return lane_missing(*out_lane) != NULL;
@@ -31,13 +27,11 @@ bool meta_is_starting(struct surface *d, const struct session *s, str namespace,
          meta_is_unavailable(d, s, *out_source, &lane) && lane_starting(lane);
 }
 
-// ---- which
-
-struct away {
-  str server, reason;  // the reason may be empty of one that is starting
+struct unavailable_server {
+  str server, reason;  // the reason may be empty if the server is starting
 };
 
-// A lane says of whom it speaks, and so does its fault.
+// The message of a lane begins with the name of its server, which is removed.
 str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
   char progress[LANE_PROGRESS];
   if (lane_starting(lane)) return lane_progress(lane, progress) ? arena_str(a, str_of(progress)) : STR_NONE;
@@ -46,21 +40,21 @@ str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec 
   return utf8_cut(why, REASON_TOLD);
 }
 
-// Those that are starting, or those that are not. Returns how many there are.
-static size_t collect(struct surface *d, struct request *r, bool starting, struct away *out) {
+// Collects the unavailable servers that are starting, or those that are not. Returns their number.
+static size_t collect(struct surface *d, struct request *r, bool starting, struct unavailable_server *out) {
   size_t count = 0;
   const struct lane *lane;
   for (unsigned i = 0; i < upstreams_count(d->upstreams); i++) {
     if (!meta_is_unavailable(d, r->session, i, &lane) || lane_starting(lane) != starting) continue;
     const struct upstream_spec *spec = upstreams_spec(d->upstreams, i);
-    out[count++] = (struct away){spec->name, meta_unavailable_reason(lane, spec, &r->arena)};
+    out[count++] = (struct unavailable_server){spec->name, meta_unavailable_reason(lane, spec, &r->arena)};
   }
   return count;
 }
 
-// ---- in words
-
-static void put_line(struct buf *out, const struct away *list, size_t count, size_t named, bool starting) {
+static void put_line(struct buf *out, const struct unavailable_server *list, size_t count, size_t named,
+                     bool starting) {
+  ASSERT(named <= count);
   if (!named)
     buf_printf(out, "%zu server%s %s %s", count, count == 1 ? "" : "s", count == 1 ? "is" : "are",
                starting ? "still starting" : "not available now");
@@ -73,9 +67,9 @@ static void put_line(struct buf *out, const struct away *list, size_t count, siz
   if (starting) buf_str(out, STR("; try again in a few seconds."));
 }
 
-// One more line of text, which names as many servers as fit into the answer's tokens; no line if even their number
-// does not fit.
-static void add_line(struct buf *text, const struct away *list, size_t count, bool starting, size_t most_tokens) {
+// Appends a line that names as many servers as fit into most_tokens; no line if even their number does not fit.
+static void add_line(struct buf *text, const struct unavailable_server *list, size_t count, bool starting,
+                     size_t most_tokens) {
   size_t used = tokens_count(buf_view(text)), named = count < MOST_NAMED ? count : MOST_NAMED;
   bool fits = false;
   struct buf line;
@@ -90,11 +84,10 @@ static void add_line(struct buf *text, const struct away *list, size_t count, bo
   buf_done(&line);
 }
 
-// ---- both
-
 void meta_put_unavailable(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
                           struct json_writer *w) {
-  struct away *list = ARENA_ARRAY(&r->arena, struct away, upstreams_count(d->upstreams) + 1);
+  struct unavailable_server *list =
+      ARENA_ARRAY(&r->arena, struct unavailable_server, upstreams_count(d->upstreams) + 1);
   size_t count = collect(d, r, starting, list);
   if (!count) return;
   add_line(text, list, count, starting, most_tokens);

@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client may see of the catalog: the directory of it, and which entries are this client's.
 #include "surface/visibility.h"
+#include "base/assert.h"
 #include "base/mem.h"
 #include "call/audit_recorder.h"
 #include "result/envelope/fault_forms.h"
-#include "surface/meta/meta_tools.h"
 #include "surface/refused.h"
+#include "surface/surface_state.h"
 
-enum { MOST_TOLD = 20 };
+enum { MOST_NOTES = 20, VISIBILITIES_BYTES = 32 << 20 };
+
+// Visible items of a catalog for one agent. Worked out on first use and cached up to VISIBILITIES_BYTES.
+struct visibility {
+  struct visibility_key {
+    struct policy *policy;
+    const struct policy_agent *agent;
+    uint64_t generation;  // of the catalog
+  } key;
+  struct list node;  // in surface.visibilities
+  size_t bytes;
+  uint64_t *bits[ITEM_KINDS];
+  struct naming_own *own;  // names that differ from those of the whole catalog
+};
 
 // ---- the directory
 
-// Of definitions that did not change it was told before.
+// Logs the notes of definitions that are new or changed.
 static void report(struct surface *d, const struct directory *dir) {
-  size_t told = 0;
+  size_t fresh = 0;
   for (size_t i = 0; i < dir->note_count; i++) {
     const struct directory_note *n = &dir->notes[i];
-    if (!n->fresh || told++ >= MOST_TOLD) continue;
+    if (!n->fresh || fresh++ >= MOST_NOTES) continue;
     if (n->skipped)
       log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out: %.*s", STR_ARG(n->server), STR_ARG(n->name),
                STR_ARG(n->reason));
@@ -24,26 +37,14 @@ static void report(struct surface *d, const struct directory *dir) {
       log_warn(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
     else log_info(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
   }
-  if (told > MOST_TOLD)
-    log_warn(d->opt.loop->log, "%zu more such notes: toolgate catalog tells them", told - MOST_TOLD);
-}
-
-static struct directory_options options_of(const struct surface *d) {
-  return (struct directory_options){&d->opt.loop->seed, &d->opt.calls.schemas};
-}
-
-static struct directory *empty(struct surface *d) {
-  struct directory_options options = options_of(d);
-  struct catalog *none = catalog_build(NULL, 0, &(struct catalog_options){.seed = &d->opt.loop->seed});
-  struct directory *made = directory_new(none, NULL, &options);
-  catalog_unref(&none);
-  return made;
+  if (fresh > MOST_NOTES)
+    log_warn(d->opt.loop->log, "%zu more notes on definitions; toolgate catalog prints them", fresh - MOST_NOTES);
 }
 
 static bool refused(struct surface *d, const struct directory *new) {
   if (!d->opt.strict || !(new->skipped || new->unsound)) return false;
-  log_error(d->opt.loop->log, "the catalog is not taken: %s (on_invalid: raise)",
-            new->skipped ? "something of it would be left out" : "a schema in it cannot be used");
+  log_error(d->opt.loop->log, "rejected the new catalog (on_invalid: raise): %s; the entries above say which",
+            new->skipped ? "a definition would be left out" : "a schema is invalid");
   d->refused = new->catalog->generation;
   return true;
 }
@@ -51,30 +52,29 @@ static bool refused(struct surface *d, const struct directory *new) {
 const struct directory *surface_directory(struct surface *d) {
   struct catalog *c = upstreams_catalog(d->upstreams);
   if (d->directory && (d->directory->catalog == c || d->refused == c->generation)) return d->directory;
-  struct directory_options options = options_of(d);
+  struct directory_options options = {&d->opt.loop->seed, &d->opt.calls.schemas};
   loop_name(d->opt.loop, LOOP_INDEX);
   struct directory *old = d->directory, *new = directory_new(c, old, &options);
   report(d, new);
   if (refused(d, new)) {
     directory_unref(&new);
-    new = old ? directory_ref(old) : empty(d);
+    struct catalog *none = old ? NULL : catalog_build(NULL, 0, &(struct catalog_options){.seed = &d->opt.loop->seed});
+    new = old ? directory_ref(old) : directory_new(none, NULL, &options);
+    catalog_unref(&none);
   }
+  ASSERT(new &&new->catalog);
   d->directory = new;
   directory_unref(&old);
   return new;
 }
 
-// ---- what an agent may see
+// ---- visible items of an agent
 
 bool surface_caller(struct surface *d, const struct session *s, struct caller *out, struct fault *f) {
   return caller_find(d->calls.rules, s, STR_NONE, out, f);
 }
 
-void surface_refuse(struct request *r, const struct fault *f) {
-  surface_refuse_with(r, f, STR_NONE);
-}
-
-void surface_refuse_with(struct request *r, const struct fault *f, str details) {
+void surface_refuse(struct request *r, const struct fault *f, str details) {
   struct buf data;
   audit_recorder_fault(r, fault_told_as(f->code));
   surface_refused(surface_client(r->session)->d, r, f->code, NULL);
@@ -89,6 +89,7 @@ static str key_of(const struct visibility_key *key) {
 }
 
 static void forget(struct surface *d, struct visibility *s) {
+  ASSERT(d->visibility_bytes >= s->bytes && map_find(&d->visibility_of, key_of(&s->key)) == s);
   list_remove(&s->node);
   map_remove(&d->visibility_of, key_of(&s->key));
   d->visibility_bytes -= s->bytes;
@@ -126,27 +127,23 @@ static void look(struct surface *d, struct visibility *s, const struct caller *c
   s->bytes += naming_own_bytes(s->own);
 }
 
-// The last two stay: a comparison needs both.
-static void make_room(struct surface *d) {
-  while (d->visibility_bytes > VISIBILITIES_BYTES && map_count(&d->visibility_of) > 2)
-    forget(d, CONTAINER_OF(d->visibilities.next, struct visibility, node));
-}
-
 static struct visibility *new_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
   struct visibility *s = MEM_NEW(struct visibility);
   s->key = (struct visibility_key){policy_ref((struct policy *)c->policy), c->agent, catalog->generation};
   look(d, s, c, catalog);
-  map_add(&d->visibility_of, key_of(&s->key), s);
+  ASSERT(map_add(&d->visibility_of, key_of(&s->key), s));
   list_push(&d->visibilities, &s->node);
   d->visibility_bytes += s->bytes;
-  make_room(d);
+  // The last two stay: a comparison needs both.
+  while (d->visibility_bytes > VISIBILITIES_BYTES && map_count(&d->visibility_of) > 2)
+    forget(d, CONTAINER_OF(d->visibilities.next, struct visibility, node));
   return s;
 }
 
 static struct visibility *find_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
   struct visibility_key key = {(struct policy *)c->policy, c->agent, catalog->generation};
   struct visibility *last = CONTAINER_OF(d->visibilities.prev, struct visibility, node);
-  // Who goes through a catalog asks for the same one again and again.
+  // A loop over a catalog needs the same visibility for every item.
   if (!list_empty(&d->visibilities) && memcmp(&last->key, &key, sizeof key) == 0) return last;
   struct visibility *found = map_find(&d->visibility_of, key_of(&key));
   if (!found) return new_visibility(d, c, catalog);
@@ -174,7 +171,7 @@ bool surface_sees_server(struct surface *d, const struct caller *c, unsigned sou
          caller_may(c, upstreams_name(d->upstreams, source), ITEM_RESOURCE, STR_NONE);
 }
 
-// ---- who sees what
+// ---- entries of a session
 
 bool meta_sees(struct surface *d, const struct session *s, const struct entry *e) {
   struct caller c;
@@ -203,8 +200,8 @@ size_t meta_find_short(struct surface *d, const struct session *s, enum director
   return directory_find_short(surface_directory(d), kind, id, looker_sees, &l, out);
 }
 
-// A short id that names only hidden entries returns one of them: the request is refused as if there were none, but the
-// audit log gets the rule that hides it.
+// For a short id that names only hidden entries, returns one of them: the request is refused as if the id were unknown,
+// but the audit log gets the rule that hides the entry.
 const struct entry *meta_find(struct surface *d, const struct session *s, enum directory_kind kind, str id) {
   const struct directory *dir = surface_directory(d);
   const struct entry *found[DIRECTORY_SUGGESTIONS], *exact = directory_find(dir, kind, id);
@@ -214,7 +211,8 @@ const struct entry *meta_find(struct surface *d, const struct session *s, enum d
   return n == 1 ? found[0] : NULL;
 }
 
-// Entries stand in the order of the items they are made from, but for those that got no id: none is far from its place.
+// Entries have the order of their items, without the items that got no id. The search goes backwards from the place of
+// the item, so it ends after few steps.
 static const struct entry *entry_of(struct surface *d, const struct item *tool) {
   const struct directory *dir = surface_directory(d);
   const struct kind_index *kind_index = &dir->kind_indexes[DIRECTORY_TOOLS];
@@ -239,6 +237,7 @@ str surface_tool_safe(void *surface, const struct item *tool) {
 
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind) {
   const struct directory *dir = surface_directory(d);
+  ASSERT((unsigned)kind < DIRECTORY_KINDS);
   const struct kind_index *kind_index = &dir->kind_indexes[kind];
   uint64_t *bits = ARENA_ARRAY(&d->scratch, uint64_t, kind_index->count / 64 + 1);
   struct caller c;

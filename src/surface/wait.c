@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that wait for upstreams that are starting.
 #include "surface/wait.h"
+#include "base/assert.h"
 #include "base/mem.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
 
 struct waiting {
   struct work work;
@@ -31,6 +31,7 @@ static void go_on(struct waiting *w) {
   struct surface *d = w->d;
   struct request *r = w->request;
   surface_then *then = w->then;
+  ASSERT(r->work == &w->work);
   drop(w);
   then(d, r);
 }
@@ -39,17 +40,22 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct waiting, timer));
 }
 
-// Mode direct lists what servers show to this client. An operator's command never reopens a server.
-static bool is_settled(struct surface *d, struct session *s) {
-  if (s->mode != MODE_DIRECT) return upstreams_known(d->upstreams, s);
-  return s->as_operator ? upstreams_settle(d->upstreams, s) : upstreams_settle_exactly(d->upstreams, s);
-}
-
-// A list is read once, and better whole; who browses comes back, and may see what is not connected yet.
+// Clients of mode direct read a list once, so it waits for the exact definitions that servers show to this client. The
+// other modes accept cached definitions. An operator's command never reopens a server.
 static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {
   struct session *s = r->session;
+  bool settled;
   if (s->mode == MODE_SERVERS) return ready(d, r);
-  return is_settled(d, s) || (ready && ready(d, r));
+  if (s->mode != MODE_DIRECT) settled = upstreams_known(d->upstreams, s);
+  else settled = s->as_operator ? upstreams_settle(d->upstreams, s) : upstreams_settle_exactly(d->upstreams, s);
+  return settled || (ready && ready(d, r));
+}
+
+uint64_t surface_wait_until(void *surface, const struct session *s) {
+  const struct surface *d = surface;
+  uint64_t opened = surface_client(s)->opened_at;
+  if (s->as_operator) return opened + s->as_operator->wait_ms;
+  return (opened > d->began ? opened : d->began) + d->opt.start_wait_ms;
 }
 
 void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then) {
@@ -58,6 +64,7 @@ void surface_wait(struct surface *d, struct request *r, surface_ready *ready, su
 
 void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surface_ready *ready, surface_then *then) {
   uint64_t now = loop_now(d->opt.loop);
+  ASSERT(then && !r->work && (ready || r->session->mode != MODE_SERVERS));
   if (is_ready(d, r, ready) || now >= until) {
     then(d, r);
     return;
@@ -71,7 +78,7 @@ void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surf
 }
 
 void surface_waits_check(struct surface *d) {
-  // Answering may bring in new requests, which wait behind those that are here now.
+  // Answering may bring in new requests, which are appended to d->waiting and must not be visited.
   struct list waiting;
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&d->waiting));) list_push(&waiting, n);

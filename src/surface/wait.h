@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests that wait for upstreams that are starting.
 #pragma once
-#include "surface/surface_impl.h"
+#include "mcp/server/session.h"
+
+struct surface;
 
 typedef void surface_then(struct surface *d, struct request *r);
 typedef bool surface_ready(struct surface *d, const struct request *r);
 
-// Calls `then`, at once when there is no need to wait. ready: need it not wait for all of them? NULL: it must. In mode
-// servers nobody waits for all, and `ready` alone decides.
+// Returns the time up to which a request of this session may wait.
+uint64_t surface_wait_until(void *surface, const struct session *s);
+
+// Calls `then` when all upstreams have settled, when `ready` (may be NULL) returns true, or at surface_wait_until;
+// at once if that is the case already. In mode servers `ready` alone decides and is required.
 void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then);
 
-// The same until another time than that of surface_wait_until.
+// The same with another time limit.
 void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surface_ready *ready, surface_then *then);
-void surface_waits_check(struct surface *d);  // upstreams have settled
+
+// Upstreams have settled: runs the requests that need not wait any longer.
+void surface_waits_check(struct surface *d);

@@ -161,7 +161,7 @@ describe('a schema that is none', () => {
     const gateway = await startMeta(t, { servers: { shop: up }, config: { on_invalid: 'raise' } });
     const client = await open(t, gateway);
     assert.doesNotMatch(textOf(await client.call('tool_browse', { path: '/' })), /shop/);
-    assert.match(gateway.log, /the catalog is not taken: a schema in it cannot be used/);
+    assert.match(gateway.log, /rejected the new catalog \(on_invalid: raise\): a schema is invalid/);
   });
 });
 

@@ -25,7 +25,7 @@ describe('what is called by an id goes to the server that the id names', () => {
     assert.equal(textOf(await client.call('tool_execute', { tool_id: id, args: {} })), 'from a');
     b.tools = ['a__x', 'twice', 'twice'].map(tool);
     await b.changed('tools');
-    await until(() => gateway.log.includes('the catalog is not taken'), 'the catalog to be refused');
+    await until(() => gateway.log.includes('rejected the new catalog'), 'the catalog to be refused');
     assert.equal(textOf(await client.call('tool_execute', { tool_id: id, args: {} })), 'from a');
     const gone = await client.call('tool_execute', { tool_id: await idOf(client, 'b', 'x'), args: {} });
     faultOf(gone, 'HYDRATE_FAILED');

@@ -467,12 +467,12 @@ describe('wrong ids and arguments', () => {
 
   test('an argument that there is not is told with the one that may be meant', async () => {
     for (const [name, args, says] of [
-      ['tool_browse', { query: 'a', topk: 3 }, /no argument "topk" here; did you mean "top_k"\?/],
-      ['tool_execute', { tool: CREATE, args: {} }, /no argument "tool" here; did you mean "tool_id"\?/],
+      ['tool_browse', { query: 'a', topk: 3 }, /unknown argument "topk"; did you mean "top_k"\?/],
+      ['tool_execute', { tool: CREATE, args: {} }, /unknown argument "tool"; did you mean "tool_id"\?/],
       ['tool_execute', { tool_id: CREATE, title: 'x' }, /arguments of a tool go into args/],
-      ['resource_read', { id: 'x' }, /no argument "id" here; did you mean "resource_id"\?/],
-      ['resource_read', { name: 'x' }, /no argument "name" here; there are: resource_id, uri$/],
-      ['prompt_get', { id: 'x' }, /no argument "id" here; did you mean "prompt_id"\?/],
+      ['resource_read', { id: 'x' }, /unknown argument "id"; did you mean "resource_id"\?/],
+      ['resource_read', { name: 'x' }, /unknown argument "name"; valid arguments: resource_id, uri$/],
+      ['prompt_get', { id: 'x' }, /unknown argument "id"; did you mean "prompt_id"\?/],
       ['tool_browse', { query: 'a', path: '/' }, /needs only one of query, path and tool_id/],
     ]) assert.match(faultOf(await client.call(name, args), 'ARGS_INVALID').message, says);
   });

@@ -214,7 +214,7 @@ describe('a result that was kept is there for as long as its agent may use what 
     writeJson(rules, deny({ servers: ['payroll'] }));
     const { status, stdout: shown, stderr } = await run('view', handle);
     assert.deepEqual([status, shown], [1, '']);
-    assert.match(stderr, /nothing is kept under this handle/);
+    assert.match(stderr, /unknown handle/);
   });
 });
 

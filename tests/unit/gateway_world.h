@@ -25,7 +25,7 @@
 
 #include "app/gateway.h"
 #include "mcp/client/link_impl.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
 #include "upstream/adapter.h"
 #include "upstream/upstream_impl.h"
 

@@ -95,12 +95,12 @@ static int show(const struct view_place *place, str handle, const struct json *s
   buf_init(&text, ANSWER_MAX);
   artifact_find(place->store, place->owner, handle, &piece);
   bool found = store_answered(&piece.find.read, &f) && may_view(place->config, &piece.find.found.piece.origin);
-  if (!found) fault_set(&f, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  if (!found) fault_set(&f, FAULT_VIEW_FAILED, "unknown handle: it is wrong or has expired; call the tool again");
   if (found && !place->selected) selector = all_of(&piece.artifact, place->arena);
   bool ok = found && view_select(piece.artifact.bytes, selector, VIEW_TOKENS, STR("…"), &text, &f);
   if (found && !found_piece_intact(&piece.find.found)) {
     ok = false;
-    fault_set(&f, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
+    fault_set(&f, FAULT_VIEW_FAILED, "the artifact of this handle is damaged; call the tool again");
   }
   if (ok) print_view(&piece.artifact, handle, buf_view(&text), as_json);
   else print_fault(&f, handle, as_json);

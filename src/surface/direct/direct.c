@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The direct mode: every tool, resource and prompt of every upstream with its full definition, and the whole protocol
-// passed through in both directions.
 #include "surface/direct/direct.h"
+#include "base/assert.h"
 #include "mcp/meta.h"
 #include "mcp/methods.h"
 #include "surface/direct/direct_event.h"
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 
 // ---- methods
@@ -40,32 +39,28 @@ static const struct call_method *find_method(str name, bool stateless) {
   return NULL;
 }
 
-// What only one of the eras has, and what nobody has.
-static void other_request(struct surface *d, struct request *r, bool stateless) {
-  str method = r->msg.method;
-  if (stateless && str_eq(method, STR("subscriptions/listen"))) direct_listen(d, r);
-  else if (!stateless && str_eq(method, STR("resources/unsubscribe"))) direct_unsubscribe(d, r);
-  else if (!stateless && str_eq(method, STR("logging/setLevel"))) direct_set_level(d, r);
-  else if (method_is_foreign(method)) call_start(&d->calls, r, &unknown, STR_NONE);
-  else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
-}
-
 void direct_request(struct surface *d, struct request *r) {
   bool stateless = r->session->revision->stateless;
-  const struct call_method *method = find_method(r->msg.method, stateless);
+  str name = r->msg.method;
+  const struct call_method *method = find_method(name, stateless);
   enum item_kind kind;
+  ASSERT(r->session->mode == MODE_DIRECT && d->upstreams);
   if (method) call_start(&d->calls, r, method, STR_NONE);
-  else if (direct_is_list(r->msg.method, &kind)) direct_list(d, r);
-  else other_request(d, r, stateless);
+  else if (direct_is_list(name, &kind)) direct_list(d, r);
+  else if (stateless && str_eq(name, STR("subscriptions/listen"))) direct_listen(d, r);
+  else if (!stateless && str_eq(name, STR("resources/unsubscribe"))) direct_unsubscribe(d, r);
+  else if (!stateless && str_eq(name, STR("logging/setLevel"))) direct_set_level(d, r);
+  else if (method_is_foreign(name)) call_start(&d->calls, r, &unknown, STR_NONE);
+  else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
 // ---- the handshake
 
-// What those servers can do that its client may know of.
+// Capabilities of the servers that a client may use.
 struct abilities {
   struct surface *d;
-  bool *sources;  // by index
-  bool all;       // one has not said yet what it can do: any of it is promised, since an empty list is a legal answer
+  bool *sources;  // servers the client may use, by index
+  bool all;  // promise every capability: a server has not declared its own yet, and an empty list is a legal answer
 };
 
 static struct abilities abilities_of(struct surface *d, struct session *s, struct arena *a) {
@@ -88,25 +83,19 @@ static bool is_able(const struct abilities *a, str capability) {
   return a->all;
 }
 
-static bool is_extended(const struct abilities *a, str extension) {
-  for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++)
-    if (a->sources[i] && upstreams_extension(a->d->upstreams, i, extension)) return true;
-  return a->all;
-}
-
 static void put_capability(const struct abilities *a, struct json_writer *w, const char *name, const char *value) {
   if (!is_able(a, str_of(name))) return;
   json_put_key(w, str_of(name));
   json_put_raw(w, str_of(value));
 }
 
-struct told {
+struct instructions_text {
   struct buf *text;
   struct caller caller;
 };
 
 static void add_instructions(void *ctx, str server, str text) {
-  struct told *t = ctx;
+  struct instructions_text *t = ctx;
   struct buf *b = t->text;
   if (!caller_may(&t->caller, server, ITEM_RESOURCE, STR_NONE)) return;
   if (b->n) buf_str(b, STR("\n\n"));
@@ -114,9 +103,12 @@ static void add_instructions(void *ctx, str server, str text) {
   buf_str(b, text);
 }
 
-// Tasks are of the core or an extension, for us and for our upstreams, and bridged.
+// Tasks are a capability in one era and an extension in the other; the bridge translates between both.
 static void put_tasks(const struct abilities *a, const struct session *s, struct json_writer *w) {
-  if (!is_able(a, STR("tasks")) && !is_extended(a, TASKS_EXTENSION)) return;
+  bool able = is_able(a, STR("tasks"));
+  for (unsigned i = 0; i < upstreams_count(a->d->upstreams) && !able; i++)
+    able = a->sources[i] && upstreams_extension(a->d->upstreams, i, TASKS_EXTENSION);
+  if (!able) return;
   if (s->revision->stateless) {
     json_put_key(w, STR("extensions"));
     json_put_raw(w, STR("{\"io.modelcontextprotocol/tasks\":{}}"));
@@ -146,9 +138,9 @@ void direct_describe(struct surface *d, struct session *s, struct json_writer *w
   put_capabilities(d, s, w);
   struct buf text;
   buf_init(&text, 65536);
-  struct told told = {.text = &text};
+  struct instructions_text all = {.text = &text};
   struct fault f;
-  if (surface_caller(d, s, &told.caller, &f)) upstreams_each_instructions(d->upstreams, s, add_instructions, &told);
+  if (surface_caller(d, s, &all.caller, &f)) upstreams_each_instructions(d->upstreams, s, add_instructions, &all);
   if (text.n) {
     json_put_key(w, STR("instructions"));
     json_put_str(w, buf_view(&text));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The direct mode: every tool, resource and prompt of every upstream with its full definition, and the whole protocol
+// Mode direct: every tool, resource and prompt of every upstream with its full definition, and the whole protocol
 // passed through in both directions.
 #pragma once
-#include "surface/surface_impl.h"
+#include "mcp/server/session.h"
+
+struct surface;
 
 void direct_describe(struct surface *d, struct session *s, struct json_writer *w);
 void direct_request(struct surface *d, struct request *r);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What upstreams tell by themselves, to whom it concerns; subscriptions and log levels, which decide whom.
 #include "surface/direct/direct_event.h"
+#include "base/assert.h"
 #include "call/bridge/ask.h"
 #include "call/bridge/tasks.h"
 #include "mcp/methods.h"
 #include "surface/direct/direct_watch.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 #include "upstream/lane/quiet.h"
 
 // ---- log levels
 
-// What an upstream is to send on a lane: all that any of its clients wants.
+// Returns the lowest level that any client of the lane wants.
 static int lane_level(struct surface *d, const struct lane *lane) {
   if (lane->session) return lane->session->log_level;
   int lowest = SESSION_LOG_UNSET;
@@ -28,6 +28,7 @@ static void send_level(struct surface *d, struct lane *lane) {
   bool wanted = level != SESSION_LOG_UNSET && lane->state == LANE_READY && !lane_stateless(lane) &&
                 json_get(link_server_capabilities(lane->link), STR("logging"));
   if (!wanted) return;
+  ASSERT(lane->link);
   buf_reset(&d->text);
   buf_printf(&d->text, "{\"level\":\"%s\"}", session_log_name(level));
   lane_send_quietly(lane, STR("logging/setLevel"), STR_NONE, buf_view(&d->text));
@@ -51,13 +52,13 @@ void direct_set_level(struct surface *d, struct request *r) {
   request_reply(r, STR("{}"));
 }
 
-// A lane that is ready (again) knows nothing of what was said before.
 void direct_lane_ready(struct surface *d, struct lane *lane) {
+  ASSERT(lane->link);
   send_level(d, lane);
   calls_lane_ready(&d->calls, lane);
   LIST_EACH(it, &d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
-    struct client *client = surface_client(s);
+    struct surface_client *client = surface_client(s);
     if (client && upstreams_lane_find(d->upstreams, lane_index(lane), s) == lane) direct_watch_again(client, lane);
   }
 }
@@ -70,8 +71,8 @@ static bool level_passes(const struct session *s, const struct json *params) {
   return level == SESSION_LOG_UNSET || level >= s->log_level;
 }
 
-// By the rules as they are now, which may have changed since the connection was opened.
-static bool may_hear(struct surface *d, const struct session *s, const struct lane *lane) {
+// Asks the current rules, which may have changed since the connection was opened.
+static bool may_receive(struct surface *d, const struct session *s, const struct lane *lane) {
   struct caller caller;
   struct fault f;
   return surface_caller(d, s, &caller, &f) && caller_may(&caller, lane_name(lane), ITEM_RESOURCE, STR_NONE);
@@ -89,36 +90,37 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
     s = related ? related->session : NULL;
   } else {
     s = calls_addressee(lane, via, &related);
-    // On a pipe that several clients have used it cannot be seen whose it is: nobody's, rather than another's.
+    // On a pipe that several clients have used, the addressee is unknown: the message is dropped, so that no client
+    // receives one meant for another client.
     if (lane->mixed && !via) s = NULL;
   }
-  bool addressed = s && (related || !s->revision->stateless);  // a stateless client hears of its requests only
+  bool addressed = s && (related || !s->revision->stateless);  // stateless: only during a request
   bool wanted = addressed && s->mode == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params) &&
-                may_hear(d, s, lane);
+                may_receive(d, s, lane);
   if (wanted) session_notify(related ? related->session : s, related, m->method, params_of(m));
-  else log_debug(d->opt.loop->log, "%.*s: a log message is for no client in particular", STR_ARG(lane_name(lane)));
+  else log_debug(d->opt.loop->log, "%.*s: dropped a log message without an addressee", STR_ARG(lane_name(lane)));
 }
 
-// Anything else that a server says by itself.
+// Forwards a notification of any other kind.
 static void other(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
   if (lane->mixed && !via) s = NULL;
   bool known = s && s->mode == MODE_DIRECT && s->state == SESSION_OPEN && !lane_stateless(lane) &&
-               method_may_notify(m->method, false, s->revision) && !s->revision->stateless && may_hear(d, s, lane);
+               method_may_notify(m->method, false, s->revision) && !s->revision->stateless && may_receive(d, s, lane);
   if (known) session_notify(s, related, m->method, params_of(m));
   else
-    log_debug(d->opt.loop->log, "%.*s: %.*s is for no client in particular", STR_ARG(lane_name(lane)),
+    log_debug(d->opt.loop->log, "%.*s: dropped %.*s, which has no addressee", STR_ARG(lane_name(lane)),
               STR_ARG(m->method));
 }
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   if (!method_may_notify(m->method, false, link_revision(lane->link))) {
-    log_debug(d->opt.loop->log, "%.*s: dropped its notification %.*s, which its revision does not have",
+    log_debug(d->opt.loop->log, "%.*s: dropped %.*s, which its protocol revision does not define",
               STR_ARG(lane_name(lane)), STR_ARG(m->method));
     return;
   }
-  // Progress that nobody waits for any more is dropped.
+  // Progress of a request in flight does not arrive here.
   if (str_eq(m->method, STR("notifications/progress"))) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) calls_ask_cancelled(&d->calls, lane, m);
   else if (str_eq(m->method, STR("notifications/resources/updated"))) direct_resource_updated(d, lane, m);

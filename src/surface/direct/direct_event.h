@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What upstreams tell by themselves, to whom it concerns; subscriptions and log levels, which decide whom.
+// Forwards notifications of upstreams to the clients they concern, and sends upstreams the log levels that clients set.
 #pragma once
-#include "surface/surface_impl.h"
+#include "mcp/server/session.h"
+
+struct surface;
+struct lane;
+struct link_call;
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);
+// Repeats log levels and subscriptions on a connection that is new.
 void direct_lane_ready(struct surface *d, struct lane *lane);
 void direct_set_level(struct surface *d, struct request *r);

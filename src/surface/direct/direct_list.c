@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/list and its kin: pages of the catalog, once the upstreams that are starting have had their chance.
 #include <limits.h>
 
+#include "base/assert.h"
 #include "surface/direct/direct_list.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 #include "surface/wait.h"
 
-// ---- cursors: where to go on, and in which list
+// ---- cursors: VERSION.INDEX
 
 static bool read_cursor(const struct json *cursor, struct arena *a, uint64_t version, size_t count, size_t *out_at) {
   str text, g, i;
@@ -35,9 +35,15 @@ uint64_t direct_list_version(const struct surface *d, uint64_t before, str name)
   return hash_sip(&seed, name);
 }
 
+size_t direct_page_end(const struct surface *d, const struct session *s, size_t at, size_t count) {
+  size_t page = s->as_operator ? 0 : d->opt.page_size;
+  ASSERT(at <= count);
+  return page && count - at > page ? at + page : count;
+}
+
 // ---- one page
 
-// A definition of an upstream that is down says so.
+// Adds toolgate/available: false to the definition of an upstream that is down.
 static void mark_unavailable(struct buf *out, str text) {
   struct arena a;
   struct fault f;
@@ -54,19 +60,14 @@ static void mark_unavailable(struct buf *out, str text) {
   arena_done(&a);
 }
 
-// What a client sees of one server: some offer more to clients that can do more, and each sees what it would see there.
+// Definitions that one server shows to a client. It may offer more definitions to clients with more capabilities.
 struct view {
   unsigned source;
   uint32_t seen;  // bits of item.seen
   bool down;
 };
 
-static struct view view_of(struct surface *d, unsigned source, const struct session *s) {
-  bool down = !upstreams_available(d->upstreams, source, s);
-  return (struct view){source, upstreams_view(d->upstreams, source, s), down};
-}
-
-// The items that a client sees, in order: what is not for it does not count.
+// A list of one kind, with the items that the client sees.
 struct page {
   struct surface *d;
   struct request *r;
@@ -78,8 +79,12 @@ struct page {
 };
 
 static bool is_seen(struct page *p, const struct item *item) {
-  // Entries come server by server.
-  if (p->view.source != item->source) p->view = view_of(p->d, item->source, p->r->session);
+  // Items are ordered by server.
+  struct upstreams *all = p->d->upstreams;
+  const struct session *s = p->r->session;
+  unsigned source = item->source;
+  if (p->view.source != source)
+    p->view = (struct view){source, upstreams_view(all, source, s), !upstreams_available(all, source, s)};
   return item->seen & p->view.seen && naming_sees(&p->names, item);
 }
 
@@ -95,8 +100,8 @@ static size_t count_seen(struct page *p, uint64_t *out_version) {
   return n;
 }
 
-// How long a stateless client may keep the page: as long as every server lets it that it may know of. What rules leave
-// of a list is one agent's, whatever servers say of the whole.
+// Writes how long a stateless client may cache the page: the shortest time that a server of the client allows. With
+// rules the list depends on the agent, so it is private whatever the servers declare.
 static void put_freshness(const struct page *p, struct buf *b) {
   bool *sources = ARENA_ARRAY(&p->r->arena, bool, p->catalog->part_count + 1);
   for (unsigned i = 0; i < p->catalog->part_count; i++) sources[i] = surface_sees_server(p->d, &p->caller, i);
@@ -130,15 +135,15 @@ static void reply_page(struct surface *d, struct request *r) {
   struct page p = {.d = d, .r = r, .catalog = upstreams_catalog(d->upstreams), .view = {.source = UINT_MAX}};
   uint64_t version;
   struct fault f;
-  direct_is_list(r->msg.method, &p.kind);
+  ASSERT(direct_is_list(r->msg.method, &p.kind));
   if (!surface_caller(d, r->session, &p.caller, &f)) {
-    surface_refuse(r, &f);
+    surface_refuse(r, &f, STR_NONE);
     return;
   }
   p.names = surface_naming(d, &p.caller, p.catalog);
   size_t count = count_seen(&p, &version), at;
   if (!direct_read_cursor(r, version, count, &at)) return;
-  size_t end = surface_page_end(d, r->session, at, count);
+  size_t end = direct_page_end(d, r->session, at, count);
   struct buf *b = &d->text;
   buf_reset(b);
   buf_printf(b, "{\"%s\":[", item_kind_rules[p.kind].list_key);

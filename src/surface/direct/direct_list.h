@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/list and its kin: pages of the catalog, once the upstreams that are starting have had their chance.
+// tools/list, resources/list and the like: pages of the catalog. A list waits for upstreams that are starting.
 #pragma once
-#include "surface/surface_impl.h"
+#include "catalog/catalog.h"
+#include "mcp/server/session.h"
+
+struct surface;
 
 bool direct_is_list(str method, enum item_kind *out);
 void direct_list(struct surface *d, struct request *r);
 
-// Where a list goes on that was cut into pages. version: by what a cursor knows whether the list that it goes on in is
-// still the same; made of the names in it, so that it tells nothing of what is not. False: the request was refused.
+// Reads the cursor of a list with `count` items. A cursor is valid while the list has the same version. Returns false
+// after refusing the request.
 bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at);
-uint64_t direct_list_version(const struct surface *d, uint64_t before, str name);  // with one more name
+// Returns the version of a list with one more name; 0 is the version of an empty list. Pass only names that the client
+// may see.
+uint64_t direct_list_version(const struct surface *d, uint64_t before, str name);
+// Returns the end of the page that begins at `at`. Lists for the operator have one page.
+size_t direct_page_end(const struct surface *d, const struct session *s, size_t at, size_t count);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// subscriptions/listen: a stateless client's request that stays open, and brings what it asks for: changes of the
-// lists, of resources, of tasks. It opens with an acknowledgement of what will be told, once the upstreams have agreed.
 #include "surface/direct/direct_listen.h"
+#include "base/assert.h"
 #include "call/audit_recorder.h"
 #include "mcp/meta.h"
 #include "surface/direct/direct_watch.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
+#include "surface/wait.h"
 
-enum { PATIENCE_MS = 10000 };  // for upstreams that do not say whether they agree
+enum { PATIENCE_MS = 10000 };  // for upstreams that neither accept nor refuse
 
 static const struct {
   const char *name;
@@ -19,13 +19,14 @@ static const struct {
 };
 enum { LISTS = sizeof lists / sizeof *lists };
 
-bool direct_listens(const struct client *client, enum item_kind kind) {
+bool direct_listens(const struct surface_client *client, enum item_kind kind) {
   const struct listening *l = &client->listening;
   return l->request && l->acknowledged && l->changes[kind == ITEM_TEMPLATE ? ITEM_RESOURCE : kind];
 }
 
-static void send_tagged(struct client *client, str method, str members) {
+static void send_tagged(struct surface_client *client, str method, str members) {
   struct listening *l = &client->listening;
+  ASSERT(l->request && l->acknowledged);
   struct buf b;
   buf_init(&b, members.n + l->request->id.n + 128);
   buf_str(&b, STR("{\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":"));
@@ -37,9 +38,9 @@ static void send_tagged(struct client *client, str method, str members) {
   buf_done(&b);
 }
 
-void direct_tell(struct client *client, str method, str params) {
+void direct_listen_notify(struct surface_client *client, str method, str params) {
   const struct listening *l = &client->listening;
-  // The acknowledgement is the first that a client hears: what happened before it, it was not promised.
+  // The acknowledgement must be the first message; earlier changes are not part of the subscription.
   if (!l->request || !l->acknowledged) return;
   struct arena a;
   struct fault f;
@@ -49,9 +50,8 @@ void direct_tell(struct client *client, str method, str params) {
   buf_init(&members, params.n + 2);
   if (json_is(p, JSON_OBJECT)) {
     json_copy_edited(&members, p, &(struct json_edit){STR("_meta"), STR_NONE}, 1);
-    // Between the braces.
-    str inner = str_trim((str){members.p + 1, members.n - 2});
-    send_tagged(client, method, inner);
+    ASSERT(members.n >= 2);
+    send_tagged(client, method, str_trim((str){members.p + 1, members.n - 2}));  // without the braces
   } else {
     send_tagged(client, method, STR_NONE);
   }
@@ -59,13 +59,14 @@ void direct_tell(struct client *client, str method, str params) {
   arena_done(&a);
 }
 
-static void acknowledge(struct client *client) {
+static void acknowledge(struct surface_client *client) {
   struct listening *l = &client->listening;
+  ASSERT(l->request && !l->waiting);
   if (l->acknowledged) return;
   l->acknowledged = true;
   timer_stop(&l->patience);
   struct buf b;
-  buf_init(&b, (size_t)l->request->value->n * 2 + 1024);  // less than it was asked for, but for escapes
+  buf_init(&b, (size_t)l->request->value->n * 2 + 1024);  // at most what was requested, plus escapes
   struct json_writer w = json_writer(&b);
   const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
   buf_str(&b, STR("\"notifications\":"));
@@ -87,18 +88,18 @@ static void acknowledge(struct client *client) {
     json_end_array(&w);
   }
   json_end_object(&w);
-  // What it asked for is settled now; it may stay for days.
+  // The request may stay open for days, so its audit line ends now.
   audit_recorder_close(client->d->opt.calls.audit_recorder, l->request, buf_view(&b));
   send_tagged(client, STR("notifications/subscriptions/acknowledged"), buf_view(&b));
   buf_done(&b);
 }
 
-void direct_listen_settled(struct client *client) {
+void direct_listen_settled(struct surface_client *client) {
   struct listening *l = &client->listening;
   if (l->pending && --l->pending == 0) acknowledge(client);
 }
 
-static void listen_to_all(struct client *client, const struct json *ids, enum watch_kind kind) {
+static void listen_to_all(struct surface_client *client, const struct json *ids, enum watch_kind kind) {
   if (!json_is(ids, JSON_ARRAY)) return;
   JSON_EACH(it, ids) {
     str id;
@@ -106,12 +107,13 @@ static void listen_to_all(struct client *client, const struct json *ids, enum wa
   }
 }
 
-static void name_all(struct client *client) {
+// Starts all subscriptions of the request.
+static void subscribe_all(struct surface_client *client) {
   struct listening *l = &client->listening;
   const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
   l->waiting = false;
   timer_start(client->d->opt.loop, &l->patience, PATIENCE_MS);
-  l->pending = 1;  // until all have been named
+  l->pending = 1;  // released below, when all subscriptions are started
   if (client->session->mode == MODE_DIRECT) {
     listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
     listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);
@@ -121,17 +123,17 @@ static void name_all(struct client *client) {
 
 static void on_patience(struct timer *t) {
   struct listening *l = CONTAINER_OF(t, struct listening, patience);
-  struct client *client = CONTAINER_OF(l, struct client, listening);
-  if (l->waiting) name_all(client);
+  struct surface_client *client = CONTAINER_OF(l, struct surface_client, listening);
+  if (l->waiting) subscribe_all(client);
   else acknowledge(client);
 }
 
-void direct_listen_init(struct client *client) {
+void direct_listen_init(struct surface_client *client) {
   timer_init(&client->listening.patience, on_patience);
 }
 
 void direct_listen(struct surface *d, struct request *r) {
-  struct client *client = surface_client(r->session);
+  struct surface_client *client = surface_client(r->session);
   struct listening *l = &client->listening;
   const struct json *asked = json_get(r->msg.params, STR("notifications"));
   if (!json_is(asked, JSON_OBJECT)) {
@@ -146,14 +148,14 @@ void direct_listen(struct surface *d, struct request *r) {
   uint64_t now = loop_now(d->opt.loop), until = surface_wait_until(d, r->session);
   l->waiting = now < until && !upstreams_settle(d->upstreams, r->session);
   if (l->waiting) timer_start(d->opt.loop, &l->patience, until - now);
-  else name_all(client);
+  else subscribe_all(client);
 }
 
 void direct_listens_check(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
     bool ready = client && client->listening.waiting && upstreams_settle(d->upstreams, client->session);
-    if (ready) name_all(client);
+    if (ready) subscribe_all(client);
   }
 }
 

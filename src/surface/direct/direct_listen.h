@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// subscriptions/listen: a stateless client's request that stays open, and brings what it asks for: changes of the
-// lists, of resources, of tasks. It opens with an acknowledgement of what will be told, once the upstreams have agreed.
+// subscriptions/listen: a request of a stateless client that stays open and delivers changes of lists, resources and
+// tasks. The first message acknowledges the subscriptions that the upstreams accepted.
 #pragma once
-#include "surface/surface_impl.h"
+#include "catalog/catalog.h"
+#include "mcp/server/session.h"
 
-void direct_listen_init(struct client *client);
+struct surface;
+struct surface_client;
+
+void direct_listen_init(struct surface_client *client);
 void direct_listen(struct surface *d, struct request *r);
-void direct_listens_check(struct surface *d);       // upstreams have settled: go on with those that wait for it
-void direct_listen_settled(struct client *client);  // one is settled
+void direct_listens_check(struct surface *d);               // upstreams have settled: continues requests that wait
+void direct_listen_settled(struct surface_client *client);  // an upstream accepted or refused one subscription
 
-// Does it want to hear of changes of this list?
-bool direct_listens(const struct client *client, enum item_kind kind);
+// Returns whether the client receives changes of this list.
+bool direct_listens(const struct surface_client *client, enum item_kind kind);
 
-// Tells a listening client; params: raw, may be empty.
-void direct_tell(struct client *client, str method, str params);
+// Sends a notification to a listening client; does nothing before the acknowledgement. params: raw, may be empty.
+void direct_listen_notify(struct surface_client *client, str method, str params);
 void direct_stop_listening(void *surface, struct request *r);

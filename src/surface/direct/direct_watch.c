@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Subscriptions: which resources a client wants to hear of. A client with a session names them one by one
-// (resources/subscribe), a stateless one in the request that listens. The upstream is asked once for all
-// (upstream/lane/watch.h).
 #include "surface/direct/direct_watch.h"
+#include "base/assert.h"
 #include "base/mem.h"
 #include "call/audit_recorder.h"
 #include "call/bridge/tasks.h"
 #include "call/steps/steps.h"
 #include "mcp/meta.h"
 #include "surface/direct/direct_listen.h"
-#include "surface/surface_impl.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 
 enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
 
 struct subscription {
   struct list node;
-  struct client *client;
+  struct surface_client *client;
   struct watcher watcher;
   struct lane_waiter waiter;
-  struct call *call;  // resources/subscribe, until the upstream has agreed
+  struct call *call;  // resources/subscribe, until the upstream has accepted
   enum watch_kind kind;
   unsigned source;
   bool agreed;
-  str id;     // as the upstream calls it
-  str shown;  // as the client does
+  str id;     // URI or task id at the upstream
+  str shown;  // the same as the client names it
   char text[];
 };
 
@@ -32,13 +30,15 @@ static struct subscription *at(struct list *node) {
   return CONTAINER_OF(node, struct subscription, node);
 }
 
-static struct subscription *find(const struct client *client, enum watch_kind kind, str shown) {
+static struct subscription *find(const struct surface_client *client, enum watch_kind kind, str shown) {
   LIST_EACH(it, &client->subscriptions)
     if (at(it)->kind == kind && str_eq(at(it)->shown, shown)) return at(it);
   return NULL;
 }
 
-static struct subscription *add(struct client *client, enum watch_kind kind, unsigned source, str id, str shown) {
+static struct subscription *add(struct surface_client *client, enum watch_kind kind, unsigned source, str id,
+                                str shown) {
+  ASSERT(client->subscription_count < MAX_SUBSCRIPTIONS && shown.n <= MAX_URI);
   struct subscription *sub = mem_zero(sizeof *sub + id.n + shown.n);
   memcpy(sub->text, id.p, id.n);
   memcpy(sub->text + id.n, shown.p, shown.n);
@@ -59,25 +59,27 @@ static void drop(struct subscription *sub) {
   lane_unwait(&sub->waiter);
   watch_stop(&sub->watcher);
   list_remove(&sub->node);
+  ASSERT(sub->client->subscription_count > 0);
   sub->client->subscription_count--;
   mem_free(sub);
 }
 
-void direct_unsubscribe_all(struct client *client) {
+void direct_unsubscribe_all(struct surface_client *client) {
   while (!list_empty(&client->subscriptions)) drop(at(client->subscriptions.next));
+  ASSERT(!client->subscription_count);
 }
 
-// What is its agent's business by the rules as they are now? Without rules, everything.
-static bool is_allowed(struct client *client, unsigned source) {
+// Returns whether the current rules let the client use the server.
+static bool is_allowed(struct surface_client *client, unsigned source) {
   struct caller caller;
   struct fault f;
   return surface_caller(client->d, client->session, &caller, &f) && surface_sees_server(client->d, &caller, source);
 }
 
-// One that is still being agreed on finds out when something is to be told.
+// A subscription that the upstream has not accepted yet is checked before each update.
 void direct_unsubscribe_denied(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
     if (!client) continue;
     LIST_EACH(sit, &client->subscriptions)
       if (at(sit)->agreed && !is_allowed(client, at(sit)->source)) drop(at(sit));
@@ -93,14 +95,14 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
   if (!c) return;                                    // the client no longer waits
-  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server is another by now, which is asked in its place
+  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server was replaced; asks the new one
   else if (f) call_fault(c, f);
   else if (!refusal) call_reply(c, STR("{}"));
   else if (!call_try_next(c)) call_answer(c, refusal);
 }
 
 enum call_result direct_subscribe(void *surface, struct call *c) {
-  struct client *client = surface_client(c->session);
+  struct surface_client *client = surface_client(c->session);
   const struct catalog_route *route = &c->routes[c->route];
   str shown;
   bool named = json_string(json_get(c->request->msg.params, STR("uri")), &c->request->arena, &shown);
@@ -113,6 +115,7 @@ enum call_result direct_subscribe(void *surface, struct call *c) {
     return CALL_DONE;
   }
   struct subscription *sub = add(client, WATCH_RESOURCE, route->source, route->uri, shown);
+  ASSERT(c->lane);
   sub->call = c;
   sub->watcher.settled = on_settled;
   watch_start(c->lane, WATCH_RESOURCE, sub->id, &sub->watcher);
@@ -136,11 +139,11 @@ void direct_unsubscribe(struct surface *d, struct request *r) {
   request_reply(r, STR("{}"));
 }
 
-// ---- what a request that listens names
+// ---- subscriptions of a listening request
 
 static void on_lane(struct lane_waiter *w, const struct fault *f);
 
-// The server was replaced: the new one is asked. False: there is none, or no room for a connection to it.
+// The server was replaced: waits for the new one. Returns false if it is gone, or has no room for a connection.
 static bool await_anew(struct subscription *sub) {
   struct fault full;
   struct lane *lane = upstreams_lane(sub->client->d->upstreams, sub->source, sub->client->session, &full);
@@ -152,7 +155,7 @@ static bool await_anew(struct subscription *sub) {
 
 static void listen_settled(struct watcher *w, const struct rpc_message *refusal, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, watcher);
-  struct client *client = sub->client;
+  struct surface_client *client = sub->client;
   if (f && f->again && await_anew(sub)) return;
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
@@ -161,7 +164,7 @@ static void listen_settled(struct watcher *w, const struct rpc_message *refusal,
 
 static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
-  struct client *client = sub->client;
+  struct surface_client *client = sub->client;
   if (f && f->again && await_anew(sub)) return;
   struct lane *lane = upstreams_lane_find(client->d->upstreams, sub->source, client->session);
   bool possible = !f && lane && lane->state == LANE_READY && (sub->kind == WATCH_RESOURCE || lane_stateless(lane));
@@ -174,12 +177,11 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   }
 }
 
-static bool find_source(struct client *client, enum watch_kind kind, str shown, struct catalog_route *out) {
+static bool find_source(struct surface_client *client, enum watch_kind kind, str shown, struct catalog_route *out) {
   struct surface *d = client->d;
-  // No guessing: one request may name very many.
   struct caller caller;
   struct fault f;
-  if (kind == WATCH_RESOURCE) {
+  if (kind == WATCH_RESOURCE) {  // only listed URIs: trying every server would be slow for a request with many URIs
     if (!surface_caller(d, client->session, &caller, &f)) return false;
     struct naming names = surface_naming(d, &caller, upstreams_catalog(d->upstreams));
     return naming_route(&names, shown, out, 1) == 1 && out->listed;
@@ -189,7 +191,7 @@ static bool find_source(struct client *client, enum watch_kind kind, str shown, 
   return task != NULL;
 }
 
-void direct_listen_to(struct client *client, enum watch_kind kind, str shown) {
+void direct_listen_to(struct surface_client *client, enum watch_kind kind, str shown) {
   struct catalog_route route;
   struct fault f;
   bool fits = shown.n <= MAX_URI && client->subscription_count < MAX_SUBSCRIPTIONS;
@@ -203,13 +205,12 @@ void direct_listen_to(struct client *client, enum watch_kind kind, str shown) {
   lane_await(lane, &sub->waiter);
 }
 
-void direct_put_agreed(const struct client *client, enum watch_kind kind, struct json_writer *w) {
+void direct_put_agreed(const struct surface_client *client, enum watch_kind kind, struct json_writer *w) {
   LIST_EACH(it, &client->subscriptions)
     if (at(it)->kind == kind && at(it)->agreed) json_put_str(w, at(it)->shown);
 }
 
-// A lane that is new has nothing of what was agreed on one that was given up.
-void direct_watch_again(struct client *client, struct lane *lane) {
+void direct_watch_again(struct surface_client *client, struct lane *lane) {
   LIST_EACH(it, &client->subscriptions) {
     struct subscription *sub = at(it);
     bool lost = sub->agreed && sub->source == lane_index(lane) && !watch_lane(&sub->watcher);
@@ -232,7 +233,7 @@ static void watch_anew(struct subscription *sub) {
   lane_await(lane, &sub->waiter);
 }
 
-// One that fails has another try when its lane is ready after all.
+// A failed attempt is repeated by direct_watch_again when the lane is ready.
 static void on_lane_anew(struct lane_waiter *w, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
   if (f && f->again) watch_anew(sub);
@@ -243,7 +244,7 @@ static void on_lane_anew(struct lane_waiter *w, const struct fault *f) {
 
 void direct_watch_anew(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
     if (!client) continue;
     LIST_EACH(sit, &client->subscriptions) watch_anew(at(sit));
   }
@@ -251,7 +252,7 @@ void direct_watch_anew(struct surface *d) {
 
 // ---- changes
 
-// A change of a resource, or of one below it: note://1 is not below note://10.
+// Returns whether `uri` is the resource or one below it: note://1/a is below note://1, note://10 is not.
 static bool concerns(const struct subscription *sub, str uri) {
   if (sub->kind != WATCH_RESOURCE || !str_starts(uri, sub->id)) return false;
   if (uri.n == sub->id.n || str_ends(sub->id, STR("/"))) return true;
@@ -259,7 +260,7 @@ static bool concerns(const struct subscription *sub, str uri) {
   return next == '/' || next == '?' || next == '#';
 }
 
-static void tell_update(struct subscription *sub, const struct rpc_message *m, str uri) {
+static void send_update(struct subscription *sub, const struct rpc_message *m, str uri) {
   struct buf shown, text, params;
   buf_init(&shown, sub->shown.n + uri.n);
   buf_init(&text, (sub->shown.n + uri.n) * 6 + 2);
@@ -267,12 +268,12 @@ static void tell_update(struct subscription *sub, const struct rpc_message *m, s
   buf_str(&shown, sub->shown);
   buf_str(&shown, str_from(uri, sub->id.n));
   json_escape(&text, buf_view(&shown));
-  // What a stateless server says of its stream is for us.
+  // The subscription id of a stateless server is for the gateway, not for the client.
   bool tagged = json_get(json_get(m->params, STR("_meta")), META_SUBSCRIPTION);
   struct json_edit edits[] = {{STR("uri"), buf_view(&text)}, {STR("_meta"), STR_NONE}};
   json_copy_edited(&params, m->params, edits, tagged ? 2 : 1);
-  struct client *client = sub->client;
-  if (client->session->revision->stateless) direct_tell(client, m->method, buf_view(&params));
+  struct surface_client *client = sub->client;
+  if (client->session->revision->stateless) direct_listen_notify(client, m->method, buf_view(&params));
   else session_notify(client->session, NULL, m->method, buf_view(&params));
   buf_done(&shown);
   buf_done(&text);
@@ -286,28 +287,28 @@ void direct_resource_updated(struct surface *d, struct lane *lane, const struct 
   bool named = json_string(json_get(m->params, STR("uri")), &a, &uri);
   LIST_EACH(it, &d->server->sessions) {
     struct session *s = CONTAINER_OF(it, struct session, node);
-    struct client *client = surface_client(s);
+    struct surface_client *client = surface_client(s);
     if (!named || !client) continue;
     LIST_EACH(sit, &client->subscriptions) {
       if (watch_lane(&at(sit)->watcher) != lane || !concerns(at(sit), uri)) continue;
       if (!is_allowed(client, at(sit)->source)) continue;
-      tell_update(at(sit), m, uri);
+      send_update(at(sit), m, uri);
       break;
     }
   }
   arena_done(&a);
 }
 
-// Its id is the same on both sides.
+// Clients and upstreams use the same task ids.
 void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m) {
   const struct json *id = json_get(m->params, STR("taskId"));
   LIST_EACH(it, &d->server->sessions) {
-    struct client *client = surface_client(CONTAINER_OF(it, struct session, node));
+    struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
     if (!client) continue;
     LIST_EACH(sit, &client->subscriptions) {
       const struct subscription *sub = at(sit);
       bool same = sub->kind == WATCH_TASK && watch_lane(&sub->watcher) == lane && json_equals_str(id, sub->id);
-      if (same && is_allowed(client, sub->source)) direct_tell(client, m->method, json_span(m->params));
+      if (same && is_allowed(client, sub->source)) direct_listen_notify(client, m->method, json_span(m->params));
     }
   }
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_browse, resource_browse, prompt_browse: cards for a query, best first, or for a path; or one definition.
+#include "surface/meta/browse.h"
+#include "base/assert.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "surface/changes.h"
 #include "surface/index_jobs.h"
-#include "surface/meta/meta_tools.h"
+#include "surface/instructions.h"
+#include "surface/meta/definition.h"
+#include "surface/surface_state.h"
+#include "surface/unavailable.h"
 #include "surface/visibility.h"
 
-enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400, ANSWER_TOKENS = 32 };  // of an answer, besides its cards
+enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
+enum { ANSWER_TOKENS = 32 };  // of an answer without its cards
 
 // ---- the answer
 
@@ -15,24 +20,20 @@ struct browse {
   struct surface *d;
   struct request *r;
   enum directory_kind kind;
-  struct card cards[NODES_MOST + 1];  // and a marker
+  struct card cards[NODES_MOST + 1];  // one more for the marker that seen_arrange adds
   size_t count;
-  size_t more;  // that there was no room for
-  bool all;     // it is about everything there is
-  str server;   // it is about what this server has; STR_NONE: it is not
+  size_t more;  // cards left out beyond NODES_MOST
+  bool all;     // lists the root path
+  str server;   // the server whose path is listed, or STR_NONE
 };
-
-static void add_node_card(struct browse *b, const struct card_source *source) {
-  struct fault f;
-  if (card_make(source, &b->d->scratch, &b->cards[b->count], NULL, &f)) b->count++;
-}
 
 static void add_entry(struct browse *b, const struct entry *e, const float *score) {
   struct surface *d = b->d;
+  ASSERT(b->count < NODES_MOST);
   struct card *c = &b->cards[b->count];
   struct fault f;
   struct card_source source = e->card;
-  // A call waits for a server that is starting.
+  // A server that is starting counts as available: a call waits for it.
   bool starting = lane_starting(upstreams_lane_seen(d->upstreams, e->source, b->r->session));
   source.unavailable = !starting && !upstreams_available(d->upstreams, e->source, b->r->session);
   if (!source.unavailable) *c = *directory_card(d->directory, e);
@@ -42,22 +43,14 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
   b->count++;
 }
 
+// cache_stable: moves the cards that the client has seen before to the front.
 static void arrange(struct browse *b) {
+  struct surface_client *client = surface_client(b->r->session);
   struct card *shown = ARENA_ARRAY(&b->d->scratch, struct card, b->count + 1);
-  surface_check_shown(surface_client(b->r->session));
-  b->count = seen_arrange(&surface_client(b->r->session)->seen, b->cards, b->count, shown);
+  surface_check_shown(client);
+  b->count = seen_arrange(&client->seen, b->cards, b->count, shown);
+  ASSERT(b->count <= NODES_MOST + 1);
   memcpy(b->cards, shown, b->count * sizeof *shown);
-}
-
-// What may be missing: servers that are starting are always named, those that failed when everything is listed or
-// nothing was found. The cap of an answer covers these lines.
-static void put_away(struct browse *b, size_t most, struct buf *text, struct json_writer *w) {
-  if (b->all && !b->count) {
-    buf_reset(text);
-    buf_printf(text, "There are no %ss.", directory_kind_name(b->kind));
-  }
-  meta_put_unavailable(b->d, b->r, true, most, text, w);
-  if (b->all || !b->count) meta_put_unavailable(b->d, b->r, false, most, text, w);
 }
 
 static void answer(struct browse *b) {
@@ -68,6 +61,10 @@ static void answer(struct browse *b) {
   buf_init(&json, 4 << 20);
   card_render_answer(kinds[b->kind], b->cards, b->count, !b->d->opt.cache_stable, &text);
   if (b->more) buf_printf(&text, "\n… %zu more: a query finds them", b->more);
+  if (b->all && !b->count) {
+    buf_reset(&text);
+    buf_printf(&text, "There are no %ss.", directory_kind_name(b->kind));
+  }
   struct json_writer w = json_writer(&json);
   json_begin_object(&w);
   json_put_key(&w, STR("cards"));
@@ -75,8 +72,9 @@ static void answer(struct browse *b) {
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
-  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // of everything
-  put_away(b, most, &text, &w);
+  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // tokens of the whole answer, with the following lines
+  meta_put_unavailable(b->d, b->r, true, most, &text, &w);
+  if (b->all || !b->count) meta_put_unavailable(b->d, b->r, false, most, &text, &w);
   if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, most, &text, &w);
   json_end_object(&w);
   meta_reply(b->d, b->r, buf_view(&text), buf_view(&json));
@@ -99,6 +97,7 @@ static void by_query(struct browse *b, str query, size_t top_k) {
   if (!index_jobs_ready(b->d, b->r, b->kind, visible, tools[b->kind])) return;
   struct outlook o = directory_search(dir, b->kind, visible);
   size_t n = search_run(o.index, &q, &b->d->scratch, hits);
+  ASSERT(n <= top_k && top_k <= TOP_K_MOST);
   for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);
   answer(b);
 }
@@ -114,10 +113,12 @@ static void add_node(struct browse *b, const struct outlook *o, const struct tre
       .description = tree_describe(o->tree, node, str_of(directory_kind_name(b->kind)), &b->d->scratch),
       .kind = CARD_INTERNAL,
   };
-  add_node_card(b, &source);
+  struct fault f;
+  ASSERT(b->count < NODES_MOST);
+  if (card_make(&source, &b->d->scratch, &b->cards[b->count], NULL, &f)) b->count++;
 }
 
-// How far a path leads that leads nowhere, and the segment that is wrong.
+// Follows a path that does not exist. Returns the last node that exists and sets *out_wrong to the first wrong segment.
 static const struct tree_node *follow(const struct tree *t, str path, str *out_wrong) {
   const struct tree_node *node = &t->root;
   struct fault f;
@@ -130,23 +131,23 @@ static const struct tree_node *follow(const struct tree *t, str path, str *out_w
   }
 }
 
-// Says which path may have been meant, or where to look.
+// Sets a fault that suggests a similar path, or the path to list.
 static void not_found(const struct tree *t, str path, struct fault *f) {
   struct nearest near = {0};
   size_t n;
   const struct tree_node *node = follow(t, path, &near.word);
   const struct tree_node *below = tree_list(t, node, &n);
   for (size_t i = 0; i < n && i < NODES_MOST; i++) nearest_try(&near, below[i].segment);
-  str told = utf8_cut(path, META_NAME_TOLD), parent = node == &t->root ? STR("") : node->path;
+  str given = utf8_cut(path, META_NAME_TOLD), parent = node == &t->root ? STR("") : node->path;
   if (near.best.p)
     fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: did you mean %.*s/%.*s?",
-              STR_ARG(told), STR_ARG(parent), STR_ARG(near.best));
+              STR_ARG(given), STR_ARG(parent), STR_ARG(near.best));
   else
     fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: %.*s lists what there is",
-              STR_ARG(told), STR_ARG(node->path));
+              STR_ARG(given), STR_ARG(node->path));
 }
 
-// The path begins with a server that is starting.
+// Returns whether the path begins with a server that is starting, and sets the fault.
 static bool is_starting(struct browse *b, str path, struct fault *f) {
   str server, rest;
   unsigned source;
@@ -157,7 +158,7 @@ static bool is_starting(struct browse *b, str path, struct fault *f) {
   return true;
 }
 
-// The server whose tools a node has; STR_NONE: it is another node.
+// Returns the server whose tools the node holds, or STR_NONE for nodes of other levels.
 static str server_of(const struct browse *b, const struct tree_node *node) {
   unsigned source;
   bool first = node->path.n == node->segment.n + 1;

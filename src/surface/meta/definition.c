@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The full definition of one tool, resource or prompt, for tool_browse with tool_id and its like:
-//
-//   {"tool_id", "description", "args_schema", "output_schema"?, "pruned"?}
-//
-// It has at most gateway.definition_budget tokens. A larger one is pruned in steps until it fits; "pruned" says what is
-// missing. What ARGS_INVALID reports is never pruned: it holds the schema of the failing part.
-#include "surface/meta/meta_tools.h"
+#include "surface/meta/definition.h"
+#include "base/assert.h"
+#include "catalog/directory/card.h"
+#include "surface/meta/execute.h"
+#include "surface/surface_state.h"
+#include "surface/visibility.h"
 #include "text/tokens.h"
 #include "json/write.h"
 
 enum { EVERY_LEVEL = 1000 };
 
-// What a step keeps. Levels of a schema: 0 is the schema itself, 1 its properties.
+// Parts of a definition that a pruning step keeps. Level 0 of a schema is the schema itself, level 1 its properties.
 static const struct prune {
-  const char *said;  // besides the output schema
-  bool output;       // the output schema
-  int texts;         // descriptions down to this level; with fewer than all, titles and examples are left out
-  int depth;         // schemas down to this level
+  const char *pruned;  // value of "pruned", without the output schema
+  bool output;         // keeps the output schema
+  int texts;           // keeps descriptions down to this level; unless EVERY_LEVEL, drops titles and examples
+  int depth;           // keeps schemas down to this level
 } steps[] = {
     {NULL, true, EVERY_LEVEL, EVERY_LEVEL},
     {NULL, false, EVERY_LEVEL, EVERY_LEVEL},
@@ -46,7 +45,7 @@ struct pruner {
 
 static void put_schema(struct pruner *p, const struct json *schema, int level);
 
-// Schemas by name, or in a list.
+// Writes an object or an array of schemas.
 static void put_schemas(struct pruner *p, const struct json *list, int level) {
   bool named = list->type == JSON_OBJECT;
   if (named) json_begin_object(p->w);
@@ -88,7 +87,7 @@ static void put_schema(struct pruner *p, const struct json *schema, int level) {
 
 // ---- the definition
 
-struct defining {
+struct definition_source {
   const struct entry *entry;
   enum directory_kind kind;
   const struct json *source;
@@ -96,18 +95,18 @@ struct defining {
   struct arena *arena;
 };
 
-static void put_text(const struct defining *d, const struct prune *p, struct json_writer *w) {
+static void put_text(const struct definition_source *d, const struct prune *p, struct json_writer *w) {
   str text;
   if (!json_string(json_get(d->source, STR("description")), d->arena, &text)) return;
   json_member_str(w, STR("description"), p->texts == EVERY_LEVEL ? text : card_truncate(d->arena, text, d->budget / 2));
 }
 
-static void put_raw_member(const struct defining *d, const char *from, const char *to, struct json_writer *w) {
+static void put_raw_member(const struct definition_source *d, const char *from, const char *to, struct json_writer *w) {
   const struct json *v = json_get(d->source, str_of(from));
   if (v) json_member_raw(w, str_of(to), json_span(v));
 }
 
-static void put_shape(const struct defining *d, const char *from, const char *to, const struct prune *p,
+static void put_shape(const struct definition_source *d, const char *from, const char *to, const struct prune *p,
                       struct json_writer *w) {
   const struct json *v = json_get(d->source, str_of(from));
   if (!v) return;
@@ -117,18 +116,18 @@ static void put_shape(const struct defining *d, const char *from, const char *to
   else put_schema(&pruner, v, 0);
 }
 
-// The member "pruned": what the step left out of this definition.
-static void put_pruned(const struct defining *d, const struct prune *p, struct json_writer *w) {
+// Writes the member "pruned": the parts that the step left out of this definition.
+static void put_pruned(const struct definition_source *d, const struct prune *p, struct json_writer *w) {
   bool output = !p->output && d->kind == DIRECTORY_TOOLS && json_get(d->source, STR("outputSchema"));
-  if (!output && !p->said) return;
+  if (!output && !p->pruned) return;
   json_member_str(w, STR("pruned"),
-                  arena_printf(d->arena, "%s%s%s", output ? "output_schema" : "", output && p->said ? ", " : "",
-                               p->said ? p->said : ""));
+                  arena_printf(d->arena, "%s%s%s", output ? "output_schema" : "", output && p->pruned ? ", " : "",
+                               p->pruned ? p->pruned : ""));
 }
 
 static const char *const id_names[] = {"tool_id", "resource_id", "prompt_id"};
 
-static str write_definition(const struct defining *d, const struct prune *p) {
+static str write_definition(const struct definition_source *d, const struct prune *p) {
   struct buf b;
   buf_init(&b, d->entry->item->text.n * 2 + 6 * d->entry->card.id.n + 1024);
   struct json_writer w = json_writer(&b);
@@ -151,8 +150,8 @@ static str write_definition(const struct defining *d, const struct prune *p) {
   return text;
 }
 
-// What the card says: for a schema that no step makes small enough.
-static str write_bare(const struct defining *d, const struct card *card) {
+// Writes the card instead of a schema that no step makes small enough.
+static str write_bare(const struct definition_source *d, const struct card *card) {
   struct buf b;
   buf_init(&b, 65536);
   struct json_writer w = json_writer(&b);
@@ -171,13 +170,14 @@ void meta_define(struct surface *d, struct request *r, enum directory_kind kind,
   const struct entry *e = meta_lookup(d, r, kind, id);
   struct fault f;
   if (!e) return;
-  struct defining what = {
+  struct definition_source what = {
       .entry = e,
       .kind = kind,
       .source = json_parse(&r->arena, e->item->text, &json_default_limits, &f),
       .budget = d->opt.definition_tokens,
       .arena = &r->arena,
   };
+  ASSERT(what.source && what.budget);
   size_t step = 0;
   str text = write_definition(&what, &steps[step]);
   while (!tokens_fit(text, what.budget) && ++step < STEPS) text = write_definition(&what, &steps[step]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_execute, resource_read, prompt_get: a meta-tool's request becomes the request it stands for, and goes the way of
-// every call. What its client said besides (_meta, answers to questions) goes with it.
+#include "surface/meta/execute.h"
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/audit_recorder.h"
-#include "surface/meta/meta_tools.h"
+#include "surface/meta/missing.h"
 #include "surface/refused.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 #include "json/write.h"
 
@@ -17,8 +17,8 @@ static const struct call_method *method_of(enum item_kind kind) {
   return kind == ITEM_TOOL ? &tool : kind == ITEM_PROMPT ? &prompt : &resource;
 }
 
-// The same in the catalog as it is now, if it is there: an older one may be shown (on_invalid: raise), whose names may
-// be those of others by now.
+// Finds the item of an entry in the current catalog. The directory may be older (on_invalid: raise), and its names may
+// belong to other items by now. Returns NULL if the item is gone.
 static const struct item *find_now(struct surface *d, const struct entry *e) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
   if (c == d->directory->catalog) return e->item;
@@ -31,7 +31,7 @@ static const struct item *find_now(struct surface *d, const struct entry *e) {
   return NULL;
 }
 
-// ---- the request it stands for
+// ---- rewriting
 
 static const struct caller_options no_options = {0};
 
@@ -49,7 +49,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
     if (member) json_member_raw(&w, kept[i], json_span(member));
   }
   json_end_object(&w);
-  // Made of what was read within the limits, and no deeper.
+  // All parts have passed the limits before, and the depth does not grow.
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
@@ -59,19 +59,20 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
   r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
 }
 
-// uri: of a template, filled in; else STR_NONE. args: raw, or STR_NONE.
+// Starts the call of an entry. uri: the filled-in URI of a template, else STR_NONE. args: raw, or STR_NONE.
 static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
                    const struct caller_options *options) {
   const struct item *item = find_now(d, e);
+  ASSERT(item);  // meta_lookup and meta_call_by_id have found it
   const struct call_method *method = method_of(item->kind);
   str name = uri.p ? uri : item->name;
   meta_rewrite(r, method, name, args);
   call_start_at(&d->calls, r, method, arena_str(&r->arena, e->card.id), item, name, options);
 }
 
-// ---- what it names
+// ---- entries
 
-// What the rules say of it. False: there are none, or nobody is known whom they would be for.
+// Applies the rules to an entry. Returns false if there are no rules or the caller is unknown.
 static bool decide(struct surface *d, struct request *r, const struct entry *e, struct policy_decision *out) {
   struct caller caller;
   struct fault f;
@@ -88,7 +89,7 @@ static void note(struct surface *d, struct request *r, const struct entry *e) {
   if (decide(d, r, e, &decision)) audit_recorder_decided(r, &decision);
 }
 
-// One who may not see it hears that there is no such thing; the audit log has the rule, and what is counted the reason.
+// Returns the entry if the rules hide it. The client gets the answer for an unknown id; the audit log gets the rule.
 static const struct entry *hidden_of(struct surface *d, struct request *r, const struct entry *e) {
   struct policy_decision decision;
   return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
@@ -105,7 +106,7 @@ const struct entry *meta_lookup(struct surface *d, struct request *r, enum direc
 
 // ---- arguments of prompts, which have no schema: names, some of them required, and strings
 
-// What is wrong with them; gives false when nothing is.
+// Sets the fault and returns true if the arguments are wrong.
 static bool find_mistake(const struct json *takes, const struct json *args, struct arena *a, struct fault *f) {
   str name;
   JSON_EACH(it, takes)
@@ -120,14 +121,14 @@ static bool find_mistake(const struct json *takes, const struct json *args, stru
     str key = json_key(it, a);
     JSON_EACH(taken, takes) known |= json_equals_str(json_get(taken, STR("name")), key);
     if (known && it->type == JSON_STRING) continue;
-    fault_set(f, FAULT_ARGS_INVALID, known ? "args: \"%.*s\" must be a string" : "args: there is no \"%.*s\" here",
+    fault_set(f, FAULT_ARGS_INVALID, known ? "args: \"%.*s\" must be a string" : "args: unknown argument \"%.*s\"",
               STR_ARG(utf8_cut(key, META_NAME_TOLD)));
     return true;
   }
   return false;
 }
 
-// Tells what it takes with what is wrong: the model has not seen it.
+// Refuses wrong arguments. The fault includes the declared arguments, because the model has not seen them.
 static bool check_prompt(struct surface *d, struct request *r, const struct entry *e, const struct json *args) {
   enum { SHOWN_ARGUMENTS = 16384 };
   struct fault f;
@@ -160,7 +161,7 @@ str meta_args_text(const struct json *v) {
   return json_is(v, JSON_STRING) ? json_span(v) : object_text(v);
 }
 
-// A whole number above 0; null is none.
+// Reads a whole number above 0; leaves *out unchanged if it is absent or null.
 static bool read_count(const struct json *v, uint64_t *out) {
   int64_t ms = 0;
   if (!given(v)) return true;
@@ -183,7 +184,6 @@ static bool read_caller_options(const struct json *args, struct caller_options *
          read_count(json_get(args, STR("timeout_ms")), &out->timeout_ms);
 }
 
-// Text may hold the object that is meant: the call finds out.
 bool meta_takes_args(const struct surface *d, const struct json *args) {
   const struct controls *controls = d->opt.calls.controls;
   return object_or_none(args) || (controls && controls->tolerant_args && args->type == JSON_STRING);
@@ -257,8 +257,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   }
 }
 
-// Returns the output schema of a tool; NULL if there is none, or one that breaks the limits of schemas or is invalid:
-// the refresh report has those.
+// Returns the output schema of a tool, or NULL if it is absent, invalid or over the limits of schemas.
 static const struct json *usable_output(const struct surface *d, const struct json *definition) {
   const struct json *source = json_get(definition, STR("outputSchema"));
   struct fault f;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/meta/meta_tools.h"
 
+#include "base/assert.h"
 #include "call/audit_recorder.h"
 #include "result/envelope/fault_forms.h"
 
@@ -8,7 +9,14 @@
 #include "base/text/utf8.h"
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
+#include "surface/instructions.h"
+#include "surface/meta/browse.h"
+#include "surface/meta/execute.h"
+#include "surface/meta/results.h"
+#include "surface/meta/transparent.h"
 #include "surface/refused.h"
+#include "surface/surface_state.h"
+#include "surface/unavailable.h"
 #include "surface/visibility.h"
 #include "surface/wait.h"
 #include "json/write.h"
@@ -28,11 +36,11 @@
 struct meta_entry {
   const char *name, *description, *schema;
   unsigned modes;             // bits of enum surface_mode
-  enum directory_kind needs;  // offered while the catalog holds some; tools are always looked for
+  enum directory_kind needs;  // offered only if the catalog has entries of this kind; always for tools
   bool read_only;
-  const char *id;  // the argument that names an entry; NULL: it has none
+  const char *id;  // the argument that names an entry, or NULL
   meta_tool *run;
-  bool calls;  // what it asks for goes to a server
+  bool calls;  // sends a request to a server
 };
 
 enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, IN_BOTH = IN_GATEWAY | IN_TRANSPARENT };
@@ -90,7 +98,7 @@ static bool holds(const struct catalog *c, enum directory_kind kind) {
   return false;
 }
 
-// Is there something of this kind for this client?
+// Returns whether this client may see an entry of this kind.
 static bool has_some(struct surface *d, const struct session *s, enum directory_kind kind) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
   struct caller caller;
@@ -136,9 +144,7 @@ static void put_tool(const struct meta_entry *e, struct buf *out) {
   json_member_str(&w, STR("name"), str_of(e->name));
   json_member_str(&w, STR("description"), str_of(e->description));
   json_member_raw(&w, STR("inputSchema"), str_of(e->schema));
-  if (e->read_only) {
-    json_member_raw(&w, STR("annotations"), STR("{\"readOnlyHint\":true}"));
-  }
+  if (e->read_only) json_member_raw(&w, STR("annotations"), STR("{\"readOnlyHint\":true}"));
   json_end_object(&w);
 }
 
@@ -152,20 +158,20 @@ static void put_meta_tools(struct surface *d, const struct session *s, struct bu
   }
 }
 
-// The meta-tools come last, on the last page: with transparent there may be many tools before them.
+// The meta-tools are at the end of the last page, after the tools of mode transparent.
 static void list(struct surface *d, struct request *r) {
   int mode = r->session->mode;
   const struct directory *dir = mode == MODE_TRANSPARENT ? surface_directory(d) : NULL;
   struct caller caller;
   struct fault f;
   if (dir && !surface_caller(d, r->session, &caller, &f)) {
-    surface_refuse(r, &f);
+    surface_refuse(r, &f, STR_NONE);
     return;
   }
   uint64_t version = 0;
   size_t count = dir ? transparent_count_tools(d, r->session, &version) : 0, at = 0;
   if (!direct_read_cursor(r, version, count, &at)) return;
-  size_t end = surface_page_end(d, r->session, at, count);
+  size_t end = direct_page_end(d, r->session, at, count);
   struct buf *b = &d->text;
   buf_reset(b);
   buf_str(b, STR("{\"tools\":["));
@@ -180,7 +186,7 @@ static void list(struct surface *d, struct request *r) {
 
 // ---- requests
 
-// Calls count when they are found to be right, the others at once.
+// Limits apply to calls after their arguments are checked, to other meta-tools at once.
 static void run(struct surface *d, struct request *r, const struct meta_entry *e) {
   struct fault f;
   struct buf details;
@@ -206,13 +212,12 @@ static void call(struct surface *d, struct request *r) {
   else if (e) run(d, r, e);
   else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
     request_fail(r, RPC_INVALID_PARAMS,
-                 mode == MODE_GATEWAY ? "Unknown tool: it may be one to be called with tool_execute, by the id that "
-                                        "tool_browse gives"
-                                      : "Unknown tool: tools/list names those that there are",
+                 mode == MODE_GATEWAY ? "Unknown tool: find tools with tool_browse and call them with tool_execute"
+                                      : "Unknown tool: call tools/list for the available tools",
                  STR_NONE);
 }
 
-// The meta-tool that is called and the id that it is given. NULL: it takes none, or was given none.
+// Returns the called meta-tool and the id that it names, or NULL if it takes no id or got none.
 static const struct meta_entry *find_named(struct surface *d, const struct request *r, str *out_id) {
   str name;
   if (!json_string(json_get(r->msg.params, STR("name")), (struct arena *)&r->arena, &name)) return NULL;
@@ -220,7 +225,7 @@ static const struct meta_entry *find_named(struct surface *d, const struct reque
   return e && e->id && meta_string(r, str_of(e->id), out_id) ? e : NULL;
 }
 
-// The server's part of an id: server:name, resource::server:name.
+// Returns the server in an id: server:name, resource::server:name.
 static str namespace_of(str id) {
   str namespace, rest;
   bool has_kind = str_cut(id, ':', &namespace, &rest) && str_starts(rest, STR(":"));
@@ -228,14 +233,13 @@ static str namespace_of(str id) {
   return namespace;
 }
 
-// Is it about something that this caller knows already, or of a server that it may see and that is not starting? Then
-// others may take their time.
+// Returns whether a call need not wait for servers: it names a visible entry, or a visible server that is not starting.
 static bool is_named(struct surface *d, const struct request *r) {
   str id;
   unsigned source;
   const struct meta_entry *e = find_named(d, r, &id);
   if (!e) return !json_is(json_get(r->msg.params, STR("name")), JSON_STRING);
-  // Names that this caller may not see wait like names that do not exist: the time must not tell them apart.
+  // Hidden names wait like unknown names, so that the response time does not reveal them.
   const struct entry *known = meta_find(d, r->session, e->needs, id);
   if (known && meta_sees(d, r->session, known)) return true;
   str server = namespace_of(id);
@@ -245,10 +249,10 @@ static bool is_named(struct surface *d, const struct request *r) {
          surface_sees_server(d, &c, source) && !meta_is_starting(d, r->session, server, &source);
 }
 
-// Until when a call of a meta-tool waits for servers. What is of a server that is starting waits for that one, as long
-// as a call of it may take; the first that a client calls waits as a list does, whenever it comes.
+// Returns the time limit of a call that waits for servers. A call to a server that is starting waits as long as a call
+// of that server may take. The first call of a client waits at least as long as a list does.
 static uint64_t call_until(struct surface *d, const struct request *r) {
-  struct client *client = surface_client(r->session);
+  struct surface_client *client = surface_client(r->session);
   uint64_t until = surface_wait_until(d, r->session), now = loop_now(d->opt.loop);
   str id;
   unsigned source;
@@ -259,23 +263,25 @@ static uint64_t call_until(struct surface *d, const struct request *r) {
   return first && now + d->opt.start_wait_ms > until ? now + d->opt.start_wait_ms : until;
 }
 
-// The list of meta-tools hardly depends on the servers, and clients that ask their model soon after their start do so
-// without the tools of a list that is late. Clients are notified when resources or prompts add meta-tools.
+// Returns the time limit of tools/list. In mode gateway it is short: the list hardly depends on the servers, and some
+// clients start without the tools of a late list. Clients are notified when resources or prompts add meta-tools.
 static uint64_t list_until(struct surface *d, const struct session *s) {
   uint64_t until = surface_wait_until(d, s), longest = d->opt.start_wait_ms, wait = d->opt.list_wait_ms;
   bool brief = s->mode == MODE_GATEWAY && !s->as_operator && wait < longest;
+  ASSERT(until >= longest || s->as_operator);
   return brief ? until - (longest - wait) : until;
 }
 
 void meta_request(struct surface *d, struct request *r) {
   bool stateless = r->session->revision->stateless;
+  ASSERT(r->session->mode == MODE_GATEWAY || r->session->mode == MODE_TRANSPARENT);
   if (str_eq(r->msg.method, STR("tools/call"))) surface_wait_for(d, r, call_until(d, r), is_named, call);
   else if (str_eq(r->msg.method, STR("tools/list"))) surface_wait_for(d, r, list_until(d, r->session), NULL, list);
   else if (stateless && str_eq(r->msg.method, STR("subscriptions/listen"))) direct_listen(d, r);
   else request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
-// Gives how many there are.
+// Appends the names of the servers that the client may use. Returns their number.
 static size_t put_servers(struct surface *d, const struct session *s, struct buf *out) {
   enum { NAMED = 24 };
   struct caller caller;
@@ -354,7 +360,7 @@ void meta_refuse(struct surface *d, struct request *r, const char *message) {
   meta_fail(d, r, &f, STR_NONE);
 }
 
-// The name that a wrong one may stand for, which may be its last word alone (id); STR_NONE: none.
+// Returns the argument that a wrong name may stand for, such as tool_id for id, or STR_NONE.
 static str meant_name(str key, const str *names, size_t count) {
   struct nearest near = {.word = key};
   for (size_t i = 0; i < count; i++) {
@@ -366,30 +372,28 @@ static str meant_name(str key, const str *names, size_t count) {
   return near.best;
 }
 
-// What there is in place of an argument that there is not.
-static void tell_names(struct buf *out, const str *names, size_t count) {
+// Lists the valid arguments, or explains where the arguments of a tool go.
+static void put_names(struct buf *out, const str *names, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (str_eq(names[i], STR("args"))) {
       buf_reset(out);
       buf_str(out, STR("arguments of a tool go into args"));
       return;
     }
-    buf_printf(out, "%s%.*s", i ? ", " : "there are: ", STR_ARG(names[i]));
+    buf_printf(out, "%s%.*s", i ? ", " : "valid arguments: ", STR_ARG(names[i]));
   }
 }
 
 static void refuse_unknown(struct surface *d, struct request *r, str key, const str *names, size_t count) {
-  str told = utf8_cut(key, META_NAME_TOLD), meant = meant_name(key, names, count);
+  str given = utf8_cut(key, META_NAME_TOLD), meant = meant_name(key, names, count);
   struct fault f;
   struct buf others;
   buf_init(&others, 1024);
-  tell_names(&others, names, count);
+  put_names(&others, names, count);
   if (meant.p)
-    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; did you mean \"%.*s\"?", STR_ARG(told),
+    fault_set(&f, FAULT_ARGS_INVALID, "unknown argument \"%.*s\"; did you mean \"%.*s\"?", STR_ARG(given),
               STR_ARG(meant));
-  else
-    fault_set(&f, FAULT_ARGS_INVALID, "there is no argument \"%.*s\" here; %.*s", STR_ARG(told),
-              STR_ARG(buf_view(&others)));
+  else fault_set(&f, FAULT_ARGS_INVALID, "unknown argument \"%.*s\"; %.*s", STR_ARG(given), STR_ARG(buf_view(&others)));
   meta_fail(d, r, &f, STR_NONE);
   buf_done(&others);
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// An id that stands for nothing this caller may use: was it mistyped, has it another version or name now, or is its
-// server not there yet? Nothing is called in its place.
+#include "surface/meta/missing.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "catalog/naming/identify.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/surface_state.h"
+#include "surface/unavailable.h"
 #include "surface/visibility.h"
 #include "json/write.h"
 
-enum { MOVED_BYTES = 1 << 20 };                                   // of definitions, looked through for another name
+enum { MOVED_BYTES = 1 << 20 };                                   // of definitions that are compared to find a new name
 enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // bytes of ids in a message of FAULT_CHARS
 
 struct missing {
@@ -15,16 +17,16 @@ struct missing {
   struct request *r;
   enum directory_kind kind;
   str id;
-  const uint64_t *visible;  // in the scratch arena; NULL: all are
+  const uint64_t *visible;  // in the scratch arena; NULL: all entries
 };
 
 static bool sees(const struct missing *m, const struct entry *e) {
   return meta_sees(m->d, m->r->session, e);
 }
 
-// ---- which of the three
+// ---- the reason
 
-// The same name of the same server, with another version or other arguments.
+// Finds an entry with the same server and name, and another version or other arguments.
 static const struct entry *find_renamed(const struct missing *m, const struct tool_id_parts *parts) {
   const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   for (size_t i = 0; i < kind_index->count; i++) {
@@ -34,7 +36,7 @@ static const struct entry *find_renamed(const struct missing *m, const struct to
   return NULL;
 }
 
-// Does it take arguments, and under the old name would it have the hash of the id?
+// Returns whether the entry has arguments and, under the old name, would have the hash of the id.
 static bool takes_the_same(const struct entry *e, enum directory_kind kind, const struct tool_id_parts *parts,
                            struct arena *a) {
   struct fault ignored;
@@ -47,8 +49,8 @@ static bool takes_the_same(const struct entry *e, enum directory_kind kind, cons
   return str_eq(hash, parts->hash8);
 }
 
-// Another name of the same server that takes what the one of the id took: the hash in an id is that of its name and of
-// the names of its arguments. Only when there is no other such name.
+// Finds an entry of the same server with a new name and the same arguments: the hash in an id covers the name and the
+// names of the arguments. Returns NULL if there are several.
 static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
   const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   const struct entry *found = NULL;
@@ -69,16 +71,15 @@ static const struct entry *find_moved(const struct missing *m, const struct tool
   return one ? found : NULL;
 }
 
-struct away {
+struct missing_server {
   unsigned source;
   bool starting;
   str reason;      // in the scratch arena
   uint64_t after;  // seconds
 };
 
-// The server that the id names, when it is one that this caller may use and that has not told yet what it has. Gives
-// the seconds until there is another try.
-static bool is_away(const struct missing *m, const struct tool_id_parts *parts, struct away *out) {
+// Returns whether the id names a server that this caller may use and whose definitions are unknown.
+static bool is_unavailable(const struct missing *m, const struct tool_id_parts *parts, struct missing_server *out) {
   struct surface *d = m->d;
   const struct lane *lane;
   if (!directory_source(surface_directory(d), parts->namespace, &out->source)) return false;
@@ -91,7 +92,7 @@ static bool is_away(const struct missing *m, const struct tool_id_parts *parts, 
   return true;
 }
 
-// ---- what is told
+// ---- the answer
 
 static void put_ids(struct json_writer *w, str key, const struct entry *const *list, size_t count) {
   json_put_key(w, key);
@@ -100,14 +101,15 @@ static void put_ids(struct json_writer *w, str key, const struct entry *const *l
   json_end_array(w);
 }
 
-static void tell_renamed(const struct missing *m, const struct entry *now, struct json_writer *w, struct fault *f) {
+static void report_renamed(const struct missing *m, const struct entry *now, struct json_writer *w, struct fault *f) {
   fault_set(f, f->code, "%s \"%.*s\" is now %.*s", directory_kind_name(m->kind), STR_ARG(utf8_cut(m->id, GIVEN_TOLD)),
             STR_ARG(utf8_cut(now->card.id, MEANT_TOLD)));
   json_member_str(w, STR("reason"), STR("renamed"));
   json_member_str(w, STR("renamed_to"), now->card.id);
 }
 
-static void tell_away(const struct missing *m, const struct away *away, struct json_writer *w, struct fault *f) {
+static void report_unavailable(const struct missing *m, const struct missing_server *away, struct json_writer *w,
+                               struct fault *f) {
   str server = upstreams_name(m->d->upstreams, away->source), told = utf8_cut(m->id, META_NAME_TOLD);
   if (away->starting)
     fault_set(f, f->code, "server \"%.*s\" of %s \"%.*s\" is still starting; try again in a few seconds",
@@ -122,8 +124,8 @@ static void tell_away(const struct missing *m, const struct away *away, struct j
   json_member_u64(w, STR("retry_after"), away->after);
 }
 
-static void tell_ambiguous(const struct missing *m, const struct entry *const *list, size_t count,
-                           struct json_writer *w, struct fault *f) {
+static void report_ambiguous(const struct missing *m, const struct entry *const *list, size_t count,
+                             struct json_writer *w, struct fault *f) {
   size_t shown = count < DIRECTORY_SUGGESTIONS ? count : DIRECTORY_SUGGESTIONS;
   struct buf ids;
   buf_init(&ids, 1024);
@@ -136,8 +138,8 @@ static void tell_ambiguous(const struct missing *m, const struct entry *const *l
   put_ids(w, STR("candidates"), list, shown);
 }
 
-// meant: the likeliest id, or NULL.
-static void tell_unknown(const struct missing *m, const struct entry *meant, struct json_writer *w, struct fault *f) {
+// meant: the most similar entry, or NULL.
+static void report_unknown(const struct missing *m, const struct entry *meant, struct json_writer *w, struct fault *f) {
   const char *what = directory_kind_name(m->kind);
   str told = utf8_cut(m->id, GIVEN_TOLD);
   if (meant && meant->card.id.n <= MEANT_TOLD)
@@ -148,11 +150,11 @@ static void tell_unknown(const struct missing *m, const struct entry *meant, str
   json_member_str(w, STR("reason"), STR("not_found"));
 }
 
-static void tell(const struct missing *m, struct json_writer *w, struct fault *f) {
+static void report(const struct missing *m, struct json_writer *w, struct fault *f) {
   const struct entry *like[DIRECTORY_SUGGESTIONS], *same[DIRECTORY_SUGGESTIONS];
   struct tool_id_parts parts = {.kind = TOOL_ID_TOOL};
   struct fault ignored;
-  struct away away;
+  struct missing_server away;
   static const enum tool_id_kind kinds[] = {TOOL_ID_TOOL, TOOL_ID_RESOURCE, TOOL_ID_PROMPT};
   size_t near = directory_suggest(surface_directory(m->d), m->kind, m->id, m->visible, &m->d->scratch, like);
   size_t candidates = meta_find_short(m->d, m->r->session, m->kind, m->id, same);
@@ -161,24 +163,26 @@ static void tell(const struct missing *m, struct json_writer *w, struct fault *f
   if (whole && !now) now = find_moved(m, &parts);
   if (!complete) str_cut(m->id, ':', &parts.namespace, &parts.name);
   if (!complete && m->kind == DIRECTORY_TOOLS) f->code = FAULT_TOOL_NOT_FOUND;
-  if (now) tell_renamed(m, now, w, f);
-  else if (candidates > 1) tell_ambiguous(m, same, candidates, w, f);
-  else if ((whole || !complete) && is_away(m, &parts, &away)) {
-    tell_away(m, &away, w, f);
-    near = 0;  // the id names a server, so tools of others are not what was meant
-  } else tell_unknown(m, near ? like[0] : NULL, w, f);
+  if (now) report_renamed(m, now, w, f);
+  else if (candidates > 1) report_ambiguous(m, same, candidates, w, f);
+  else if ((whole || !complete) && is_unavailable(m, &parts, &away)) {
+    report_unavailable(m, &away, w, f);
+    near = 0;  // the id names this server, so entries of other servers are no suggestions
+  } else report_unknown(m, near ? like[0] : NULL, w, f);
+  ASSERT(near <= DIRECTORY_SUGGESTIONS);
   if (near) put_ids(w, STR("suggestions"), like, near);
 }
 
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden) {
   static const enum fault_code codes[] = {FAULT_HYDRATE_FAILED, FAULT_RESOURCE_NOT_FOUND, FAULT_PROMPT_NOT_FOUND};
+  ASSERT((unsigned)kind < DIRECTORY_KINDS);
   struct missing m = {d, r, kind, id, meta_visible(d, r->session, kind)};
   struct fault f = {.code = codes[kind]};
   struct buf details;
   buf_init(&details, 8192);
   struct json_writer w = json_writer(&details);
   json_begin_object(&w);
-  tell(&m, &w, &f);
+  report(&m, &w, &f);
   json_end_object(&w);
   fault_set_path(&f, id);
   meta_fail_hidden(d, r, &f, hidden, details.over ? STR_NONE : buf_view(&details));

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_view: the rest of a result that was cut. A look at much of it would hold up the loop: that is done by another
-// thread, with a selector and bytes that nobody else touches. Whoever has left meanwhile is not answered.
 #include "surface/meta/results.h"
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/plain.h"
 #include "call/audit_recorder.h"
+#include "result/artifacts.h"
 #include "result/view/view.h"
-#include "surface/meta/meta_tools.h"
+#include "surface/meta/execute.h"
+#include "surface/servers/servers.h"
+#include "surface/surface_state.h"
 
-// What is larger is looked at by another thread, and so is what a query selects.
+// Larger artifacts and JSONPath queries run on another thread.
 enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20 };
 
 struct viewing {
   struct work work;
   struct list node;
   struct surface *d;
-  struct request *request;  // NULL: nobody waits for it any more
+  struct request *request;  // NULL after cancellation
   struct found_artifact piece;
   struct arena arena;
   const struct json *selector;
   str handle, mark;
   str agent;      // of the request
-  size_t tokens;  // that it may have
+  size_t tokens;  // limit of the answer
   struct buf text;
-  bool exact;  // with hidden characters
-  bool shown;  // else `fault` says why not
+  bool exact;  // keeps hidden characters
+  bool shown;  // `text` is the view; else `fault` is set
   bool damaged;
   struct fault fault;
   uv_work_t job;
@@ -42,12 +43,12 @@ static void viewing_free(struct viewing *v) {
 static void on_cancel(struct work *work, struct request *r, str reason) {
   struct viewing *v = CONTAINER_OF(work, struct viewing, work);
   v->request = NULL;
-  uv_cancel((uv_req_t *)&v->job);  // told in on_looked when it had not begun
+  uv_cancel((uv_req_t *)&v->job);  // on_looked runs in any case
 }
 
 static const struct work_ops work_ops = {"view", on_cancel};
 
-// What is asked is copied: the request may be gone before the answer is there.
+// Copies the arguments: the request may end before the view.
 static struct viewing *viewing_new(struct surface *d, struct request *r, str handle, const struct json *selector) {
   struct viewing *v = MEM_NEW(struct viewing);
   struct fault f;
@@ -62,40 +63,27 @@ static struct viewing *viewing_new(struct surface *d, struct request *r, str han
   v->mark = arena_str(&v->arena, str_of(r->session->mark));
   if (selector)
     v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
-  ASSERT(v->selector || !selector);  // it was parsed before
+  ASSERT(v->selector || !selector);  // the text was parsed before
   return v;
 }
 
-// As much as a view shows at once, for the operator who selects nothing.
-static void select_all(struct viewing *v) {
-  struct fault f;
-  str text = arena_printf(&v->arena, "{\"type\":\"head\",\"chars\":%zu}", v->piece.artifact.bytes.n);
-  v->selector = json_parse(&v->arena, text, &json_default_limits, &f);
-}
-
-// Data for programs, such as structured content, is kept with its hidden characters. Here it is a text.
-static void unhide(struct viewing *v) {
-  str seen = plain_copy(&v->arena, buf_view(&v->text), false);
-  if (seen.p == v->text.p) return;
-  buf_reset(&v->text);
-  buf_str(&v->text, seen);
-}
-
+// Selects the view. Artifacts for programs, such as structured content, are stored with their hidden characters, which
+// are removed here.
 static void look(struct viewing *v) {
+  ASSERT(v->selector);
   v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, v->mark, &v->text, &v->fault);
-  if (v->shown && !v->exact) unhide(v);
+  str plain = v->shown && !v->exact ? plain_copy(&v->arena, buf_view(&v->text), false) : buf_view(&v->text);
+  if (plain.p != v->text.p) {
+    buf_reset(&v->text);
+    buf_str(&v->text, plain);
+  }
   if (found_piece_intact(&v->piece.find.found)) return;
   v->shown = false;
   v->damaged = true;
-  fault_set(&v->fault, FAULT_VIEW_FAILED, "what was kept under this handle is damaged: call the tool again");
+  fault_set(&v->fault, FAULT_VIEW_FAILED, "the artifact of this handle is damaged; call the tool again");
 }
 
-// A query may take long however small the piece is.
-static bool takes_long(const struct viewing *v) {
-  return v->piece.artifact.bytes.n > AT_ONCE || json_get(v->selector, STR("path"));
-}
-
-// What `toolgate view --json` prints.
+// Writes the output of `toolgate view --json`.
 static void put_operator_view(const struct viewing *v, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -106,22 +94,19 @@ static void put_operator_view(const struct viewing *v, struct buf *out) {
   json_end_object(&w);
 }
 
-static void reply_view(struct viewing *v) {
-  struct buf whole;
-  buf_init(&whole, 6 * v->text.n + (1 << 20));
-  if (v->request->session->as_operator) put_operator_view(v, &whole);
-  meta_reply(v->d, v->request, buf_view(&v->text), whole.over ? STR_NONE : buf_view(&whole));
-  buf_done(&whole);
-}
-
-// Answering is the last thing that is done with the request.
+// Ends the request; it must not be used afterwards.
 static void answer(struct viewing *v) {
   struct surface *d = v->d;
   struct request *r = v->request;
+  ASSERT(d && r && r->work == &v->work);
   r->work = NULL;
   if (v->damaged) pieces_report_damaged(d->opt.store, &v->piece.find.found);
   if (v->shown) {
-    reply_view(v);
+    struct buf whole;
+    buf_init(&whole, 6 * v->text.n + (1 << 20));
+    if (r->session->as_operator) put_operator_view(v, &whole);
+    meta_reply(d, r, buf_view(&v->text), whole.over ? STR_NONE : buf_view(&whole));
+    buf_done(&whole);
   } else {
     v->fault.code = FAULT_VIEW_FAILED;
     fault_set_path(&v->fault, v->handle);
@@ -149,8 +134,8 @@ void meta_views_forget(struct surface *d) {
   }
 }
 
-// May it look at what comes from there, by the rules as they are now? If it may not, there is no such piece; of one
-// whose origin nobody knows it may not.
+// Returns whether the current rules let the caller use the origin of a piece. If not, or if the origin is unknown, the
+// answer is the same as for an unknown handle.
 static bool may_view(struct surface *d, struct request *r, str agent, const struct piece_origin *origin) {
   struct caller caller;
   struct fault f;
@@ -172,18 +157,23 @@ static void on_piece(struct found_artifact *piece) {
   struct viewing *v = CONTAINER_OF(piece, struct viewing, piece);
   struct request *r = v->request;
   bool found = r && piece->find.read.ok && may_view(v->d, r, v->agent, &piece->find.found.piece.origin);
-  if (found && !v->selector) select_all(v);
-  if (found && takes_long(v)) {
+  if (found && !v->selector) {  // toolgate view without a selector
+    struct fault f;
+    str text = arena_printf(&v->arena, "{\"type\":\"head\",\"chars\":%zu}", piece->artifact.bytes.n);
+    v->selector = json_parse(&v->arena, text, &json_default_limits, &f);
+  }
+  if (found && (piece->artifact.bytes.n > AT_ONCE || json_get(v->selector, STR("path")))) {
     ASSERT(uv_queue_work(&v->d->opt.loop->uv, &v->job, on_job, on_looked) == 0);
     return;
   }
   if (found) look(v);
-  else fault_set(&v->fault, FAULT_VIEW_FAILED, "nothing is kept under this handle: it is wrong, or too old");
+  else fault_set(&v->fault, FAULT_VIEW_FAILED, "unknown handle: it is wrong or has expired; call the tool again");
   if (r) answer(v);
   viewing_free(v);
 }
 
 static void view_piece(struct surface *d, struct request *r, str handle, const struct json *selector, size_t tokens) {
+  ASSERT(!r->work);
   struct viewing *v = viewing_new(d, r, handle, selector);
   size_t most = d->opt.calls.results.max_budget;
   v->tokens = tokens < most ? tokens : most;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_view: the rest of a result that was cut. A look at much of it would hold up the loop: that is done by another
-// thread, with a selector and bytes that nobody else touches. Whoever has left meanwhile is not answered.
+// tool_view: reads more of a result that was cut. A view of a large artifact runs on another thread, with its own copy
+// of the selector; nothing is sent if the client is gone by then.
 #pragma once
-#include "surface/surface_impl.h"
+#include "surface/meta/meta_tools.h"
 
-void meta_views_forget(struct surface *d);  // nobody waits for them, but they are not over
+meta_tool meta_tool_view;
+
+// Detaches views in progress from a surface that ends; they free themselves.
+void meta_views_forget(struct surface *d);

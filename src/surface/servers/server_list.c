@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// list_servers, execute_tool.
+// list_servers and execute_tool of mode servers.
 #include "catalog/directory/card.h"
+#include "surface/meta/execute.h"
 #include "surface/servers/servers.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
+#include "text/oneline.h"
 #include "upstream/kind.h"
 
 // ---- list_servers
 
-enum { SAID_TOKENS = 40 };  // of what a server says of itself, where the operator says nothing
+enum { SAID_TOKENS = 40 };  // of the first line of instructions, for servers without a configured description
 
 static str describe(struct servers_ask *a, unsigned source) {
   const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
@@ -22,12 +25,6 @@ static str describe(struct servers_ask *a, unsigned source) {
   return line.n ? card_truncate(scratch, oneline(scratch, line), SAID_TOKENS) : STR_NONE;
 }
 
-static void put_metadata(struct json_writer *w, const struct upstream_spec *spec) {
-  const struct upstream_kind *k = spec->kind;
-  json_member_str(w, STR("transport"), str_of(k->brief));
-  if (k->public_place) json_member_str(w, str_of(k->place), k->public_place(spec));
-}
-
 static void put_server(struct servers_ask *a, unsigned source, bool metadata, struct json_writer *w) {
   const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
   str description = describe(a, source);
@@ -36,7 +33,9 @@ static void put_server(struct servers_ask *a, unsigned source, bool metadata, st
   json_put_key(w, STR("description"));
   if (description.n) json_put_str(w, description);
   else json_put_null(w);
-  if (metadata) put_metadata(w, spec);
+  const struct upstream_kind *k = spec->kind;
+  if (metadata) json_member_str(w, STR("transport"), str_of(k->brief));
+  if (metadata && k->public_place) json_member_str(w, str_of(k->place), k->public_place(spec));
   json_end_object(w);
 }
 
@@ -57,16 +56,16 @@ void servers_list(struct servers_ask *a) {
   for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++)
     if (surface_sees_server(a->d, &a->caller, i)) put_server(a, i, metadata, &w);
   json_end_array(&w);
-  str value = str_from(buf_view(&b), 10);
   buf_char(&b, '}');
-  value.p = b.p + 10;  // it may have moved
-  servers_reply(a, value, buf_view(&b));
+  str all = buf_view(&b), value = str_from(all, 10);
+  value.n--;
+  meta_reply(a->d, a->r, value, all);
   buf_done(&b);
 }
 
 // ---- execute_tool
 
-// A whole number of milliseconds; null and 0 are none.
+// Reads a whole number of milliseconds; null and 0 mean no limit.
 static bool read_timeout(const struct json *v, uint64_t *out) {
   int64_t ms = 0;
   if (v && v->type != JSON_NULL && (!json_int(v, &ms) || ms < 0)) return false;

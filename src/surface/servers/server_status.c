@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// get_gateway_status: how the gateway is, for an agent: of the rules and the servers, what is its own affair.
-
+// get_gateway_status: the status of the gateway, and of the rules and servers that concern the calling agent.
+#include "base/assert.h"
 #include "observe/reload_status.h"
 #include "surface/servers/servers.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 
 // ---- the servers
@@ -11,11 +12,13 @@ static const char *state_of(const struct servers_ask *a, unsigned source) {
   static const char *const names[] = {"idle", "starting", "ready", "down"};
   const struct lane *lane = upstreams_lane_seen_for(a->d->upstreams, source, &a->who);
   if (lane && lane->state == LANE_READY && lane->refusal.message[0]) return names[LANE_DOWN];
+  ASSERT(!lane || (size_t)lane->state < sizeof names / sizeof *names);
   return names[lane ? lane->state : LANE_IDLE];
 }
 
 static size_t count_tools(struct servers_ask *a, unsigned source) {
   const struct catalog *c = upstreams_catalog(a->d->upstreams);
+  ASSERT(source < c->part_count);
   const struct catalog_part *part = &c->parts[source];
   uint32_t view = upstreams_view_for(a->d->upstreams, source, &a->who);
   size_t n = 0;
@@ -28,7 +31,6 @@ static size_t count_tools(struct servers_ask *a, unsigned source) {
 
 // ---- the rules
 
-// Of the rules, what concerns the one who asks.
 static void put_policy(const struct caller *c, struct json_writer *w) {
   json_put_key(w, STR("policy_state"));
   if (!c->policy) {
@@ -47,7 +49,7 @@ static void put_policy(const struct caller *c, struct json_writer *w) {
   json_end_object(w);
 }
 
-// ---- the files that are read again
+// ---- reloads of files
 
 static void put_time(struct json_writer *w, str key, int64_t ms) {
   char text[CLOCK_TEXT];
@@ -56,13 +58,13 @@ static void put_time(struct json_writer *w, str key, int64_t ms) {
   else json_put_null(w);
 }
 
-// What is wrong with a file may be about others: where there are rules, the log alone says it.
+// An error may concern other agents: with rules, its text is only in the log.
 static void put_record(const struct caller *c, const struct reload_record *record, struct json_writer *w) {
   put_time(w, STR("last_attempt"), record->last_attempt);
   put_time(w, STR("last_success"), record->last_success);
   json_put_key(w, STR("last_error"));
   if (!record->error[0]) json_put_null(w);
-  else json_put_str(w, c->policy ? STR("the file was not taken: the log says why") : str_of(record->error));
+  else json_put_str(w, c->policy ? STR("reload failed; see the log") : str_of(record->error));
   json_member_u64(w, STR("attempt_count"), record->attempts);
   json_member_u64(w, STR("success_count"), record->successes);
 }
@@ -87,14 +89,6 @@ static void put_reload(const struct caller *c, const struct reload_status *statu
 
 // ---- all of it
 
-static void put_state(struct servers_ask *a, unsigned source, struct json_writer *w) {
-  json_begin_object(w);
-  json_member_str(w, STR("name"), upstreams_name(a->d->upstreams, source));
-  json_member_str(w, STR("state"), str_of(state_of(a, source)));
-  json_member_u64(w, STR("tools"), count_tools(a, source));
-  json_end_object(w);
-}
-
 void servers_status(struct servers_ask *a) {
   static const str names[] = {STR("agent_id")};
   if (!meta_known_args(a->d, a->r, names, 1)) return;
@@ -107,11 +101,17 @@ void servers_status(struct servers_ask *a) {
   put_policy(&a->caller, &w);
   json_put_key(&w, STR("available_servers"));
   json_begin_array(&w);
-  for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++)
-    if (surface_sees_server(a->d, &a->caller, i)) put_state(a, i, &w);
+  for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++) {
+    if (!surface_sees_server(a->d, &a->caller, i)) continue;
+    json_begin_object(&w);
+    json_member_str(&w, STR("name"), upstreams_name(a->d->upstreams, i));
+    json_member_str(&w, STR("state"), str_of(state_of(a, i)));
+    json_member_u64(&w, STR("tools"), count_tools(a, i));
+    json_end_object(&w);
+  }
   json_end_array(&w);
   json_member_str(&w, STR("message"), STR("Gateway is operational."));
   json_end_object(&w);
-  servers_reply(a, buf_view(&b), buf_view(&b));
+  meta_reply(a->d, a->r, buf_view(&b), buf_view(&b));
   buf_done(&b);
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// get_server_tools: the definitions of a server's tools, of those that the agent may use: by name, by pattern, and as
-// many as fit into so many tokens.
+// get_server_tools: definitions of the visible tools of a server, selected by name and pattern, limited by tokens.
+#include "base/assert.h"
 #include "base/text/wildcard.h"
 #include "catalog/naming/names.h"
 #include "surface/servers/servers.h"
+#include "surface/surface_state.h"
 #include "surface/visibility.h"
 #include "text/tokens.h"
 
 enum { NAMES_MOST = 10000, PATTERN_BYTES = 256 };
 
 struct choice {
-  struct map names;  // of these; empty: of all
-  str pattern;       // STR_NONE: none
-  int64_t budget;    // tokens; -1: nothing fits
+  struct map names;  // empty: any name
+  str pattern;       // STR_NONE: any name
+  int64_t budget;    // tokens
   bool has_budget;
 };
 
@@ -28,49 +29,37 @@ static bool add_name(struct choice *c, str name) {
   return map_count(&c->names) <= NAMES_MOST;
 }
 
-static bool add_names(struct choice *c, str text) {
-  str name;
-  for (bool more = true; more;) {
-    more = str_cut(text, ',', &name, &text);
-    if (!add_name(c, name)) return false;
-  }
-  return true;
-}
-
-// A list of names, or one text with commas between them.
+// Reads an array of names, or one string with commas between them.
 static bool read_names(struct servers_ask *a, struct choice *c) {
   const struct json *v = json_get(a->args, STR("names"));
-  str text;
+  str text, name;
   if (!given(v)) return true;
-  if (json_string(v, &a->r->arena, &text)) return add_names(c, text);
+  if (json_string(v, &a->r->arena, &text)) {
+    for (bool more = true; more;) {
+      more = str_cut(text, ',', &name, &text);
+      if (!add_name(c, name)) return false;
+    }
+    return true;
+  }
   if (v->type != JSON_ARRAY) return false;
   JSON_EACH(it, v)
     if (!json_string(it, &a->r->arena, &text) || !add_name(c, text)) return false;
   return true;
 }
 
-static bool read_pattern(struct servers_ask *a, struct choice *c) {
-  const struct json *v = json_get(a->args, STR("pattern"));
-  return !given(v) || (json_string(v, &a->r->arena, &c->pattern) && c->pattern.n <= PATTERN_BYTES);
-}
-
-static bool read_budget(struct servers_ask *a, struct choice *c) {
-  const struct json *v = json_get(a->args, STR("max_schema_tokens"));
-  c->has_budget = given(v);
-  return !c->has_budget || json_int(v, &c->budget);
-}
-
-// NULL: they are right. Else what is wrong.
+// Returns NULL, or the error message.
 static const char *read_choice(struct servers_ask *a, struct choice *c) {
-  if (!read_names(a, c)) return "names is a list of names, or a text with commas between them; at most 10000";
-  if (!read_pattern(a, c)) return "pattern is a text such as get_*, of at most 256 bytes";
-  if (!read_budget(a, c)) return "max_schema_tokens is a whole number";
-  return NULL;
+  const struct json *pattern = json_get(a->args, STR("pattern")), *budget = json_get(a->args, STR("max_schema_tokens"));
+  if (!read_names(a, c)) return "names must be an array of names, or a string with commas between them; at most 10000";
+  if (given(pattern) && (!json_string(pattern, &a->r->arena, &c->pattern) || c->pattern.n > PATTERN_BYTES))
+    return "pattern must be a string such as get_*, of at most 256 bytes";
+  c->has_budget = given(budget);
+  return c->has_budget && !json_int(budget, &c->budget) ? "max_schema_tokens must be a whole number" : NULL;
 }
 
-// ---- what is chosen
+// ---- the selected tools
 
-// By the name that is shown, or by the name that its server gave it.
+// Names match the shown name or the name that the server uses; patterns match the shown name.
 static bool is_chosen(const struct choice *c, str shown, str name) {
   if (map_count(&c->names) && !map_find(&c->names, shown) && !map_find(&c->names, name)) return false;
   return !c->pattern.p || wildcard_match(c->pattern, shown);
@@ -80,7 +69,7 @@ struct shown {
   struct buf tools;  // the definitions, with commas between them
   size_t available, returned;
   int64_t used;  // tokens
-  bool full;     // one did not fit: nor is any behind it looked at
+  bool full;     // a definition did not fit; later ones are only counted
 };
 
 static str definition_of(struct servers_ask *a, const struct item *item, str shown) {
@@ -101,12 +90,13 @@ static str definition_of(struct servers_ask *a, const struct item *item, str sho
   return definition;
 }
 
-// In exact tokens of what is sent for it; counted no further than there is room.
+// Charges the exact tokens of a definition to the budget. Returns false if it does not fit.
 static bool fits(const struct choice *c, struct shown *s, str definition) {
   if (!c->has_budget) return true;
   int64_t left = c->budget - s->used;
   if (left <= 0 || !tokens_fit(definition, (size_t)left)) return false;
   s->used += (int64_t)tokens_count(definition);
+  ASSERT(s->used <= c->budget);
   return true;
 }
 
@@ -125,6 +115,7 @@ static void show(struct servers_ask *a, const struct choice *c, const struct ite
 
 static void show_all(struct servers_ask *a, unsigned source, const struct choice *c, struct shown *s) {
   const struct catalog *catalog = upstreams_catalog(a->d->upstreams);
+  ASSERT(source < catalog->part_count);
   const struct catalog_part *part = &catalog->parts[source];
   uint32_t view = upstreams_view_for(a->d->upstreams, source, &a->who);
   for (size_t i = 0; i < part->count[ITEM_TOOL]; i++) {
@@ -146,17 +137,17 @@ static void answer(struct servers_ask *a, unsigned source, const struct choice *
   if (c->has_budget) buf_printf(&b, "%lld", (long long)s->used);
   else buf_str(&b, STR("null"));
   buf_str(&b, STR(",\"error\":null}"));
-  servers_reply(a, buf_view(&b), buf_view(&b));
+  meta_reply(a->d, a->r, buf_view(&b), buf_view(&b));
   buf_done(&b);
 }
 
-// Nothing is known of what it offers, and it is not there to be asked.
-static void fail_away(struct servers_ask *a, unsigned source) {
-  struct fault f, told;
+// The tools of the server are unknown and it is not connected.
+static void fail_unavailable(struct servers_ask *a, unsigned source) {
+  struct fault f, shown;
   upstreams_why(a->d->upstreams, source, &a->who, &f);
   const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
-  fault_set(&told, f.code, "%.*s", STR_ARG(call_said(&a->r->arena, spec, str_of(f.message))));
-  servers_fail(a, &told);
+  fault_set(&shown, f.code, "%.*s", STR_ARG(call_said(&a->r->arena, spec, str_of(f.message))));
+  meta_fail(a->d, a->r, &shown, STR_NONE);
 }
 
 static void answer_choice(struct servers_ask *a, unsigned source, const struct choice *c) {
@@ -175,7 +166,7 @@ void servers_tools(struct servers_ask *a) {
   map_init(&c.names, &a->d->opt.loop->seed);
   const char *wrong = read_choice(a, &c);
   if (wrong) meta_refuse(a->d, a->r, wrong);
-  else if (!upstreams_told(a->d->upstreams, source)) fail_away(a, source);
+  else if (!upstreams_told(a->d->upstreams, source)) fail_unavailable(a, source);
   else answer_choice(a, source, &c);
   map_done(&c.names);
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meta-tools of this mode: which there are, who asks, and what is answered. Every operation comes through run().
+// The table of the tools of mode servers, and their common checks: every tool is run by run().
 #include "surface/servers/servers.h"
 
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/audit_recorder.h"
 #include "result/envelope/fault_forms.h"
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
+#include "surface/meta/results.h"
 #include "surface/refused.h"
+#include "surface/surface_state.h"
 #include "surface/wait.h"
 
 // ---- the table
@@ -22,7 +25,7 @@ struct servers_entry {
   servers_tool *run;
   enum { ALWAYS, WITH_DEBUG, WITH_BOUNDED } when;
   bool read_only;
-  bool calls;  // what it asks for goes to a server
+  bool calls;  // sends a request to a server
 };
 
 static void view(struct servers_ask *a) {
@@ -44,8 +47,8 @@ static const struct servers_entry table[] = {
             ",\"args\":{\"type\":\"object\"},\"timeout_ms\":{\"type\":\"integer\"}") ",\"required\":[\"server\","
                                                                                      "\"tool\",\"args\"]}",
      servers_execute, ALWAYS, false, true},
-    {"get_gateway_status", "Show how the gateway and the servers that you may use are.", OBJECT("") "}", servers_status,
-     WITH_DEBUG, true, false},
+    {"get_gateway_status", "Show the status of the gateway and of the servers you may use.", OBJECT("") "}",
+     servers_status, WITH_DEBUG, true, false},
     {"tool_view",
      "Look into a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records or stats.",
@@ -69,16 +72,7 @@ static const struct servers_entry *find(const struct surface *d, str name) {
   return NULL;
 }
 
-// ---- the list: the same for everybody, so that it tells nothing
-
-static void put_tool(struct json_writer *w, const struct servers_entry *e) {
-  json_begin_object(w);
-  json_member_str(w, STR("name"), str_of(e->name));
-  json_member_str(w, STR("description"), str_of(e->description));
-  json_member_raw(w, STR("inputSchema"), str_of(e->schema));
-  if (e->read_only) json_member_raw(w, STR("annotations"), STR("{\"readOnlyHint\":true}"));
-  json_end_object(w);
-}
+// ---- the list: the same for every agent, so that it reveals nothing
 
 static void list(struct surface *d, struct request *r) {
   size_t at;
@@ -89,8 +83,15 @@ static void list(struct surface *d, struct request *r) {
   json_begin_object(&w);
   json_put_key(&w, STR("tools"));
   json_begin_array(&w);
-  for (size_t i = 0; i < TOOLS; i++)
-    if (offered(d, &table[i])) put_tool(&w, &table[i]);
+  for (const struct servers_entry *e = table; e < table + TOOLS; e++) {
+    if (!offered(d, e)) continue;
+    json_begin_object(&w);
+    json_member_str(&w, STR("name"), str_of(e->name));
+    json_member_str(&w, STR("description"), str_of(e->description));
+    json_member_raw(&w, STR("inputSchema"), str_of(e->schema));
+    if (e->read_only) json_member_raw(&w, STR("annotations"), STR("{\"readOnlyHint\":true}"));
+    json_end_object(&w);
+  }
   json_end_array(&w);
   if (r->session->revision->stateless) {
     json_member_u64(&w, STR("ttlMs"), 0);
@@ -119,7 +120,7 @@ str servers_string(const struct servers_ask *a, str name) {
   return json_string(json_get(a->args, name), &a->r->arena, &text) ? text : STR("");
 }
 
-// Missing, null and "" are the same.
+// An absent, null or empty agent_id names no agent.
 str servers_named(const struct request *r) {
   str text;
   return meta_string(r, STR("agent_id"), &text) && text.n ? text : STR_NONE;
@@ -131,14 +132,7 @@ static bool is_text(const struct json *v) {
 
 // ---- answers
 
-void servers_reply(struct servers_ask *a, str value, str structured) {
-  meta_reply(a->d, a->r, value, structured);
-}
-
-void servers_fail(struct servers_ask *a, const struct fault *f) {
-  meta_fail(a->d, a->r, f, STR_NONE);
-}
-
+// Refuses a request because of a rule; rule: its path, or STR_NONE.
 static void fail_by(struct surface *d, struct request *r, const struct fault *f, str rule) {
   struct buf *b = &d->answer;
   buf_reset(b);
@@ -149,6 +143,7 @@ static void fail_by(struct surface *d, struct request *r, const struct fault *f,
 }
 
 static void deny(struct servers_ask *a, const struct policy_decision *d) {
+  ASSERT(!d->allowed);
   struct fault f;
   struct buf rule;
   buf_init(&rule, 1 << 14);
@@ -158,7 +153,7 @@ static void deny(struct servers_ask *a, const struct policy_decision *d) {
   buf_done(&rule);
 }
 
-// The rules come first: who may not use it hears the same whether it is there or not.
+// Checks the rules first, so that a denied agent cannot find out whether the server exists.
 bool servers_find(struct servers_ask *a, unsigned *out_source) {
   str server = servers_string(a, STR("server"));
   const struct caller *c = &a->caller;
@@ -174,19 +169,19 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
   }
   if (upstreams_find(a->d->upstreams, server, out_source)) return true;
   if (!server.n) {
-    meta_refuse(a->d, a->r, "server is missing: the name of one that list_servers names");
+    meta_refuse(a->d, a->r, "server is missing; pass a name from list_servers");
     return false;
   }
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
             STR_ARG(utf8_cut(server, META_NAME_TOLD)));
-  servers_fail(a, &f);
+  meta_fail(a->d, a->r, &f, STR_NONE);
   return false;
 }
 
 // ---- requests
 
-// Calls count when they are found to be right, the others at once.
+// Limits apply to calls after their arguments are checked, to other tools at once.
 static bool is_within_limits(struct surface *d, struct request *r, const struct servers_entry *e) {
   struct fault f;
   struct buf details;
@@ -197,7 +192,7 @@ static bool is_within_limits(struct surface *d, struct request *r, const struct 
   return ok;
 }
 
-// Nobody who is known. The log has what it wanted, as whom.
+// Refuses an unknown agent. The audit line gets the agent it named and the tool it wanted.
 static void fail_unknown(struct servers_ask *a, const struct fault *f) {
   str named = servers_named(a->r), rule = caller_rule(a->d->calls.rules, a->r->session, named, f);
   audit_recorder_tool(a->r, servers_string(a, STR("server")), servers_string(a, STR("tool")));
@@ -207,8 +202,9 @@ static void fail_unknown(struct servers_ask *a, const struct fault *f) {
   fail_by(a->d, a->r, f, rule);
 }
 
-// Every operation of this mode, whoever asks for it.
+// Checks arguments, caller and limits, and runs the tool.
 static void run(struct surface *d, struct request *r, const struct servers_entry *e) {
+  ASSERT(e->run);
   struct servers_ask a = {.d = d, .r = r, .args = meta_args(r)};
   str named = servers_named(r);
   bool texts = is_text(json_get(a.args, STR("server"))) && is_text(json_get(a.args, STR("tool")));
@@ -247,7 +243,7 @@ bool servers_is_call(str operation) {
 static void call(struct surface *d, struct request *r) {
   const struct servers_entry *e = called(d, r);
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (!e) request_fail(r, RPC_INVALID_PARAMS, "Unknown tool: it may be one to be called with execute_tool", STR_NONE);
+  if (!e) request_fail(r, RPC_INVALID_PARAMS, "Unknown tool: call tools of servers with execute_tool", STR_NONE);
   else if (args && args->type != JSON_OBJECT && args->type != JSON_NULL)
     meta_refuse(d, r, "arguments must be an object");
   else run(d, r, e);
@@ -261,6 +257,7 @@ static bool is_ready(struct surface *d, const struct request *r) {
 void servers_request(struct surface *d, struct request *r) {
   bool stateless = r->session->revision->stateless;
   uint64_t until = loop_now(d->opt.loop) + d->opt.start_wait_ms;
+  ASSERT(r->session->mode == MODE_SERVERS);
   if (str_eq(r->msg.method, STR("tools/call"))) surface_wait_for(d, r, until, is_ready, call);
   else if (str_eq(r->msg.method, STR("tools/list"))) list(d, r);
   else if (stateless && str_eq(r->msg.method, STR("subscriptions/listen"))) direct_listen(d, r);

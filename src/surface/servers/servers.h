@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode servers: list_servers, get_server_tools, execute_tool, and get_gateway_status where it is asked for. An agent
-// names servers and tools as they are named where they come from, and may say in agent_id who it is.
+// Mode servers: list_servers, get_server_tools, execute_tool, and get_gateway_status if debug is set. An agent uses the
+// names of the servers themselves, and may identify itself with agent_id.
 //
-// They answer with JSON, as text and in structuredContent. What goes wrong is told with isError and the rule that
+// The tools answer with JSON, as text and in structuredContent. Faults are results with isError and the rule that
 // decided: {"error": {"code", "message", "rule", "details"?}}.
 #pragma once
+#include "call/caller.h"
 #include "surface/meta/meta_tools.h"
+#include "surface/wait.h"
+#include "upstream/upstream.h"
 
-// One request: who asks was found out.
+// A request whose caller is known.
 struct servers_ask {
   struct surface *d;
   struct request *r;
-  const struct json *args;  // NULL: none
+  const struct json *args;  // NULL if absent
   struct caller caller;
-  struct lane_user who;  // the same for connections
+  struct lane_user who;  // the caller, for connections
 };
 
 typedef void servers_tool(struct servers_ask *a);
 servers_tool servers_list, servers_tools, servers_execute, servers_status;
 
-// Ends the request: value is raw JSON, and structured (which must be an object) the same for programs.
-void servers_reply(struct servers_ask *a, str value, str structured);
-void servers_fail(struct servers_ask *a, const struct fault *f);  // no rule decided it
-
-// The server that the argument names, if this agent may use it and there is one. False: it was refused.
+// Finds the server that the argument `server` names, if the agent may use it. Returns false after refusing the request.
 bool servers_find(struct servers_ask *a, unsigned *out_source);
 
-str servers_string(const struct servers_ask *a, str name);  // an argument; empty when it is missing or no string
+str servers_string(const struct servers_ask *a, str name);  // a string argument; empty if absent or not a string
+str servers_named(const struct request *r);                 // the agent that the request names, or STR_NONE
 
-// Has the server that the request names told what it offers, or will nobody be told of it anyway?
+// Returns whether get_server_tools need not wait: the server has listed its tools, or the request will be refused.
 surface_ready servers_tools_ready;
 
 void servers_describe(const struct session *s, struct json_writer *w);
 void servers_request(struct surface *d, struct request *r);
-str servers_operation(const struct surface *d, const struct request *r);  // the tool that it calls; STR_NONE: none
-bool servers_is_call(str operation);                                      // the same as meta_is_call
+str servers_operation(const struct surface *d,
+                      const struct request *r);  // the tool that the request calls, or STR_NONE
+bool servers_is_call(str operation);             // returns whether the tool calls a server

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private state of a surface and of its clients, for the files of this folder only.
+#pragma once
+#include "call/caller.h"
+#include "catalog/directory/directory.h"
+#include "catalog/naming/naming.h"
+#include "catalog/seen.h"
+#include "surface/surface.h"
+#include "upstream/lane/watch.h"
+
+struct surface {
+  struct surface_options opt;
+  struct mcp_server *server;
+  struct upstreams *upstreams;
+  struct call_context calls;
+  struct list waiting;     // requests that wait for upstreams to start (wait.c)
+  struct list index_jobs;  // search indexes under construction (index_jobs.c)
+  struct list viewings;    // views in progress (meta/results.c)
+  uint64_t began;
+  struct buf text;              // scratch for lists and notifications
+  struct buf answer;            // scratch for the result of a meta-tool
+  struct arena scratch;         // reset after each use
+  struct directory *directory;  // of the catalog at the last use; NULL before the first use
+  struct timer warm;            // builds the directory ahead of the first request that needs it
+  uint64_t refused;             // generation of the last rejected catalog; 0 if none was rejected
+  struct timer changes;         // compares the next clients after a change of the catalog (changes.c)
+  struct list visibilities;     // least recently used first (visibility.c)
+  struct map visibility_of;     // by visibility.key
+  size_t visibility_bytes;
+};
+
+// The open subscriptions/listen request of a stateless client. Its session serves no other request.
+struct listening {
+  struct request *request;
+  bool changes[ITEM_KINDS];  // lists whose changes are sent
+  bool waiting;              // for upstreams that are starting and may have the named resources
+  bool acknowledged;
+  size_t pending;  // subscriptions that no upstream has accepted or refused yet
+  struct timer patience;
+};
+
+// State of one session.
+struct surface_client {
+  struct surface *d;
+  struct session *session;
+  uint64_t opened_at;
+  bool called;  // has called a meta-tool
+  struct list subscriptions;
+  size_t subscription_count;
+  struct listening listening;
+  struct seen seen;       // with cache_stable: cards shown since the visible lists last changed
+  struct catalog *shown;  // catalog of the last comparison (changes.c)
+  uint32_t *views;        // bits of item.seen that its connections showed of `shown`, by source
+  size_t view_count;
+};
+
+// NULL before the session is attached and after it is closed.
+static inline struct surface_client *surface_client(const struct session *s) {
+  return s->surface;
+}
