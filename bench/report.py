@@ -114,7 +114,7 @@ def markdown(results):
     parts += era_table(results["eras"]) if results["eras"] else []
     parts.append(
         f"{options['rounds']} rounds of {options['secs']} s for each cell, {options['payload']}-byte messages, "
-        f"{results['cpus']} CPUs. Figures are those of the best round; behind a ratio in brackets are the lowest and "
+        f"{results['cpus']} CPUs. Figures are those of the best round; in brackets after a ratio are the lowest and "
         f"highest ratio within one round; spread is that of calls/s over the rounds. Wrong or missing answers: "
         f"{results['errors']}. Other programs took {100 * results['noise']:.0f} % of the machine meanwhile (median).")
     return "\n\n".join(parts) + "\n"
