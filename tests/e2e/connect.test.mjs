@@ -793,8 +793,8 @@ describe('files are changed as a whole or not at all', () => {
   }
 });
 
-test('the examples of docs/guide/connect.md print what is shown there', async (t) => {
-  const page = fs.readFileSync(path.join(ROOT, 'docs/guide/connect.md'), 'utf8');
+test('the examples of docs/reference/connect.md print what is shown there', async (t) => {
+  const page = fs.readFileSync(path.join(ROOT, 'docs/reference/connect.md'), 'utf8');
   const w = new World(t, { '.mcp.json': /```json\n([^`]+)```/.exec(page)[1] });
   const bin = w.at('~/bin');
   fs.mkdirSync(bin);

@@ -617,7 +617,7 @@ test('the conversation of docs/reference/servers.md goes as it is printed there'
     assert.deepEqual(JSON.parse(textOf(await client.call(name, JSON.parse(args)))), JSON.parse(answer));
   const cost = countTokens(JSON.stringify((await client.tools()).slice(0, 3)));
   assert.match(page, new RegExp(`cost ${cost} tokens together`));
-  assert.match(fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8'), new RegExp(`\\b${cost} tokens, each answer made`));
+  assert.match(fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8'), new RegExp(`tools by server \\(${cost} tokens\\)`));
 });
 
 test('secrets are masked in whole results too, where that is configured', async (t) => {
