@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/clean.h"
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
@@ -15,7 +16,7 @@ struct cleaner {
   struct clean_report *report;
 };
 
-// Whose value means what it is, not what it says.
+// Returns whether a member's value is data, not text to read.
 static bool is_data(const struct json *member) {
   static const str keys[] = {STR("const"), STR("enum"), STR("default"), STR("examples"), STR("_meta")};
   return json_key_in(member, keys, sizeof keys / sizeof *keys);
@@ -85,6 +86,7 @@ static void clean_members(struct cleaner *c, const struct json *definition, str 
 
 str clean_definition(struct arena *a, const struct json *definition, str name_key, size_t longest,
                      struct clean_report *report) {
+  ASSERT(a && definition);
   struct cleaner c = {.from = definition->p, .longest = longest, .report = report};
   str text = json_span(definition);
   struct fault f;

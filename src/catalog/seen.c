@@ -12,6 +12,7 @@ struct seen_item {
 };
 
 void seen_init(struct seen *s, size_t max_bytes, const struct hash_key *seed) {
+  ASSERT(seed);
   map_init(&s->by_id, seed);
   arena_init(&s->arena);
   s->max_bytes = max_bytes;
@@ -50,7 +51,7 @@ static size_t text_bytes(const struct card *c) {
   return n;
 }
 
-// Keeps a copy of the card, unless there is no room for it any more.
+// Stores a copy of the card, unless there is no more room.
 static void freeze(struct seen *s, struct seen_item *item, const struct card *c) {
   if (is_full(s, text_bytes(c))) return;
   ASSERT(!item->shown);

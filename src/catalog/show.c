@@ -45,11 +45,11 @@ static void read_task_support(struct item *item, const struct json *definition) 
   item->task_required = json_equals_str(support, STR("required"));
 }
 
-// e: what is changed for everybody.
+// e: edits for all clients.
 static void show_tool(struct item *item, const struct json *definition, const struct definitions_origin *origin,
                       struct arena *a, struct arena *scratch, struct edits *e) {
   const char *why;
-  param_headers_read(definition, a, &item->param_headers, &why);  // when they break a rule, there are none
+  param_headers_read(definition, a, &item->param_headers, &why);  // headers that break a rule are left out
   if (!origin->stateless) {
     read_task_support(item, definition);
     return;

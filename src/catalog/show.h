@@ -4,6 +4,6 @@
 #pragma once
 #include "catalog/catalog.h"
 
-// Fills in all that is read from the definition: item->text is the upstream's before, the catalog's own after. What the
-// item keeps goes into the arena; scratch is emptied.
+// Sets all members that are read from the definition: item->text is the upstream's text before, the catalog's text
+// after. The item's memory is in the arena; scratch is reset.
 void show_item(struct item *item, const struct definitions_origin *origin, struct arena *a, struct arena *scratch);

@@ -11,8 +11,8 @@ bool wrap_needed(const struct json *schema) {
 
 // ---- references
 
-// References are moved by text, and an "$id" that would make the schema a document of its own is not added: Ajv, which
-// most clients use, does not end when such a document begins with a "$ref".
+// References are moved as text. An "$id" that would make the schema its own document is not added: Ajv, which most
+// clients use, does not terminate if such a document begins with a "$ref".
 
 #define MOVED STR("/properties/result")
 
@@ -27,20 +27,21 @@ static bool is_reference(const struct json *member) {
   return member->type == JSON_STRING && json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
-// Whose value is no schema, whatever it looks like.
+// Returns whether a member's value is not a schema, even if it looks like one.
 static bool is_data(const struct json *member) {
   static const str keys[] = {STR("const"), STR("enum"), STR("default"), STR("examples")};
   return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
-// Whose value has schemas under names that are no keywords.
+// Returns whether a member's value has schemas under names that are not keywords.
 static bool has_names(const struct json *member) {
   static const str keys[] = {STR("properties"),  STR("patternProperties"), STR("$defs"),
                              STR("definitions"), STR("dependentSchemas"),  STR("dependencies")};
   return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
-// A part with an address of its own, to which its references are relative; "#name" is only another way of "$anchor".
+// Returns whether a part has its own address, to which its references are relative; "#name" is another form of
+// "$anchor".
 static bool is_document(const struct json *schema, struct arena *a) {
   const struct json *id = json_get(schema, STR("$id"));
   str text;
@@ -51,10 +52,10 @@ static void move(struct wrap_copy *c, const struct json *reference) {
   str target;
   if (!json_string(reference, c->arena, &target)) return;
   if (!str_eq(target, STR("#")) && !str_starts(target, STR("#/"))) return;
-  const char *behind = reference->p + (reference->p[1] == '#' ? STR("\"#").n : STR("\"\\u0023").n);
-  buf_add(c->out, c->from, (size_t)(behind - c->from));
+  const char *after = reference->p + (reference->p[1] == '#' ? STR("\"#").n : STR("\"\\u0023").n);
+  buf_add(c->out, c->from, (size_t)(after - c->from));
   buf_str(c->out, MOVED);
-  c->from = behind;
+  c->from = after;
 }
 
 static void move_references(struct wrap_copy *c, const struct json *v, bool names) {
@@ -69,7 +70,7 @@ static void move_references(struct wrap_copy *c, const struct json *v, bool name
 // ---- the schema
 
 str wrap_schema(const struct json *schema, struct arena *a) {
-  // A reference, "$ref":"#", takes ten bytes at least and grows by eighteen; the dialect may stand there twice.
+  // A reference, "$ref":"#", has at least ten bytes and grows by eighteen; the dialect may occur twice.
   struct buf b;
   buf_init(&b, (size_t)schema->n * 4 + 128);
   const struct json *dialect = json_get(schema, STR("$schema"));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of any kind for clients that know objects only: a result r goes as {"result": r}, and its schema likewise.
+// Results of any type for clients that support objects only: a result r becomes {"result": r}, and so does its schema.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
 
-// Is a wrapped result needed? Not when the schema says {"type": "object"} at its root, nor for what is no schema.
+// Returns whether a result must be wrapped: not if the schema has {"type": "object"} at its root, or is not a schema.
 bool wrap_needed(const struct json *schema);
 
-// The text of the schema of {"result": r}, in the arena, from that of r. References from its root on are moved along.
+// Returns the schema of {"result": r} from that of r, in the arena. References to its root are adjusted.
 str wrap_schema(const struct json *schema, struct arena *a);

@@ -62,7 +62,7 @@ bool conversation_trim(const struct trim_order *order, const struct conversation
 // Saves a conversation under its id, durably and as a whole, or removes it (STR_NONE).
 bool conversation_save(struct store *s, str context, str text, struct fault *f);
 
-// Returns the saved bytes. Fails with FAULT_NOT_FOUND if there are none.
+// Returns the saved bytes. Fails with FAULT_NOT_FOUND if the conversation was not saved.
 bool conversation_load(struct store *s, str context, struct arena *a, str *out, struct fault *f);
 
 // Returns the ids of at most `max` saved conversations, sorted by bytes. In the arena.

@@ -59,7 +59,7 @@ static str made_id(str before, const struct json *message, struct arena *a) {
   return arena_str(a, (str){hex, MADE_ID});
 }
 
-// What is before its first colon: the marker ends the id with one.
+// The id up to its first colon, which would end the id in the marker.
 static str message_id(str before, const struct json *message, struct arena *a) {
   str id;
   bool own = json_string(json_get(message, STR("id")), a, &id) && conversation_id_ok(id) && !memchr(id.p, ':', id.n) &&
@@ -173,6 +173,7 @@ static str rewrite(const struct trim_order *o, const struct conversation *c, con
 
 bool conversation_trim(const struct trim_order *order, const struct conversation *c, struct arena *a,
                        struct trimmed *out, struct fault *f) {
+  ASSERT(order->store && c->leading <= c->count);
   ASSERT(order->store && c->leading <= c->count);
   struct marker m = {.last = STR("none")};
   const struct json *old_marker = NULL;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making the calls of a plan, and what is told of them.
+// Makes the calls of a plan, and writes their responses as text.
 #include "context/messages.h"
 
 #include "base/assert.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
 
-// ---- what is sent
+// ---- requests
 
 struct filler {
   const struct messages_plan *plan;
@@ -15,7 +15,7 @@ struct filler {
   struct json_writer w;
 };
 
-// The call whose response stands at the front of a text; NULL: none.
+// Returns the call whose placeholder begins the text, or NULL.
 static const struct planned_call *placeholder(const struct filler *f, str text, size_t *out_n) {
   for (size_t i = 0; i < f->call->depend_count; i++) {
     const struct planned_call *other = &f->plan->calls[f->call->depends[i]];
@@ -28,7 +28,7 @@ static const struct planned_call *placeholder(const struct filler *f, str text, 
   return NULL;
 }
 
-// What is put in is not looked at again.
+// Text that was inserted is not searched for placeholders.
 static void put_filled(struct filler *f, str text) {
   struct buf b;
   buf_init(&b, MESSAGES_PARAMS_BYTES);
@@ -78,7 +78,7 @@ static void put_arguments(struct filler *f) {
   json_end_object(&f->w);
 }
 
-// False: with the responses in it, it is too large.
+// Returns false if the params with the inserted responses are too large.
 static bool params_of(const struct messages_plan *plan, const struct planned_call *c, struct arena *a,
                       struct buf *out) {
   struct filler f = {plan, c, a, json_writer(out)};
@@ -92,7 +92,7 @@ static bool params_of(const struct messages_plan *plan, const struct planned_cal
   return !out->over;
 }
 
-// ---- what comes back
+// ---- responses
 
 static void put_bytes_note(struct buf *b, const struct json *part, str data, struct arena *a) {
   str type = STR("application/octet-stream");
@@ -148,12 +148,13 @@ str messages_result_text(const struct json *result, struct arena *a) {
 }
 
 void messages_take_result(struct planned_call *call, const struct json *result, struct arena *a) {
+  ASSERT(call && result);
   ASSERT(!call->response.p);
   call->response = messages_result_text(result, a);
   json_bool(json_get(result, STR("isError")), &call->failed);
 }
 
-// {"error": {"code", and a member that says more}}
+// {"error": {"code", and a member with details}}
 static str error_text(str code, str key, str value, struct arena *a) {
   struct buf b;
   buf_init(&b, 6 * (code.n + value.n) + 128);
@@ -176,7 +177,7 @@ void messages_take_fault(struct planned_call *call, const struct fault *f, struc
   call->response = error_text(str_of(fault_name(fault_told_as(f->code))), STR("message"), str_of(f->message), a);
 }
 
-// ---- one after the other
+// ---- the run
 
 static const struct planned_call *failed_dependency(const struct messages_plan *plan, const struct planned_call *c) {
   for (size_t i = 0; i < c->depend_count; i++)
@@ -200,6 +201,7 @@ static void make_call(struct messages_plan *plan, struct planned_call *c, messag
 }
 
 size_t messages_run(struct messages_plan *plan, messages_answer *answer, void *ctx, struct arena *a) {
+  ASSERT(answer);
   size_t failed = 0;
   for (size_t i = 0; i < plan->count; i++) {
     struct planned_call *c = &plan->calls[i];

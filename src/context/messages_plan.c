@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading calls, and the order to make them in.
+// Reads calls, and finds the order in which they are made.
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/map.h"
 #include "context/messages.h"
@@ -65,7 +66,7 @@ static bool read_call(struct planner *p, size_t i, const struct json *entry) {
   return resource ? read_resource(p, i, params) : read_tool(p, i, params);
 }
 
-// ---- what depends on what
+// ---- dependencies
 
 static bool add_dependency(struct planner *p, size_t i, const struct json *v) {
   struct planned_call *c = &p->calls[i];
@@ -94,7 +95,7 @@ static bool is_free(const struct planned_call *c, const size_t *place) {
   return true;
 }
 
-// The first one that waits for nothing; count when there is none.
+// Returns the first call whose dependencies are done, or the number of calls.
 static size_t next_free(const struct planner *p, const size_t *place) {
   size_t i = 0;
   while (i < p->count && (place[i] != SIZE_MAX || !is_free(&p->calls[i], place))) i++;
@@ -107,7 +108,7 @@ static size_t first_left(const struct planner *p, const size_t *place) {
   return i;
 }
 
-// Kahn's way: again and again the first one whose dependencies are all done.
+// Kahn's algorithm: repeatedly takes the first call whose dependencies are all done.
 static bool put_in_order(struct planner *p, struct planned_call *out) {
   size_t *place = ARENA_ARRAY(p->a, size_t, p->count + 1);
   for (size_t i = 0; i < p->count; i++) place[i] = SIZE_MAX;
@@ -135,6 +136,7 @@ static bool check_input(const struct json *input, struct fault *f) {
 }
 
 bool messages_plan(const struct json *input, struct arena *a, struct messages_plan *out, struct fault *f) {
+  ASSERT(a && out && f);
   if (!check_input(input, f)) return false;
   const struct json *calls = json_get(input, STR("tool_calls"));
   struct planner p = {.a = a, .count = calls ? calls->count : 0, .f = f};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls and responses as messages.
+// Writes calls and responses as messages.
 #include "catalog/naming/names.h"
 #include "context/messages.h"
 #include "json/write.h"
 
-// As it was written, without what says what it depends on.
+// The arguments as written, without `depends`.
 static str arguments_text(const struct planned_call *c, struct arena *a) {
   static const struct json_edit without = {STR("depends"), STR_NONE};
   if (c->is_resource) return arena_printf(a, "{\"uri\":%.*s}", STR_ARG(json_escaped(a, c->target)));
   return c->arguments ? json_compacted(a, json_edited(a, c->arguments, &without, 1)) : STR("{}");
 }
 
-// ---- as the seed has it
+// ---- the form of the seed
 
 // "tool request using <A>, <B> response: name {arguments}"
 static str description(const struct messages_plan *plan, const struct planned_call *c, struct arena *a) {
@@ -46,7 +46,7 @@ static void put_seed(struct json_writer *w, const struct messages_plan *plan, co
   put_message(w, c->is_resource ? STR("system") : STR("tool"), c->response);
 }
 
-// ---- as OpenAI's API wants it
+// ---- the form of OpenAI's API
 
 static str function_name(const struct planned_call *c, struct arena *a) {
   return c->is_resource ? STR("resources_read") : names_safe(a, STR(""), c->target, false, 0);
@@ -80,7 +80,7 @@ static void put_openai(struct json_writer *w, const struct planned_call *c, stru
   json_end_object(w);
 }
 
-// ---- all of it
+// ---- the conversation
 
 static void put_messages(const struct messages_plan *plan, enum messages_shape shape, struct arena *a,
                          struct buf *out) {

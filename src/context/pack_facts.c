@@ -2,10 +2,11 @@
 #include "context/pack_facts.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Who has something to say says it at the beginning.
+// Only the beginning of a text is read.
 enum { LOOKED_AT_BYTES = 1 << 20 };
 
 struct fact {
@@ -28,7 +29,7 @@ static bool is_key_char(char c) {
   return ascii_is_alnum(c) || c == '_' || c == ' ';
 }
 
-// Splits at the first : or =, when what is before it is a name.
+// Splits at the first : or =, if the text before it is a name.
 static bool split(str line, str *out_key, str *out_value) {
   size_t n = 0;
   if (!line.n || ascii_is_digit(line.p[0])) return false;
@@ -69,7 +70,7 @@ static bool has(const struct fact_list *f, str text) {
   return false;
 }
 
-// What is behind the mark of an entry, of so many bytes, and at least one blank.
+// Adds the text after the mark of an entry (`mark` bytes) and at least one blank.
 static void add_entry(struct fact_list *f, str line, size_t mark) {
   str rest = str_from(line, mark), text = str_trim(rest);
   if (rest.n == text.n || !is_short(text) || f->count == f->max || has(f, text)) return;
@@ -88,6 +89,7 @@ static void add_bullet(struct fact_list *f, str line) {
 }
 
 size_t facts_extract(str text, struct arena *a, str *out, size_t max) {
+  ASSERT(out || !max);
   static void (*const rules[])(struct fact_list * f, str line) = {add_pair, add_numbered, add_bullet};
   struct fact_list f = {.a = a, .list = ARENA_ARRAY(a, struct fact, max), .max = max};
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

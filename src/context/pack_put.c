@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pack for programs, and its scores for people.
+// Writes a pack as JSON for programs, and its scores as a table for people.
 #include <stdio.h>
 
 #include "base/crypto/hash.h"
@@ -84,7 +84,7 @@ static void put_facts(struct json_writer *w, const struct pack *p) {
   json_end_array(w);
 }
 
-// Of those that are made here, what they are is known.
+// The type of artifacts that are made here is known.
 static void put_artifacts(struct json_writer *w, const struct pack *p) {
   json_put_key(w, STR("artifacts"));
   json_begin_array(w);

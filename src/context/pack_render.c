@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an event looks like in a prompt: a label in brackets on a line of its own, and the text below it.
+// Writes an event for a prompt: a label in brackets on its own line, and the text below it.
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "context/pack_impl.h"
 #include "text/oneline.h"
@@ -8,7 +9,7 @@
 
 enum { LABEL_BYTES = 64, HANDLE_BYTES = 256, NAME_BYTES = 256 };
 
-// A name from outside that cannot end the bracket it stands in.
+// Returns an outside name without characters that could end its bracket.
 static str named(struct arena *a, str name, size_t max) {
   str line = utf8_cut(oneline(a, name), max);
   char *p = (char *)arena_str(a, line).p;
@@ -17,7 +18,7 @@ static str named(struct arena *a, str name, size_t max) {
   return (str){p, line.n};
 }
 
-// Letters alone, so that no blank or dot makes another label of one.
+// Compares letters only, so that a blank or a dot does not make another label.
 static bool same_letters(str text, str label) {
   size_t i = 0, k = 0;
   while (true) {
@@ -28,7 +29,8 @@ static bool same_letters(str text, str label) {
   }
 }
 
-// Does the section say that this is something else: policy, what the user said? EVENT_KINDS: is it any of these?
+// Returns whether the section is the label of another kind, such as policy or a user turn. kind EVENT_KINDS: of any
+// kind.
 static bool is_pretence(str section, int kind) {
   for (int i = 0; i < EVENT_KINDS; i++)
     if (i != kind && same_letters(section, str_of(event_kind_label((enum event_kind)i)))) return true;
@@ -45,12 +47,12 @@ static void put_label(struct buf *b, const struct pack_item *it, struct arena *a
   buf_str(b, STR("]\n"));
 }
 
-// Brackets, and characters that are taken for them.
+// Brackets, and characters that look like them.
 static const str brackets[][2] = {
     {STR("["), STR("]")}, {STR("［"), STR("］")}, {STR("【"), STR("】")}, {STR("〔"), STR("〕")}, {STR("⟦"), STR("⟧")}};
 enum { OPENS, CLOSES, BRACKETS = sizeof brackets / sizeof *brackets };
 
-// Bytes of the bracket that the text begins with; 0: none.
+// Returns the bytes of the bracket at the start of the text, or 0.
 static size_t bracket_at(str text, int which) {
   for (size_t i = 0; i < BRACKETS; i++)
     if (str_starts(text, brackets[i][which])) return brackets[i][which].n;
@@ -64,7 +66,7 @@ static bool ends_in_bracket(str text) {
   return false;
 }
 
-// What the bracket says that the text begins with; empty without one.
+// Returns the text inside the bracket at the start of the text; empty without one.
 static str in_brackets(str text) {
   size_t from = 0, n;
   while ((n = bracket_at(str_from(text, from), OPENS))) from += n;
@@ -74,8 +76,8 @@ static str in_brackets(str text) {
   return str_trim((str){text.p + from, end - from});
 }
 
-// Would this line of a text be taken for a label, as one sees it? One that is moved already is none; nor is JSON. With
-// more behind the bracket it has to be a label's name: logs have many such lines.
+// Returns whether a reader could take this line for a label. An indented line is not a label, nor is JSON. If text
+// follows the bracket, it must have the name of a label: logs have many such lines.
 static bool looks_like_label(str line, struct arena *a) {
   unsigned char first = (unsigned char)line.p[0];
   if (first == '\t' || (first >= ' ' && first < 0x7f && first != '[')) return false;
@@ -84,7 +86,7 @@ static bool looks_like_label(str line, struct arena *a) {
   return ends_in_bracket(seen) || is_pretence(name, EVENT_KINDS);
 }
 
-// Bytes of what ends a line here, in the eyes of anybody: LF, CR, VT, FF, U+0085, U+2028, U+2029. 0: nothing does.
+// Returns the bytes of a line end at `at`, as any reader may see one: LF, CR, VT, FF, U+0085, U+2028, U+2029; or 0.
 static size_t line_end(str text, size_t at) {
   static const str ends[] = {STR("\n"),       STR("\r"),           STR("\v"),          STR("\f"),
                              STR("\xc2\x85"), STR("\xe2\x80\xa8"), STR("\xe2\x80\xa9")};
@@ -95,7 +97,7 @@ static size_t line_end(str text, size_t at) {
   return 0;
 }
 
-// A line that looks like a label is moved by a blank: no text can begin an event of its own.
+// Indents a line that looks like a label by a blank, so that no text can begin an event.
 static void put_body(struct buf *b, str text, struct arena *a) {
   while (text.n) {
     size_t n = 0, end = 0;
@@ -125,6 +127,7 @@ static void put_text(struct buf *b, const struct pack_item *it, struct arena *a)
 }
 
 void pack_render(struct pack_item *it, struct arena *a) {
+  ASSERT(it->event);
   struct buf b;
   buf_init(&b, 2 * it->text.n + LABEL_BYTES + HANDLE_BYTES + NAME_BYTES + 64);
   put_label(&b, it, a);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much an event matters, and whether a better one says the same.
+// Scores events, and finds those that repeat a better one.
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "base/map.h"
 #include "context/pack_impl.h"
@@ -41,7 +42,7 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Each word once, without those that are grammar only. Gives how many of them are in the query.
+// Reads each word once, without function words. Returns the number of words that are in the query.
 static uint32_t read_words(struct vocabulary *v, str text, struct pack_words *out) {
   arena_reset(&v->splitting);
   struct word_list list = words_split(&v->splitting, text, WORDS_MOST);
@@ -117,14 +118,14 @@ static void score(struct pack_item *it, double recency) {
   it->score = 0.3 * it->recency + 0.25 * it->similarity + 0.35 * it->priority + 0.1 * it->brevity;
 }
 
-// Of a call, its arguments say little without the name of what is called.
+// The text of an event; for a call with the name of its function, since arguments say little without it.
 static str said_by(const struct pack_item *it, struct arena *a) {
   const struct event *e = it->event;
   if (!e->function_name.p || it->redacted) return it->text;
   return arena_printf(a, "%.*s %.*s", STR_ARG(e->function_name), STR_ARG(it->text));
 }
 
-// What a call is about its results are about, and the other way round.
+// A call and its results share their similarity to the query.
 static void share(struct pack *p, struct arena *scratch) {
   double *best = arena_zero(scratch, (p->count + 1) * sizeof *best);
   for (size_t i = 0; i < p->count; i++) {
@@ -139,6 +140,7 @@ static void share(struct pack *p, struct arena *scratch) {
 }
 
 void pack_score(const struct pack_order *order, struct pack *p, struct arena *scratch) {
+  ASSERT(order && p->items);
   struct hash_key seed = rand_hash_key(&rand_system);
   struct vocabulary v = {.a = scratch};
   size_t total = 0, at = 0;

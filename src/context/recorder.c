@@ -36,6 +36,7 @@ static void on_written(struct store_wait *w, enum store_kept kept) {
 
 struct recorder *recorder_new(struct store *s, const struct log *log, const struct clock *clock,
                               uint64_t session_bytes) {
+  ASSERT(s && clock);
   ASSERT(s && log && clock);
   struct recorder *r = MEM_NEW(struct recorder);
   r->store = s;
@@ -138,6 +139,7 @@ static str session_event(const struct recorded_call *c, int64_t now, struct aren
 }
 
 void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t *recorded) {
+  ASSERT(recorded);
   ASSERT(call->session.n);
   int64_t now = clock_wall_ms(r->clock);
   struct archive_record records[3];

@@ -34,7 +34,7 @@ struct recorded_call {
 // *recorded counts the bytes written for the session; the caller stores it, initially 0.
 void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t *recorded);
 
-// Writes the lines of a recorded session. Fails with FAULT_NOT_FOUND if there is none.
+// Writes the lines of a recorded session. Fails with FAULT_NOT_FOUND if there is no such session.
 bool recorder_export(struct store *s, str session, struct buf *out, struct fault *f);
 
 struct recorded_session {

@@ -76,7 +76,7 @@ static bool is_null(const struct json *v) {
   return !v || v->type == JSON_NULL;
 }
 
-// As Python sees it, whose sessions these are.
+// Empty as in Python, which writes these sessions.
 static bool is_empty(const struct json *v) {
   int64_t n;
   if (is_null(v) || v->type == JSON_FALSE) return true;
@@ -84,7 +84,7 @@ static bool is_empty(const struct json *v) {
   return v->type == JSON_STRING ? v->n == 2 : v->type != JSON_TRUE && v->count == 0;
 }
 
-// The texts of a list of content parts, one below the other; false when it is no such list.
+// Joins the texts of a list of content parts by newlines; returns false if it is not such a list.
 static bool join_parts(struct event_reader *r, const struct json *v, str *out) {
   struct buf b;
   bool ok = json_is(v, JSON_ARRAY);
@@ -120,7 +120,7 @@ static bool read_id(struct event_reader *r, const struct json *line, struct even
   return true;
 }
 
-// To take it for what the user said would give it a weight that it has not.
+// Refuses an unknown type: reading it as a user turn would give it too much weight.
 static bool wrong_kind(struct event_reader *r, str name, str near) {
   fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: there is no type \"%.*s\"%s%.*s%s", r->line,
             STR_ARG(utf8_cut(name, KIND_TOLD)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
@@ -194,7 +194,7 @@ static bool (*const members[])(struct event_reader *r, const struct json *line, 
     read_id, read_kind, read_text, read_parent, read_level, read_estimate, read_artifact, read_metadata,
 };
 
-// As the format's first reader calls them.
+// The names that the format's first reader uses.
 static const char *type_name(const struct json *v) {
   static const char *const names[] = {"NoneType", "bool", "bool", "int", "str", "list", "dict"};
   bool fraction =
@@ -202,7 +202,8 @@ static const char *type_name(const struct json *v) {
   return fraction ? "float" : names[v->type];
 }
 
-// Of "line 1, column 7" only what says something.
+// The part of "line 1, column 7" from the column on.
+
 static const char *column(const struct fault *f) {
   const char *comma = strchr(f->path, ',');
   return comma ? comma : "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece that is a token is that token. Else every byte is a part, and of all neighbours whose bytes together are a
-// token, those of the lowest rank, and of these the first ones, become one part; until there are none.
+// A piece that is a token is that token. Otherwise every byte is a part, and the first neighbours that form the token
+// of the lowest rank are merged into one part, until no neighbours form a token.
 #include "text/bpe.h"
 
 #include <endian.h>
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "text/tables.h"
 
-// Up to SHORT bytes the next pair is found by looking at all of them, and from there on by a heap.
+// Up to SHORT bytes the next pair is found by looking at all pairs; in longer pieces by a heap.
 enum { PLACE_BITS = 8, SHORT = 1 << PLACE_BITS };
 
 // ---- the rank of some bytes ----
@@ -40,7 +40,7 @@ static inline bool same_bytes(const char *p, const char *token, size_t n, const 
   return load(p, n, end) == load(token, n, token + 8);
 }
 
-// Where a perfect hash has what has the hash h.
+// The slot of a perfect hash for the hash h.
 static inline uint32_t slot_of(uint64_t h, const uint8_t *steps) {
   uint32_t step = steps[h & ((1 << BPE_BUCKET_BITS) - 1)], stride = (uint32_t)(h >> 32) | 1;
   return ((uint32_t)(h >> BPE_BUCKET_BITS) + step * stride) & ((1 << BPE_SLOT_BITS) - 1);
@@ -77,7 +77,7 @@ static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
 
 // ---- merging ----
 
-// The parts that there are at first have the places 0 to n - 1; what is merged is at the place of its first one.
+// The initial parts have the places 0 to n - 1; a merged part has the place of its first one.
 struct merge {
   size_t n, parts;
   bool closed;  // the last part, while they are added, is merged no more
@@ -97,8 +97,8 @@ static inline void rank_pair(struct merge *m, size_t at) {
   put_pair(m, at, next < m->n ? rank_of_parts(m->id[at], m->id[next]) : BPE_NO_RANK);
 }
 
-// Makes one part of that at `at` and the next. Gives the place of the part before it, or `at` itself when it is the
-// first: the pairs of these two places are new.
+// Merges the part at `at` with the next. Returns the place of the part before it, or `at` if it is the first: the pairs
+// of these two places are new.
 static inline size_t join(struct merge *m, size_t at) {
   size_t next = at + m->len[at], before = at > 0 ? at - m->len[at - 1] : at, len = (size_t)m->len[at] + m->len[next];
   m->parts--;
@@ -112,9 +112,9 @@ static inline size_t join(struct merge *m, size_t at) {
 
 // ---- the parts to begin with ----
 
-// Every byte is one. But where no token reaches over an edge of a character without holding all of it, the bytes of the
-// character are merged as if nothing were beside it. When they become one part, that can be merged with others; when
-// they do not, no token holds all of them, and their parts are merged no more.
+// Every byte is a part. But if no token crosses an edge of a character without containing all of it, the bytes of the
+// character are merged without their neighbours. If they become one part, it can be merged with others; if not, no
+// token contains all of them, and their parts are not merged further.
 
 static inline uint32_t rank_of_two(uint32_t left, uint32_t right) {
   return (left | right) < 256 ? rank_of_bytes(left, right) : rank_of_parts(left, right);
@@ -151,15 +151,15 @@ static void add_shape(struct merge *m, const unsigned char *p, size_t len) {
   }
 }
 
-// Does a token that the cuts know, or one with a character of a byte, perhaps reach over the edge before p? There are
-// two bytes at p.
+// Returns whether a token in the cuts, or one with a single-byte character, may cross the edge before p. p has two
+// bytes.
 static inline bool is_cut(const uint64_t *cuts, const unsigned char *p) {
   if (p[-1] < 0x80 || p[0] < 0x80) return true;
   return cuts[(p[0] & 0x3f) << 6 | (p[1] & 0x3f)] >> (p[-1] & 0x3f) & 1;
 }
 
-// The length of the character at `at` when it has two or three bytes that are merged as if nothing were beside it. Else
-// 1: its bytes are parts.
+// Returns the length of the character at `at` if it has two or three bytes that are merged without neighbours;
+// otherwise 1: its bytes are parts.
 static inline size_t length_apart(const unsigned char *p, size_t n, size_t at) {
   if (p[at] < 0xc0 || p[at] > 0xef) return 1;
   size_t len = p[at] < 0xe0 ? 2 : 3, next = at + len;
@@ -218,7 +218,7 @@ static size_t encode_short(str piece, uint32_t *out, size_t max) {
 
 // ---- merging a long piece ----
 
-// Pairs as rank and place in one number, the lowest first. A pair that is no more stays, and is known by its rank.
+// Pairs as rank and place in one number, the lowest first. An outdated pair stays, and is recognised by its rank.
 struct bpe_heap {
   uint64_t *pairs;
   size_t n;

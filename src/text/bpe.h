@@ -3,8 +3,7 @@
 #pragma once
 #include "base/str.h"
 
-// The number of tokens of a piece, which is UTF-8 and not empty; the first `max` ids go to out. `end` is where the
-// memory behind the piece ends that can be read; what is in it does not matter. A piece of more than 256 bytes takes
-// heap memory while it is merged: 25 times its size. Bytes that are no UTF-8 are one token when they are a token's, as
-// they should; else their number may be wrong.
+// Returns the number of tokens of a piece, which is UTF-8 and not empty; writes the first `max` ids to out. `end`: the
+// end of the readable memory after the piece, whose contents do not matter. A piece of more than 256 bytes needs heap
+// memory during the merge: 25 times its size. Invalid UTF-8 counts correctly only if its bytes are a token.
 size_t bpe_encode(str piece, const char *end, uint32_t *out, size_t max);

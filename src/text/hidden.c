@@ -2,6 +2,7 @@
 #include "text/hidden.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/text/block.h"
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
@@ -128,6 +129,7 @@ static void clean_members(struct remover *r, struct json_walk *w) {
 }
 
 bool hidden_put_json(struct buf *out, str json) {
+  ASSERT(json.n);
   struct json_scan scan = json_scan(json);
   struct remover r = {.out = out, .from = json.p};
   struct json_walk walk;

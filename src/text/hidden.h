@@ -5,13 +5,13 @@
 #pragma once
 #include "base/buf.h"
 
-// May a string of this JSON value have hidden characters? Fast, and true for a few values that have none. The value was
-// checked by json_parse and has no white space around it.
+// Returns whether a string of this JSON value may have hidden characters. Fast; also true for a few values without any.
+// The value was checked by json_parse and has no surrounding white space.
 bool hidden_in_json(str json);
 
-// Appends the value without the hidden characters of these texts. False: it has none, and nothing is appended. The
-// value was checked as above.
+// Appends the value without the hidden characters of these texts. Returns false, with nothing appended, if it has none.
+// The value was checked as above.
 bool hidden_put_json(struct buf *out, str json);
 
-// The bytes of room that hidden_put_json needs.
+// Returns the bytes of room that hidden_put_json needs.
 size_t hidden_json_max(str json);

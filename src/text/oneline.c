@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/oneline.h"
 
+#include "base/assert.h"
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
 #include "text/unicode.h"
@@ -9,7 +10,7 @@ static bool is_blank(uint32_t c) {
   return c <= ' ' || (c >= 0x7f && c <= 0x9f) || unicode_kind(c) == UNICODE_SPACE;
 }
 
-// How much of the text may stay: up to the first character that must change, or the blank before it.
+// Returns the length of the unchanged beginning: up to the first character that must change, or the blank before it.
 static size_t untouched(str text) {
   bool after_blank = true;
   for (str rest = text; rest.n;) {
@@ -29,6 +30,7 @@ static str without_last_blank(str s) {
 }
 
 str oneline(struct arena *a, str text) {
+  ASSERT(a);
   size_t n = untouched(text);
   if (n == text.n) return without_last_blank(text);
   char *out = arena_alloc(a, text.n + 1);

@@ -2,12 +2,13 @@
 #include "text/secrets.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "json/write.h"
 
 enum { NAME_MOST = 64, NAMED_LEAST = 6, BEARER_LEAST = 10, BEARER_SURE = 20, JWT_MOST = 8192 };
 
-// What is masked: text[from, to).
+// The masked range: text[from, to).
 struct secret_span {
   size_t from, to;
 };
@@ -27,7 +28,7 @@ static bool is_dotted(char c) {
 static bool is_bearer(char c) {
   return is_dotted(c) || c == '~' || c == '+' || c == '/' || c == '=';
 }
-// A value behind a name, or a password in a URL, ends at blanks, quotes and what lists are made of.
+// A value after a name, or a password in a URL, ends at blanks, quotes and separators of lists.
 static bool is_value(char c) {
   return (unsigned char)c > ' ' && c != 0x7f && !strchr("\"'`,;&<>(){}|\\", c);
 }
@@ -41,11 +42,11 @@ static size_t run(str text, size_t at, bool (*is)(char)) {
   return end - at;
 }
 
-// ---- what is known by its form
+// ---- secrets of a known form
 
 struct secret_form {
   str prefix;
-  size_t least;  // characters behind it
+  size_t least;  // number of following characters
   bool (*is)(char);
 };
 
@@ -75,7 +76,7 @@ static bool find_form(str text, size_t at, struct secret_span *out) {
   return false;
 }
 
-// header.payload.signature, the first two being JSON objects in base64.
+// header.payload.signature; the first two are JSON objects in base64.
 static bool find_jwt(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (rest.n > JWT_MOST) rest.n = JWT_MOST;
@@ -92,7 +93,7 @@ static size_t find_after(str text, size_t at, str what) {
   return text.n;
 }
 
-// All of it up to its end; up to the end of the text when that is missing.
+// A private key up to its end, or to the end of the text.
 static bool find_private_key(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (!str_starts(rest, STR("-----BEGIN "))) return false;
@@ -103,7 +104,7 @@ static bool find_private_key(str text, size_t at, struct secret_span *out) {
   return true;
 }
 
-// ---- what is known by what stands before it
+// ---- secrets after a name
 
 // ://user:password@
 static bool find_in_url(str text, size_t at, struct secret_span *out) {
@@ -115,7 +116,7 @@ static bool find_in_url(str text, size_t at, struct secret_span *out) {
   return out->from < out->to;
 }
 
-// A short word of small letters behind "bearer" is one of the sentence.
+// A short word in lower case after "bearer" is part of a sentence.
 static bool is_secret_word(str word) {
   if (word.n >= BEARER_SURE) return true;
   for (size_t i = 0; i < word.n; i++)
@@ -129,7 +130,7 @@ static bool has_digit(str word) {
   return false;
 }
 
-// White space, line breaks too, and those of JSON in JSON. *broken: there was one.
+// Skips white space, including line breaks, and that of JSON in JSON. *broken: there was a line break.
 static size_t skip_space(str text, size_t at, bool *broken) {
   for (; at < text.n; at++) {
     char c = text.p[at];
@@ -141,8 +142,8 @@ static size_t skip_space(str text, size_t at, bool *broken) {
   return at;
 }
 
-// On the next line stands something else more often than a token: that one has digits. Without a blank nothing
-// behind it is read: what is read and refused again and again takes time that grows with the square of the text.
+// The next line has other text more often than a token, so a token there must have digits. Without a blank, nothing
+// after the name is read: reading and refusing it repeatedly would take quadratic time.
 static bool find_bearer(str text, size_t at, struct secret_span *out) {
   if (!str_starts_nocase(str_from(text, at), STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
   bool broken = false;
@@ -164,8 +165,8 @@ static bool has_word(str name, str word) {
   return false;
 }
 
-// The one list of what secrets are called. Whatever is sure is one wherever it stands; the others are too common in
-// plain text ("key", "header"), and count only where nothing is lost by a mask too many.
+// Names of secrets. A sure name counts everywhere; the others are too common in plain text ("key", "header"), and count
+// only where an unnecessary mask does no harm.
 static bool has_secret_word(str name, bool sure) {
   static const struct {
     str word;
@@ -194,7 +195,7 @@ static bool is_between(char c) {
   return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';  // quotes of JSON in JSON are escaped
 }
 
-// The name that ends before text[at], with quotes or blanks between.
+// Returns the name that ends before text[at], with quotes or blanks between.
 static str name_before(str text, size_t at) {
   size_t end = at, least = at > NAME_MOST ? at - NAME_MOST : 0;
   while (end > least && is_between(text.p[end - 1])) end--;
@@ -211,8 +212,8 @@ static bool is_cookie_name(char c) {
   return is_header_value(c) && c != '=' && c != ' ';
 }
 
-// Cookie: a=b; c=d, up to the end of the line. Its first name is looked for before the rest of the line: what is none
-// must not be read to its end again and again.
+// Cookie: a=b; c=d, up to the end of the line. Its first name is checked before the rest of the line is read, so that
+// other text is not read to its end repeatedly.
 static bool find_cookie(str text, size_t from, struct secret_span *out) {
   str head = str_from(text, from);
   if (head.n > NAME_MOST) head.n = NAME_MOST;
@@ -223,7 +224,7 @@ static bool find_cookie(str text, size_t from, struct secret_span *out) {
   return n >= NAMED_LEAST;
 }
 
-// Authorization: Basic xxx; without a scheme that is known, what looks like a secret.
+// Authorization: Basic xxx; without a known scheme, text that looks like a secret.
 static bool find_authorization(str text, size_t from, struct secret_span *out) {
   static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
   for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
@@ -250,7 +251,7 @@ static bool find_named(str text, size_t at, struct secret_span *out) {
   return true;
 }
 
-// --password value; nothing is read where that cannot stand, as above
+// --password value; reads nothing where an option cannot be, as above
 static bool find_flag(str text, size_t at, struct secret_span *out) {
   if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
   size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
@@ -261,7 +262,7 @@ static bool find_flag(str text, size_t at, struct secret_span *out) {
   return out->to - from >= NAMED_LEAST;
 }
 
-// ---- all of them
+// ---- all forms
 
 static bool find(str text, size_t at, struct secret_span *out) {
   switch (text.p[at]) {
@@ -279,7 +280,7 @@ static size_t masked_max(size_t n) {
   return n + n / NAMED_LEAST * sizeof SECRETS_MASK + sizeof SECRETS_MASK;
 }
 
-// The text without its secrets. False, and nothing written, when there are none.
+// Writes the text without its secrets. Returns false, with nothing written, if it has no secret.
 static bool mask(struct buf *out, str text) {
   struct secret_span found;
   size_t told = 0;
@@ -303,7 +304,7 @@ str secrets_mask(struct arena *a, str text, const struct secrets_known *known) {
   return masked;
 }
 
-// Does a private key begin on this line, and end on another?
+// Returns whether a private key begins on this line, and ends on another.
 static bool opens_key(str line) {
   struct secret_span found;
   const char *begin = memmem(line.p, line.n, "-----BEGIN ", 11);
@@ -311,7 +312,7 @@ static bool opens_key(str line) {
   return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);
 }
 
-// What follows the end of the key on its last line is ordinary text again.
+// Text after the end of the key on its last line is ordinary text again.
 static str after_key(struct secrets_stream *s, struct arena *a, str line) {
   size_t end = find_after(line, 0, STR("-----END "));
   bool ended = end < line.n;
@@ -345,7 +346,7 @@ static bool has_mask(str text) {
          memmem(text.p, text.n, SECRETS_ADDRESS, sizeof SECRETS_ADDRESS - 1);
 }
 
-// A name that is a secret itself. No two of them become one, nor one that has a mask in it already.
+// A key that is a secret itself. Two keys must not become equal, nor equal to one that has a mask already.
 static str masked_key(struct masking *m, str key, size_t at) {
   str masked = secrets_mask(&m->scratch, key, m->known);
   if (str_eq(masked, key) && !has_mask(key)) return key;
@@ -353,7 +354,7 @@ static str masked_key(struct masking *m, str key, size_t at) {
   return arena_printf(&m->scratch, "%.*s %zu", STR_ARG(masked), at);
 }
 
-// What is unescaped is let go before the masked text is written, so that of a large one there are never many copies.
+// Frees the unescaped text before the masked text is written, so that a large text has few copies.
 static void put_string(struct masking *m, str text, bool named) {
   struct buf b;
   if (named && text.n >= NAMED_LEAST) {
@@ -404,6 +405,7 @@ static void put_masked(struct masking *m, const struct json *v, bool named) {
 }
 
 bool secrets_put_json(struct buf *out, const struct json *v, const struct secrets_known *known) {
+  ASSERT(out && v);
   struct masking m = {.w = json_writer(out), .known = known};
   arena_init(&m.scratch);
   put_masked(&m, v, false);
@@ -416,6 +418,7 @@ size_t secrets_json_max(const struct json *v) {
 }
 
 str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known) {
+  ASSERT(v);
   struct buf b;
   buf_init(&b, secrets_json_max(v));
   secrets_put_json(&b, v, known);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that are known to be secret, found as they are, and addresses.
+// Finds values that are known to be secret, and addresses.
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/mem.h"
 #include "text/secrets.h"
 #include "json/text.h"
 
 #define CUT_MARK "…"
 
-// Most bytes begin none of them.
+// Most bytes begin no value.
 struct known_finder {
   const struct secrets_known *known;
-  size_t mark;       // bytes at the end of the text that say that it was cut
+  size_t mark;       // bytes at the end of the text that mark a cut
   bool begins[256];  // by lower case
 };
 
@@ -87,7 +88,7 @@ static bool has(struct known_finder *f, str text) {
   return false;
 }
 
-// Extends a match over the matches that begin within it: none leaves its end behind.
+// Extends a match over the matches that begin inside it.
 static size_t end_of(const struct known_finder *f, str text, size_t from, size_t n) {
   size_t end = from + n;
   for (size_t i = from + 1; i < end; i++) {
@@ -142,6 +143,7 @@ static bool has_within(struct known_finder *f, const struct json *v, struct aren
 }
 
 bool secrets_in_json(const struct json *v, const struct secrets_known *known) {
+  ASSERT(!known || known->addresses <= known->count);
   if (!is_any(known)) return false;
   struct known_finder f = finder_of(known);
   struct arena scratch;
@@ -152,6 +154,7 @@ bool secrets_in_json(const struct json *v, const struct secrets_known *known) {
 }
 
 struct secrets_known secrets_copy(const struct secrets_known *known, struct arena *a) {
+  ASSERT(known->addresses <= known->count);
   if (!is_any(known)) return (struct secrets_known){0};
   str *values = ARENA_ARRAY(a, str, known->count);
   for (size_t i = 0; i < known->count; i++) values[i] = arena_str(a, known->values[i]);

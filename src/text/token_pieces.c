@@ -9,7 +9,7 @@ enum kind {
   NUMBER = UNICODE_NUMBER,
   SPACE = UNICODE_SPACE,
   NEWLINE,  // \r and \n: white space too
-  WIDE,     // more than a byte: the table of characters says what it is
+  WIDE,     // more than a byte: see the table of characters
 };
 
 static const uint8_t kind_of_byte[256] = {
@@ -22,7 +22,7 @@ struct piece_reader {
   bool broken;
 };
 
-// Three bytes that are surely a character: as most are that are wide.
+// Returns whether three bytes are certainly a character, as most wide ones are.
 static inline bool is_three(const unsigned char *p, size_t n) {
   return n >= 3 && p[0] > 0xe0 && p[0] < 0xf0 && p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80;
 }
@@ -39,7 +39,7 @@ static enum kind read_wide(struct piece_reader *r, size_t *out_len) {
   return (enum kind)unicode_kind(c);
 }
 
-// The kind of the next character and its length. There is one.
+// Returns the kind of the next character and its length. The text is not empty.
 static inline enum kind look(struct piece_reader *r, size_t *out_len) {
   enum kind kind = (enum kind)kind_of_byte[(unsigned char)*r->p];
   *out_len = 1;
@@ -60,7 +60,7 @@ static void skip_numbers(struct piece_reader *r) {
   for (int i = 0; i < 3 && r->p < r->end && look(r, &len) == NUMBER; i++) r->p += len;
 }
 
-// 's and its like, behind the apostrophe: its length, or 0.
+// Returns the length of 's or a similar ending, from the position after the apostrophe, or 0.
 static size_t contraction(const char *p, size_t n) {
   char a = n > 0 ? (char)(p[0] | 0x20) : 0, b = n > 1 ? (char)(p[1] | 0x20) : 0;
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return 1;
@@ -68,8 +68,8 @@ static size_t contraction(const char *p, size_t n) {
   return n > 1 && p[0] == '\xc5' && p[1] == '\xbf' ? 2 : 0;  // a long s
 }
 
-// White space that neither letters nor signs follow at once: through its last newline; when it has none, all of it at
-// the end of the text, and else all but the last character, which goes with what follows, or stays alone.
+// White space before anything other than letters or signs: up to its last newline; without a newline, all of it at the
+// end of the text, and otherwise all but the last character, which belongs to the next piece or is one of its own.
 static void skip_space(struct piece_reader *r) {
   const char *begin = r->p, *last = begin, *newline = NULL;
   for (size_t len; r->p < r->end; r->p += len) {

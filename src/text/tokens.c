@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokens.h"
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "text/bpe.h"
 #include "text/tables.h"
@@ -29,7 +30,7 @@ static size_t encode_piece(const struct piece *piece, const char *end, uint32_t 
   return piece->broken ? encode_broken(piece->text, out, max) : bpe_encode(piece->text, end, out, max);
 }
 
-// The tokens of the text; when they are more than `limit`, any number above it.
+// Returns the tokens of the text, or any number above `limit` if there are more.
 static size_t encode(str text, size_t limit, uint32_t *out, size_t max) {
   size_t count = 0;
   for (str rest = text; rest.n && count <= limit;) {
@@ -51,12 +52,13 @@ bool tokens_fit(str text, size_t limit) {
 }
 
 size_t tokens_encode(str text, uint32_t *out, size_t max) {
+  ASSERT(out || !max);
   return encode(text, SIZE_MAX, out, max);
 }
 
-// ---- texts that are much alike
+// ---- similar texts
 
-// Where a word is remembered: there, or nowhere.
+// The only place where a word may be remembered.
 static struct tokens_word *place_of(struct tokens_memo *m, const struct tokens_word *w) {
   uint64_t h = w->n;
   for (uint64_t at = 0, part; at < w->n; at += sizeof part) {

@@ -17,8 +17,8 @@ static uint32_t decode(const char *p, size_t len) {
   }
 }
 
-// May the bytes begin a character, of which at least one byte is missing or wrong? Completing them tells: of all second
-// bytes only some are allowed, of all later ones every one.
+// Returns whether the bytes may begin a character that is incomplete or wrong. Completing them shows that: only some
+// second bytes are allowed, but all later continuation bytes are.
 static bool begins_character(const char *p, size_t n) {
   char whole[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80};
   memcpy(whole, p, n);

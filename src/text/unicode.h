@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Characters: reading them from bytes that may be no UTF-8, and their kinds, as of Unicode 16.0.
+// Characters: reads them from bytes that may be invalid UTF-8, and returns their kinds in Unicode 16.0.
 #pragma once
 #include "base/str.h"
 #include "text/tables.h"
@@ -15,6 +15,6 @@ static inline enum unicode_kind unicode_kind(uint32_t c) {
   return (enum unicode_kind)(unicode_blocks[at >> 2] >> ((at & 3) * 2) & 3);
 }
 
-// The first character of n > 0 bytes, and in *out_len how many of them it takes. What is no UTF-8 is read as WHATWG's
-// TextDecoder reads it: the longest beginning of a character (at least one byte) is one U+FFFD; *out_valid says which.
+// Reads the first character of n > 0 bytes; *out_len is its length. Invalid UTF-8 is read like WHATWG's TextDecoder
+// does: the longest beginning of a character (at least one byte) is one U+FFFD, with *out_valid false.
 uint32_t unicode_read(const char *p, size_t n, size_t *out_len, bool *out_valid);

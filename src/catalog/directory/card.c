@@ -24,13 +24,14 @@ static const char *kind_name(enum card_kind kind) {
   return names[kind];
 }
 
-// What the line calls it: a node of the tree is a server at its first level, and a group below.
+// The kind in a card's line: a node of the tree is a server at its first level, and a group below.
 static const char *line_kind(const struct card *c) {
   if (c->kind != CARD_INTERNAL || !str_starts(c->id, STR("/"))) return kind_name(c->kind);
   return memchr(c->id.p + 1, '/', c->id.n - 1) ? "group" : "server";
 }
 
 const char *card_safety_name(enum card_safety safety) {
+  ASSERT(safety <= CARD_DESTRUCTIVE);
   static const char *const names[] = {
       [CARD_UNKNOWN] = "", [CARD_READ_ONLY] = "read_only", [CARD_DESTRUCTIVE] = "destructive"};
   return names[safety];
@@ -43,7 +44,7 @@ static str cut(str s, size_t max) {
   return (str){s.p, s.n - rest.n};
 }
 
-// As Python's \s, by which the sentences of reference texts were found.
+// White space as in Python's \s, by which the reference texts were split into sentences.
 static bool begins_with_space(str s) {
   uint32_t c = utf8_next(&s);
   return (c >= 0x1c && c <= 0x1f) || unicode_kind(c) == UNICODE_SPACE;
@@ -59,8 +60,8 @@ static str without_trailing_space(str s) {
   return s;
 }
 
-// No beginning of the text that is longer than this has at most `max` tokens: it has more pieces, each of them a token
-// at least. What follows a piece that ended before does not change it.
+// Returns the length of a beginning that contains every beginning with at most `max` tokens: longer ones have more
+// pieces, and each piece has at least one token. Text that follows a piece does not change it.
 static size_t window(str text, size_t max) {
   str rest = text;
   for (size_t i = 0; i <= max && rest.n; i++) rest = str_from(rest, piece_first(rest).text.n);
@@ -68,7 +69,7 @@ static size_t window(str text, size_t max) {
   return n < max * BPE_LONGEST ? n : max * BPE_LONGEST;
 }
 
-// The longest beginning that ends with a sentence and fits; empty when there is none.
+// The longest beginning that ends with a sentence and fits; may be empty.
 static str whole_sentences(str text, size_t max) {
   for (size_t n = window(text, max); n > 0; n--) {
     char c = text.p[n - 1];
@@ -79,7 +80,7 @@ static str whole_sentences(str text, size_t max) {
   return STR_NONE;
 }
 
-// By halving, although more text has not always more tokens: which of several answers comes out must stay the same.
+// Searches by halving, although a longer text may have fewer tokens: the chosen result must stay stable.
 static str longest_beginning(str text, size_t max) {
   size_t low = 0, high = utf8_count(text), best = 0;
   while (low <= high) {
@@ -107,6 +108,7 @@ str card_truncate(struct arena *a, str text, size_t max) {
 }
 
 void card_render(const struct card *c, size_t index, size_t count, struct buf *out) {
+  ASSERT(!count || index <= count);
   ASSERT(count <= CARD_MOST);
   if (count) buf_printf(out, "[%zu/%zu] ", index, count);
   else buf_str(out, STR("- "));
@@ -133,7 +135,7 @@ size_t card_tokens(const struct card *c) {
   return n;
 }
 
-// Does the tag tell the safety?
+// Returns the safety that a tag states.
 static enum card_safety safety_of(str tag) {
   if (str_eq_nocase(tag, STR("destructive"))) return CARD_DESTRUCTIVE;
   bool harmless = str_eq_nocase(tag, STR("read-only")) || str_eq_nocase(tag, STR("read_only"));
@@ -150,7 +152,7 @@ static int by_bytes(const void *x, const void *y) {
   return str_cmp(*(const str *)x, *(const str *)y);
 }
 
-// dropped: NULL if nobody asks.
+// dropped: NULL if the caller does not need it.
 static void report_dropped(struct buf *dropped, str tag) {
   if (dropped) buf_printf(dropped, "%s%.*s", dropped->n ? ", " : "", STR_ARG(tag));
 }
@@ -177,7 +179,7 @@ static void choose_tags(const struct card_source *s, struct arena *a, struct car
   qsort(c->tags, c->tag_count, sizeof *c->tags, by_bytes);
 }
 
-// Gives up the last tag that does not tell the safety; false when there is none.
+// Drops the last tag that does not state the safety; returns false if there is no such tag.
 static bool drop_tag(struct card *c, struct buf *dropped) {
   size_t i = c->tag_count;
   while (i && safety_of(c->tags[i - 1])) i--;
@@ -188,8 +190,8 @@ static bool drop_tag(struct card *c, struct buf *dropped) {
   return true;
 }
 
-// Cuts the description to what the rest of the line leaves of `target` tokens. Tokens may reach over the edges of the
-// description, so that the sum may be off by a few.
+// Cuts the description to the tokens that the rest of the line leaves of `target`. Tokens may cross the edges of the
+// description, so the sum may be off by a few.
 static void fit_description(struct card *c, str description, size_t target, struct arena *a) {
   c->description = description;
   if (description.n <= LINE_MAX && card_tokens(c) <= target) return;
@@ -202,10 +204,10 @@ static void fit_description(struct card *c, str description, size_t target, stru
 
 // ---- the signature
 
-// What of the description has precedence over parameters, in tokens.
+// Tokens of the description that have precedence over parameters.
 enum { BEFORE_OPTIONAL = 24, BEFORE_REQUIRED = 10 };
 
-// A name that could be read as more than one, or as text of ours, is quoted.
+// Quotes a name that could be read as several names, or as text of the gateway.
 static void put_param(struct buf *out, struct arena *a, str name) {
   bool plain = name.n > 0;
   for (size_t i = 0; i < name.n; i++) plain &= ascii_is_alnum(name.p[i]) || strchr("_-.$[]", name.p[i]);
@@ -213,7 +215,7 @@ static void put_param(struct buf *out, struct arena *a, str name) {
   else json_escape(out, oneline(a, name));
 }
 
-// The first `shown` parameters.
+// Writes the first `shown` parameters.
 static str write_signature(const struct card_source *s, size_t shown, struct arena *a) {
   const struct card_params *p = s->params;
   struct buf text;
@@ -231,8 +233,8 @@ static str write_signature(const struct card_source *s, size_t shown, struct are
   return signature;
 }
 
-// Sets the signature with the most parameters, `most` or fewer but at least `least`, that fit into `target` tokens
-// beside `kept` tokens of the description. Returns whether there are any.
+// Sets the signature with the most parameters, between `least` and `most`, that fit into `target` tokens together with
+// `kept` tokens of the description. Returns whether there are any.
 static bool fit_signature(const struct card_source *s, str description, size_t kept, size_t most, size_t least,
                           size_t target, struct arena *a, struct card *c) {
   c->description = card_truncate(a, description, kept);
@@ -243,7 +245,7 @@ static bool fit_signature(const struct card_source *s, str description, size_t k
   return false;
 }
 
-// The longest signature that CARD_TARGET has room for; where the required parameters need more, CARD_HARD.
+// Sets the longest signature within CARD_TARGET; if the required parameters need more, within CARD_HARD.
 static void choose_signature(const struct card_source *s, str description, struct arena *a, struct card *c) {
   size_t all = s->params->count, required = s->params->required;
   bool fits = fit_signature(s, description, BEFORE_OPTIONAL, all, required, CARD_TARGET, a, c) ||
@@ -259,7 +261,7 @@ static void fit(const struct card_source *s, str description, struct arena *a, s
   fit_description(c, description, target, a);
 }
 
-// Text for which nothing is said in the source.
+// The text of a card without a description.
 static str describe(const struct card_source *s, struct arena *a) {
   str text = oneline(a, s->description);
   if (!text.n) text = oneline(a, s->name);
@@ -285,7 +287,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
 }
 
 bool card_id_fits(str id) {
-  // Room for what every card may have, the longest of it together.
+  // The arrays have room for the longest parts of a card together.
   struct card c = {.id = id,
                    .kind = CARD_RESOURCE,
                    .description = STR("…"),
@@ -329,6 +331,7 @@ str card_preamble(enum card_kind browsed, const struct card *cards, size_t count
 
 void card_render_answer(enum card_kind browsed, const struct card *cards, size_t count, bool numbered,
                         struct buf *out) {
+  ASSERT(cards || !count);
   str preamble = card_preamble(browsed, cards, count);
   buf_str(out, preamble);
   for (size_t i = 0; i < count; i++) {

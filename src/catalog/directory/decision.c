@@ -11,9 +11,9 @@ void decision_id(const struct rand_source *r, char out[DECISION_ID_SIZE]) {
   snprintf(out, DECISION_ID_SIZE, "rd-%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
-// ---- is the best card clearly the best?
+// ---- ambiguity
 
-// Scores have no fixed scale: the second card is close when its score is above this part of the score of the first.
+// Scores have no fixed scale: the second card is close if its score is above this part of the first score.
 static const double CLOSE = 0.85;
 
 enum { BEST = 3 };
@@ -26,7 +26,7 @@ struct best {
   size_t count;
 };
 
-// Cards are not in order of their score when the answers are cache-stable.
+// Cards of cache-stable answers are not in the order of their scores.
 static void add_best(struct best *b, struct arena *a, const struct json *card) {
   double score = 0;
   json_double(json_get(card, STR("score")), &score);
@@ -81,7 +81,7 @@ static str ask_which(const struct best *b, str query, struct arena *a) {
 
 // ---- the record
 
-// A query excludes nothing and takes no hints; what an agent may not see is not counted.
+// A query excludes nothing and takes no hints; items that the agent may not see are not counted.
 static void put_metadata(struct json_writer *w, const struct decision *d, struct arena *a) {
   struct best best = {0};
   JSON_EACH(card, d->cards) add_best(&best, a, card);

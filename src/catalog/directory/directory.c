@@ -17,6 +17,7 @@
 enum { MOST_NOTES = 10000 };
 
 const char *directory_kind_name(enum directory_kind kind) {
+  ASSERT(kind <= DIRECTORY_PROMPTS);
   static const char *const names[DIRECTORY_KINDS] = {"tool", "resource", "prompt"};
   ASSERT(kind <= DIRECTORY_PROMPTS);
   return names[kind];
@@ -74,7 +75,7 @@ static void take_parts(struct directory *d, const struct directory *old, const s
 
 // Returns a name as notes show it.
 static str note_name(struct directory *d, str name) {
-  return oneline(&d->arena, utf8_cut(name, DIRECTORY_NAME_TOLD));
+  return oneline(&d->arena, utf8_cut(name, DIRECTORY_NAME_SHOWN));
 }
 
 static void note(struct directory *d, const struct directory_note *n) {
@@ -131,8 +132,7 @@ static void settle_clash(struct directory *d, enum directory_kind kind, struct k
   str id = e->card.id;
   for (unsigned n = 2; !map_add(&kind_index->by_id, e->card.id, e); n++)
     e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
-  note(d,
-       &(struct directory_note){server, name, STR("another one has its id: it got a number behind it"), .fresh = true});
+  note(d, &(struct directory_note){server, name, STR("another item has its id: a number was added"), .fresh = true});
 }
 
 static int by_id(const void *a, const void *b) {
@@ -215,7 +215,7 @@ void directory_unref(struct directory **directory) {
   mem_free(d);
 }
 
-// ---- looking for something
+// ---- lookups
 
 bool directory_source(const struct directory *d, str namespace, unsigned *out) {
   for (size_t i = 0; i < d->part_count; i++)
@@ -246,6 +246,7 @@ static size_t lower_bound(const struct kind_index *kind_index, str id) {
 
 size_t directory_find_short(const struct directory *d, enum directory_kind kind, str id, directory_sees *sees,
                             void *context, const struct entry **out) {
+  ASSERT(sees && out);
   static const char *const prefixes[] = {"", "resource::", "prompt::"};
   static const char marks[] = "#@";  // the hash and the version; '#' sorts before '@'
   const struct kind_index *kind_index = &d->kind_indexes[kind];
@@ -337,6 +338,7 @@ static bool is_among(const struct entry *const *list, size_t count, const struct
 
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
                          struct arena *scratch, const struct entry **out) {
+  ASSERT(kind <= DIRECTORY_PROMPTS && out);
   const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct search_hit hits[DIRECTORY_SUGGESTIONS];
   struct search_query q = {.text = id, .top_k = DIRECTORY_SUGGESTIONS};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The searchable form of a catalog: canonical ids, cards, paths and search.
 //
-// A directory is made from one catalog, immutable and counted, and swapped together with it. What was worked out for
-// the definitions of a server is kept in a part of its own, and taken over from the directory before as long as that
-// server's definitions are the same: a change of one server costs what that server costs.
+// A directory is made from one catalog, immutable and reference-counted, and replaced together with it. The data of
+// each server is a part of its own, which the next directory takes over if the server's definitions are the same: a
+// change of one server costs only the work for that server.
 //
-// Nothing a server says can break it: a definition that gets no id, or a wrong one, is told in the report.
+// Definitions of servers cannot break it: a definition that gets no id, or an invalid one, is named in the report.
 #pragma once
 #include "catalog/catalog.h"
 #include "catalog/directory/card.h"
@@ -15,20 +15,20 @@
 
 // Resources and their templates are browsed together.
 enum directory_kind { DIRECTORY_TOOLS, DIRECTORY_RESOURCES, DIRECTORY_PROMPTS };
-enum { DIRECTORY_KINDS = 3, DIRECTORY_NAME_TOLD = 80, DIRECTORY_SUGGESTIONS = 3 };
+enum { DIRECTORY_KINDS = 3, DIRECTORY_NAME_SHOWN = 80, DIRECTORY_SUGGESTIONS = 3 };
 
 struct entry {
   const struct item *item;  // in the catalog
   unsigned source;          // index of the upstream
-  struct card_source card;  // with its id; what its server says, unverified
+  struct card_source card;  // with its id; the server's data, unverified
   str leaf;                 // the name in the id
-  str safe;                 // of a tool: a name that every client takes (catalog/naming/names.h)
+  str safe;                 // of a tool: a name that every client accepts (catalog/naming/names.h)
   bool hidden;              // another tool has its id
   const struct card *made;  // the card, once it was shown
 };
 
 struct kind_index {
-  struct entry *entries;        // in order of sources, then as listed; numbers of documents and items of the tree
+  struct entry *entries;        // by source, then as listed; indexes are the numbers of documents and tree items
   const struct entry **sorted;  // the same by id
   size_t count;
   struct tree *tree;
@@ -36,14 +36,14 @@ struct kind_index {
   struct map by_id, by_safe;  // struct entry
 };
 
-// Something about a definition that its operator should know.
+// A note about a definition for the operator.
 struct directory_note {
   str server;
-  str name;    // as the server calls it, on one line and cut to DIRECTORY_NAME_TOLD bytes
+  str name;    // the server's name for it, on one line and cut to DIRECTORY_NAME_SHOWN bytes
   str reason;  // one line
   bool skipped;
-  bool unsound;  // a schema of it cannot be used; it is there all the same
-  bool fresh;    // the directory before did not tell it
+  bool unsound;  // one of its schemas cannot be used; the entry exists anyway
+  bool fresh;    // the previous directory did not have this note
 };
 
 struct directory {
@@ -55,7 +55,7 @@ struct directory {
   size_t part_count;
   struct directory_note *notes;
   size_t note_count;
-  bool skipped, unsound;  // something was left out; some schema cannot be used
+  bool skipped, unsound;  // a definition was left out; a schema cannot be used
   struct partials *partials;
 };
 
@@ -73,7 +73,7 @@ enum directory_kind directory_kind_of(enum item_kind kind);
 const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
 const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"
 
-// Finds the index of the source whose ids have this namespace. Returns false if there is none.
+// Finds the index of the source whose ids have this namespace. Returns false if no source has it.
 bool directory_source(const struct directory *d, str namespace, unsigned *out);
 
 // Returns NULL if no entry has this id or, of tools, this client-safe name.

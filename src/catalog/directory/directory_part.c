@@ -9,16 +9,16 @@
 #include "text/search/search_doc.h"
 #include "json/write.h"
 
-// What a card may show of a description, and what the index may search, is far below.
+// More than a card shows of a description, or the search index reads.
 enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, MOST_NOTES = 1000 };
 
 struct directory_builder {
   const struct catalog *catalog;
   const struct catalog_part *source;
   struct directory_part *part;
-  struct arena scratch;  // of one definition
+  struct arena scratch;  // for one definition
   struct search_doc *docs;
-  struct arena texts;  // of the documents of a kind index
+  struct arena texts;  // for the documents of a kind index
   const struct schema_options *schemas;
 };
 
@@ -32,7 +32,7 @@ static void note(struct directory_builder *b, str name, str reason, enum note_ki
   if (!p->notes) p->notes = ARENA_ARRAY(&p->arena, struct directory_note, MOST_NOTES);
   p->notes[p->note_count++] = (struct directory_note){
       .server = p->server,
-      .name = arena_str(&p->arena, oneline(&b->scratch, utf8_cut(name, DIRECTORY_NAME_TOLD))),
+      .name = arena_str(&p->arena, oneline(&b->scratch, utf8_cut(name, DIRECTORY_NAME_SHOWN))),
       .reason = arena_str(&p->arena, reason),
       .skipped = kind == NOTE_SKIPPED,
       .unsound = kind == NOTE_UNSOUND,
@@ -42,7 +42,7 @@ static void note(struct directory_builder *b, str name, str reason, enum note_ki
 
 // ---- one definition
 
-// The definition as its server wrote it: the catalog's has the name that clients see.
+// Parses the definition under its server's name: the catalog's text has the name that clients see.
 static const struct json *read_definition(struct directory_builder *b, const struct item *item) {
   struct fault f;
   const struct json *d = json_parse(&b->scratch, item->text, &json_default_limits, &f);
@@ -68,8 +68,8 @@ static bool says(const struct json *annotations, const char *hint) {
   return json_bool(json_get(annotations, str_of(hint)), &value) && value;
 }
 
-// Looked at; a card has fewer. Those that tell the safety have places of their own behind the others, so that nothing
-// before them pushes them out.
+// Limits on tags that are read; a card has fewer. Tags that state the safety have places of their own after the others,
+// so that other tags do not displace them.
 enum { MOST_TAGS = 32, SAFETY_TAGS = 3 };
 
 struct tags {
@@ -126,7 +126,7 @@ static const struct card_params *keep_params(struct directory_builder *b, struct
   return kept;
 }
 
-// Of an input schema. NULL when it says what a tool takes in another way than by `properties`.
+// Reads an input schema. NULL if it describes arguments in another way than by `properties`.
 static const struct card_params *read_schema_params(struct directory_builder *b, const struct json *schema) {
   const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));
   bool elsewhere = json_get(schema, STR("$ref")) || json_get(schema, STR("allOf")) || json_get(schema, STR("anyOf")) ||
@@ -212,7 +212,7 @@ static void describe(struct directory_builder *b, enum item_kind kind, const str
   c->tag_count = t.count;
 }
 
-// A card without tags of its server drops none.
+// Reports the server's tags for which a card has no room.
 static void note_dropped_tags(struct directory_builder *b, const struct item *item, const struct card_source *c) {
   enum { REASON_BYTES = 1024 };
   struct card card;
@@ -227,9 +227,9 @@ static void note_dropped_tags(struct directory_builder *b, const struct item *it
   buf_done(&dropped);
 }
 
-// What a server says of arguments and results is not believed: a schema that is none, or too large, is reported here.
-// A call of the tool fails if it is the inputSchema; an outputSchema is not needed for a call. It is compiled again
-// when it is first needed.
+// Checks a schema, which a server may have written wrong: reports one that is invalid or too large. Calls of the tool
+// fail if it is the inputSchema; an outputSchema is not needed for a call. It is compiled again when it is first
+// needed.
 static void check_schema(struct directory_builder *b, const struct item *item, const struct json *d,
                          const char *member) {
   const struct json *source = json_get(d, str_of(member));
@@ -247,7 +247,7 @@ static void check_schema(struct directory_builder *b, const struct item *item, c
        ignored ? NOTE_REMARK : NOTE_UNSOUND);
 }
 
-// The name of a tool is in its id as it is, or as "namespace.name".
+// Returns whether the id has the name of a tool unchanged, or as "namespace.name".
 static bool is_plain(str raw, const struct tool_id_parts *parts) {
   str ns = parts->namespace;
   bool dotted = raw.n == ns.n + 1 + parts->name.n && str_starts(raw, ns) && raw.p[ns.n] == '.';
@@ -259,7 +259,7 @@ static void add(struct directory_builder *b, struct part_kind_index *kind_index,
   struct identity who;
   struct fault f;
   const struct json *d = read_definition(b, item);
-  fault_set(&f, FAULT_INVALID, "the definition is no JSON that we read");
+  fault_set(&f, FAULT_INVALID, "the definition is not valid JSON");
   if (!d || !identify(b, item->kind, d, &b->scratch, &who, &f)) {
     note(b, item->name, str_of(f.message), NOTE_SKIPPED);
     return;
@@ -283,7 +283,7 @@ static void add(struct directory_builder *b, struct part_kind_index *kind_index,
   *doc = (struct search_doc){0};
   search_doc_from_tool(d, &b->texts, doc);
   doc->id = e->card.id;
-  // Slices of the definition go with the scratch.
+  // Copies slices of the definition, which is in the scratch arena.
   for (int i = 0; i < SEARCH_FIELDS; i++) doc->fields[i] = arena_str(&b->texts, doc->fields[i]);
 }
 

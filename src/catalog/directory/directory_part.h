@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is worked out of the definitions of one server. Immutable and counted; between directory.c and its parts only.
+// The data of one server in a directory. Immutable and reference-counted; used by directory.c and its parts only.
 #pragma once
 #include "catalog/directory/directory.h"
 
@@ -7,7 +7,7 @@ struct part_kind_index {
   struct entry *entries;  // without item and source, which are the catalog's
   struct part_origin {
     enum item_kind kind;
-    uint32_t at;  // among the items of that kind that the source has
+    uint32_t at;  // index among the items of that kind of the source
   } * origins;
   size_t count;
   struct search_part *search;
@@ -21,10 +21,10 @@ struct directory_part {
   struct part_kind_index kind_indexes[DIRECTORY_KINDS];
   struct directory_note *notes;
   size_t note_count;
-  bool skipped, unsound;  // whether the notes have room for it or not
+  bool skipped, unsound;  // set even if there was no room for the note
 };
 
-// namespace: empty when names shall say theirs. The source's number tells where its items are.
+// namespace: empty if names carry their own. source: the index of the source in the catalog.
 struct directory_part *directory_part_new(const struct catalog *c, size_t source, str namespace,
                                           const struct directory_options *opt);
 struct directory_part *directory_part_ref(struct directory_part *p);

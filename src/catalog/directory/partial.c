@@ -56,7 +56,7 @@ void partials_free(struct partials **partials) {
   *partials = NULL;
 }
 
-// ---- which one
+// ---- cached views
 
 static void open(struct partial *p, const struct kind_index *kind_index, enum directory_kind kind,
                  const uint64_t *visible) {
@@ -201,6 +201,7 @@ static struct tree *make_tree(const struct kind_index *kind_index, struct partia
 }
 
 struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
+  ASSERT(kind <= DIRECTORY_PROMPTS);
   const struct kind_index *kind_index = &d->kind_indexes[kind];
   if (!visible) return (struct outlook){.tree = kind_index->tree, .entries = kind_index->entries};
   struct partial *p = find(d, kind, visible);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shelves without what somebody may not see, for directory.c only: directory.h has what others use.
+// Kind indexes without the entries that a caller may not see. For directory.c only; directory.h has the interface.
 #pragma once
 #include "catalog/directory/directory.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/directory/selection.h"
 
+#include "base/assert.h"
+
 static const char *const form_names[] = {
     [SELECTION_JSON_SCHEMA] = "json_schema", [SELECTION_OPENAI] = "openai", [SELECTION_ANTHROPIC] = "anthropic"};
 
@@ -32,6 +34,7 @@ static void put_schema(const str *ids, size_t count, struct buf *out) {
 }
 
 bool selection_schema(enum selection_form form, const str *ids, size_t count, struct buf *out, struct fault *f) {
+  ASSERT(form <= SELECTION_ANTHROPIC);
   static const str head[] = {
       [SELECTION_JSON_SCHEMA] = STR(""),
       [SELECTION_OPENAI] = STR("{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"tool_selection\",\"strict\":true,"
@@ -65,7 +68,7 @@ static bool begins_with(str id, str said) {
   return id.n >= said.n && str_eq_nocase((str){id.p, said.n}, said);
 }
 
-// The number of different candidates that match; the first of them is in *out.
+// Returns the number of different candidates that match; *out is the first of them.
 static size_t count_matches(str said, const str *ids, size_t count, bool (*matches)(str id, str said), str *out) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++) {
@@ -75,7 +78,7 @@ static size_t count_matches(str said, const str *ids, size_t count, bool (*match
   return n;
 }
 
-// In the order in which they are tried.
+// In the order of attempts.
 static const struct {
   bool (*matches)(str id, str said);
   const char *repair, *ambiguous;
@@ -86,6 +89,7 @@ static const struct {
 };
 
 struct selection selection_check(str raw, const str *ids, size_t count) {
+  ASSERT(ids || !count);
   struct selection s = {.status = SELECTION_REJECTED, .raw = raw, .reason = "empty_selection"};
   str said = strip(raw), found = STR_NONE;
   if (!said.n) return s;

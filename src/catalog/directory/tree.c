@@ -15,7 +15,7 @@ static bool is_segment(str s) {
   return true;
 }
 
-// Takes the next segment off a path without its leading slash.
+// Cuts the next segment off a path without its leading slash.
 static str take_segment(str *rest) {
   str head, tail = STR_NONE;
   str_cut(*rest, '/', &head, &tail);
@@ -81,24 +81,26 @@ const struct tree_node *tree_find(const struct tree *t, str path, struct fault *
 }
 
 const struct tree_node *tree_list(const struct tree *t, const struct tree_node *node, size_t *out_count) {
+  ASSERT(node && out_count);
   bool leaf = node != &t->root && !node->child_count;
   *out_count = leaf ? 1 : node->child_count;
   return leaf ? node : node->children;
 }
 
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
+  ASSERT(leaf->count == 1);
   ASSERT(!leaf->child_count && leaf->count == 1);
   return t->order[leaf->first];
 }
 
 enum { NAMES_SHOWN = 6 };
 
-// The names "other" and "part-1" tell a reader nothing: what is in such a group is named in its place.
+// The names "other" and "part-1" tell a reader nothing: the contents of such a group are named instead.
 static bool is_unnamed(const struct tree_node *node) {
   return node->child_count && (str_eq(node->segment, STR("other")) || str_starts(node->segment, STR("part-")));
 }
 
-// Returns how many names there are so far; one more than NAMES_SHOWN: there are more than are shown.
+// Returns the number of names so far; NAMES_SHOWN + 1 means that some are not shown.
 static size_t add_names(const struct tree_node *list, size_t count, size_t named, struct buf *b) {
   for (size_t i = 0; i < count && named <= NAMES_SHOWN; i++) {
     if (is_unnamed(&list[i])) named = add_names(list[i].children, list[i].child_count, named, b);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paths by which a catalog is browsed: /namespace, /namespace/cluster, /namespace/cluster/item.
+// The paths for browsing a catalog: /namespace, /namespace/cluster, /namespace/cluster/item.
 //
 // The first level has the namespaces. A namespace with at most 20 items has them directly below it; a larger one has
-// clusters of items whose names share a word for what they are about (issues, pulls), and below clusters that are
-// still too large further clusters or parts. Every item is a leaf in exactly one place. No node but the root has more
-// than TREE_WIDTH children, and the path of every node that is no leaf fits on a card as long as its namespace does
+// clusters of items whose names share a word for their subject (issues, pulls), and below clusters that are still too
+// large further clusters or parts. Every item is a leaf in exactly one place. Only the root may have more than
+// TREE_WIDTH children, and the path of every node other than a leaf fits on a card if its namespace does
 // (identify_namespaces with card_id_fits). The tree depends on the items only, not on their order.
 //
 //   path    = "/" [ segment ( "/" segment )* ]
@@ -26,8 +26,8 @@ struct tree_item {
 };
 
 struct tree_node {
-  str path;     // "/" for the root; can be passed on as it is
-  str segment;  // the last part of it
+  str path;     // "/" for the root; valid as an argument
+  str segment;  // its last part
   const struct tree_node *children;
   uint32_t child_count;   // 0: this is a leaf
   uint32_t first, count;  // items below: order[first] ... order[first + count - 1]
@@ -38,21 +38,21 @@ struct tree {
   const uint32_t *order;  // indexes of items
 };
 
-// Everything the tree needs is copied to the arena; nothing of it changes afterwards.
+// Builds a tree in the arena, which has copies of everything. The tree is immutable.
 struct tree *tree_build(const struct tree_item *items, size_t count, const struct hash_key *seed, struct arena *a);
 
-// Is the path well-formed? False: FAULT_INVALID, and f says which rule it breaks.
+// Returns whether the path is well-formed; if not, f has FAULT_INVALID and the rule.
 bool tree_path_check(str path, struct fault *f);
 
-// The node that a path leads to; a "*" at its end changes nothing. NULL: FAULT_INVALID as above, or FAULT_NOT_FOUND.
+// Returns the node at a path; a "*" at its end has no effect. NULL: FAULT_INVALID as above, or FAULT_NOT_FOUND.
 const struct tree_node *tree_find(const struct tree *t, str path, struct fault *f);
 
-// What a browse of the node shows: its children, in order of bytes with nodes before leaves, or a leaf itself. Only for
-// the root can they be more than TREE_WIDTH.
+// Returns the list that browsing the node shows: its children, by bytes with nodes before leaves, or a leaf itself.
+// Only the root can have more than TREE_WIDTH.
 const struct tree_node *tree_list(const struct tree *t, const struct tree_node *node, size_t *out_count);
 
-// The item of a leaf.
+// Returns the item of a leaf.
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf);
 
-// What is below a node in words: "12 tools: close_issue, create_issue, …". `noun` is "tool".
+// Describes the items below a node: "12 tools: close_issue, create_issue, …". `noun` is "tool".
 str tree_describe(const struct tree *t, const struct tree_node *node, str noun, struct arena *a);

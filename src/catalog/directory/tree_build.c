@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tree grows. Items are sorted by id, then split from the top: by namespace, by the first word of their names
-// that says what they are about, by the next such word where that leaves too many, and into parts where no word helps.
+// Builds a tree. Items are sorted by id, then split from the top: by namespace, by the first word of their names that
+// names their subject, by the next such word if that leaves too many, and into parts if no word helps.
 #include <stdlib.h>
 
 #include "base/ascii.h"
@@ -14,7 +14,7 @@
 
 struct word {
   str text;
-  uint32_t key;  // the same for singular and plural
+  uint32_t key;  // equal for singular and plural
   bool object, object_if_first;
 };
 
@@ -23,7 +23,7 @@ struct tree_entry {
   uint32_t index;    // of the item
   uint32_t cluster;  // while its siblings are grouped: the key of its cluster, or NO_KEY
   uint16_t usable;   // bit k: word k may make a cluster
-  uint8_t words;     // number of them
+  uint8_t words;     // number of words
   const struct word *word[NAME_WORDS_MAX];
 };
 
@@ -32,14 +32,14 @@ enum { NO_KEY = UINT32_MAX, SEGMENT_MAX = 64 };
 // Indexed by key, all zero between uses.
 struct tree_tally {
   uint32_t count;  // of entries
-  bool cluster;    // there is one
+  bool cluster;    // a cluster has this key
 };
 
 struct tree_builder {
-  struct arena *out;     // of the tree
-  struct arena scratch;  // until it is built
-  struct map words;      // every word that was read: struct word
-  struct map keys;       // its key as text -> the number of it + 1
+  struct arena *out;     // for the tree
+  struct arena scratch;  // for the build
+  struct map words;      // all words read: struct word
+  struct map keys;       // key as text -> its number + 1
   size_t key_count;
   struct tree_tally *tally;
   uint32_t *order;
@@ -50,7 +50,7 @@ struct tree_builder {
 struct children {
   struct tree_node *list;
   size_t count;
-  struct map *taken;  // their segments, where there may be many; NULL: they are looked through
+  struct map *taken;  // their segments if there may be many; NULL: the list is searched
 };
 
 static int by_id(const void *x, const void *y) {
@@ -86,14 +86,14 @@ static void read_words(struct tree_builder *b, struct tree_entry *e) {
   }
 }
 
-// Position of the r-th usable word, or -1.
+// Returns the position of the r-th usable word, or -1.
 static int usable_word(const struct tree_entry *e, size_t r) {
   for (int i = 0; i < e->words; i++)
     if (e->usable >> i & 1 && r-- == 0) return i;
   return -1;
 }
 
-// The last of several: in "merge_merge_request" the first is what is done.
+// Returns the last position: in "merge_merge_request" the first word is the action.
 static int position_of(const struct tree_entry *e, uint32_t key) {
   int i = e->words - 1;
   while (i >= 0 && e->word[i]->key != key) i--;
@@ -109,7 +109,7 @@ static bool last_of_its_key(const struct tree_entry *e, int at) {
   return position_of(e, e->word[at]->key) == at;
 }
 
-// A word that all of them have tells nothing.
+// A word that all entries have distinguishes nothing.
 static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (int k = 0; k < e[i]->words; k++) b->tally[e[i]->word[k]->key].count += last_of_its_key(e[i], k);
@@ -124,7 +124,7 @@ static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t 
   }
 }
 
-// The first word of a name, apart from those that all have, is not what it is about when it can be what is done.
+// The first word of a name, apart from those that all have, is not its subject if it can be the action.
 static void forbid_leading_verb(struct tree_entry *e) {
   for (unsigned i = 0; i < e->words; i++) {
     bool common = !(e->usable >> i & 1) && e->word[i]->object;
@@ -134,7 +134,7 @@ static void forbid_leading_verb(struct tree_entry *e) {
   }
 }
 
-// One round: entries without a cluster that share their r-th usable word with another, or with a cluster, join.
+// One round: entries without a cluster join others, or a cluster, that share their r-th usable word.
 static bool cluster_round(struct tree_builder *b, struct tree_entry **e, size_t n, size_t r) {
   bool any = false;
   for (size_t i = 0; i < n; i++) {
@@ -163,7 +163,7 @@ static void find_clusters(struct tree_builder *b, struct tree_entry **e, size_t 
     if (e[i]->cluster != NO_KEY) b->tally[e[i]->cluster].cluster = false;
 }
 
-// Lower-case, only what a segment may have, '-' for everything else.
+// Converts to lower case, with '-' for every character that a segment may not have.
 static str segment_of(struct arena *a, str text) {
   char *p = arena_alloc(a, SEGMENT_MAX + 1);
   size_t n = 0;
@@ -177,7 +177,7 @@ static str segment_of(struct arena *a, str text) {
   return n ? (str){p, n} : STR("item");
 }
 
-// The form of the word at `offset` behind the key that is written longest: the plural, where there is one.
+// Returns the longest form of the word `offset` words after the key: the plural, if there is one.
 static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offset, uint32_t want) {
   str best = STR_NONE;
   for (size_t i = 0; i < n; i++) {
@@ -189,7 +189,7 @@ static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offse
   return best;
 }
 
-// The word that all of them have `offset` words behind the key, or NO_KEY.
+// Returns the word that all entries have `offset` words after the key, or NO_KEY.
 static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int offset) {
   uint32_t word = NO_KEY;
   for (size_t i = 0; i < n; i++) {
@@ -200,7 +200,7 @@ static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int off
   return word;
 }
 
-// What a cluster is called: its word, and those that always follow it ("merge_requests"). They make no cluster below.
+// Names a cluster by its word, and the words that always follow it ("merge_requests"). They make no cluster below.
 static str label_cluster(struct tree_builder *b, struct tree_entry **e, size_t n) {
   uint32_t key = e[0]->cluster, word = key;
   str label = STR_NONE;
@@ -233,7 +233,7 @@ static bool has_sibling(const struct children *c, str segment) {
   return false;
 }
 
-// Of siblings that came out the same, the first keeps its segment and others get a hash of what they are.
+// Of siblings with the same segment, the first keeps it; the others get a hash of their contents.
 static str unique_segment(struct tree_builder *b, const struct children *c, str segment, str what) {
   while (has_sibling(c, segment)) {
     str hash = tool_id_hash8(&b->scratch, what);
@@ -249,7 +249,7 @@ static void add_leaves(struct tree_builder *b, struct children *c, struct tree_e
     str segment = segment_of(b->out, e[i]->item->name);
     struct tree_node *leaf = add_node(c, unique_segment(b, c, segment, e[i]->item->id));
     leaf->count = 1;
-    leaf->first = e[i]->index;  // until order is known
+    leaf->first = e[i]->index;  // until the order is known
   }
 }
 
@@ -258,7 +258,7 @@ static void set_children(struct tree_node *node, struct children c) {
   node->child_count = (uint32_t)c.count;
 }
 
-// No word helps: numbered parts, as even as can be.
+// No word helps: makes numbered parts of about equal size.
 static void grow_parts(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n) {
   size_t parts = (n + TREE_LEAVES - 1) / TREE_LEAVES;
   if (parts > TREE_WIDTH) parts = TREE_WIDTH;
@@ -276,7 +276,7 @@ static int by_segment(const void *x, const void *y) {
   return str_cmp(a->segment, b->segment);
 }
 
-// Too many clusters for one list: ranges of them, called by the first and the last ("acr-cosmos").
+// Too many clusters for one list: makes ranges, named by their first and last cluster ("acr-cosmos").
 static void fold_wide(struct tree_builder *b, struct children *c) {
   while (c->count > TREE_WIDTH) {
     size_t groups = (c->count + TREE_LEAVES - 1) / TREE_LEAVES;
@@ -291,8 +291,8 @@ static void fold_wide(struct tree_builder *b, struct children *c) {
   }
 }
 
-// Puts entries of a cluster next to each other, clusters in order of their first entry, the rest last; otherwise the
-// order stays. Gives the number of clusters and writes where each ends.
+// Moves the entries of each cluster together, clusters in the order of their first entry, the rest last; otherwise the
+// order stays. Returns the number of clusters, and writes their ends.
 static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, size_t n, size_t *out_ends) {
   struct tree_entry **sorted = ARENA_ARRAY(&b->scratch, struct tree_entry *, n);
   uint32_t *keys = ARENA_ARRAY(&b->scratch, uint32_t, n);
@@ -341,7 +341,7 @@ static void grow_clusters(struct tree_builder *b, struct tree_node *node, struct
   map_done(&taken);
 }
 
-// Clusters in clusters, but not without end: names may be made to share a word after the other.
+// Limits clusters in clusters: names may be chosen so that they share one word after another.
 enum { CLUSTER_LEVELS = 3 };
 
 static void grow(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n, unsigned level) {
@@ -363,7 +363,7 @@ static str join_path(struct tree_builder *b, str parent, str segment) {
   return (str){path, (size_t)(p - path)};
 }
 
-// A path of more tokens may not fit on a card: its last segment is then only a number.
+// A path with more tokens may not fit on a card: its last segment becomes a number.
 enum { PATH_TOKENS = 44 };
 
 static void settle(struct tree_builder *b, struct tree_node *node, str parent);
@@ -378,7 +378,7 @@ static void settle_children(struct tree_builder *b, struct tree_node *node, str 
   }
 }
 
-// Gives every node its path, and every leaf its place in the order of items.
+// Sets the path of every node, and the place of every leaf in the order of items.
 static void settle(struct tree_builder *b, struct tree_node *node, str parent) {
   node->path = join_path(b, parent, node->segment);
   uint32_t first = b->placed;
@@ -421,6 +421,7 @@ static void grow_root(struct tree_builder *b, struct tree_node *root, struct tre
 }
 
 struct tree *tree_build(const struct tree_item *items, size_t count, const struct hash_key *seed, struct arena *a) {
+  ASSERT((items || !count) && count < UINT32_MAX);
   ASSERT(count < NO_KEY);
   struct tree *t = ARENA_NEW(a, struct tree);
   struct tree_builder b = {.out = a, .order = ARENA_ARRAY(a, uint32_t, count + 1)};

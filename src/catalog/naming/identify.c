@@ -3,11 +3,12 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/text/utf8.h"
 #include "json/text.h"
 
-// What is hashed must not depend on an encoding: all but printable ASCII is escaped.
+// The hashed text must not depend on an encoding: everything but printable ASCII is escaped.
 static void put_ascii_list(struct buf *out, const str *names, size_t count) {
   buf_char(out, '[');
   for (size_t i = 0; i < count; i++) {
@@ -60,7 +61,7 @@ static struct names arguments_of(const struct json *array, struct arena *a) {
   return sorted(n);
 }
 
-// An escape is at most six times as long as what it stands for; quotes and commas are in the text as well.
+// An escape is at most six times as long as its character; quotes and commas are in the text, too.
 static size_t hashed_max(str name, const struct json *shape) {
   return name.n + 6 * (size_t)(shape ? shape->n : 0) + 64;
 }
@@ -109,13 +110,13 @@ static void note(struct identity *id, struct arena *a, const char *text) {
   id->note = arena_printf(a, "%.*s%s%s", STR_ARG(id->note), between, text);
 }
 
-// Enough of the namespace to know it by, and a hash so that two do not become one.
+// Returns a recognisable part of the namespace with a hash that keeps it unique.
 static str hashed_namespace(struct arena *a, str namespace, str hashed) {
   size_t n = namespace.n < 16 ? namespace.n : 16;
   return arena_printf(a, "%.*s-%.*s", (int)n, namespace.p, STR_ARG(tool_id_hash8(a, hashed)));
 }
 
-// Can ids in this namespace fit at all? Asked with the longest that an id is when its name is cut to SHORTEST_NAME.
+// Returns whether ids in this namespace can fit. Tested with the longest id whose name is cut to SHORTEST_NAME.
 enum { SHORTEST_NAME = 8 };
 
 static bool leaves_room(struct arena *a, str namespace, bool (*fits)(str id)) {
@@ -127,7 +128,7 @@ static str settle_namespace(struct arena *a, str text, bool (*fits)(str id)) {
   return leaves_room(a, namespace, fits) ? namespace : hashed_namespace(a, namespace, text);
 }
 
-// Sets the namespace of an id; gives whether two names may have come to the same one by it.
+// Sets the namespace of an id. Returns whether two names may have got the same namespace.
 static bool choose_namespace(const struct identify_rules *rules, str inferred, struct arena *a, struct identity *id) {
   id->parts.namespace = rules->namespace.n ? rules->namespace : settle_namespace(a, inferred, rules->fits);
   bool changed = !rules->namespace.n && !str_eq(id->parts.namespace, inferred);
@@ -142,7 +143,7 @@ static bool choose_name(str wanted, str fitted, struct arena *a, struct identity
   return changed;
 }
 
-// What the definition declares, when that can be part of an id; else STR_NONE. Nothing, "" and 0 are no version.
+// Returns the version that the definition declares, if an id can have it, or STR_NONE. "" and 0 are not versions.
 static str choose_version(const struct json *definition, struct arena *a, struct identity *id) {
   const struct json *declared = json_get(json_get(definition, STR("_meta")), STR("version"));
   str version = STR_NONE;
@@ -155,7 +156,7 @@ static str choose_version(const struct json *definition, struct arena *a, struct
   return STR_NONE;
 }
 
-// Shortens the name until the id fits. The version goes first: the hash tells two names with the same beginning apart.
+// Shortens the name until the id fits. The version is dropped first: the hash distinguishes names with the same start.
 static void shorten(const struct identify_rules *rules, str hash8, struct arena *a, struct identity *id) {
   struct fault f;
   id->parts.hash8 = hash8;
@@ -183,6 +184,7 @@ static bool required_string(const struct json *definition, str key, struct arena
 
 bool identify_tool(const struct identify_rules *rules, const struct json *definition, struct arena *a,
                    struct identity *out, struct fault *f) {
+  ASSERT(rules && out);
   struct identity id = {.parts.kind = TOOL_ID_TOOL};
   str raw;
   if (!required_string(definition, STR("name"), a, &raw, f)) return false;
@@ -237,7 +239,7 @@ bool identify_prompt(const struct identify_rules *rules, const struct json *defi
   return true;
 }
 
-// Does another server own this namespace, by its name or by what its name is made to fit to?
+// Returns whether another server owns this namespace, by its name or by the form of its name that fits.
 static bool is_taken(str namespace, const str *servers, const str *fitted, size_t count, size_t self) {
   for (size_t i = 0; i < count; i++)
     if (i != self && (str_eq(servers[i], namespace) || str_eq(fitted[i], namespace))) return true;
@@ -245,6 +247,7 @@ static bool is_taken(str namespace, const str *servers, const str *fitted, size_
 }
 
 size_t identify_namespaces(const str *servers, size_t count, bool (*fits)(str id), struct arena *a, str *out) {
+  ASSERT(out || !count);
   str *fitted = ARENA_ARRAY(a, str, count + 1);
   size_t hashed = 0;
   for (size_t i = 0; i < count; i++) fitted[i] = settle_namespace(a, servers[i], fits);
@@ -252,7 +255,7 @@ size_t identify_namespaces(const str *servers, size_t count, bool (*fits)(str id
     str salted = servers[i];
     out[i] = fitted[i];
     if (str_eq(fitted[i], servers[i]) || !is_taken(fitted[i], servers, fitted, count, i)) continue;
-    // A server may have been given the very name that the hash makes.
+    // A server may have the very name that the hash gives.
     for (hashed++; is_taken(out[i], servers, fitted, count, i); salted = arena_printf(a, "%.*s.", STR_ARG(salted)))
       out[i] = hashed_namespace(a, fitted[i], salted);
   }

@@ -10,7 +10,8 @@ static bool is_word(char c) {
   return ascii_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
-// Does another word begin at `at`, in a word from `start` on? In "getURLFor" before U and F, in "OAuth" nowhere.
+// Returns whether a word begins at `at`, inside a word that starts at `start`. "getURLFor": before U and F; "OAuth":
+// no.
 static bool camel_break(str name, size_t start, size_t at) {
   if (at == start || !ascii_is_upper(name.p[at])) return false;
   if (!ascii_is_upper(name.p[at - 1])) return true;
@@ -49,7 +50,7 @@ str name_word_key(str word) {
   return key;
 }
 
-// Words that are never what a tool is about, in order of bytes.
+// Words that are never the subject of a tool, in order of bytes.
 static const char *const never_objects[] = {
     "a",           "accept",    "add",        "all",      "an",        "analyse",    "analyze",   "and",
     "any",         "append",    "apply",      "approve",  "as",        "ask",        "assign",    "at",
@@ -73,8 +74,8 @@ static const char *const never_objects[] = {
     "verify",      "via",       "with",       "write",
 };
 
-// Words that are, except where they come first: "filter_list" filters, "delete_filter" is about filters.
-static const char *const objects_behind[] = {
+// Words that are a subject unless they come first: "filter_list" filters, "delete_filter" is about filters.
+static const char *const objects_unless_first[] = {
     "archive",  "backup",    "batch",   "build",   "call",     "capture", "check",   "clone",    "copy",   "count",
     "drop",     "duplicate", "export",  "extract", "filter",   "follow",  "force",   "fork",     "format", "forward",
     "grant",    "import",    "invite",  "join",    "leave",    "like",    "link",    "lock",     "login",  "logout",
@@ -91,5 +92,5 @@ static int compare(const void *word, const void *entry) {
 #define HOLDS(table, word) (bsearch(&(word), table, sizeof table / sizeof *table, sizeof *table, compare) != NULL)
 
 bool name_word_is_object(str word, bool first) {
-  return word.n > 0 && !HOLDS(never_objects, word) && !(first && HOLDS(objects_behind, word));
+  return word.n > 0 && !HOLDS(never_objects, word) && !(first && HOLDS(objects_unless_first, word));
 }

@@ -2,6 +2,7 @@
 #include "catalog/naming/names.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/crypto/hash.h"
 #include "base/text/plain.h"
@@ -18,7 +19,7 @@ bool names_is_safe(str name) {
   return true;
 }
 
-// Not by printf, which would end a name at a NUL in it.
+// Not by printf, which would end a name at a NUL.
 static str joined(struct arena *a, str x, str between, str y) {
   char *p = arena_alloc(a, x.n + between.n + y.n + 1);
   memcpy(mempcpy(p, x.p, x.n), between.p, between.n);
@@ -30,7 +31,7 @@ static str prefixed(struct arena *a, str server, str name) {
   return joined(a, server, STR("__"), name);
 }
 
-// As much of the name as fits, every unsafe character as '_', then '_' and 8 hex digits.
+// The beginning of the name that fits, with '_' for every unsafe character, then '_' and 8 hex digits.
 static str hashed(struct arena *a, str server, str name, str wanted, unsigned salt) {
   enum { TAIL = 9 };
   unsigned char digest[SHA256_SIZE];
@@ -67,7 +68,7 @@ str names_of_id(struct arena *a, str namespace, str leaf, str id, bool plain, un
   return hashed(a, namespace, id, wanted, salt);
 }
 
-// The length of the control or hidden character that begins `rest`; 0: it is another one.
+// Returns the length of the control or hidden character at the start of `rest`; 0 if there is another character.
 static size_t unseen(str before, str rest) {
   unsigned char c = (unsigned char)rest.p[0];
   if (c < ' ' || c == 0x7f) return 1;
@@ -81,7 +82,7 @@ static bool is_seen(str text) {
   return true;
 }
 
-// Control and hidden characters as a URI writes them: %E2%80%8B.
+// Percent-encodes control and hidden characters: %E2%80%8B.
 static str visible(struct arena *a, str uri) {
   if (is_seen(uri)) return uri;
   struct buf b;
@@ -107,6 +108,7 @@ str names_uri(struct arena *a, str prefix, str uri) {
 }
 
 void names_prefixes(struct arena *a, const str *servers, size_t count, str *out) {
+  ASSERT(out || !count);
   identify_namespaces(servers, count, NULL, a, out);
   for (size_t i = 0; i < count; i++) {
     char *p = arena_cstr(a, joined(a, out[i], STR("+"), STR("")));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that every client takes: letters, digits, '_' and '-', at most 64.
+// Names that every client accepts: letters, digits, '_' and '-', at most 64.
 #pragma once
 #include "base/arena.h"
 
@@ -7,8 +7,8 @@ enum { NAMES_MAX = 64 };
 
 bool names_is_safe(str name);
 
-// The name itself, or server__name with `prefix`; shortened with a stable hash of server and name when that is
-// not safe, or when salt is not 0.
+// The name itself, or server__name with `prefix`; shortened with a stable hash of server and name if that is not safe,
+// or if salt is not 0.
 str names_safe(struct arena *a, str server, str name, bool prefix, unsigned salt);
 
 // namespace__leaf for a tool with this id. With a stable hash of the id if that is not safe, if salt is not 0, or if
@@ -22,6 +22,6 @@ str names_shown(struct arena *a, str server, str name);
 // percent-encoded.
 str names_uri(struct arena *a, str prefix, str uri);
 
-// The prefix of every server, "name+": no two are alike, and each begins a legal URI scheme. A server name that cannot
-// be part of a scheme is made to fit as for ids (identify_namespaces), with "." in place of "_".
+// The prefix of every server, "name+": all are different, and each begins a valid URI scheme. A server name that cannot
+// be part of a scheme is changed to fit as for ids (identify_namespaces), with "." in place of "_".
 void names_prefixes(struct arena *a, const str *servers, size_t count, str *out);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "catalog/naming/names.h"
 #include "catalog/naming/uri_key.h"
@@ -10,13 +11,13 @@
 #include "json/scan.h"
 #include "json/write.h"
 
-// An item that is not called what it is called by those who see everything.
+// An item whose name differs from the one that clients with full visibility see.
 struct other_name {
-  size_t place;  // in the catalog
+  size_t place;  // index in the catalog
   str shown;
 };
 
-// Only what differs, which is little: there is one of these for each agent.
+// Has only the differences, which are few: there is one of these for each agent.
 struct naming_own {
   struct arena arena;
   struct other_name *others[ITEM_KINDS];  // by ascending place
@@ -38,7 +39,7 @@ static const uint64_t *bits_of(uint64_t *const *seen, enum item_kind kind) {
   return seen ? seen[kind] : NULL;
 }
 
-// Names that more than one upstream has.
+// Finds names that more than one upstream has.
 static void find_clashes(const struct catalog *c, enum item_kind kind, const uint64_t *seen, unsigned *out_owner) {
   struct map first;
   map_init(&first, &c->by_shown[kind].seed);
@@ -59,8 +60,8 @@ enum { NAMING_STEPS = 64 << 20 };  // of comparing URIs and templates of a whole
 struct uri_owners {
   const struct catalog *catalog;
   uint64_t *const *seen;
-  struct map by_key;  // the first item that has it
-  bool *offers;       // by source: some URI of it is seen
+  struct map by_key;  // the first item with this key
+  bool *offers;       // by source: some URI of it is visible
   size_t steps;
 };
 
@@ -91,7 +92,7 @@ static bool covers(struct uri_owners *o, const struct catalog_part *part, str ke
   return false;
 }
 
-// The index of the source whose prefix a URI begins with, or part_count.
+// Returns the index of the source whose prefix a URI begins with, or part_count.
 static unsigned prefixed_source(const struct catalog *c, str key) {
   size_t scheme = uri_scheme(key);
   const char *plus = scheme ? memchr(key.p, '+', scheme) : NULL;
@@ -101,7 +102,7 @@ static unsigned prefixed_source(const struct catalog *c, str key) {
   return i;
 }
 
-// The source, counted from 1, that owns the URI of this item; 0 if the item keeps it.
+// Returns the source, counted from 1, that owns the URI of this item; 0 if the item keeps it.
 static unsigned owner_of(struct uri_owners *o, const struct item *item) {
   const struct catalog *c = o->catalog;
   const struct item *first = map_find(&o->by_key, item->key);
@@ -141,6 +142,7 @@ static bool add_name(const struct catalog *c, struct item *item, bool clash, str
 
 size_t naming_make(const struct catalog *c, enum item_kind kind, uint64_t *const *seen, struct arena *a, str *shown,
                    unsigned *owner, struct map *by) {
+  ASSERT((int)kind < ITEM_KINDS && shown && owner);
   size_t contested = 0;
   if (is_uri(kind)) find_owners(c, kind, seen, owner);
   else find_clashes(c, kind, bits_of(seen, kind), owner);
@@ -152,7 +154,7 @@ size_t naming_make(const struct catalog *c, enum item_kind kind, uint64_t *const
   return contested;
 }
 
-// ---- those of who sees less
+// ---- names for clients with partial visibility
 
 static bool sees_all(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]) {
   for (int kind = 0; kind < ITEM_KINDS; kind++)
@@ -179,7 +181,7 @@ static void keep_others(struct naming_own *own, const struct catalog *c, enum it
   }
 }
 
-// Where no name is contested, none is among fewer.
+// Without contested names in the whole catalog no part of it has any.
 struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]) {
   if (!c->contested || sees_all(c, seen)) return NULL;
   struct naming_own *own = MEM_NEW(struct naming_own);
@@ -235,7 +237,7 @@ static int by_place(const void *key, const void *element) {
   return (place > other) - (place < other);
 }
 
-// NULL: it is called what everybody calls it.
+// NULL: the item has the name that all clients see.
 static const struct other_name *other_of(const struct naming *n, const struct item *item) {
   if (!n->own || !n->own->count[item->kind]) return NULL;
   size_t place = place_of(n, item);
@@ -248,6 +250,7 @@ str naming_shown(const struct naming *n, const struct item *item) {
 }
 
 const struct item *naming_find(const struct naming *n, enum item_kind kind, str shown) {
+  ASSERT((int)kind < ITEM_KINDS);
   const struct item *item = n->own ? map_find(&n->own->by_shown[kind], shown) : NULL;
   if (item) return item;
   item = catalog_find(n->catalog, kind, shown);
@@ -265,7 +268,7 @@ void naming_suggest(const struct naming *n, enum item_kind kind, str name, struc
 
 // ---- definitions
 
-// The value of the member that names it: of this object, not of one in it.
+// Finds the value of the member that names the item: of this object, not of one inside it.
 static str name_in(str text, enum item_kind kind) {
   struct json_scan scan = json_scan(text);
   struct json_walk walk;
@@ -304,9 +307,10 @@ static bool same_text(const struct naming *a, const struct item *x, const struct
 }
 
 bool naming_same_item(const struct naming *a, const struct item *x, const struct naming *b, const struct item *y) {
+  ASSERT((int)x->kind < ITEM_KINDS && (int)y->kind < ITEM_KINDS);
   if (!str_eq(naming_shown(a, x), naming_shown(b, y))) return false;
   if (x == y || catalog_same_item(x, y)) return true;
-  // The texts may differ in names that neither of them has here.
+  // The texts may differ in names that neither of them shows here.
   return !str_eq(x->shown, y->shown) && same_text(a, x, b, y, false) && same_text(a, x, b, y, true);
 }
 
@@ -336,7 +340,7 @@ static bool is_candidate(const struct wanted *w, const struct item *item) {
   return !other && naming_sees(w->n, item);
 }
 
-// The item that has or covers the URI: of the source that is configured first, a resource before a template.
+// Finds the item that has or covers the URI: of the source configured first, and a resource before a template.
 static const struct item *find_owner(struct wanted *w) {
   const struct catalog *c = w->n->catalog;
   for (size_t p = 0; p < c->part_count; p++) {
@@ -351,7 +355,7 @@ static const struct item *find_owner(struct wanted *w) {
   return NULL;
 }
 
-// Sources that have URIs of the same scheme, in the order of the configuration.
+// Lists sources that have URIs of the same scheme, in the order of the configuration.
 static size_t guess(const struct wanted *w, struct catalog_route *out, size_t max) {
   const struct catalog *c = w->n->catalog;
   str scheme = {w->key.p, uri_scheme(w->key)};
@@ -378,6 +382,7 @@ static size_t route(struct wanted *w, struct catalog_route *out, size_t max) {
 }
 
 size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, size_t max) {
+  ASSERT(out && max > 0);
   const struct item *exact = naming_find(n, ITEM_RESOURCE, uri);
   if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // a completion names the template itself
   if (exact) {

@@ -7,11 +7,11 @@ enum { PARAM_HEADER_DEEPEST = 64, PARAM_HEADER_MOST = 256 };
 
 #define ANNOTATION STR("x-mcp-header")
 
-// A walk over all places of a schema where a declaration could stand, also those where it must not.
+// A walk over all places of a schema that could have a declaration, including places where it is not allowed.
 struct walk {
   struct arena *arena;
   str path[PARAM_HEADER_DEEPEST];
-  size_t depth;  // of the property at hand; may go beyond what path holds
+  size_t depth;  // of the current property; may exceed the size of path
   struct param_header found[PARAM_HEADER_MOST];
   size_t count;
   const char *why;
@@ -30,7 +30,7 @@ static bool is_known(const struct walk *w, str name) {
   return false;
 }
 
-// Keeps it, with copies of everything: the definition need not live as long.
+// Stores a declaration with copies of everything: the definition may be freed.
 static void keep(struct walk *w, str name) {
   struct param_header m = {arena_str(w->arena, name), ARENA_ARRAY(w->arena, str, w->depth), w->depth};
   for (size_t i = 0; i < w->depth; i++) m.path[i] = arena_str(w->arena, w->path[i]);
@@ -38,17 +38,16 @@ static void keep(struct walk *w, str name) {
 }
 
 static bool declare(struct walk *w, const struct json *schema, const struct json *annotation, bool reachable) {
-  if (!reachable || w->depth == 0)
-    return refuse(w, "an x-mcp-header stands where it is not reached through \"properties\" alone");
+  if (!reachable || w->depth == 0) return refuse(w, "an x-mcp-header is not reached through \"properties\" alone");
   str name;
   if (!json_string(annotation, w->arena, &name) || !ascii_is_token(name))
-    return refuse(w, "an x-mcp-header is no header token");
+    return refuse(w, "an x-mcp-header is not a header token");
   const struct json *type = json_get(schema, STR("type"));
   if (!json_equals_str(type, STR("string")) && !json_equals_str(type, STR("integer")) &&
       !json_equals_str(type, STR("boolean")))
-    return refuse(w, "an x-mcp-header stands at a type that is not string, integer or boolean");
+    return refuse(w, "an x-mcp-header has a type that is not string, integer or boolean");
   if (is_known(w, name)) return refuse(w, "an x-mcp-header is given twice");
-  if (w->depth > PARAM_HEADER_DEEPEST) return refuse(w, "an x-mcp-header stands more than 64 levels deep");
+  if (w->depth > PARAM_HEADER_DEEPEST) return refuse(w, "an x-mcp-header is more than 64 levels deep");
   if (w->count == PARAM_HEADER_MOST) return refuse(w, "there are more than 256 x-mcp-headers");
   keep(w, name);
   return true;
@@ -70,7 +69,7 @@ static bool visit_properties(struct walk *w, const struct json *properties, bool
   return true;
 }
 
-// Members of a schema that hold schemas: themselves, or in an array, or by names in an object.
+// Members of a schema that contain schemas: directly, in an array, or by name in an object.
 enum holds { NO_SCHEMA, ONE_OR_SOME, BY_NAME };
 
 static enum holds holds_schemas(const struct json *member) {
@@ -116,7 +115,7 @@ static bool has_unicode_escape(str text) {
   return false;
 }
 
-// Almost no tool has any, and a look at the text shows it: who writes the key otherwise must escape letters.
+// Almost no tool has declarations, and a search of the text shows that: another spelling of the key needs escapes.
 static bool may_declare(const struct json *schema) {
   str text = json_span(schema);
   return memmem(text.p, text.n, "x-mcp-header", 12) || has_unicode_escape(text);
@@ -148,7 +147,7 @@ const struct json *param_header_value(const struct param_header *m, const struct
 }
 
 bool param_header_text(const struct json *value, struct arena *a, str *out) {
-  const int64_t most = (INT64_C(1) << 53) - 1;  // what every reader's numbers hold exactly
+  const int64_t most = (INT64_C(1) << 53) - 1;  // exact in every reader
   int64_t number;
   if (value->type == JSON_STRING) return json_string(value, a, out);
   if (value->type == JSON_TRUE || value->type == JSON_FALSE) {

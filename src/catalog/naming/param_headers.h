@@ -15,14 +15,14 @@ struct param_headers {
   size_t count;
 };
 
-// Reads the declarations of a tool's definition into the arena; none is fine. False: they break a rule (a name that is
-// no header token, or given twice; a type that is not string, integer or boolean; a place that is not reached through
-// "properties" alone), and *why says which: such a tool cannot be called over HTTP.
+// Reads the declarations of a tool's definition into the arena; there may be none. Returns false if they break a rule
+// (a name that is not a header token or a duplicate; a type that is not string, integer or boolean; a place that is not
+// reached through "properties" alone): *why names the rule, and the tool cannot be called over HTTP.
 bool param_headers_read(const struct json *definition, struct arena *a, struct param_headers *out, const char **why);
 
-// The value in a call's arguments; NULL when it is not there or null, or not of a type that a header holds.
+// Returns the value in a call's arguments; NULL if it is absent or null, or of a type that a header cannot have.
 const struct json *param_header_value(const struct param_header *m, const struct json *arguments);
 
-// What the header says of a value: a string's text, an integer in decimal, true or false. False: a number that is no
-// integer within ±(2^53 − 1).
+// Returns the text of a value in a header: a string's text, an integer in decimal, true or false. Returns false for a
+// number that is not an integer within ±(2^53 − 1).
 bool param_header_text(const struct json *value, struct arena *a, str *out);

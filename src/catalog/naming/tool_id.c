@@ -47,7 +47,7 @@ static bool too_long(struct fault *f, size_t n) {
   return false;
 }
 
-// Without the kind in front.
+// The length without the kind.
 static size_t body_length(const struct tool_id_parts *p) {
   return p->namespace.n + 1 + p->name.n + (p->version.p ? 1 + p->version.n : 0) + (p->hash8.p ? 1 + p->hash8.n : 0);
 }
@@ -64,7 +64,7 @@ static bool check(const struct tool_id_parts *p, struct fault *f) {
   return body_length(p) <= TOOL_ID_MAX || too_long(f, body_length(p));
 }
 
-// Cuts s at its last `mark`; what stands behind it, or STR_NONE. Never NULL for an empty rest, which is not absent.
+// Cuts s at its last `mark`; returns the text after it, or STR_NONE. An empty text after the mark is not STR_NONE.
 static str cut_tail(str *s, char mark) {
   const char *at = memrchr(s->p, mark, s->n);
   if (!at) return STR_NONE;
@@ -92,7 +92,7 @@ bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f) {
 static const str kind_prefix[] = {
     [TOOL_ID_TOOL] = {"", 0}, [TOOL_ID_RESOURCE] = {"resource::", 10}, [TOOL_ID_PROMPT] = {"prompt::", 8}};
 
-// The kind before the first "::", which is no part of *rest any more.
+// Cuts the kind before the first "::" off *rest.
 static bool cut_kind(str *rest, enum tool_id_kind *out, struct fault *f) {
   const char *at = rest->n ? memmem(rest->p, rest->n, "::", 2) : NULL;
   *out = TOOL_ID_TOOL;
@@ -137,7 +137,7 @@ bool tool_id_format(const struct tool_id_parts *parts, struct arena *a, str *out
   return true;
 }
 
-// What stands before the first `mark`, or nothing.
+// Returns the text before the first `mark`, or an empty text.
 static str before(str name, char mark) {
   str head, tail;
   return name.n && str_cut(name, mark, &head, &tail) ? head : STR_NONE;
@@ -160,7 +160,7 @@ str tool_id_infer_name(str name) {
   return name;
 }
 
-// Every character that may not be there as `instead`. No more than `max` bytes are looked at or written.
+// Replaces every character that is not allowed by `instead`. Reads and writes at most `max` bytes.
 static str replaced(struct arena *a, str text, bool (*allowed)(char c), char instead, size_t max) {
   char *p = arena_alloc(a, (text.n < max ? text.n : max) + 1);
   size_t n = 0;
@@ -178,7 +178,7 @@ static str strip(str s, char x, char y) {
   return s;
 }
 
-// Leading characters that strip() takes away must not use up the room of those behind them.
+// Leading characters that strip() removes must not use up the space for the following ones.
 enum { FIT_LOOK = 1024 };
 
 static str fit(struct arena *a, str prefix, str s, size_t max) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grammar of ids, by which agents name what they call:
+// The grammar of ids, which agents use to name items:
 //
 //   primitive_id = [ kind "::" ] tool_id           kind = "resource" | "prompt"; tools have none
 //   tool_id      = namespace ":" name [ "@" version ] [ "#" hash8 ]      at most 240 characters
@@ -32,11 +32,12 @@ struct tool_id_parts {
   str hash8;    // STR_NONE: absent
 };
 
-// Takes the id of a tool apart; the parts are slices of it. False: f says which rule it breaks, *out is untouched.
+// Splits the id of a tool; the parts are slices of it. Returns false if it breaks a rule; f names it, *out is
+// untouched.
 bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f);
 
-// The same for an id of any kind. An id with a "~2" behind it, which tells resources or
-// prompts of one id apart (catalog/directory/directory.h), is a key, not an id.
+// The same for an id of any kind. An id followed by "~2", which distinguishes resources or prompts with the same id
+// (catalog/directory/directory.h), is a key, not an id.
 bool primitive_id_parse(str id, struct tool_id_parts *out, struct fault *f);
 
 // Writes an id of any kind: the inverse of primitive_id_parse, with the same checks.
@@ -46,17 +47,17 @@ bool tool_id_is_namespace(str s);
 bool tool_id_is_name(str s);
 bool tool_id_is_version(str s);
 
-// The namespace that a name seems to carry: what stands before the first '.', else before the first '/', else before
-// the first '_' of at least two, else "mcp". Nothing is checked or lower-cased; the result is a slice of the name.
+// Returns the namespace that a name seems to have: the text before the first '.', else before the first '/', else
+// before the first '_' of at least two, else "mcp". Nothing is checked or converted; the result is a slice of the name.
 str tool_id_infer_namespace(str name);
 
-// The name without that namespace: what stands behind the first '.', else the first '/', when both sides have
-// something; else all of it. An underscore may be part of a name, so nothing is cut there.
+// Returns the name without that namespace: the text after the first '.', else the first '/', if both sides are not
+// empty; else the whole name. An underscore may be part of a name, so nothing is cut there.
 str tool_id_infer_name(str name);
 
-// Any text made to fit the grammar. Different texts may give the same result.
+// Changes any text to fit the grammar. Different texts may give the same result.
 str tool_id_fit_namespace(struct arena *a, str text);
 str tool_id_fit_name(struct arena *a, str text);
 
-// The first digits of a SHA-256 in hex, as many as hash8 has; in the arena.
+// Returns the first hex digits of a SHA-256, as many as hash8 has; in the arena.
 str tool_id_hash8(struct arena *a, str text);

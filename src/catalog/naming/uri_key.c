@@ -2,6 +2,7 @@
 #include "catalog/naming/uri_key.h"
 
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "schema/uri.h"
 
@@ -193,6 +194,7 @@ static bool meets(str a, str b) {
 }
 
 bool uri_meets(str key, str other, size_t *steps) {
+  ASSERT(steps);
   str a = key.n > other.n ? key : other, b = key.n > other.n ? other : key;
   size_t same = 0;
   while (same < b.n && a.p[same] == b.p[same] && !is_gap(a.p[same])) same++;

@@ -270,6 +270,7 @@ size_t search_index_bytes(const struct search_index *x) {
 }
 
 str search_index_id(const struct search_index *x, uint32_t doc) {
+  ASSERT(doc < x->doc_count);
   ASSERT_MAGIC(x, INDEX_MAGIC);
   const struct search_part *part;
   return search_doc_at(x, doc, &part)->id;

@@ -311,6 +311,7 @@ static void make_room(struct sieve *s) {
 }
 
 struct search_part *search_part_sift(const struct search_part *p, const uint64_t *keep) {
+  ASSERT(p && keep);
   ASSERT_MAGIC(p, PART_MAGIC);
   ASSERT(p->met_count == p->entry_count);
   struct sieve s = {.from = p, .to = part_open(p->doc_count)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables behind lexicon.h, which make_word_tables.py writes at build time. They have offsets instead of pointers,
-// so that nothing is relocated when the program starts.
+// The tables of lexicon.h, which make_word_tables.py writes at build time. They have offsets instead of pointers, so
+// that nothing is relocated when the program starts.
 #pragma once
 #include "base/str.h"
 

@@ -22,7 +22,7 @@ static bool in_range(uint32_t c, uint32_t first, uint32_t last) {
   return c >= first && c <= last;
 }
 
-// Scripts without blanks between words, and Hangul, whose words carry their particles along.
+// Scripts without blanks between words, and Hangul, whose words include particles.
 static bool is_ideograph(uint32_t c) {
   if (c < 0x0e00) return false;
   return in_range(c, 0x0e00, 0x0e7f) || in_range(c, 0x3040, 0x30ff) || in_range(c, 0x3400, 0x9fff) ||
@@ -56,7 +56,7 @@ static enum kind kind_of(uint32_t c) {
   return c < 0x80 ? BREAK : kind_above_ascii(c);
 }
 
-// Lower case, and without its accent where the script is Latin, Greek or Cyrillic: elsewhere marks tell words apart.
+// Converts to lower case, and removes accents in Latin, Greek and Cyrillic: in other scripts marks distinguish words.
 static uint32_t fold(uint32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
   utf8proc_int32_t parts[8];
@@ -77,7 +77,7 @@ static bool is_ascii(str s) {
   return true;
 }
 
-// NFKC joins what was written as letter and accent, and makes full-width and other compatible forms plain.
+// NFKC joins letters and accents, and replaces full-width and other compatibility forms.
 static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n) {
   struct glyph *g = arena_alloc(a, (text.n + 1) * sizeof *g);
   utf8proc_int32_t *codes = arena_alloc(a, (text.n + 1) * sizeof *codes);
@@ -87,7 +87,7 @@ static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n
     int boundclass = 0;
     utf8proc_option_t options = UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t wrote = utf8proc_decompose_char(c, codes + n, (utf8proc_ssize_t)(room - n), options, &boundclass);
-    if (wrote < 0 || (size_t)wrote > room - n) break;  // forms that unfold to more than they were: cut there
+    if (wrote < 0 || (size_t)wrote > room - n) break;  // forms that become longer: the text is cut there
     n += (size_t)wrote;
   }
   utf8proc_ssize_t composed = utf8proc_normalize_utf32(codes, (utf8proc_ssize_t)n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -130,7 +130,7 @@ static void add_word(struct splitter *s, size_t from, size_t to) {
   if (n && s->out->count < s->max) s->out->words[s->out->count++] = (str){p, n};
 }
 
-// One character alone, else all neighbours in pairs.
+// A single character, or all pairs of neighbours.
 static size_t split_ideographs(struct splitter *s, size_t from) {
   size_t to = from;
   while (kind_at(s, to) == IDEOGRAPH || kind_at(s, to) == MARK) to++;
@@ -156,7 +156,7 @@ static size_t split_letters(struct splitter *s, size_t from) {
     while (kind_at(s, to) == LOWER || kind_at(s, to) == MARK) to++;
   }
   add_word(s, from, to);
-  // What stands behind an apostrophe is grammar: 's, n't, 're.
+  // Text after an apostrophe is grammar: 's, n't, 're.
   if (kind_at(s, to) == APOSTROPHE && kind_at(s, to + 1) == LOWER) {
     size_t tail = to + 1;
     while (kind_at(s, tail) == LOWER) tail++;
@@ -173,6 +173,7 @@ static size_t split_digits(struct splitter *s, size_t from) {
 }
 
 struct word_list words_split(struct arena *a, str text, size_t max) {
+  ASSERT(a);
   struct word_list out = {0};
   struct splitter s = {.arena = a, .max = max, .out = &out};
   s.g = glyphs_of(a, text, &s.n);
@@ -195,7 +196,7 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
 // The library is loaded when it is first needed: its tables take half a megabyte in every process that has it, and the
 // processes that start servers never search. It stays loaded.
 struct stemmer {
-  struct sb_stemmer *english;  // NULL: the library is not installed, and words stay as they are
+  struct sb_stemmer *english;  // NULL: the library is not installed, and words stay unchanged
   const sb_symbol *(*stem)(struct sb_stemmer *s, const sb_symbol *word, int n);
   int (*length)(struct sb_stemmer *s);
   void (*delete)(struct sb_stemmer *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of a text, as search compares them.
+// Splits a text into the words that search compares.
 //
 // A text is split at everything that is neither letter nor digit, at camelCase borders and between letters and digits;
 // each word is folded: NFKC, lower case, without accents. Chinese, Japanese, Korean and Thai, which put no blanks
@@ -8,17 +8,17 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-enum { WORD_MOST_BYTES = 48 };  // a longer word is cut there: it is data, not language
+enum { WORD_MOST_BYTES = 48 };  // longer words are cut: they are data, not language
 
 struct word_list {
-  str *words;  // never empty ones
+  str *words;  // not empty
   size_t count;
 };
 
-// The first `max` words of the text, in order. Invalid UTF-8 separates words. The words live in the arena.
+// Returns the first `max` words of the text, in order, in the arena. Invalid UTF-8 separates words.
 struct word_list words_split(struct arena *a, str text, size_t max);
 
-// Reduces English words to their stems (Snowball). Words with anything but a-z stay as they are.
+// Reduces English words to their stems (Snowball). Words with characters other than a-z stay unchanged.
 struct stemmer;
 struct stemmer *stemmer_new(void);
 void stemmer_free(struct stemmer **s);
