@@ -59,6 +59,26 @@ describe('the commands with the servers of the quickstart', () => {
     }
   });
 
+  test('docs/reference has every command with exactly its options', async () => {
+    const source = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
+    const names = (text) => [...text.matchAll(/\{"(\w+)", \w+\}/g)].map(([, name]) => name);
+    const parts = Object.fromEntries(['policy', 'audit', 'token', 'context/context'].map((file) => [path.basename(file),
+      names(/struct command_part \w+\[\] = (.*?);/s.exec(source(`src/app/cli/${file.replace(/\w+$/, 'cmd_$&')}.c`))[1])]));
+    parts.schema = ['validate'];
+    const commands = names(source('src/app/main.c')).flatMap((name) => parts[name]?.map((part) => `${name} ${part}`) ?? [name]);
+    const page = source('docs/reference/cli.md') + source('docs/reference/context.md');
+    const [, files] = /^FILES stands for (.*)\.$/m.exec(page);
+    const options = (text) => [...text.matchAll(/--[a-z-]+/g)].map(([name]) => name).toSorted();
+    const shown = {};
+    for (const [, first, last] of page.matchAll(/^\| ([^|]*`[a-z ]+`[^|]*) \| [^|]+ \| ((?:FILES|`--|\|)[^|]*)/gm))
+      for (const [, name] of first.matchAll(/`([a-z ]+)`/g)) shown[name] = options(last.replace('FILES', files));
+    assert.deepEqual(Object.keys(shown).toSorted(), commands.toSorted());
+    for (const name of commands) {
+      const help = await here.answers(...name.split(' '), '--help');
+      assert.deepEqual(shown[name], options([...help.matchAll(/^  --[a-z-]+/gm)].join()), name);
+    }
+  });
+
   test('words for a hash find sha256 first', async () => {
     for (const query of ['hash', 'checksum', 'digest', 'hash a text'])
       assert.match(await here.answers('browse', query), /^\[1\/\d+\] textkit:sha256#/m, query);
