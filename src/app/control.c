@@ -40,7 +40,7 @@ struct control {
 };
 
 // One command.
-struct peer {
+struct control_peer {
   struct list node;
   struct control *control;
   struct stream *stream;
@@ -58,7 +58,7 @@ struct peer {
 
 struct asked {
   struct list node;
-  struct peer *peer;
+  struct control_peer *peer;
   struct arena arena;
   str id;
 };
@@ -72,7 +72,7 @@ static void asked_free(struct asked *a) {
   mem_free(a);
 }
 
-static void peer_free(struct peer *p) {
+static void peer_free(struct control_peer *p) {
   for (int mode = 0; mode < MODE_COUNT; mode++) loopback_free(&p->clients[mode]);
   while (!list_empty(&p->asked)) asked_free(CONTAINER_OF(p->asked.next, struct asked, node));
   timer_stop(&p->quiet);
@@ -86,17 +86,17 @@ static void peer_free(struct peer *p) {
 }
 
 static void on_end_timer(struct timer *t) {
-  peer_free(CONTAINER_OF(t, struct peer, end));
+  peer_free(CONTAINER_OF(t, struct control_peer, end));
 }
 
-static void hang_up(struct peer *p) {
+static void hang_up(struct control_peer *p) {
   stream_close(&p->stream);
   p->lines.stop = true;
   if (!timer_running(&p->end)) timer_start(p->control->loop, &p->end, 0);
 }
 
 // A result is JSON as its server wrote it, perhaps with line breaks.
-static void send_line(struct peer *p, str message) {
+static void send_line(struct control_peer *p, str message) {
   struct buf flat;
   buf_init(&flat, message.n + 1);
   if (!p->stream) return;
@@ -105,7 +105,7 @@ static void send_line(struct peer *p, str message) {
   buf_done(&flat);
 }
 
-static void refuse(struct peer *p, str id, int code, const char *message) {
+static void refuse(struct control_peer *p, str id, int code, const char *message) {
   struct buf b;
   buf_init(&b, id.n + 8192);
   rpc_put_error(&b, id, code, str_of(message), STR_NONE);
@@ -113,7 +113,7 @@ static void refuse(struct peer *p, str id, int code, const char *message) {
   buf_done(&b);
 }
 
-static void reply(struct peer *p, str id, str result) {
+static void reply(struct control_peer *p, str id, str result) {
   struct buf b;
   buf_init(&b, MOST_QUEUED);
   rpc_put_result(&b, id, result);
@@ -123,7 +123,7 @@ static void reply(struct peer *p, str id, str result) {
 }
 
 // Replies with what was written, which may be too much.
-static void reply_with(struct peer *p, str id, struct buf *result) {
+static void reply_with(struct control_peer *p, str id, struct buf *result) {
   if (result->over) refuse(p, id, RPC_INTERNAL_ERROR, "the answer is too large for the control socket");
   else reply(p, id, buf_view(result));
   buf_done(result);
@@ -132,14 +132,14 @@ static void reply_with(struct peer *p, str id, struct buf *result) {
 // ---- what can be asked
 
 struct question {
-  struct peer *peer;
+  struct control_peer *peer;
   str id;
   const struct json *params;
   struct arena *arena;
 };
 
 static void hello(const struct question *q) {
-  struct peer *p = q->peer;
+  struct control_peer *p = q->peer;
   int64_t number;
   struct buf b;
   p->greeted = true;
@@ -163,28 +163,28 @@ static void hello(const struct question *q) {
 
 static void on_asked(void *ctx, const struct json *result, const struct fault *f) {
   struct asked *a = ctx;
-  struct peer *p = a->peer;
+  struct control_peer *p = a->peer;
   if (result) reply(p, a->id, json_span(result));
   else refuse(p, a->id, f->code == FAULT_INVALID ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR, f->message);
   asked_free(a);
   if (p->stream) timer_start(p->control->loop, &p->quiet, QUIET_MS);
 }
 
-static struct loopback *client_in(struct peer *p, enum surface_mode mode) {
+static struct loopback *client_in(struct control_peer *p, enum surface_mode mode) {
   struct client_identity who = {
       .principal = -1, .mode = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
   if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.model->gateway->server, who);
   return p->clients[mode];
 }
 
-static struct loopback *client_of(struct peer *p, const struct json *mode) {
+static struct loopback *client_of(struct control_peer *p, const struct json *mode) {
   for (int i = 0; i < MODE_COUNT; i++)
     if (json_equals_str(mode, str_of(mode_names[i]))) return client_in(p, (enum surface_mode)i);
   return NULL;
 }
 
 static void ask(const struct question *q) {
-  struct peer *p = q->peer;
+  struct control_peer *p = q->peer;
   struct loopback *client = client_of(p, json_get(q->params, STR("mode")));
   const struct json *params = json_get(q->params, STR("params"));
   str method;
@@ -210,7 +210,7 @@ static void status(const struct question *q) {
 }
 
 static void definition_sets(const struct question *q) {
-  struct peer *p = q->peer;
+  struct control_peer *p = q->peer;
   struct buf b;
   buf_init(&b, MOST_QUEUED);
   struct json_writer w = json_writer(&b);
@@ -240,7 +240,7 @@ static const struct {
     {STR("toolgate/logs"), logs},
 };
 
-static void answer(struct peer *p, const struct rpc_message *m, struct arena *a) {
+static void answer(struct control_peer *p, const struct rpc_message *m, struct arena *a) {
   struct question q = {p, json_span(m->id), m->params, a};
   for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
     if (!str_eq(m->method, methods[i].method)) continue;
@@ -256,7 +256,7 @@ static void answer(struct peer *p, const struct rpc_message *m, struct arena *a)
 // ---- one command
 
 static void on_line(void *ctx, str line) {
-  struct peer *p = ctx;
+  struct control_peer *p = ctx;
   struct arena a;
   struct fault f;
   struct rpc_message m;
@@ -272,7 +272,7 @@ static void on_line(void *ctx, str line) {
 
 // The peers are in the order of their last bytes, the longest silent one first.
 static void on_data(void *ctx, str bytes) {
-  struct peer *p = ctx;
+  struct control_peer *p = ctx;
   list_remove(&p->node);
   list_push(&p->control->peers, &p->node);
   timer_start(p->control->loop, &p->quiet, QUIET_MS);
@@ -284,13 +284,13 @@ static void on_end(void *ctx, const struct fault *f) {
 }
 
 static void on_drain(void *ctx) {
-  struct peer *p = ctx;
+  struct control_peer *p = ctx;
   timer_start(p->control->loop, &p->quiet, QUIET_MS);
   stream_resume(p->stream);
 }
 
 static void on_quiet(struct timer *t) {
-  struct peer *p = CONTAINER_OF(t, struct peer, quiet);
+  struct control_peer *p = CONTAINER_OF(t, struct control_peer, quiet);
   // Answers that take long are waited for, unless it does not even take those that are there.
   if (p->asked_count && p->stream && !stream_queued(p->stream)) timer_start(p->control->loop, t, QUIET_MS);
   else hang_up(p);
@@ -298,7 +298,7 @@ static void on_quiet(struct timer *t) {
 
 static void peer_new(struct control *c, struct stream *stream) {
   static const struct stream_events events = {on_data, on_end, on_drain};
-  struct peer *p = MEM_NEW(struct peer);
+  struct control_peer *p = MEM_NEW(struct control_peer);
   p->control = c;
   p->stream = stream;
   arena_init(&p->arena);
@@ -316,7 +316,7 @@ static void peer_new(struct control *c, struct stream *stream) {
 static bool make_room(struct control *c) {
   if (c->peer_count < MOST_PEERS) return true;
   LIST_EACH(it, &c->peers) {
-    struct peer *p = CONTAINER_OF(it, struct peer, node);
+    struct control_peer *p = CONTAINER_OF(it, struct control_peer, node);
     if (p->asked_count) continue;
     peer_free(p);
     return true;
@@ -420,7 +420,7 @@ void control_close(struct control **control) {
   struct control *c = *control;
   if (!c) return;
   *control = NULL;
-  while (!list_empty(&c->peers)) peer_free(CONTAINER_OF(c->peers.next, struct peer, node));
+  while (!list_empty(&c->peers)) peer_free(CONTAINER_OF(c->peers.next, struct control_peer, node));
   if (c->listener) {
     unlinkat(c->folder, c->name, 0);
     uv_close((uv_handle_t *)c->listener, on_closed);

@@ -53,8 +53,8 @@ describe('what check refuses, serve refuses', () => {
     'an audit log that cannot be opened and must be': [{ audit: { file: 'key/a.log', on_failure: 'deny' } }, /key\/a\.log cannot be opened.*Not a directory/, { key: '' }],
     'traces to what is no URL': [{ traces: { endpoint: 'collector' } }, /must be the http or https URL of a collector/],
     'readiness where clients are': [{ port: 8811, admin: { listen: ':8811' } }, /it needs a port of its own/],
-    'readiness at a name': [{ admin: { listen: 'gate.example:1', token_sha256: SECRET.repeat(2) } }, /is no IP address/],
-    'a name to listen on': [{ host: 'gate.example', auth: { tokens: [SECRET] } }, /is no IP address/],
+    'readiness at a name': [{ admin: { listen: 'gate.example:1', token_sha256: SECRET.repeat(2) } }, /is not an IP address/],
+    'a name to listen on': [{ host: 'gate.example', auth: { tokens: [SECRET] } }, /is not an IP address/],
     'more for one agent than for all': [{ artifacts: { max_bytes: 2 << 20, max_owner_bytes: 3 << 20 } }, /is more than artifacts\.max_bytes/],
     'keys of an issuer that are none': [{ auth: { jwt: { issuer: 'https://id.example', key_file: 'key' } } }, /key: /, { key: 'none' }],
   };

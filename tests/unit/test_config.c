@@ -515,7 +515,7 @@ static void other_addresses_than_loopback_need_tokens(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     snprintf(yaml, sizeof yaml, "transport: http\nhost: '%s'\n", names[i]);
     refuses(p, yaml, "/host", "auth.tokens");
-    refuses(p, yaml, "/host", "is no IP address, nor localhost");
+    refuses(p, yaml, "/host", "is not an IP address or localhost");
   }
   for (size_t i = 0; i < sizeof loopback / sizeof *loopback; i++) {
     snprintf(yaml, sizeof yaml, "transport: http\nhost: '%s'\n", loopback[i]);

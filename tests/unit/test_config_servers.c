@@ -469,8 +469,8 @@ static void what_clients_write_for_themselves_does_no_harm(void **state) {
   assert_int_equal(p->config.upstream_count, 1);
   expect(p, true, ".mcp.json", "/inputs", "ignored");
   expect(p, true, ".mcp.json", "/servers/s/gallery", "no known key");
-  expect(p, true, ".mcp.json", "/servers/s/alwaysAllow", "not applied");
-  expect(p, true, ".mcp.json", "/servers/s/autoApprove", "not applied");
+  expect(p, true, ".mcp.json", "/servers/s/alwaysAllow", "is ignored");
+  expect(p, true, ".mcp.json", "/servers/s/autoApprove", "is ignored");
   assert_int_equal(p->problems.count, 4);
   assert_true(str_eq(p->config.upstreams[0].off_tools[0], STR("t")));
   write_file(".mcp.json", "{\"inputs\":[]}");

@@ -124,8 +124,8 @@ static void readiness_and_clients_have_an_address_each(void **state) {
 static void names_are_not_listened_on(void **state) {
   struct place *p = *state;
   p->options.insecure_bind = true;
-  refuses(p, SERVER "transport: http\nhost: gate.example", "/host", "gate.example is no IP address, nor localhost");
-  refuses(p, SERVER "admin: {listen: 'gate.example:7'}", "/admin/listen", "gate.example is no IP address");
+  refuses(p, SERVER "transport: http\nhost: gate.example", "/host", "gate.example is not an IP address or localhost");
+  refuses(p, SERVER "admin: {listen: 'gate.example:7'}", "/admin/listen", "gate.example is not an IP address");
   check_accepts(p, SERVER "transport: http\nhost: localhost");
   check_accepts(p, SERVER "host: gate.example");  // nobody listens
 }

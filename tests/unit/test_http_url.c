@@ -122,10 +122,22 @@ static void a_url_in_doubt_is_refused_and_leaves_no_trace(void **state) {
   assert_false(http_url_parse(STR_NONE, &u));
 }
 
+static void a_host_is_printed_in_brackets_if_it_is_an_ipv6_address(void **state) {
+  static const char *const cases[][2] = {
+      {"127.0.0.1", "127.0.0.1"}, {"::1", "[::1]"}, {"[::1]", "[::1]"}, {"example.org", "example.org"}, {"", ""}};
+  char text[HTTP_HOST_TEXT], name[2 * HTTP_HOST_TEXT];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    assert_string_equal(http_host_print(str_of(cases[i][0]), text), cases[i][1]);
+  assert_string_equal(http_host_print(STR_NONE, text), "");
+  memset(name, ':', sizeof name);
+  assert_int_equal(strlen(http_host_print((str){name, sizeof name}, text)), HTTP_HOST_TEXT - 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_url_is_taken_apart),
       cmocka_unit_test(a_url_in_doubt_is_refused_and_leaves_no_trace),
+      cmocka_unit_test(a_host_is_printed_in_brackets_if_it_is_an_ipv6_address),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

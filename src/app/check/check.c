@@ -7,6 +7,7 @@
 #include "app/config/config_load.h"
 
 #include "base/buf.h"
+#include "io/http/http.h"
 #include "upstream/kind.h"
 #include "json/write.h"
 
@@ -96,10 +97,11 @@ static void print_hosts(struct buf *out, const struct config *c) {
 
 static void print_summary(struct buf *out, const struct config *c, const struct inventory *found) {
   if (c->config_file.n) buf_printf(out, "configuration: %.*s\n", STR_ARG(c->config_file));
+  char host[HTTP_HOST_TEXT];
   if (c->transport == CONFIG_STDIO) buf_printf(out, "agents: %s mode on stdio\n", mode_names[c->mode]);
   else
-    buf_printf(out, "agents: %s mode on http, %.*s port %u, %zu token%s\n", mode_names[c->mode], STR_ARG(c->host),
-               (unsigned)c->port, c->token_count, c->token_count == 1 ? "" : "s");
+    buf_printf(out, "agents: %s mode on http, %s port %u, %zu token%s\n", mode_names[c->mode],
+               http_host_print(c->host, host), (unsigned)c->port, c->token_count, c->token_count == 1 ? "" : "s");
   print_hosts(out, c);
   print_modes(out, c);
   check_print_services(out, c);

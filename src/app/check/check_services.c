@@ -2,6 +2,7 @@
 #include "app/check/check_services.h"
 
 #include "app/config/config_load.h"
+#include "io/http/http.h"
 
 enum { MAX_URL = 1 << 20 };
 
@@ -80,9 +81,9 @@ static void print_traces(struct buf *out, const struct config *c) {
 }
 
 static void print_admin(struct buf *out, const struct config *c) {
-  bool v6 = memchr(c->admin_host.p, ':', c->admin_host.n);
-  buf_printf(out, v6 ? "readiness and metrics: [%.*s] port %u, %s" : "readiness and metrics: %.*s port %u, %s",
-             STR_ARG(c->admin_host), (unsigned)c->admin_port, c->admin_reader.set ? "with a token" : "without a token");
+  char host[HTTP_HOST_TEXT];
+  buf_printf(out, "readiness and metrics: %s port %u, %s", http_host_print(c->admin_host, host),
+             (unsigned)c->admin_port, c->admin_reader.set ? "with a token" : "without a token");
   if (c->admin_operator.set) buf_str(out, STR(", changes with the operator's token"));
   for (size_t i = 0; i < c->admin_hosts.count; i++)
     buf_printf(out, "%s%.*s", i ? ", " : ", also as ", STR_ARG(c->admin_hosts.names[i]));

@@ -258,29 +258,31 @@ static void check_bind(struct config_loader *l) {
   struct config_place at =
       is_said(l->opt->listen) ? command_line("--listen") : (struct config_place){c->config_file, STR("/host")};
   if (c->transport == CONFIG_HTTP && !listener_is_address(c->host))
-    config_error(l, &at, "%.*s is no IP address, nor localhost: names are not looked up to listen", STR_ARG(c->host));
+    config_error(l, &at, "%.*s is not an IP address or localhost; host names are not resolved for listening",
+                 STR_ARG(c->host));
   if (c->transport != CONFIG_HTTP || config_is_loopback(c->host)) return;
   if (config_has_auth(c)) {
     // With a public https URL, a proxy in front of it speaks TLS.
     if (!str_starts(c->resource, STR("https://")))
       config_warn(l, &at,
-                  "%.*s is no loopback address and is served without TLS: tokens can be read on their way. Put a proxy "
-                  "with TLS before it, and its https URL into auth.resource",
+                  "%.*s is not a loopback address and is served without TLS: tokens can be read in transit; use a TLS "
+                  "proxy and set auth.resource to its https URL",
                   STR_ARG(c->host));
     return;
   }
   if (c->insecure_bind)
-    config_warn(l, &at,
-                "%.*s is no loopback address and there are no tokens: whoever reaches the port may use every tool",
-                STR_ARG(c->host));
+    config_warn(
+        l, &at,
+        "%.*s is not a loopback address and no tokens are set: any client that reaches the port may use every tool",
+        STR_ARG(c->host));
   else
     config_error(
         l, &at,
-        "%.*s is no loopback address: set auth.tokens or auth.jwt, or say --insecure-bind to let in whoever reaches it",
+        "%.*s is not a loopback address: set auth.tokens or auth.jwt, or pass --insecure-bind to serve without a token",
         STR_ARG(c->host));
 }
 
-// A share that is larger than the whole is a mistake if somebody wrote it; the default follows the whole.
+// A configured share above the total is an error; a default share is lowered to the total.
 static void check_kept(struct config_loader *l, const struct config_document *d) {
   struct store_limits *kept = &l->config->kept;
   struct config_place at = {d->file, STR("/artifacts/max_owner_bytes")};

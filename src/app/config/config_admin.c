@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include "app/config/config_load.h"
+#include "io/http/http.h"
 #include "io/http/listener.h"
 
 static bool read_address(struct config_loader *l, const struct config_place *at) {
@@ -19,7 +20,7 @@ static bool read_address(struct config_loader *l, const struct config_place *at)
   return false;
 }
 
-// As an IPv6 address, in which those of IPv4 have their place.
+// Parses an address; IPv4 becomes an IPv4-mapped IPv6 address.
 static bool address_of(str host, struct in6_addr *out) {
   static const unsigned char v4[12] = {[10] = 0xff, [11] = 0xff};
   char text[INET6_ADDRSTRLEN];
@@ -32,7 +33,7 @@ static bool address_of(str host, struct in6_addr *out) {
   return inet_pton(AF_INET, text, out->s6_addr + sizeof v4) == 1;
 }
 
-// "::" listens everywhere, "0.0.0.0" wherever IPv4 is.
+// Returns whether listening on `a` includes `b`: "::" includes every address, "0.0.0.0" every IPv4 address.
 static bool covers(const struct in6_addr *a, const struct in6_addr *b) {
   static const unsigned char any4[16] = {[10] = 0xff, [11] = 0xff};
   if (IN6_IS_ADDR_UNSPECIFIED(a)) return true;
@@ -40,7 +41,7 @@ static bool covers(const struct in6_addr *a, const struct in6_addr *b) {
   return IN6_ARE_ADDR_EQUAL(a, b);
 }
 
-// One of the two would find its port taken.
+// Returns whether both listeners would use the same port.
 static bool is_endpoint(const struct config *c) {
   struct in6_addr own, admin;
   if (c->transport != CONFIG_HTTP || c->port != c->admin_port || !c->port) return false;
@@ -72,13 +73,15 @@ void config_admin_check(struct config_loader *l, const struct config_document *d
   read_tokens(l, d);
   if (!c->admin_listen.n || !read_address(l, &listen)) return;
   if (!listener_is_address(c->admin_host))
-    config_error(l, &listen, "%.*s is no IP address, nor localhost: names are not looked up to listen",
+    config_error(l, &listen, "%.*s is not an IP address or localhost; host names are not resolved for listening",
                  STR_ARG(c->admin_host));
+  char host[HTTP_HOST_TEXT];
   if (is_endpoint(c))
-    config_error(l, &listen, "is where clients are served (%.*s, port %u): it needs a port of its own",
-                 STR_ARG(c->host), (unsigned)c->port);
+    config_error(l, &listen, "is the address of the clients' endpoint (%s port %u): it needs a port of its own",
+                 http_host_print(c->host, host), (unsigned)c->port);
   if (c->admin_digest.n || config_is_loopback(c->admin_host) || c->insecure_bind) return;
-  config_error(l, &listen,
-               "%.*s is no loopback address: set admin.token_sha256, or say --insecure-bind to tell whoever reaches it",
-               STR_ARG(c->admin_host));
+  config_error(
+      l, &listen,
+      "%.*s is not a loopback address: set admin.token_sha256, or pass --insecure-bind to serve without a token",
+      STR_ARG(c->admin_host));
 }

@@ -200,7 +200,7 @@ static void add_host(struct address_spellings *s, str host) {
   str written = config_in_url(host, s->arena);
   add_spelling(s, arena_printf(s->arena, "%.*s:%u", STR_ARG(written), port));
   if (!str_eq(written, host)) add_spelling(s, arena_printf(s->arena, "%.*s:%u", STR_ARG(host), port));
-  add_spelling(s, arena_printf(s->arena, "%.*s port %u", STR_ARG(host), port));
+  add_spelling(s, arena_printf(s->arena, "%.*s port %u", STR_ARG(written), port));
   add_spelling(s, arena_printf(s->arena, "%.*s%%3A%u", STR_ARG(host), port));
   add_spelling(s, arena_printf(s->arena, "%s://%.*s:%u", scheme, STR_ARG(written), port));
   if (port == (s->url.tls ? 443 : 80)) add_spelling(s, arena_printf(s->arena, "%s://%.*s", scheme, STR_ARG(written)));

@@ -9,7 +9,7 @@
 
 enum { MAX_NAME = 64, MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
 
-struct entry {
+struct server_entry {
   struct config_loader *l;
   struct config_place at;
   str folder;
@@ -22,13 +22,13 @@ struct entry {
   struct upstream_spec spec;
 };
 
-static struct arena *kept(struct entry *e) {
+static struct arena *kept(struct server_entry *e) {
   return &e->l->config->arena;
 }
 
-static void entry_error(struct entry *e, const struct config_place *at, const char *fmt, ...)
+static void entry_error(struct server_entry *e, const struct config_place *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void entry_error(struct entry *e, const struct config_place *at, const char *fmt, ...) {
+static void entry_error(struct server_entry *e, const struct config_place *at, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   if (!e->broken) e->cause = e->l->problems->count + 1;
@@ -40,7 +40,7 @@ static void entry_error(struct entry *e, const struct config_place *at, const ch
 // ---- values ----
 
 // A text, its variables expanded. NUL would cut it short for the child process.
-static bool read_text(struct entry *e, const struct config_place *at, const struct json *v, str *out) {
+static bool read_text(struct server_entry *e, const struct config_place *at, const struct json *v, str *out) {
   str text, expanded, why;
   if (!json_string(v, &e->l->work, &text)) {
     entry_error(e, at, "must be text");
@@ -65,7 +65,7 @@ static bool read_text(struct entry *e, const struct config_place *at, const stru
   return true;
 }
 
-static void read_command(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_command(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!read_text(e, at, v, &e->spec.command)) return;
   if (json_string(v, &e->l->work, &e->spec.program)) e->spec.program = arena_str(kept(e), e->spec.program);
   e->command = e->spec.command;
@@ -74,12 +74,12 @@ static void read_command(struct entry *e, const struct config_place *at, const s
     e->spec.command = config_path(e->l, e->spec.command, e->folder, kept(e));
 }
 
-static void read_cwd(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_cwd(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!read_text(e, at, v, &e->spec.cwd)) return;
   if (e->spec.cwd.n) e->spec.cwd = config_path(e->l, e->spec.cwd, e->folder, kept(e));
 }
 
-static void read_args(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_args(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!json_is(v, JSON_ARRAY) || v->count > CONFIG_MAX_ARGS) {
     entry_error(e, at, "must be a list of at most %d texts", CONFIG_MAX_ARGS);
     return;
@@ -93,9 +93,9 @@ static void read_args(struct entry *e, const struct config_place *at, const stru
 }
 
 // Members name: text. `check` says whether a pair may stand there, and reports it if not.
-typedef bool pair_check(struct entry *e, const struct config_place *at, const struct upstream_pair *pair);
+typedef bool pair_check(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair);
 
-static size_t read_pairs(struct entry *e, const struct config_place *at, const struct json *v, size_t max,
+static size_t read_pairs(struct server_entry *e, const struct config_place *at, const struct json *v, size_t max,
                          pair_check *check, struct upstream_pair **out) {
   if (!json_is(v, JSON_OBJECT) || v->count > max) {
     entry_error(e, at, "must be an object of at most %zu texts", max);
@@ -118,13 +118,13 @@ static bool has_control(str s) {
   return false;
 }
 
-static bool check_variable(struct entry *e, const struct config_place *at, const struct upstream_pair *pair) {
+static bool check_variable(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair) {
   bool ok = pair->name.n && !memchr(pair->name.p, '=', pair->name.n) && !has_control(pair->name);
   if (!ok) entry_error(e, at, "is no name of a variable");
   return ok;
 }
 
-static bool check_header(struct entry *e, const struct config_place *at, const struct upstream_pair *pair) {
+static bool check_header(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair) {
   static const char *const reserved[] = {
       "Host",   "Content-Length", "Transfer-Encoding", "Connection",      "Keep-Alive",     "TE",
       "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
@@ -146,11 +146,11 @@ static bool check_header(struct entry *e, const struct config_place *at, const s
   return ok;
 }
 
-static void read_env(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_env(struct server_entry *e, const struct config_place *at, const struct json *v) {
   e->spec.env_count = read_pairs(e, at, v, MAX_PAIRS, check_variable, &e->spec.env);
 }
 
-static void read_headers(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_headers(struct server_entry *e, const struct config_place *at, const struct json *v) {
   e->spec.header_count = read_pairs(e, at, v, MAX_HEADERS, check_header, &e->spec.headers);
   for (size_t i = 0; i < e->spec.header_count; i++)
     for (size_t k = 0; k < i; k++)
@@ -158,7 +158,7 @@ static void read_headers(struct entry *e, const struct config_place *at, const s
         entry_error(e, at, "has %.*s twice", STR_ARG(e->spec.headers[i].name));
 }
 
-static void read_url(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_url(struct server_entry *e, const struct config_place *at, const struct json *v) {
   struct http_url url;
   if (!read_text(e, at, v, &e->spec.url)) return;
   const struct proxy *proxy;
@@ -168,20 +168,20 @@ static void read_url(struct entry *e, const struct config_place *at, const struc
   else if (!proxies_choose(&e->l->proxies, &url, &proxy, &f)) entry_error(e, at, "%s", f.message);
 }
 
-static void read_catalog(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_catalog(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!read_text(e, at, v, &e->catalog)) return;
   if (!e->catalog.n) entry_error(e, at, "must not be empty");
   e->catalog = config_path(e->l, e->catalog, e->folder, kept(e));
 }
 
-static void read_transport(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_transport(struct server_entry *e, const struct config_place *at, const struct json *v) {
   const struct upstream_kind *kind = kind_of_word(v);
   if (!kind) entry_error(e, at, "must be one of %s", kind_words(&e->l->work));
   else if (e->named && e->named != kind) entry_error(e, at, "\"transport\" and \"type\" disagree");
   if (kind) e->named = kind;
 }
 
-static bool read_ms(struct entry *e, const struct config_place *at, const struct json *v, uint64_t *out) {
+static bool read_ms(struct server_entry *e, const struct config_place *at, const struct json *v, uint64_t *out) {
   int64_t ms;
   if (!json_int(v, &ms) || ms < 1 || ms > MAX_TIMEOUT_MS) {
     entry_error(e, at, "must be a whole number of milliseconds, 1 to %d", MAX_TIMEOUT_MS);
@@ -192,18 +192,18 @@ static bool read_ms(struct entry *e, const struct config_place *at, const struct
   return true;
 }
 
-static void read_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_timeout(struct server_entry *e, const struct config_place *at, const struct json *v) {
   uint64_t max = e->l->config->request_max_ms;
   if (read_ms(e, at, v, &e->spec.timeout_ms) && e->spec.timeout_ms > max)
     config_warn(e->l, at, "is longer than timeouts.request_max (%llu s), which ends every request",
                 (unsigned long long)max / 1000);
 }
 
-static void read_start_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_start_timeout(struct server_entry *e, const struct config_place *at, const struct json *v) {
   read_ms(e, at, v, &e->spec.start_timeout_ms);
 }
 
-static void read_tool_timeouts(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_tool_timeouts(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
     entry_error(e, at, "must be an object of at most %d milliseconds, by names of tools", MAX_PAIRS);
     return;
@@ -221,7 +221,7 @@ static void read_tool_timeouts(struct entry *e, const struct config_place *at, c
   }
 }
 
-static bool read_tokens(struct entry *e, const struct config_place *at, const struct json *v, size_t *out) {
+static bool read_tokens(struct server_entry *e, const struct config_place *at, const struct json *v, size_t *out) {
   int64_t tokens;
   bool ok = json_int(v, &tokens) && tokens >= CONFIG_MIN_BUDGET && tokens <= CONFIG_MAX_BUDGET;
   if (ok) *out = (size_t)tokens;
@@ -229,11 +229,11 @@ static bool read_tokens(struct entry *e, const struct config_place *at, const st
   return ok;
 }
 
-static void read_result_budget(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_result_budget(struct server_entry *e, const struct config_place *at, const struct json *v) {
   read_tokens(e, at, v, &e->spec.result_tokens);
 }
 
-static void read_tool_budgets(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_tool_budgets(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
     entry_error(e, at, "must be an object of at most %d numbers of tokens, by names of tools", MAX_PAIRS);
     return;
@@ -247,7 +247,7 @@ static void read_tool_budgets(struct entry *e, const struct config_place *at, co
 }
 
 // Names of tools, or patterns. A list that is there and cannot be read must not serve what it would hide.
-static size_t read_tools(struct entry *e, const struct config_place *at, const struct json *v, str **out) {
+static size_t read_tools(struct server_entry *e, const struct config_place *at, const struct json *v, str **out) {
   if (!json_is(v, JSON_ARRAY) || v->count > MAX_PAIRS) {
     entry_error(e, at, "must be a list of at most %d names of tools; * stands for any characters", MAX_PAIRS);
     return 0;
@@ -263,28 +263,28 @@ static size_t read_tools(struct entry *e, const struct config_place *at, const s
   return n;
 }
 
-static void read_on_tools(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_on_tools(struct server_entry *e, const struct config_place *at, const struct json *v) {
   e->spec.on_tool_count = read_tools(e, at, v, &e->spec.on_tools);
 }
 
-static void read_off_tools(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_off_tools(struct server_entry *e, const struct config_place *at, const struct json *v) {
   e->spec.off_tool_count = read_tools(e, at, v, &e->spec.off_tools);
 }
 
-static void read_idle_timeout(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_idle_timeout(struct server_entry *e, const struct config_place *at, const struct json *v) {
   int64_t ms = -1;
   e->spec.has_idle = json_int(v, &ms) && ms >= 0 && ms <= MAX_TIMEOUT_MS;
   e->spec.idle_ms = e->spec.has_idle ? (uint64_t)ms : 0;
   if (!e->spec.has_idle) entry_error(e, at, "must be a whole number of milliseconds, 0 to %d", MAX_TIMEOUT_MS);
 }
 
-static void read_max_in_flight(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_max_in_flight(struct server_entry *e, const struct config_place *at, const struct json *v) {
   int64_t n = 0;
   if (json_int(v, &n) && n >= 1 && n <= 1000000) e->spec.max_in_flight = (uint64_t)n;
   else entry_error(e, at, "must be a whole number from 1 to 1000000");
 }
 
-static void read_isolation(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_isolation(struct server_entry *e, const struct config_place *at, const struct json *v) {
   static const struct {
     const char *name;
     enum upstream_isolation value;
@@ -300,13 +300,13 @@ static void read_isolation(struct entry *e, const struct config_place *at, const
   entry_error(e, at, "must be one of agent, session, shared");
 }
 
-static void read_confine(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_confine(struct server_entry *e, const struct config_place *at, const struct json *v) {
   bool confine = true;
   if (!json_bool(v, &confine)) entry_error(e, at, "must be true or false");
   e->spec.unconfined = !confine;
 }
 
-static void read_protocol(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_protocol(struct server_entry *e, const struct config_place *at, const struct json *v) {
   static const char *const names[] = {"auto", "legacy", "modern"};
   for (int i = UPSTREAM_PROTOCOL_AUTO; i <= UPSTREAM_PROTOCOL_STATELESS; i++)
     if (json_equals_str(v, str_of(names[i]))) {
@@ -317,23 +317,23 @@ static void read_protocol(struct entry *e, const struct config_place *at, const 
 }
 
 // For agents, who choose by it. Clients write it for themselves: what is no text is their own affair.
-static void read_description(struct entry *e, const struct config_place *at, const struct json *v) {
+static void read_description(struct server_entry *e, const struct config_place *at, const struct json *v) {
   str text;
   if (json_string(v, &e->l->work, &text)) e->spec.description = arena_str(kept(e), text);
 }
 
 // ---- entries ----
 
-static void ignore(struct entry *e, const struct config_place *at, const struct json *v) {
+static void ignore(struct server_entry *e, const struct config_place *at, const struct json *v) {
 }
 
-static void not_applied(struct entry *e, const struct config_place *at, const struct json *v) {
+static void not_applied(struct server_entry *e, const struct config_place *at, const struct json *v) {
   config_warn(e->l, at, "is ignored: Toolgate does not ask before calls; use rules instead (docs/operate/policy.md)");
 }
 
 struct server_key {
   const char *name;
-  void (*read)(struct entry *e, const struct config_place *at, const struct json *v);
+  void (*read)(struct server_entry *e, const struct config_place *at, const struct json *v);
 };
 
 static const struct server_key server_keys[] = {
@@ -379,7 +379,7 @@ static const struct server_key *find_server_key(str name, struct nearest *near) 
 }
 
 // Of two places the later one in the table of kinds is `place`.
-static bool note_place(struct entry *e, const struct upstream_kind *k) {
+static bool note_place(struct server_entry *e, const struct upstream_kind *k) {
   if (!k) return false;
   bool later = !e->place || kind_number(k) > kind_number(e->place);
   e->clash = later ? e->place : k;
@@ -387,7 +387,7 @@ static bool note_place(struct entry *e, const struct upstream_kind *k) {
   return true;
 }
 
-static void read_members(struct entry *e, const struct json *v) {
+static void read_members(struct server_entry *e, const struct json *v) {
   JSON_EACH(it, v) {
     str name = json_key(it, &e->l->work);
     struct config_place at = config_below(e->l, &e->at, name);
@@ -402,7 +402,7 @@ static void read_members(struct entry *e, const struct json *v) {
 }
 
 // A server that is switched off is not looked at any further.
-static bool is_off(struct entry *e, const struct json *v) {
+static bool is_off(struct server_entry *e, const struct json *v) {
   bool off = false;
   for (int i = 0; i < 2; i++) {
     str key = i ? STR("enabled") : STR("disabled");
@@ -417,7 +417,7 @@ static bool is_off(struct entry *e, const struct json *v) {
 }
 
 // Its name was not checked, and is for people only.
-static void add_disabled(struct entry *e) {
+static void add_disabled(struct server_entry *e) {
   struct config *c = e->l->config;
   char *name = arena_cstr(kept(e), e->spec.name);
   str_mask_controls(name, e->spec.name.n);
@@ -443,7 +443,7 @@ const char *config_name_wrong(str name) {
   return NULL;
 }
 
-static void check_name(struct entry *e) {
+static void check_name(struct server_entry *e) {
   const struct config *c = e->l->config;
   str name = e->spec.name;
   const char *wrong = config_name_wrong(name);
@@ -469,7 +469,7 @@ static bool is_credential(str header) {
   return false;
 }
 
-static void check_cleartext(struct entry *e) {
+static void check_cleartext(struct server_entry *e) {
   struct http_url url;
   if (!http_url_parse(e->spec.url, &url) || url.tls || config_is_loopback(url.host)) return;
   struct config_place at = config_below(e->l, &e->at, STR("url"));
@@ -486,7 +486,7 @@ static bool is_empty(const struct json *v) {
 }
 
 // What belongs to another kind of server. Some clients write it empty.
-static void check_effect(struct entry *e, const struct json *v) {
+static void check_effect(struct server_entry *e, const struct json *v) {
   static const struct {
     const char *key, *place;  // no place: all kinds that are not local
   } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"}, {"confine", "command"},
@@ -502,7 +502,7 @@ static void check_effect(struct entry *e, const struct json *v) {
 }
 
 // The transport that was named, and the place.
-static void check_place(struct entry *e) {
+static void check_place(struct server_entry *e) {
   e->spec.kind = e->named ? e->named : e->place;
   if (!e->place) entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
   else if (e->clash && e->place->local)
@@ -513,7 +513,7 @@ static void check_place(struct entry *e) {
     entry_error(e, &e->at, "the transport needs \"%s\"", e->spec.kind->place);
 }
 
-static void check_whole(struct entry *e) {
+static void check_whole(struct server_entry *e) {
   check_place(e);
   const struct upstream_kind *k = e->spec.kind;
   if (k && k->handshake && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
@@ -521,7 +521,7 @@ static void check_whole(struct entry *e) {
   if (!e->broken && k && k->remote) check_cleartext(e);
 }
 
-static void open_catalog(struct entry *e) {
+static void open_catalog(struct server_entry *e) {
   str by = arena_printf(&e->l->work, "%.*s:%.*s/catalog", STR_ARG(e->at.file), STR_ARG(e->at.pointer));
   e->cause = e->l->problems->count + 1;
   struct snapshot *s = config_snapshot_open(e->l, e->catalog, by, !e->l->opt->strict);
@@ -529,7 +529,7 @@ static void open_catalog(struct entry *e) {
   if (s) e->spec.own = &s->own;
 }
 
-static void read_own(struct entry *e, const struct json *v) {
+static void read_own(struct server_entry *e, const struct json *v) {
   const struct upstream_kind *k = e->spec.kind;
   struct config_place at = config_below(e->l, &e->at, str_of(k->place));
   struct fault f;
@@ -539,7 +539,7 @@ static void read_own(struct entry *e, const struct json *v) {
     entry_error(e, &at, "%s", f.message);
 }
 
-static void read_entry(struct entry *e, const struct json *v) {
+static void read_entry(struct server_entry *e, const struct json *v) {
   struct config *c = e->l->config;
   if (!json_is(v, JSON_OBJECT)) {
     entry_error(e, &e->at, "must be an object");
@@ -588,7 +588,7 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
   }
   if (!config_servers_room(l, at, servers->count)) return;
   JSON_EACH(it, servers) {
-    struct entry e = {.l = l, .folder = folder, .ours = ours};
+    struct server_entry e = {.l = l, .folder = folder, .ours = ours};
     e.spec.name = arena_str(&c->arena, json_key(it, &l->work));
     e.at = config_below(l, at, e.spec.name);
     read_entry(&e, it);

@@ -93,3 +93,8 @@ struct http_url {
   str target;     // path and query, at least "/"
 };
 bool http_url_parse(str url, struct http_url *out);
+
+// Prints a host as it stands before a port: an IPv6 address in brackets, anything else unchanged. Cuts a longer host.
+// Returns `out`.
+enum { HTTP_HOST_TEXT = 260 };
+const char *http_host_print(str host, char out[HTTP_HOST_TEXT]);

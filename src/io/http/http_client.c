@@ -94,7 +94,8 @@ static void conn_fail(struct http_conn_out *c, enum fault_code code, const char 
   struct http_origin *o = c->origin;
   struct http_fetch *f = c->fetch;
   struct fault fault;
-  fault_set(&fault, code, "connection to %.*s port %u: %s", STR_ARG(o->host), o->port, why);
+  char host[HTTP_HOST_TEXT];
+  fault_set(&fault, code, "connection to %s port %u: %s", http_host_print(o->host, host), o->port, why);
   fetch_release(f);
   conn_free(c);
   open_missing(o);
@@ -349,9 +350,11 @@ static void on_timer(struct timer *t) {
   struct http_origin *o = c->origin;
   if (c->state == CONNECTING) {
     struct fault why;
-    fault_set(&why, FAULT_UPSTREAM_UNAVAILABLE, "cannot connect to %.*s port %u%s%s: no answer in %llu ms",
-              STR_ARG(o->host), o->port, o->opt.proxy ? " through the proxy " : "",
-              o->opt.proxy ? o->opt.proxy->host : "", (unsigned long long)o->opt.connect_ms);
+    char host[HTTP_HOST_TEXT], proxy[HTTP_HOST_TEXT];
+    http_host_print(o->opt.proxy ? str_of(o->opt.proxy->host) : STR_NONE, proxy);
+    fault_set(&why, FAULT_UPSTREAM_UNAVAILABLE, "cannot connect to %s port %u%s%s: no answer in %llu ms",
+              http_host_print(o->host, host), o->port, o->opt.proxy ? " through the proxy " : "", proxy,
+              (unsigned long long)o->opt.connect_ms);
     why.undone = true;
     connect_failed(c, &why);
   } else if (!c->fetch) {

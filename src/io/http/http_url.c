@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
+#include <stdio.h>
 
 #include "io/http/http.h"
 
@@ -70,4 +71,11 @@ bool http_url_parse(str url, struct http_url *out) {
   if (!parse_authority(&u) || !is_target(u.target)) return false;
   *out = u;
   return true;
+}
+
+const char *http_host_print(str host, char out[HTTP_HOST_TEXT]) {
+  bool bare_v6 = host.n && host.p[0] != '[' && memchr(host.p, ':', host.n);
+  int n = (int)(host.n < HTTP_HOST_TEXT - 3 ? host.n : HTTP_HOST_TEXT - 3);
+  snprintf(out, HTTP_HOST_TEXT, bare_v6 ? "[%.*s]" : "%.*s", n, host.n ? host.p : "");
+  return out;
 }

@@ -2,6 +2,7 @@
 #include "io/http/listener.h"
 
 #include "base/mem.h"
+#include "io/http/http.h"
 
 enum { BACKLOG = 1024 };
 
@@ -42,7 +43,8 @@ uv_tcp_t *listener_open(struct loop *l, str host, uint16_t port, uv_connection_c
   int r = uv_tcp_bind(listener, (struct sockaddr *)&addr, 0);
   if (r == 0) r = uv_listen((uv_stream_t *)listener, BACKLOG, on_connection);
   if (r != 0) {
-    fault_set(f, FAULT_IO, "cannot listen on %.*s port %u: %s", STR_ARG(host), port, uv_strerror(r));
+    char shown[HTTP_HOST_TEXT];
+    fault_set(f, FAULT_IO, "cannot listen on %s port %u: %s", http_host_print(host, shown), port, uv_strerror(r));
     listener_close(&listener);
     return NULL;
   }

@@ -202,12 +202,14 @@ bool proxies_choose(const struct proxies *p, const struct http_url *url, const s
 }
 
 void proxy_refusal(const struct proxy *p, int status, char *out, size_t size) {
+  char host[HTTP_HOST_TEXT];
+  http_host_print(str_of(p->host), host);
   if (status != 407)
-    snprintf(out, size, "the proxy %s port %u refused the connection with status %d", p->host, p->port, status);
+    snprintf(out, size, "the proxy %s port %u refused the connection with status %d", host, p->port, status);
   else if (p->authorization.n)
-    snprintf(out, size, "the proxy %s port %u rejected the user and password in %.*s (status 407)", p->host, p->port,
+    snprintf(out, size, "the proxy %s port %u rejected the user and password in %.*s (status 407)", host, p->port,
              STR_ARG(p->variable));
   else
-    snprintf(out, size, "the proxy %s port %u needs credentials (status 407): add USER:PASSWORD@ to %.*s", p->host,
+    snprintf(out, size, "the proxy %s port %u needs credentials (status 407): add USER:PASSWORD@ to %.*s", host,
              p->port, STR_ARG(p->variable));
 }

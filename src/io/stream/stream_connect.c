@@ -64,10 +64,12 @@ void stream_connected(struct stream *s) {
 void stream_connect_failed(struct stream *s, const char *why) {
   struct fault f;
   const struct stream_connecting *c = s->connecting;
+  char host[HTTP_HOST_TEXT], proxy[HTTP_HOST_TEXT];
+  http_host_print(str_of(c->host), host);
   if (c->proxy)
-    fault_set(&f, FAULT_IO, "cannot connect to %s port %u through the proxy %s port %u (%.*s): %s", c->host, c->port,
-              c->proxy->host, c->proxy->port, STR_ARG(c->proxy->variable), why);
-  else fault_set(&f, FAULT_IO, "cannot connect to %s port %u: %s", c->host, c->port, why);
+    fault_set(&f, FAULT_IO, "cannot connect to %s port %u through the proxy %s port %u (%.*s): %s", host, c->port,
+              http_host_print(str_of(c->proxy->host), proxy), c->proxy->port, STR_ARG(c->proxy->variable), why);
+  else fault_set(&f, FAULT_IO, "cannot connect to %s port %u: %s", host, c->port, why);
   tell(s, &f);
 }
 
@@ -90,12 +92,11 @@ static void shake_hands(struct stream *s, struct stream_connecting *c) {
 
 static void ask_for_tunnel(struct stream *s, struct stream_connecting *c) {
   struct buf b;
-  bool v6 = strchr(c->host, ':');
-  char authority[HOST_MAX + 16];
-  snprintf(authority, sizeof authority, v6 ? "[%s]:%u" : "%s:%u", c->host, c->port);
+  char host[HTTP_HOST_TEXT];
+  http_host_print(str_of(c->host), host);
   buf_init(&b, ANSWER_MAX);
-  buf_printf(&b, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n", authority,
-             authority);
+  buf_printf(&b, "CONNECT %s:%u HTTP/1.1\r\nHost: %s:%u\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n", host,
+             c->port, host, c->port);
   str credential = c->proxy->authorization;
   if (credential.n) buf_printf(&b, "Proxy-Authorization: %.*s\r\n", STR_ARG(credential));
   buf_str(&b, STR("\r\n"));

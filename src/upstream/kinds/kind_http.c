@@ -49,7 +49,8 @@ static str without(struct arena *a, str text, str part) {
 str kind_http_redact(const struct upstream_spec *s, struct arena *a, str text) {
   struct http_url url;
   if (!http_url_parse(s->url, &url)) return text;
-  str rest = without(a, text, arena_printf(a, " to %.*s port %u", STR_ARG(url.host), url.port));
+  char host[HTTP_HOST_TEXT];
+  str rest = without(a, text, arena_printf(a, " to %s port %u", http_host_print(url.host, host), url.port));
   const char *proxy = memmem(rest.p, rest.n, " through the proxy ", 19);
   if (rest.p == text.p || !proxy) return rest;
   size_t from = (size_t)(proxy - rest.p);
