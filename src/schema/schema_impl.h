@@ -204,7 +204,7 @@ bool schema_compile_node(struct schema_compiler *c, struct schema_node *n);
 // place.c: appends the JSON Pointer of a node, found by its span.
 void schema_place(struct buf *out, const struct json *root, const struct json *at);
 
-// unique.c: finds two equal elements; returns false if there are none. Costs steps; sets *steps to SIZE_MAX if too few
+// unique.c: finds two equal elements; returns false if all differ. Costs steps; sets *steps to SIZE_MAX if too few
 // are left.
 bool schema_find_twins(const struct json *array, struct arena *scratch, size_t *steps, size_t *out_first,
                        size_t *out_second);

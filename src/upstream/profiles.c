@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the upstreams offer, to which kinds of clients; the catalog that is made of it; what of it is kept on disk.
+// The definitions of the upstreams by the capabilities of clients; the catalog made from them; their storage on disk.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -9,13 +9,13 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  TELL_MS = 20,  // changes that come together are told together
+  TELL_MS = 20,  // changes within this time are reported together
   KEEP_MS = 500,
 };
 
 // ---- the catalog
 
-// Of the first kind of client that was told any.
+// The instructions of the first profile that has any.
 str upstream_instructions(const struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++)
     if (u->profiles[i].instructions.n) return u->profiles[i].instructions;
@@ -184,7 +184,7 @@ static struct profile *find_same(struct upstream *u, str key, const struct defin
   return NULL;
 }
 
-// Not the one that became free last: whoever still works with an old catalog does not mistake one for the other.
+// Returns a free place, but not the last one freed, so that users of an old catalog do not confuse the two.
 static struct profile *free_place(struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     size_t k = (u->next_profile + i) % MAX_PROFILES;
@@ -197,15 +197,15 @@ static struct profile *free_place(struct upstream *u) {
   return NULL;
 }
 
-// Is what it lists what a new connection would list? What a lane lists first is, and whatever the common lane lists.
-// While there is no common lane, nothing else tells clients without a lane of changes: then a lane of a session counts
-// too, unless agents or credentials keep its client apart from others.
+// Returns whether a new connection would list the same: true for the first list of a lane, and for every list of the
+// common lane. Without a common lane, clients without a lane learn of changes only from other lanes: then the lane of a
+// session counts, too, unless agents or credentials separate its client from others.
 static bool sets_base(const struct lane *lane) {
   bool tells = !lane->session || !lane->upstream->common;
   return lane->fresh || (tells && lane->owner.scope == LANE_OF_ALL);
 }
 
-// Where a list goes that no other lane has. NULL: there are too many.
+// Returns the place for a list that no other lane has; NULL if there are too many.
 static struct profile *place_for(struct lane *lane) {
   struct upstream *u = lane->upstream;
   struct profile *own = lane->view, *base = profile_find(u, lane->profile), *kept = profile_kept(u);
@@ -221,7 +221,7 @@ static void drop_unused(struct upstream *u, struct profile *p) {
   catalog_outdated(u);
 }
 
-// True: whoever has no lane sees another list now.
+// Returns whether clients without a lane now see another list.
 static bool make_base(struct lane *lane, struct profile *p) {
   struct upstream *u = lane->upstream;
   struct profile *old = profile_find(u, lane->profile);
@@ -246,7 +246,7 @@ void profile_leave(struct lane *lane) {
   drop_unused(lane->upstream, old);
 }
 
-// True: it is a list that nobody had.
+// Returns whether no lane had this list.
 static bool put(struct lane *lane, struct profile *p, struct definitions *definitions, str instructions) {
   bool same = p->definitions && has_same(p, definitions, instructions) && (p->kept || str_eq(p->key, lane->profile));
   p->kept = false;
@@ -311,7 +311,7 @@ void profile_set(struct lane *lane, struct definitions *definitions, str instruc
 
 // ---- what is kept
 
-// Those of the clients that share a lane; where there are none, of those that came first.
+// Returns the list of clients that share a lane; without such clients, the first list.
 static const struct profile *profile_to_keep(struct upstream *u) {
   const struct profile *shared = profile_find(u, lane_shared_profile(u));
   for (size_t i = 0; !shared && i < MAX_PROFILES; i++)
@@ -346,7 +346,7 @@ static void keep_soon(struct upstream *u) {
   if (!timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
-// Where agents and credentials tell clients apart, each server hears the capabilities only of those that use it.
+// If agents or credentials separate clients, each server learns only the capabilities of the clients that use it.
 void profiles_note_client(struct upstreams *all, const struct lane_user *who) {
   const struct session *s = who->session;
   bool apart = s->principal >= 0 || who->agent.n || s->as_operator;

@@ -9,7 +9,7 @@
 enum {
   MOST_PLACES = 4096,  // of all servers that there ever were
   TICK_MS = 20,
-  QUIET_MS = 1000,  // for what is still to be told to a server
+  QUIET_MS = 1000,  // for the last messages to a server
 };
 
 // ---- leaving
@@ -21,7 +21,7 @@ static void drain(struct upstream *u) {
   }
 }
 
-// Is it over with one that was replaced?
+// Returns whether a replaced upstream has no lanes left.
 static bool has_left(struct upstream *u) {
   if (!list_empty(&u->lanes)) return false;
   if (!u->quiet_at) u->quiet_at = loop_now(u->all->opt.loop) + QUIET_MS;
@@ -70,7 +70,7 @@ static void remove_one(struct upstream *u) {
   catalog_outdated(u);
 }
 
-// What is counted goes on.
+// Copies the counters.
 static void take_over(struct upstream *next, const struct upstream *before) {
   next->version = before->version;
   next->starts = before->starts;
@@ -112,7 +112,7 @@ static void forget(struct upstream **made, size_t count) {
   mem_free(made);
 }
 
-// Those that are to be made: NULL where the one there is stays. NULL: f says what is wrong.
+// Makes the new upstreams: an element is NULL if the present one stays. Returns NULL with the reason in f.
 static struct upstream **make(struct upstreams *all, const struct upstream_spec *specs, size_t count,
                               struct upstreams_change *change, struct fault *f) {
   struct upstream **made = mem_zero(sizeof *made * (count + 1));

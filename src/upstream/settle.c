@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the servers before they are used: opening lanes ahead, waiting for lists, and what a client sees.
+// Prepares servers before they are used: opens lanes ahead, waits for lists, and finds the list that a client sees.
 #include "base/assert.h"
 #include "upstream/upstream_impl.h"
 
 enum { STARTING_RETRY_MS = 2000 };  // a client may ask again for a server that is starting after this time
 
-// Was it ever listed in this run?
+// Returns whether it was listed in this run.
 static bool is_listed(struct upstream *u) {
   return u->profile_count && !profile_kept(u);
 }
 
-// All is known of it, or will be: what was opened ahead may be an agent's by now, or was put to rest.
+// Returns whether it is listed, or will be: a lane that was opened ahead may belong to an agent by now, or be closed.
 static bool was_started(struct upstream *u) {
   return is_listed(u) || (!u->common && !list_empty(&u->lanes));
 }
@@ -63,7 +63,7 @@ uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struc
   return upstreams_view_for(all, index, &who);
 }
 
-// Its time to be left alone is over, and nothing but a call will open it.
+// Returns whether its back-off has ended, and only a call will open it.
 static bool waits_for_use(const struct lane *lane) {
   return lane->state == LANE_DOWN && !timer_running(&lane->retry) &&
          loop_now(lane->upstream->all->opt.loop) >= lane->retry_at;
@@ -104,13 +104,12 @@ void upstreams_why(const struct upstreams *all, unsigned index, const struct lan
   f->after_ms = STARTING_RETRY_MS;
 }
 
-// What was kept will do until it is called.
+// Returns whether the stored definitions suffice until the first call.
 static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
   return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
 }
 
-// The lane from which it will be known what the upstream offers: the client's, the common one, or another's that is on
-// its way. NULL: there is none.
+// Returns the lane that will list the upstream: the client's, the common one, or another that is starting; or NULL.
 static struct lane *lane_to_list(const struct upstream *u, const struct lane_user *who) {
   struct lane *lane = lanes_find(u, who);
   if (lane || u->common) return lane ? lane : u->common;
@@ -132,7 +131,7 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
   // Another list is known, and this client's is not on its way.
   if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
   if (can_stay_idle(u, lane)) return true;
-  // What a server offers to one agent it offers to all: to know it, none needs a connection.
+  // A server offers the same to all agents: to know it, no further agent needs a connection.
   if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
   if (!lane) return true;
   if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);

@@ -211,9 +211,9 @@ uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const s
 // time and its definitions are but kept ones, which say nothing of this run.
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s);
 
-// Is it known what it offers: in this run, or in the last?
+// Returns whether its definitions are known, from this run or the last one.
 bool upstreams_told(const struct upstreams *all, unsigned index);
-// Why it is not there for them: it is down, or still starting.
+// Sets f to the reason why it cannot be used by them: it is down, or still starting.
 void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f);
 
 // Returns whether every upstream has listed for this session or has failed. Opens the session's lane to an upstream

@@ -188,5 +188,6 @@ void watches_fail(struct lane *lane, const struct fault *f);
 void watches_move(struct lane *from, struct lane *to);
 void watches_free(struct lane *lane);
 bool watches_wanted(const struct lane *lane);  // whether anything is watched
-// Is this notification all about watching? If not, *via becomes NULL when it came on the stream for that.
+// Returns whether this notification is only for watchers. If not, *via becomes NULL if it came on their stream.
+
 bool watches_receive(struct lane *lane, struct link_call **via, const struct rpc_message *m);

@@ -75,7 +75,7 @@ struct agent {
   uint64_t next_id;
   struct request_param_header *param_headers;  // headers of its requests that repeat arguments
   size_t param_header_count;
-  bool mirrored;  // its requests come by HTTP
+  bool by_http;  // its requests come by HTTP
 };
 
 struct world {
@@ -85,7 +85,7 @@ struct world {
   int guard_end;  // the other end of the socket to the guard, which does not exist
   uv_async_t alive;
   _Atomic uint64_t now;
-  uint64_t tick;  // milliseconds by which each look at the clock moves it
+  uint64_t tick;   // milliseconds by which each look at the clock moves it
   uint64_t drawn;  // numbers from the source of randomness
   struct clock clock;
   struct rand_source rand;
@@ -430,7 +430,7 @@ static inline void agent_post(struct agent *a, str message) {
   struct rpc_error err;
   struct request *r = request_parse(&a->world->gateway.server, message, &f);
   assert_non_null(r);
-  r->mirrored = a->mirrored;
+  r->by_http = a->by_http;
   r->param_headers = a->param_headers;
   r->param_header_count = a->param_header_count;
   assert_true(session_receive(a->session, r, a, &err));

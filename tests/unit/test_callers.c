@@ -350,13 +350,13 @@ static void two_requests_at_once_have_two_sessions(void **state) {
   struct session *a = serve(x, REQUEST("1", "hold", ELICITS));
   struct session *b = serve(x, REQUEST("2", "hold", ELICITS));
   assert_true(a != b);
-  assert_false(a->away || b->away || is_idle(a) || is_idle(b));
+  assert_false(a->stream_closed || b->stream_closed || is_idle(a) || is_idle(b));
   answer_held(x, 0);
   answer_held(x, 1);
-  assert_true(a->away && b->away && is_idle(a) && is_idle(b));
+  assert_true(a->stream_closed && b->stream_closed && is_idle(a) && is_idle(b));
   // The one used last comes first.
   assert_ptr_equal(serve(x, REQUEST("3", "hold", ELICITS)), b);
-  assert_false(b->away || is_idle(b));
+  assert_false(b->stream_closed || is_idle(b));
   assert_ptr_equal(serve(x, REQUEST("4", "hold", ELICITS)), a);
   assert_int_equal(x->w.opened, 2);
   assert_int_equal(x->w.closed, 0);

@@ -249,7 +249,7 @@ static void headers_that_repeat_arguments_are_kept_with_the_request(void **state
        REQUEST("1", "hold", PLAIN));
   wait_for(&x->w, &x->role.held_count, 1);
   const struct request *r = x->role.held[0];
-  assert_true(r->mirrored);
+  assert_true(r->by_http);
   assert_int_equal(r->param_header_count, 3);
   assert_true(str_eq_nocase(r->param_headers[0].name, STR("region")) && str_eq(r->param_headers[0].value, STR("eu")));
   assert_true(str_eq_nocase(r->param_headers[1].name, STR("b")) && str_eq(r->param_headers[1].value, STR("1")));
@@ -323,7 +323,7 @@ static void closing_the_connection_cancels_the_request(void **state) {
   some_turns(&x->w);
   happened(&x->role, "cancelled 5: the client closed the connection\n");
   assert_int_equal(s->in_flight, 0);
-  assert_true(s->away);  // kept for the next
+  assert_true(s->stream_closed);  // kept for the next
 }
 
 static void a_client_that_leaves_while_it_is_told_something_is_cancelled_too(void **state) {

@@ -260,7 +260,7 @@ static void an_argument_must_be_repeated_in_its_header(void **state) {
                  "'x-mcp-header':'Region'}}}}");
   struct agent *a = arrives(w, MODE_DIRECT);
   struct request_param_header header = {STR("region"), STR("north")};
-  a->mirrored = true;
+  a->by_http = true;
   expect_part(calls(a, "shop:buy", "{'region':'north'}"), "Mcp-Param-Region is missing");
   a->param_headers = &header;
   a->param_header_count = 1;

@@ -49,7 +49,7 @@ static const char *disagrees(struct call *c, const struct param_header *m) {
 }
 
 static enum call_result run(struct call *c, void *state) {
-  if (!c->request->mirrored || !c->item) return CALL_NEXT;
+  if (!c->request->by_http || !c->item) return CALL_NEXT;
   for (size_t i = 0; i < c->item->param_headers.count; i++) {
     const struct param_header *m = &c->item->param_headers.list[i];
     const char *what = disagrees(c, m);

@@ -377,7 +377,7 @@ static bool is_answer(str text) {
   return str_starts(text, STR("\"result\":")) || str_starts(text, STR("\"error\":"));
 }
 
-// The id of a reply that cannot be read, as the common libraries write it: first or last. False: not to be told.
+// Finds the id of an invalid reply where common libraries write it: first or last. Returns false if it is unknown.
 static bool unreadable_id(str text, uint64_t *out) {
   static const str start = STR("{\"jsonrpc\":\"2.0\",\"id\":"), end = STR(",\"jsonrpc\":\"2.0\",\"id\":");
   str digits, rest;
@@ -389,7 +389,7 @@ static bool unreadable_id(str text, uint64_t *out) {
          str_to_u64((str){text.p + first, n - first}, out);
 }
 
-// Whoever waits for it need not wait until the end of his patience.
+// Fails the request of an invalid reply at once, without waiting for its timeout.
 static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   uint64_t id;
   struct rpc_wait *w = unreadable_id(text, &id) ? rpc_pending_by_id(&l->pending, id) : NULL;
@@ -399,7 +399,7 @@ static void fail_unreadable(struct link *l, str text, const struct fault *why) {
                     : why->limit == LIMIT_BYTES ? "; see limits.message"
                                                 : "";
   if (why->code == FAULT_LIMIT) fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with %s%s", why->message, key);
-  else fault_set(&f, FAULT_PROTOCOL, "answered with what is no JSON: %s", why->message);
+  else fault_set(&f, FAULT_PROTOCOL, "answered with invalid JSON: %s", why->message);
   link_enter(l);
   rpc_wait_fail(w, &f);
   link_leave(l);

@@ -148,7 +148,7 @@ static void make_post_head(struct http *t) {
   t->head_size = b->n;
 }
 
-// Is this request in the stateless revision? So is the one that finds out whether the server is.
+// Returns whether this request is in the stateless revision, as is the one that detects the server's era.
 static bool is_stateless(const struct link *l, const struct link_call *call) {
   return link_is_stateless(l) || call == &l->discover;
 }
@@ -325,7 +325,7 @@ static void on_probed(struct link_call *c, const struct rpc_message *reply, cons
   if (reply && reply->kind == RPC_ERROR && l->revision->stateless) link_session_lost(l, NULL);
 }
 
-// Does the server still know us? One that is stateless need not, but it may have come back as another.
+// Checks whether the server still has the session. A stateless server has none, but it may have been replaced.
 static void probe_session(struct link *l) {
   enum { PROBE_MS = 10000 };
   struct http *t = l->transport;

@@ -36,7 +36,7 @@ void link_start_late(struct timer *t) {
   link_broken(l, &f);
 }
 
-// What the server told of itself, kept, since the message is gone when the callback returns.
+// Copies the server's description of itself: the message is freed when the callback returns.
 static const struct json *keep_result(struct link *l, const struct json *result, struct fault *f) {
   return json_parse(&l->arena, arena_str(&l->arena, json_span(result)), &json_default_limits, f);
 }

@@ -54,8 +54,8 @@ static void fail(struct stdio *t, enum fault_code code, const char *what) {
   link_broken(t->link, &f);
 }
 
-// Closes its stdin. A program that ended and has not read a byte did not end because of what it was asked, so nothing
-// is gained by starting it again with another question. A pipe keeps what was not read while this end is open.
+// Closes its stdin. A program that ended without reading a byte did not end because of the request, so starting it
+// again with another request does not help. A pipe keeps unread bytes while this end is open.
 static void close_in(struct stdio *t) {
   int unread = -1;
   if (!t->in) return;
@@ -114,7 +114,7 @@ static void on_out_end(void *ctx, const struct fault *f) {
   else ending(t, "closed its output");
 }
 
-// How much a line tells of what went wrong.
+// How informative a line is about a failure.
 enum telling { LINE_OTHER, LINE_OF_ERROR, LINE_OF_CAUSE, LINE_OF_REASON };
 
 static bool has_one_of(str line, const str *words, size_t count) {
@@ -144,8 +144,8 @@ static bool is_of_cause(str line) {
   return has_one_of(line, exceptions, 2) || has_one_of(line, words, sizeof words / sizeof *words);
 }
 
-// npm, which starts many servers, calls all its lines errors: a code, particulars, the reason and advice behind it, and
-// where the log is.
+// npm, which starts many servers, marks all its lines as errors: a code, details, the reason followed by advice, and
+// the place of the log.
 static enum telling npm_telling(str said) {
   static const str particulars[] = {STR("syscall "), STR("path "),          STR("dest "),
                                     STR("errno "),   STR("A complete log"), STR("Log files were not written")};
@@ -166,7 +166,7 @@ static enum telling telling_of(str line) {
   return has_one_of(line, words, sizeof words / sizeof *words) ? LINE_OF_ERROR : LINE_OTHER;
 }
 
-// What an error is followed by (a trace of calls, say) does not take its place; nor does what follows a reason.
+// Lines after an error, such as a stack trace, do not replace it; nor do lines after a reason.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_AFTER = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});

@@ -162,7 +162,7 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
     m->surface->opened(m->surface_ctx, s);
   }
   list_remove(&s->idle);
-  s->away = false;
+  s->stream_closed = false;
   return s;
 }
 
@@ -209,7 +209,7 @@ void callers_return(struct callers *c, struct session *s) {
     list_push(&c->quiet, &s->idle);
     return;
   }
-  s->away = true;
+  s->stream_closed = true;
   // The next request borrows the session at the end. A session without lanes is of less use and goes to the front.
   list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
@@ -275,7 +275,7 @@ bool callers_cancel(struct callers *c, struct request *notification) {
     if (!r) continue;
     str reason = STR("the client cancelled the request");
     json_string(json_get(m->params, STR("reason")), &notification->arena, &reason);
-    session_heard(s, m, notification->value, true);
+    session_message_received(s, m, notification->value, true);
     request_cancel(r, reason);
     return true;
   }

@@ -112,7 +112,7 @@ static void note_unread(struct endpoint *e, struct http_exchange *x, struct clie
   struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
   struct fault f;
   if (hs) {
-    session_heard_unread(hs->s, x->body);
+    session_text_received(hs->s, x->body);
     return;
   }
   struct refusal why = {.code = RPC_INVALID_REQUEST};
@@ -227,7 +227,7 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
   } else if (batch_ok(hs->s, r->value)) {
     post_batch(hs, x, r);
   } else {
-    session_heard(hs->s, NULL, r->value, false);
+    session_message_received(hs->s, NULL, r->value, false);
     request_discard(e->server, r);
     reply_refusal(x, e, 400, RPC_INVALID_REQUEST,
                   "Invalid Request: batches are not part of this revision, or malformed");
@@ -344,12 +344,12 @@ static void sse_post(struct endpoint *e, struct http_exchange *x, struct client_
   struct fault f;
   struct request *r = request_parse(e->server, x->body, &f);
   if (!r) {
-    session_heard_unread(hs->s, x->body);
+    session_text_received(hs->s, x->body);
     reply_unread(e, x, &f);
     return;
   }
   if (r->value->type == JSON_ARRAY && !batch_ok(hs->s, r->value)) {
-    session_heard(hs->s, NULL, r->value, false);
+    session_message_received(hs->s, NULL, r->value, false);
     request_discard(e->server, r);
     http_reply(x, 400, STR_NONE, STR("text/plain; charset=utf-8"), STR("not a JSON-RPC message\n"));
     return;

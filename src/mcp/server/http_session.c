@@ -18,13 +18,13 @@ void http_session_free_stream(struct event_stream *es) {
 void http_session_touch(struct http_session *hs) {
   ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
   const struct http_sessions_options *opt = &hs->of->opt;
-  bool sooner = hs->s->away && opt->away_ms < opt->idle_ms;
+  bool sooner = hs->s->stream_closed && opt->away_ms < opt->idle_ms;
   session_used(hs->s);
   timer_start(hs->of->server->loop, &hs->idle, sooner ? opt->away_ms : opt->idle_ms);
 }
 
 void http_session_set_away(struct http_session *hs, bool away) {
-  hs->s->away = away;
+  hs->s->stream_closed = away;
   http_session_touch(hs);
 }
 

@@ -37,7 +37,7 @@ struct request {
   str id;                  // raw
   size_t holds;            // bytes, counted in the session and in its account
   int status;              // for the outlet: HTTP status of an error answer; 0: 200
-  bool mirrored;           // it came by HTTP: a tool may require arguments to be repeated in headers
+  bool by_http;            // it came by HTTP: a tool may require arguments to be repeated in headers
   struct request_param_header *param_headers;
   size_t param_header_count;
   str traceparent, tracestate;       // HTTP headers, or STR_NONE

@@ -335,21 +335,21 @@ static void on_cancelled(struct session *s, const struct rpc_message *m, struct 
   request_cancel(r, reason);
 }
 
-void session_heard(struct session *s, const struct rpc_message *m, const struct json *value, bool taken) {
+void session_message_received(struct session *s, const struct rpc_message *m, const struct json *value, bool taken) {
   const struct mcp_server *server = s->server;
   if (server->surface->heard) server->surface->heard(server->surface_ctx, s, m, value, taken);
 }
 
-void session_heard_unread(struct session *s, str text) {
+void session_text_received(struct session *s, str text) {
   const struct json nothing = {.type = JSON_NULL, .n = (uint32_t)text.n};
-  session_heard(s, NULL, &nothing, false);
+  session_message_received(s, NULL, &nothing, false);
 }
 
 static void on_notification(struct session *s, struct request *r) {
   struct mcp_server *server = s->server;
   const struct rpc_message *m = &r->msg;
   bool taken = method_may_notify(m->method, true, s->revision);
-  session_heard(s, m, r->value, taken);
+  session_message_received(s, m, r->value, taken);
   if (!taken) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) {
     on_cancelled(s, m, &r->arena);
@@ -436,7 +436,7 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
     return true;
   }
   if (!understood) {
-    session_heard(s, NULL, r->value, false);
+    session_message_received(s, NULL, r->value, false);
     rpc_pending_malformed(&s->asks, r->value, err->message);
   } else if (r->msg.kind == RPC_NOTIFICATION) on_notification(s, r);
   else if (!rpc_pending_reply(&s->asks, &r->msg)) log_debug(m->loop->log, "client sent a reply to no open request");

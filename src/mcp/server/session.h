@@ -138,7 +138,7 @@ struct session {
   struct list by_use;              // in the share, least recently used first
   uint64_t recorded;               // bytes that the recorder wrote for its calls
   struct rate noted;               // rate of audit lines for notifications and rejected messages
-  bool away;                       // the client has closed its stream
+  bool stream_closed;              // by the client
   bool used;                       // had a request after initialize
   struct rpc_pending asks;         // requests of the gateway to the client
   const struct outlet_ops *outlet;
@@ -204,9 +204,9 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
 // Starts a request that mcp/server/callers.h lent this session to.
 void session_serve(struct session *s, struct request *r, void *channel);
 
-// Calls surface_ops.heard.
-void session_heard(struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
-void session_heard_unread(struct session *s, str text);  // for text that is not accepted as JSON
+// Reports a received message to surface_ops.heard.
+void session_message_received(struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
+void session_text_received(struct session *s, str text);  // for text that is not accepted as JSON
 
 // Counts a parked call of this session.
 void session_park(struct session *s);

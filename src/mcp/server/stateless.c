@@ -74,7 +74,7 @@ struct repeats {
 static struct repeats read_headers(const struct http_head *h, struct request *r) {
   static const str prefix = STR("mcp-param-");
   struct repeats out = {0};
-  r->mirrored = true;
+  r->by_http = true;
   for (const struct http_header *it = h->headers, *end = it + h->header_count; it < end; it++) {
     if ((it->name.p[0] | 0x20) != 'm') continue;
     for (int i = 0; i < HEADERS; i++)

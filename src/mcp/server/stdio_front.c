@@ -97,7 +97,7 @@ static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   if (!cancels) return false;
   if (!callers_cancel(&f->callers, r)) {
     if (!callers_claims(r)) return false;
-    session_heard(f->session, &r->msg, r->value, true);  // its answer and the cancellation crossed
+    session_message_received(f->session, &r->msg, r->value, true);  // its answer and the cancellation crossed
   }
   request_discard(f->server, r);
   return true;
@@ -106,7 +106,7 @@ static bool cancels_stateless(struct stdio_front *f, struct request *r) {
 static void receive_batch(struct stdio_front *f, const struct json *batch) {
   bool fits = f->session->revision->batches && batch->count > 0 && batch->count <= MAX_BATCH;
   if (!fits) {
-    session_heard(f->session, NULL, batch, false);
+    session_message_received(f->session, NULL, batch, false);
     refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST,
                                   .message = "this revision has no batches, or the batch is empty or too long"});
     return;
@@ -130,7 +130,7 @@ static void on_line(void *ctx, str line) {
     struct rpc_unread unread;
     rpc_refuse_unread(line, &fault, &unread);
     log_debug(f->server->loop->log, "refused a message of the client: %s", unread.text);
-    session_heard_unread(f->session, line);
+    session_text_received(f->session, line);
     refuse(f, &unread.error);
   } else if (r->value->type == JSON_ARRAY) {
     receive_batch(f, r->value);
@@ -150,7 +150,7 @@ static void on_line(void *ctx, str line) {
 static void on_data(void *ctx, str bytes) {
   struct stdio_front *f = ctx;
   if (lines_feed(&f->lines, bytes)) return;
-  session_heard_unread(f->session, STR_NONE);
+  session_text_received(f->session, STR_NONE);
   refuse(f, &(struct rpc_error){.code = RPC_INVALID_REQUEST, .message = "the message is larger than limits.request"});
 }
 

@@ -56,7 +56,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
   ASSERT(r->msg.params);
   buf_done(&b);
   r->msg.method = str_of(method->name);
-  r->mirrored = false;  // headers repeat the meta-tool's arguments, not these
+  r->by_http = false;  // headers repeat the meta-tool's arguments, not these
 }
 
 // Starts the call of an entry. uri: the filled-in URI of a template, else STR_NONE. args: raw, or STR_NONE.

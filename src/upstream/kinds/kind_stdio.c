@@ -5,7 +5,7 @@
 
 // ---- launchers
 
-// What the arguments must begin with, apart from options; NULL: nothing.
+// The first argument other than options; NULL: any.
 static const struct {
   const char *program, *first, *second;
   enum upstream_launcher kind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and one of
-// those that change the same npm cache. A lane keeps its place until its program runs, or until it is given up. An npx
-// that is given up keeps its cache until its process is gone: it may still be cleaning up.
+// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and only
+// one per npm cache. A lane keeps its place until its program runs, or until it is given up. An npx that is given up
+// keeps its cache until its process has ended: it may still be cleaning up.
 #include <errno.h>
 #include <openssl/evp.h>
 #include <signal.h>

@@ -20,7 +20,7 @@ enum {
   VERDICT_MS = 3600 * 1000,
 };
 
-// What a lane that all clients share says it can do: everything, since any of them may be able to.
+// The capabilities that a shared lane declares: all of them, since any client may have them.
 #define EVERYTHING \
   "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
 
@@ -248,8 +248,8 @@ static void remember_era(struct lane *lane, enum link_era era) {
   lane->upstream->era_at = loop_now(loop_of(lane));
 }
 
-// What to open it with. That a server needs the handshake is not believed for ever, since to be wrong about it never
-// fails loudly. That one was stateless makes no difference: the question is the opening.
+// Returns the era to try first. That a server needs the handshake is checked again after some time, since a wrong
+// answer causes no visible failure. For a stateless server the check is the opening itself.
 static enum link_era era_to_try(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   switch (u->spec->protocol) {
@@ -279,8 +279,8 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   // A verdict that does not open the server may be wrong by now.
   else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
     remember_era(lane, LINK_ERA_UNKNOWN);
-  // Nothing is wrong with a server that forgot us, that speaks the other transport, or that does not bear to be asked
-  // which revisions it speaks: opened anew at once.
+  // A server that lost the session, uses the other transport, or fails when asked for its revisions is not broken: the
+  // lane is opened again at once.
   bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
   if (anew) lane_start(lane);
   else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE, installing);
@@ -339,8 +339,8 @@ static void on_ready(void *ctx, struct link *l) {
   if (lane->state == LANE_READY) listing_start(lane);
 }
 
-// A server that tells of changes without end is listed all the same, but ever more seldom until it pauses: each list is
-// work for everybody.
+// A server that reports changes without a pause is listed less and less often until it pauses: each list costs time for
+// all clients.
 void lane_refresh_soon(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   uint64_t now = loop_now(loop_of(lane));
@@ -404,7 +404,7 @@ static void on_notification(void *ctx, struct link *l, struct link_call *via, co
   if (watches_receive(lane, &via, m)) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
-  // What changed is fetched first; clients hear of it when the catalog has it.
+  // The changed list is fetched first; clients are notified when the catalog has it.
   if (changed && !lane->listing) lane_refresh_soon(lane);
   if (!changed) lane->upstream->all->ev->notification(lane->upstream->all->ctx, lane, via, m);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lane is whose: an agent's, a session's, or everybody's; how many there may be, and which one makes room.
+// The owners of lanes: an agent, a session, or all clients; the limits on lanes, and which lane makes room.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
 
 enum {
-  FULL_RETRY_MS = 1000,  // whoever finds no room may ask again after so long
+  FULL_RETRY_MS = 1000,  // when a caller without a lane may try again
   MAX_NAME = 1024,       // of an agent; where there are no rules, any will do
 };
 
@@ -110,8 +110,8 @@ bool lane_is_idle(const struct lane *lane) {
 
 // ---- rest
 
-// After how long without use it is closed; 0: never. A session's own goes with the session, and everybody's stays. What
-// was opened ahead while all have their own is nobody's.
+// Returns the time without use after which a lane is closed; 0: never. A session's own lane closes with the session,
+// and the common lane stays. A lane opened ahead has no owner while all clients have their own.
 static uint64_t idle_ms(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   bool ahead = lane == u->common && !lane->used && u->own.total;
@@ -158,14 +158,14 @@ struct spare {
 
 // A session that is there keeps its own: what its server remembers is the session's.
 static bool may_go(const struct lane *lane) {
-  bool left = lane->session ? lane->session->away : lane->share && lane->state != LANE_STARTING;
+  bool left = lane->session ? lane->session->stream_closed : lane->share && lane->state != LANE_STARTING;
   return left && lane_is_idle(lane);
 }
 
 static void add_spare(struct spare *to, struct lane *lane) {
   const struct lane *best = to->idlest;
   to->count++;
-  // Whoever has most loses first; of one's own, it is the one used longest ago.
+  // The principal with most lanes loses one first; among its own, the least recently used one.
   size_t most = best ? best->share->count : 0, has = lane->share->count;
   if (!best || has > most || (has == most && lane->used_at < best->used_at)) to->idlest = lane;
 }
@@ -176,8 +176,8 @@ static void close_spare(const struct upstream *u, struct lane *lane) {
   lane_free(&lane);
 }
 
-// Sees that there is room for one more of this principal's. What others leave idle is as good as free, as long as it
-// has its share; beyond that, only what is its own makes room. False: there is none.
+// Makes room for one more lane of this principal. Up to its share, idle lanes of others are closed for it; beyond that,
+// only its own. Returns false if there is no room.
 static bool make_room(struct upstream *u, str payer) {
   struct spare any = {0}, own = {0};
   if (shares_allow(&u->own, payer, 0)) return true;
@@ -218,8 +218,8 @@ static struct lane *opened_ahead(const struct upstream *u) {
   return lane && !lane->used && lane_is_idle(lane) ? lane : NULL;
 }
 
-// Can this client take it over as it is? Its server must have been told the client's own capabilities, and must not
-// have been refused an answer that the client would have given.
+// Returns whether this client can take over the lane unchanged: its server must know the client's own capabilities, and
+// must not have been refused an answer that the client would have given.
 static bool suits(const struct lane *lane, const struct session *s) {
   const struct upstream *u = lane->upstream;
   if (!str_eq(lane->profile, lanes_profile(u, s))) return false;

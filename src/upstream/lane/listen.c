@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// subscriptions/listen: the one request to a stateless server whose answer is everything that it tells by itself.
+// subscriptions/listen: the request whose answer is the stream of all notifications of a stateless server.
 //
-// What is asked for cannot be changed: another stream takes the place of the old one, which is ended when the new one
-// is acknowledged. So nothing goes unheard.
+// The requested notifications cannot be changed: a new stream replaces the old one, which ends when the new one is
+// acknowledged. So no notification is lost.
 #include "base/mem.h"
 #include "mcp/meta.h"
 #include "upstream/lane/watch_impl.h"
@@ -38,7 +38,7 @@ static bool is_true(const struct json *v) {
   return json_bool(v, &value) && value;
 }
 
-// Does the server say that it tells of changes of this list?
+// Returns whether the server declares that it reports changes of this list.
 static bool declares(const struct watches *home, const char *capability) {
   const struct json *all = link_server_capabilities(home->lane->link);
   return is_true(json_get(json_get(all, str_of(capability)), STR("listChanged")));
@@ -88,7 +88,7 @@ static void asked_in_vain(struct watches *home, const struct rpc_message *refusa
   watches_leave(home);
 }
 
-// What it told of is asked for anew; by the stream that is to replace it, if that is being opened.
+// Requests its notifications again; by its replacement if that is being opened.
 static void no_longer_told(struct watches *home) {
   home->gap = true;
   LIST_EACH(it, &home->list) {

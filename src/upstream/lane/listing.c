@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking an upstream for all it offers: the four lists at once, each page by page.
+// Requests all definitions of an upstream: the four lists at once, each page by page.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "mcp/meta.h"
@@ -23,7 +23,7 @@ struct listing {
   unsigned open;
 };
 
-// What could not be listed now stays as it was.
+// Keeps the previous definitions of a kind that could not be listed.
 static void keep_old(struct listing *g, enum item_kind kind) {
   struct profile *p = profile_of(g->lane);
   if (!p) p = profile_kept(g->lane->upstream);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is watched on a lane, and by whom; asking a server of the revisions with a handshake for it.
+// The subscriptions of a lane and their watchers; subscribes at servers of the revisions with a handshake.
 //
-// Nothing is sent out of watch_start and watch_stop: what they come to is asked for when the turn of the loop is over.
-// So a watch is freed by on_gather alone, or with its lane.
+// watch_start and watch_stop send nothing: requests are sent at the end of the turn of the loop. So a watch is freed
+// only by on_gather, or with its lane.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/watch_impl.h"
@@ -174,7 +174,7 @@ void watches_ready(struct lane *lane) {
   if (listen_wanted(home)) watches_gather(home);
 }
 
-// What was asked for on the link that is gone is to be asked for on the next one.
+// Subscriptions of a lost link are requested again on the next one.
 static void forget_asked(struct list *watches) {
   LIST_EACH(it, watches) {
     struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
