@@ -135,6 +135,18 @@ test('check --json prints one object', async (t) => {
   assert.deepEqual(JSON.parse(wrong.stdout).problems.map((p) => [p.file, p.pointer]), [['command line', '--listen']]);
 });
 
+test('docs/reference/protocol.md has the revisions and notifications of the tables', () => {
+  const source = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
+  const page = source('docs/reference/protocol.md');
+  const revisions = [...page.matchAll(/^\| (\d{4}-[-\d, ]+) \|/gm)].flatMap(([, names]) => names.split(', '));
+  assert.deepEqual(revisions, [...source('src/mcp/revision.c').matchAll(/\.name = "([\d-]+)"/g)].map(([, name]) => name));
+  const words = { BY_CLIENT: 'client', BY_SERVER: 'server', BY_BOTH: 'both', ANY_ERA: 'all', WITH_SESSION: 'up to 2025-11-25',
+    STATELESS: '2026-07-28', WITH_TASKS: '2025-11-25' };
+  const rows = [...source('src/mcp/methods.c').matchAll(/\{STR\("notifications\/(\S+)"\), (\w+), (\w+)\}/g)]
+    .map(([, name, by, era]) => `| \`${name}\` | ${words[by]} | ${words[era]} |\n`);
+  assert.ok(rows.length > 10 && page.includes(`|---|---|---|\n${rows.join('')}\n`), rows.join(''));
+});
+
 test('the requests by hand of docs/reference/protocol.md work as they are printed', async (t) => {
   const page = fs.readFileSync(path.join(ROOT, 'docs/reference/protocol.md'), 'utf8');
   const commands = [...page.matchAll(/```sh\n(curl [^`]+)```/g)].map(([, command]) => command);
