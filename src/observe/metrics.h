@@ -27,7 +27,7 @@ struct metrics_call {
 };
 void metrics_count_call(struct metrics *m, const struct metrics_call *c);
 
-// A result was shown with this many tokens less than it has. Estimated: see docs/operate/metrics.md.
+// A result was shown with this many tokens less than it has. Estimated: see docs/reference/metrics.md.
 void metrics_count_saved(struct metrics *m, uint64_t tokens);
 
 // Somebody was not let in, or is nobody whom the rules know.

@@ -3,10 +3,11 @@
 // and what was done; and they tell nobody of servers that he may not know of.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
+import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { gatewayEnv, toolgate } from './lib/gateway.mjs';
+import { gatewayEnv, ROOT, toolgate } from './lib/gateway.mjs';
 import { idOf, open, startMeta } from './lib/meta.mjs';
 import { run, tempDir, writeJson } from './lib/process.mjs';
 import { fetchRaw, until } from './lib/raw.mjs';
@@ -110,6 +111,20 @@ describe('metrics', () => {
         assert.ok(typed.has(line.split(/[{ ]/)[0].replace(/_(bucket|sum|count)$/, '')) || typed.has(line.split(/[{ ]/)[0]), line);
       }
     }
+  });
+
+  test('docs/reference/metrics.md has every metric, reason and kind of work, and no other', async (t) => {
+    const collector = { endpoint: 'http://127.0.0.1:1/v1/x' }, file = path.join(tempDir(t), 'audit.jsonl');
+    const { get } = await start(t, { config: { audit: { file }, traces: collector, logs: collector } });
+    const page = await (await get('/metrics')).text();
+    const tables = fs.readFileSync(path.join(ROOT, 'docs/reference/metrics.md'), 'utf8').split(/^## /m)
+      .map((section) => section.split('\n').filter((line) => /^\| `[^|]*` \| (?!callback)/.test(line)).map((line) => line.split(' | ')));
+    const names = (table) => table.flatMap(([cell]) => cell.match(/\w+/g)).toSorted();
+    const values = (label) => [...new Set([...page.matchAll(label)].map((m) => m[1]))].toSorted();
+    assert.deepEqual(tables[0].map(([name, type]) => `${name.match(/\w+/)} ${type}`).toSorted(), values(/^# TYPE (.*)$/gm));
+    assert.deepEqual(names(tables[1]), values(/reason="(\w+)"/g));
+    const kinds = /loop_work_names\[LOOP_WORKS\] = .*?\};/s.exec(fs.readFileSync(path.join(ROOT, 'src/io/loop.c'), 'utf8'));
+    assert.deepEqual(names(tables[2]), [...kinds[0].matchAll(/"(\w+)"/g)].map((m) => m[1]).toSorted());
   });
 
   test('a server that crashed and came back is counted', async (t) => {
