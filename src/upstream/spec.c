@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "upstream/spec.h"
 
+#include "base/assert.h"
 #include "base/text/glob.h"
 #include "upstream/kind.h"
 
-// Whoever adds a field says below how it is copied and compared.
+// A new field must be copied and compared below.
 _Static_assert(sizeof(struct upstream_spec) == 360, "spec_copy and spec_same know every field");
 
 // ---- copying
@@ -50,6 +51,7 @@ void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct 
   out->cwd = arena_str(a, s->cwd);
   out->url = arena_str(a, s->url);
   out->headers = copy_pairs(s->headers, s->header_count, a);
+  ASSERT(!s->own || s->own->refs > 0);
   if (s->own) s->own->refs++;
   out->tool_timeouts = copy_timeouts(s, a);
   out->tool_budgets = copy_budgets(s, a);
@@ -58,6 +60,7 @@ void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct 
 }
 
 void spec_done(struct upstream_spec *s) {
+  ASSERT(!s->own || s->own->refs > 0);
   if (s->own && !--s->own->refs) s->kind->own_free(s->own);
   s->own = NULL;
 }

@@ -35,7 +35,7 @@ struct upstream_tool_timeout {
 
 struct upstream_kind;
 
-// The first member of a kind's own data. Counts the references of specs.
+// The first member of a kind's own data. Counts the references of specs; the configuration sets the first one.
 struct upstream_own {
   unsigned refs;
 };

@@ -537,6 +537,7 @@ static void read_own(struct server_entry *e, const struct json *v) {
   if (e->catalog.n) open_catalog(e);
   else if (k->parse && !k->parse(&e->spec, json_get(v, str_of(k->place)), kept(e), &f))
     entry_error(e, &at, "%s", f.message);
+  if (e->spec.own) e->spec.own->refs = 1;
 }
 
 static void read_entry(struct server_entry *e, const struct json *v) {
