@@ -13,8 +13,8 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { gatewayEnv, ROOT } from './lib/gateway.mjs';
-import { onEnd, tempDir } from './lib/process.mjs';
-import { gatewayPath } from './lib/raw.mjs';
+import { onEnd, Program, run, tempDir, until } from './lib/process.mjs';
+import { gatewayPath, INITIALIZE, JSON_HEADERS } from './lib/raw.mjs';
 
 const GUIDES = 'docs/guide';
 const PAGE_MS = 120_000;
@@ -124,4 +124,101 @@ test('every command block of the documentation is run by a test, or says why not
     assert.ok(ELSEWHERE[page], `${page} has commands that no test runs:\n${blocks[0].text}`);
     assert.ok(read(`tests/e2e/${ELSEWHERE[page]}`).includes(page), `${ELSEWHERE[page]} does not read ${page}`);
   }
+});
+
+/** All source text of the program, with the parts of long strings joined. */
+function sources() {
+  const files = fs.readdirSync(path.join(ROOT, 'src'), { recursive: true }).filter((it) => /\.[ch]$/.test(it));
+  return files.map((it) => read(`src/${it}`)).join('\n').replace(/"\s*\n\s*"/g, '').replaceAll('\\"', '"');
+}
+
+test('the messages of docs/guide/troubleshooting.md are messages of the program', () => {
+  const source = sources().replace(/%[-.*\d]*[a-z]+/g, '…').replace(/"\s*PRI\w+\s*"/g, '…');
+  const quoted = [...read(`${GUIDES}/troubleshooting.md`).matchAll(/^\| (?:\d+ )?`([^`]{12,})` \|/gm)].map(([, text]) => text);
+  assert.ok(quoted.length > 8);
+  for (const message of quoted)
+    for (const part of message.split(/"?…"?/).filter((it) => it.length > 3)) assert.ok(source.includes(part), `${message}: ${part}`);
+});
+
+test('every metric of the dashboard and of docs/guide/prometheus.md exists', () => {
+  const source = sources();
+  for (const file of ['examples/grafana/toolgate.json', `${GUIDES}/prometheus.md`]) {
+    const names = new Set(read(file).match(/\btoolgate_[a-z_]+/g));
+    assert.ok(names.size > 4, file);
+    for (const name of names) assert.ok(source.includes(`"${name.replace(/_(bucket|sum|count)$/, '')}"`), `${file}: ${name}`);
+  }
+  const { panels } = JSON.parse(read('examples/grafana/toolgate.json'));
+  assert.equal(new Set(panels.map((it) => it.id)).size, panels.length);
+});
+
+test('systemd accepts the unit of examples/systemd', async (t) => {
+  if ((await run('sh', ['-c', 'command -v systemd-analyze'])).status !== 0) return t.skip('there is no systemd-analyze');
+  const unit = path.join(tempDir(t), 'toolgate.service');
+  const text = read('examples/systemd/toolgate.service');
+  fs.writeFileSync(unit, text.replace('/usr/local/bin/toolgate', gatewayPath()).replace(/^Documentation=.*\n/m, ''));
+  const { status, stderr } = await run('systemd-analyze', ['verify', unit]);
+  assert.equal(status, 0, stderr);
+  assert.equal(stderr, '');
+});
+
+describe('the proxies of docs/guide/tls.md', () => {
+  const HOST = 'tools.example.com';
+  const block = (kind) => blocksOf(`${GUIDES}/tls.md`).find((it) => it.kind === kind).text;
+
+  /** Starts a gateway with a token and `allowed_hosts`: `{ dir, port, token }`. */
+  async function gateway(t) {
+    const dir = tempDir(t), env = gatewayEnv({ HOME: dir, XDG_CONFIG_HOME: '', XDG_STATE_HOME: '' });
+    const cert = await run('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
+      '-days', '2', '-subj', `/CN=${HOST}`, '-addext', `subjectAltName=DNS:${HOST}`, '-keyout', 'key.pem', '-out', 'cert.pem'], { cwd: dir });
+    assert.equal(cert.status, 0, cert.stderr);
+    fs.writeFileSync(path.join(dir, 'toolgate.yaml'), `allowed_hosts: [${HOST}]\ncatalog: tools.json\nlog: {level: info}\n`);
+    fs.writeFileSync(path.join(dir, 'tools.json'), '[{"name": "a", "inputSchema": {"type": "object"}}]');
+    const token = (await run(gatewayPath(), ['token', 'new'], { cwd: dir, env })).stdout.trim();
+    const program = new Program(gatewayPath(), ['serve', '--listen', '127.0.0.1:0'], { cwd: dir, env });
+    onEnd(t, () => program.stop());
+    const [, port] = await program.says(/listening on http:\/\/127\.0\.0\.1:(\d+)/);
+    return { dir, port, token };
+  }
+
+  /** Asks through the proxy with curl: the status and the body. */
+  async function ask(dir, port, ...headers) {
+    const args = ['-s', '-k', '-w', '\n%{http_code}', '--resolve', `${HOST}:${port}:127.0.0.1`, `https://${HOST}:${port}/mcp`, '-d', INITIALIZE];
+    for (const [name, value] of Object.entries(JSON_HEADERS)) args.push('-H', `${name}: ${value}`);
+    for (const header of headers) args.push('-H', header);
+    const { stdout } = await run('curl', args, { cwd: dir });
+    const [, body, status] = /^(.*)\n(\d+)$/s.exec(stdout);
+    return { status: Number(status), body };
+  }
+
+  async function check(dir, port, token) {
+    await until(async () => (await ask(dir, port)).status === 401, 'the proxy answers');
+    const { status, body } = await ask(dir, port, `Authorization: Bearer ${token}`);
+    assert.equal(status, 200, body);
+    assert.match(body, /serverInfo/);
+  }
+
+  const missing = async (name) => (await run('sh', ['-c', `command -v ${name}`], { env: { PATH: `${process.env.PATH}:/usr/sbin` } })).status !== 0;
+
+  test('nginx', async (t) => {
+    if (await missing('nginx')) return t.skip('there is no nginx');
+    const { dir, port, token } = await gateway(t), own = await freePort();
+    const site = block('nginx').replace('listen 443', `listen 127.0.0.1:${own}`).replace('8811', port)
+      .replace(/ssl_certificate .*;/, `ssl_certificate ${dir}/cert.pem;`).replace(/ssl_certificate_key .*;/, `ssl_certificate_key ${dir}/key.pem;`);
+    const file = path.join(dir, 'nginx.conf');
+    fs.writeFileSync(file, `daemon off; pid ${dir}/nginx.pid; error_log ${dir}/error.log;\nevents {}\nhttp { access_log off;\n${site}}\n`);
+    const nginx = new Program('nginx', ['-c', file, '-e', `${dir}/error.log`], { cwd: dir, env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` } });
+    onEnd(t, () => nginx.stop());
+    await check(dir, own, token);
+  });
+
+  test('Caddy', async (t) => {
+    if (await missing('caddy')) return t.skip('there is no caddy');
+    const { dir, port, token } = await gateway(t), own = await freePort();
+    const site = block('caddyfile').replace(`${HOST} {`, `${HOST}:${own} {\n\ttls ${dir}/cert.pem ${dir}/key.pem`).replace('8811', port);
+    const file = path.join(dir, 'Caddyfile');
+    fs.writeFileSync(file, `{\n\tadmin off\n\tauto_https disable_redirects\n}\n${site}`);
+    const caddy = new Program('caddy', ['run', '--config', file], { cwd: dir, env: { ...process.env, HOME: dir } });
+    onEnd(t, () => caddy.stop());
+    await check(dir, own, token);
+  });
 });
