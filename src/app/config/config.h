@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration: toolgate.yaml (or JSON), .mcp.json, environment and command line, read and checked as a whole.
 //
-// Every key is a row of the table in config_table.h, from which the checks and docs/operate/configuration.md are made.
+// Every key is a row of the table in config_table.h, from which the checks and docs/reference/configuration.md are made.
 // Unknown keys, wrong types and values out of range are problems with file and place; all are reported.
 #pragma once
 #include "auth/jwt.h"
@@ -259,5 +259,5 @@ static inline bool config_has_auth(const struct config *c) {
   return c->token_count || c->token_file.n || c->jwt.issuer.n;
 }
 
-// The rows of the table of keys in docs/operate/configuration.md, as Markdown.
+// The rows of the table of keys in docs/reference/configuration.md, as Markdown.
 void config_print_keys(struct buf *out);

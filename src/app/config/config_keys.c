@@ -81,11 +81,11 @@ static const struct config_word *find_word(const struct config_key *k, str text)
   return NULL;
 }
 
-static void print_size(struct buf *out, uint64_t v) {
+static void print_size(struct buf *out, uint64_t v, const char *blank) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
   size_t unit = 0;
   for (; unit < 3 && v && v % 1024 == 0; unit++) v /= 1024;
-  buf_printf(out, "%llu %s", (unsigned long long)v, units[unit]);
+  buf_printf(out, "%llu%s%s", (unsigned long long)v, blank, units[unit]);
 }
 
 static void print_words(struct buf *out, const struct config_word *w, const char *quote) {
@@ -103,9 +103,9 @@ static size_t count_words(const struct config_word *w) {
 
 static void print_range(struct buf *out, const struct config_key *k) {
   if (k->type == CONFIG_SIZE) {
-    print_size(out, k->low);
+    print_size(out, k->low, " ");
     buf_str(out, STR(" to "));
-    print_size(out, k->high);
+    print_size(out, k->high, " ");
   } else if (k->type == CONFIG_SECONDS || k->type == CONFIG_PART) {
     buf_printf(out, "%.15g to %.15g", (double)k->low / 1000, (double)k->high / 1000);
   } else {
@@ -113,17 +113,17 @@ static void print_range(struct buf *out, const struct config_key *k) {
   }
 }
 
-// What a value of this key must be, in words for people.
-static void print_type(struct buf *out, const struct config_key *k, const char *quote) {
+// The values that the key accepts, for error messages.
+static void print_type(struct buf *out, const struct config_key *k) {
   switch (k->type) {
   case CONFIG_WORD:
     if (count_words(k->words) > 1) buf_str(out, STR("one of "));
-    print_words(out, k->words, quote);
+    print_words(out, k->words, "");
     break;
   case CONFIG_TEXT: buf_str(out, STR("text")); break;
   case CONFIG_COUNT: buf_str(out, STR("a whole number, ")); break;
   case CONFIG_SECONDS: buf_str(out, STR("seconds, ")); break;
-  case CONFIG_SIZE: buf_printf(out, "bytes or text such as %s4MiB%s, ", quote, quote); break;
+  case CONFIG_SIZE: buf_str(out, STR("bytes or text such as 4MiB, ")); break;
   case CONFIG_HOST: buf_str(out, STR("an IP address or `localhost`")); break;
   case CONFIG_HOSTS: buf_printf(out, "a list of at most %d addresses and names", MAX_LIST); break;
   case CONFIG_TOKENS: buf_printf(out, "a list of at most %d tokens", MAX_LIST); break;
@@ -131,19 +131,14 @@ static void print_type(struct buf *out, const struct config_key *k, const char *
   case CONFIG_PART: buf_str(out, STR("a number, ")); break;
   case CONFIG_CODES: buf_printf(out, "a list of at most %d codes of faults", MAX_LIST); break;
   case CONFIG_IDS: buf_printf(out, "a list of at most %d tools", MAX_LIST); break;
-  case CONFIG_LIMIT:
-    buf_printf(out, "an object: %smax_calls_per_minute%s, %smax_calls_per_session%s", quote, quote, quote, quote);
-    break;
+  case CONFIG_LIMIT: buf_str(out, STR("an object: max_calls_per_minute, max_calls_per_session")); break;
   case CONFIG_LIMITS: buf_printf(out, "an object of at most %d such objects", CONFIG_MOST_LIMITS); break;
-  case CONFIG_ALGORITHMS:
-    buf_printf(out, "a list of %sHS256%s, %sRS256%s, %sES256%s, %sEdDSA%s", quote, quote, quote, quote, quote, quote,
-               quote, quote);
-    break;
+  case CONFIG_ALGORITHMS: buf_str(out, STR("a list of HS256, RS256, ES256, EdDSA")); break;
   case CONFIG_SCOPES: buf_printf(out, "a list of at most %d scopes", MAX_LIST); break;
   case CONFIG_SECRET: buf_str(out, STR("text")); break;
   case CONFIG_MODES:
     buf_str(out, STR("a list of "));
-    print_words(out, k->words, quote);
+    print_words(out, k->words, "");
     break;
   }
   if (is_number(k)) print_range(out, k);
@@ -152,7 +147,7 @@ static void print_type(struct buf *out, const struct config_key *k, const char *
 static void wrong_type(struct config_loader *l, const struct config_place *at, const struct config_key *k) {
   struct buf b;
   buf_init(&b, 1024);
-  print_type(&b, k, "");
+  print_type(&b, k);
   config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
   buf_done(&b);
 }
@@ -470,12 +465,40 @@ void config_key_set(struct config_loader *l, const struct config_place *at, str 
   set_value(l, at, k, value);
 }
 
+// The type and range of a key in a cell of the documentation, which explains its words: size, limit and so on.
+static void print_cell(struct buf *out, const struct config_key *k) {
+  static const char *const names[] = {
+      [CONFIG_TEXT] = "text",       [CONFIG_COUNT] = "integer", [CONFIG_SECONDS] = "seconds",
+      [CONFIG_SIZE] = "size",       [CONFIG_PART] = "number",   [CONFIG_HOST] = "address",
+      [CONFIG_HOSTS] = "list",      [CONFIG_TOKENS] = "list",   [CONFIG_SERVERS] = "object",
+      [CONFIG_CODES] = "list",      [CONFIG_IDS] = "list",      [CONFIG_LIMIT] = "limit",
+      [CONFIG_LIMITS] = "limits",   [CONFIG_SCOPES] = "list",   [CONFIG_SECRET] = "text",
+      [CONFIG_ALGORITHMS] = "list", [CONFIG_MODES] = "list",
+  };
+  if (k->type == CONFIG_WORD && k->words == switch_words) buf_str(out, STR("boolean"));
+  else if (k->type == CONFIG_WORD) print_words(out, k->words, "`");
+  else buf_printf(out, "%s", names[k->type]);
+  if (k->type == CONFIG_ALGORITHMS) buf_str(out, STR(" of `HS256`, `RS256`, `ES256`, `EdDSA`"));
+  if (k->type == CONFIG_MODES) buf_str(out, STR(" of modes"));
+  if (!is_number(k)) return;
+  buf_char(out, ' ');
+  if (k->type == CONFIG_SIZE) {
+    print_size(out, k->low, "");
+    buf_str(out, STR("–"));
+    print_size(out, k->high, "");
+  } else {
+    double unit = k->type == CONFIG_COUNT ? 1 : 1000;
+    buf_printf(out, "%.15g–%.15g", (double)k->low / unit, (double)k->high / unit);
+  }
+}
+
 void config_print_keys(struct buf *out) {
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
     const struct config_key *k = &config_keys[i];
-    const char *quote = k->preset ? "`" : "";
     buf_printf(out, "| `%s` | ", k->path);
-    print_type(out, k, "`");
-    buf_printf(out, " | %s%s%s | %s |\n", quote, k->preset ? k->preset : "none", quote, k->doc);
+    print_cell(out, k);
+    buf_str(out, STR(" | "));
+    if (k->preset) buf_printf(out, "`%s` ", k->preset);
+    buf_printf(out, "| %s |\n", k->doc);
   }
 }
