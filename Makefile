@@ -26,6 +26,10 @@ check-long: build-asan/build.ninja  ## test with more time, then ten minutes of 
 	@python3 tests/run.py --build build-asan --long
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
+man: all  ## write docs/toolgate.1 from docs/toolgate.1.in and the help of the program
+	@TOOLGATE=build/toolgate scripts/man-page > build/toolgate.1
+	@mv build/toolgate.1 docs/toolgate.1
+
 bench: all  ## direct, nginx and Toolgate side by side, and the speed of search and store (BENCH_ROUNDS, BENCH_SECS)
 	@scripts/deps bench
 	@$(MAKE) --no-print-directory -C bench

@@ -126,6 +126,12 @@ test('every command block of the documentation is run by a test, or says why not
   }
 });
 
+test('docs/toolgate.1 has the help of the program', async () => {
+  const made = await run('python3', [path.join(ROOT, 'scripts/man-page')], { env: gatewayEnv({ TOOLGATE: gatewayPath() }) });
+  assert.equal(made.status, 0, made.stderr);
+  assert.ok(made.stdout === read('docs/toolgate.1'), 'the help has changed: run `make man`');
+});
+
 /** All source text of the program, with the parts of long strings joined. */
 function sources() {
   const files = fs.readdirSync(path.join(ROOT, 'src'), { recursive: true }).filter((it) => /\.[ch]$/.test(it));

@@ -232,8 +232,8 @@ static int add_token(struct token_file *t, const struct arguments *args) {
   str entry = entry_of(t->arena, buf_view(&token), args);
   bool ok = write_file(t, NULL, entry, &f);
   if (ok) print_new(t, args, buf_view(&token), entry);
-  if (ok && args->config.agent) check_agent(t, args);
-  else takeover_complain(t->command, t->disk.path, &f);
+  if (!ok) takeover_complain(t->command, t->disk.path, &f);
+  else if (args->config.agent) check_agent(t, args);
   buf_wipe(&token);
   return ok ? EXIT_OK : exit_of(&f);
 }
