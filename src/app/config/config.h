@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration: toolgate.yaml (or JSON), .mcp.json, environment and command line, read and checked as a whole.
 //
-// Every key is a row of the table in config_table.h, from which the checks and docs/reference/configuration.md are made.
+// Every key is a row of the table in config_table.h; checks and docs/reference/configuration.md derive from it.
 // Unknown keys, wrong types and values out of range are problems with file and place; all are reported.
 #pragma once
 #include "auth/jwt.h"
