@@ -119,4 +119,4 @@ build-asan/build.ninja: | deps-test
 deps-test:
 	@scripts/deps build test
 
-.PHONY: all run test check-long bench bench-instructions bench-agents bench-big bench-json bench-store bench-views bench-search bench-primitives search-speed bench-tokens fuzz lint format sbom install clean help deps-test
+.PHONY: all run test man check-long bench bench-instructions bench-agents bench-big bench-json bench-store bench-views bench-search bench-primitives search-speed bench-tokens fuzz lint format sbom install clean help deps-test
