@@ -91,7 +91,8 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   struct list *unused = list_pop(&x->free_calls);
   struct call *c = unused ? CONTAINER_OF(unused, struct call, node) : mem_alloc(x->call_size);
   if (unused) x->free_count--;
-  memset(c, 0, x->call_size);
+  *c = (struct call){0};
+  memset(c->state, 0, x->call_size - sizeof *c);  // apart: over 2 KB, memset is slower
   c->magic = CALL_MAGIC;
   c->context = x;
   c->request = r;

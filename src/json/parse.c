@@ -233,20 +233,20 @@ static inline const char *read_separators(struct parser *s, const char *p) {
 static const char *read_all(struct parser *s, const char *p) {
   do {
     if (++s->nodes > s->max_nodes) {
-      if (!(p = fold(s, p)) || !(p = read_separators(s, p))) return NULL;
-      continue;
-    }
-    struct json *v = add_node(s);
-    if (s->open && s->open->type == JSON_OBJECT && !(p = read_key(s, p, v))) return NULL;
-    char c = json_peek(s, p);
-    if (c != '{' && c != '[') {
-      v->p = p;
-      p = json_check_scalar(s, p, &v->type, &v->flags);
-      if (p) v->n = (uint32_t)(p - v->p);
+      p = fold(s, p);
     } else {
-      p = open_container(s, p, v);
-      if (p && json_peek(s, p) != closing_of(v)) continue;
-      if (p) p = close_container(s, p);
+      struct json *v = add_node(s);
+      if (s->open && s->open->type == JSON_OBJECT && !(p = read_key(s, p, v))) return NULL;
+      char c = json_peek(s, p);
+      if (c != '{' && c != '[') {
+        v->p = p;
+        p = json_check_scalar(s, p, &v->type, &v->flags);
+        if (p) v->n = (uint32_t)(p - v->p);
+      } else {
+        p = open_container(s, p, v);
+        if (p && json_peek(s, p) != closing_of(v)) continue;
+        if (p) p = close_container(s, p);
+      }
     }
     if (!p || !(p = read_separators(s, p))) return NULL;
   } while (s->open);

@@ -199,10 +199,10 @@ test('a file that has shrunk is told as damaged, by the log with its name, until
   fs.writeFileSync(path.join(dir, 'toolgate.yaml'), `state_dir: ${w.state}\n`);
   for (const size of [1000, 0]) {
     fs.truncateSync(file, size);
-    assert.match((await gone(client, handle)).message, /is damaged: call the tool again/);
+    assert.match((await gone(client, handle)).message, /is damaged; call the tool again/);
     const shown = await runToolgate(['view', handle], { cwd: dir, env: { HOME: dir } });
     assert.equal(shown.status, 1);
-    assert.match(shown.stderr, /is damaged: call the tool again/);
+    assert.match(shown.stderr, /is damaged; call the tool again/);
   }
   assert.ok(gateway.log.includes(`${file}: the file is damaged`), gateway.log);
   await w.execute(client, 'large');
