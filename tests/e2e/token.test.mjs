@@ -36,6 +36,8 @@ test('a new token is printed alone on standard output, and its SHA-256 is kept f
   assert.equal(fs.statSync(w.file).mode & 0o777, 0o600);
   assert.ok(!fs.readFileSync(w.file, 'utf8').includes(r.stdout.trim()));
   assert.ok(!r.stderr.includes(r.stdout.trim()));
+  const alone = await w.token('new');
+  assert.match(alone.stderr, /^token [^\n]+\n$/, 'one line on standard error');
 });
 
 test('tokens are listed, and revoked by id or name; what is unclear changes nothing', async (t) => {
