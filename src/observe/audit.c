@@ -8,26 +8,26 @@
 enum {
   MAGIC = 0x61756474,
   RETRY_MS = 1000,
-  LOCKED_MS = 100,                 // the same when another process had the lock: it may have been slow for once
-  STALL_MS = 2000,                 // a disk that takes longer for some lines is none that can be relied on
-  BUSY = 1 << 20,                  // bytes that wait: then nothing more is counted
-  SPARED = AUDIT_PENDING_MAX / 4,  // kept free of lines about what was refused, for those of what was done
+  LOCKED_MS = 100,                 // retry interval if another process held the lock
+  STALL_MS = 2000,                 // a write that takes longer counts as failed
+  BUSY = 1 << 20,                  // pending bytes beyond which tokens are not counted
+  SPARED = AUDIT_PENDING_MAX / 4,  // pending bytes beyond which lines about denied requests are dropped
 };
 
 struct audit {
   uint32_t magic;
   struct audit_options opt;
-  struct buf pending;  // records that were added since the last take
-  struct buf batch;    // those that are being written, or could not be
-  size_t lost;         // lines that there was no room for, since that was last told
+  struct buf pending;  // records added since the last take
+  struct buf batch;    // records being written, or kept after a failed write
+  size_t lost;         // lines dropped since the last message about them
   uint64_t all_lost;
   unsigned breaks;
-  bool aside;     // to be rotated
-  bool doubtful;  // not in place when last checked: to be written to, even without lines
-  bool trying;    // it was doubtful when it was taken
+  bool aside;     // rotate before the next write
+  bool doubtful;  // not in place when last checked: write even if no line is pending
+  bool trying;    // `doubtful` at the time of the take
   bool failing;
   uint64_t failed_at, looked_at, taken_at;
-  // While it is taken, these are the writer's.
+  // While `taken` is set, the writer owns these.
   bool taken;
   struct audit_file file;
   bool take_aside, ok, written, headless;
@@ -43,6 +43,7 @@ static void add_text(struct buf *b, str text, uint32_t *out_n, bool *out_has) {
 }
 
 static void lose(struct audit *a, size_t before) {
+  ASSERT(before <= a->pending.n);
   a->pending.over = false;
   a->pending.n = before;
   a->lost++;
@@ -85,6 +86,7 @@ static void note_success(struct audit *a) {
 }
 
 uint64_t audit_retry_ms(const struct audit *a) {
+  ASSERT_MAGIC(a, MAGIC);
   return atomic_load(&a->file.state) == AUDIT_LOCKED_OUT ? LOCKED_MS : RETRY_MS;
 }
 
@@ -110,11 +112,12 @@ bool audit_take(struct audit *a) {
 }
 
 void audit_write(struct audit *a) {
+  ASSERT_MAGIC(a, MAGIC);
   ASSERT(a->taken);
   a->ok = audit_file_write(&a->file, &a->batch, a->take_aside, &a->written, &a->why);
 }
 
-// A chain that ended is the operator's business, whether or not lines can be written now.
+// Logs a break of the chain, even if the write failed afterwards.
 static void note_break(struct audit *a) {
   if (a->file.broke.code) log_error(a->opt.log, "%s", a->file.broke.message);
   a->file.broke.code = FAULT_NONE;
@@ -122,6 +125,7 @@ static void note_break(struct audit *a) {
 
 void audit_settle(struct audit *a) {
   ASSERT_MAGIC(a, MAGIC);
+  ASSERT(a->taken);
   a->taken = false;
   note_break(a);
   if (a->written) buf_reset(&a->batch);
@@ -141,6 +145,7 @@ void audit_flush(struct audit *a) {
 }
 
 void audit_rotate(struct audit *a) {
+  ASSERT_MAGIC(a, MAGIC);
   a->aside = true;
 }
 
@@ -158,13 +163,14 @@ enum audit_readiness audit_ready(struct audit *a) {
     if (state == AUDIT_LOCKED_OUT) return waited < AUDIT_GLANCE_MS ? AUDIT_WAIT : AUDIT_REFUSE;
     return a->trying ? AUDIT_WAIT : AUDIT_READY;
   }
-  // A missing file may only have been moved, and is made again. Whether that works must be known before the operation.
+  // A missing file may have been moved, and is created again. The operation must wait until that has succeeded.
   if (now != a->looked_at) a->doubtful |= !audit_file_in_place(&a->file);
   a->looked_at = now;
   return a->doubtful ? AUDIT_WAIT : AUDIT_READY;
 }
 
 bool audit_failing(const struct audit *a) {
+  ASSERT_MAGIC(a, MAGIC);
   return a->failing;
 }
 
@@ -183,6 +189,7 @@ unsigned audit_breaks(const struct audit *a) {
 // ---- life
 
 struct audit *audit_open(const struct audit_options *opt, struct fault *f) {
+  ASSERT(opt->clock);
   struct audit *a = MEM_NEW(struct audit);
   a->magic = MAGIC;
   a->opt = *opt;
@@ -202,8 +209,9 @@ void audit_close(struct audit **audit) {
   struct audit *a = *audit;
   if (!a) return;
   *audit = NULL;
+  ASSERT_MAGIC(a, MAGIC);
   ASSERT(!a->taken);
-  for (int i = 0; i < 2; i++) {  // what could not be written, then the rest
+  for (int i = 0; i < 2; i++) {  // the failed batch, then the pending lines
     a->failed_at = 0;
     audit_flush(a);
   }

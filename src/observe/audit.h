@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of who did what: one JSON line for every operation, whatever became of it.
+// The audit log: one JSON line for every operation, whether it succeeded, failed or was denied.
 //
 //   {"timestamp":"2025-10-28T10:30:00.123Z","agent_id":"researcher","operation":"execute_tool","server":"brave-search",
 //    "tool":"search","decision":"ALLOW","latency_ms":145.200,"rule":"agents.…","code":null,…,
 //    "seq":7,"prev":"…","hash":"…"}
 //
-// The lines are a chain: `prev` is the `hash` of the line before, `hash` the SHA-256 of the line up to its own
-// `,"hash":`. audit_verify finds a line that was altered, removed, inserted or moved. The end of the chain is noted in
-// FILE.head, so that lines taken off the end are found too. With a key every line also has a `mac`, the HMAC-SHA256 of
-// its hash, so that nobody without the key can make one, and the head is signed.
+// The lines form a chain: `prev` is the `hash` of the preceding line, `hash` the SHA-256 of the line up to its own
+// `,"hash":`. audit_verify detects altered, removed, inserted and moved lines. FILE.head records the end of the chain,
+// so that lines removed from the end are detected too. With a key, every line also has a `mac`, the HMAC-SHA256 of its
+// hash, which cannot be forged without the key, and the head is signed.
 //
-// With a key, lines are added only to a log whose end the key vouches for. Any other is set aside untouched, as
-// FILE.unverified-N with its head and rotated files, and a new chain begins with a line that says so (audit_break).
+// With a key, lines are appended only to a log whose end is signed with that key. Any other log is renamed, unchanged,
+// to FILE.unverified-N with its head and rotated files, and a new chain begins with an `audit_break` line.
 //
-// Several processes may write one file: each appends under a lock, behind what the others wrote. A file that has grown
-// to its limit becomes FILE.1, and so on; the chain goes on in the new one.
+// Several processes may write one file: each appends under a lock. A file that reaches its size limit is renamed to
+// FILE.1, FILE.1 to FILE.2 and so on; the chain continues in the new file.
 #pragma once
 #include "base/arena.h"
 #include "base/clock.h"
@@ -25,70 +25,70 @@ struct audit;
 
 struct audit_options {
   str file;
-  uint64_t max_bytes;  // then it is rotated; 0: never
-  unsigned keep;       // the newest rotated files, which stay whatever their age
-  uint64_t keep_ms;    // other rotated files are removed when they are older; 0: at once
-  uint64_t max_total;  // bytes of all files: then it cannot be written; 0: any number
-  bool required;       // nothing may be done while it cannot be written
-  str key;             // signs lines and FILE.head; STR_NONE: nothing does
+  uint64_t max_bytes;  // size at which the file is rotated; 0: never
+  unsigned keep;       // number of rotated files to keep regardless of age
+  uint64_t keep_ms;    // age at which further rotated files are removed; 0: immediately
+  uint64_t max_total;  // limit in bytes for all files; writing fails beyond it; 0: no limit
+  bool required;       // refuse operations while the log cannot be written
+  str key;             // signs lines and FILE.head; STR_NONE: no signatures
   const struct clock *clock;
   const struct log *log;
 };
 
 enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ERROR, AUDIT_TIMEOUT, AUDIT_DRY_RUN };
 
-// Texts may be anything: what a line holds of them is bounded, and plain ASCII. STR_NONE: null, or left out.
+// Texts may hold any bytes: the line escapes them to ASCII and truncates them. STR_NONE: null, or left out.
 struct audit_event {
   str agent, operation, server, tool;
   enum audit_decision decision;
   uint64_t latency_us;
-  str rule;    // that decided; STR_NONE: there is no policy
-  str code;    // the name of a fault; STR_NONE: there was none
-  str target;  // what it is about when that is no tool: a URI, a prompt, a task, a handle
-  str mode;    // what of the surface its client sees
+  str rule;    // the access rule that decided; STR_NONE: no policy is configured
+  str code;    // the name of a fault; STR_NONE: success
+  str target;  // subject of operations other than tool calls: a URI, a prompt, a task, a handle
+  str mode;    // mode of the client's tool view
   str request_id, session, principal;
-  str subject, issuer;  // who the principal is; STR_NONE: it is not known, and left out
-  str trace;            // W3C trace id; STR_NONE: none
+  str subject, issuer;  // identity of the principal; STR_NONE: unknown, left out
+  str trace;            // W3C trace id, or STR_NONE
   size_t bytes_in, bytes_out;
-  str counted_in, counted_out;  // their tokens are told; STR_NONE: null
-  unsigned attempts;            // that failed before
-  bool tool_error;              // the tool itself says that it failed
+  str counted_in, counted_out;  // texts whose token counts are logged; STR_NONE: null
+  unsigned attempts;            // failed attempts before this one
+  bool tool_error;              // the tool reported an error
   bool cached, dry_run;
-  bool asked;     // it is not over: the client has questions to answer
-  str arguments;  // raw JSON, scrubbed; STR_NONE: not told
-  // Of what is no request:
-  str reason, peer;                     // why somebody was turned away, and from which address
+  bool asked;     // unfinished: the client must answer an elicitation or sampling request
+  str arguments;  // raw JSON, scrubbed; STR_NONE: left out
+  // For events other than requests:
+  str reason, peer;                     // why a client was rejected, and its address
   uint64_t omitted;                     // number of similar events without a line
-  int64_t omitted_from, omitted_until;  // when the first and the last of them were, wall time; 0: not known
+  int64_t omitted_from, omitted_until;  // wall time of the first and the last omitted event; 0: unknown
   str rules_before, rules_after;        // hashes
 };
 
-// A key from a file: all of it but the end of its line, 16 bytes or more, in the arena.
+// Reads a key of at least 16 bytes from a file, without the trailing line end, into the arena.
 bool audit_read_key(str path, struct arena *a, str *out, struct fault *f);
 
-// Makes the folder if need be. NULL: it is required and cannot be written, f says why. A file that ends in the middle
-// of a line (a crash, a full disk) gets its line end first.
+// Opens a log and creates its folder if it is missing. Repairs a file that ends in the middle of a line (after a crash
+// or on a full disk). Returns NULL, with a reason in f, only if the log is required and cannot be written.
 struct audit *audit_open(const struct audit_options *opt, struct fault *f);
-// Could it be, as things are? Makes nothing. False: f says why not.
+// Returns whether audit_open could open this file. Creates nothing. On failure, f says why.
 bool audit_can_open(str file, struct fault *f);
-void audit_close(struct audit **a);  // writes what is left
+void audit_close(struct audit **a);  // writes the remaining lines
 
-// The line is composed now, and written with others later, in three steps: take what there is (false: nothing, or it is
-// too early to try again); write it, on any thread, while others may be added; settle what came of it. What could not
-// be written is kept for the next time.
+// audit_add formats a line. Lines are written in batches, in three steps: audit_take moves the pending lines to a batch
+// and returns false if no line waits or if it is too early to retry; audit_write writes the batch on any thread, while
+// more lines may be added; audit_settle handles the result. A batch that could not be written is kept and retried.
 void audit_add(struct audit *a, const struct audit_event *e);
 bool audit_take(struct audit *a);
 void audit_write(struct audit *a);
 void audit_settle(struct audit *a);
-void audit_flush(struct audit *a);  // all three
+void audit_flush(struct audit *a);  // takes, writes and settles
 
-// The next write begins a new file. (One that somebody moved away is left behind anyway.)
+// Makes the next write begin a new file. A file that was moved away is replaced by a new one without this call.
 void audit_rotate(struct audit *a);
 
 // Whether an operation may begin. Always AUDIT_READY if the log is not required.
 enum audit_readiness {
   AUDIT_READY,
-  AUDIT_WAIT,    // not known yet: take and write, and ask again after at most AUDIT_ASK_MS
+  AUDIT_WAIT,    // not known yet: take and write, and check again after at most AUDIT_ASK_MS
   AUDIT_REFUSE,  // the log cannot be written now
 };
 enum { AUDIT_ASK_MS = 10 };
@@ -97,37 +97,37 @@ enum { AUDIT_ASK_MS = 10 };
 // are in place and that no other process holds the lock. If not, lines must be written first, even if none wait; a
 // lock is waited for AUDIT_GLANCE_MS at most. Never blocks.
 enum audit_readiness audit_ready(struct audit *a);
-bool audit_failing(const struct audit *a);       // it is to be taken again, after a while
-uint64_t audit_retry_ms(const struct audit *a);  // that while
-const char *audit_why(const struct audit *a);    // what was wrong with it the last time; empty: nothing was
-uint64_t audit_lost(const struct audit *a);      // lines, so far
-unsigned audit_breaks(const struct audit *a);    // logs that were set aside, or found empty, so far
+bool audit_failing(const struct audit *a);       // the last write failed and must be retried
+uint64_t audit_retry_ms(const struct audit *a);  // time to wait before the retry
+const char *audit_why(const struct audit *a);    // reason of the last failure, or ""
+uint64_t audit_lost(const struct audit *a);      // lines lost since the start
+unsigned audit_breaks(const struct audit *a);    // logs set aside or found empty since the start
 
 // ---- verifying
 
 enum audit_finding {
-  AUDIT_ALTERED,    // a line is not what its hash says
-  AUDIT_UNLINKED,   // it does not follow the line before: something was removed, inserted or moved
-  AUDIT_MALFORMED,  // no line of an audit at all
-  AUDIT_SHORTENED,  // the beginning or the end that FILE.head tells of is not there
+  AUDIT_ALTERED,    // the hash of a line does not match its text
+  AUDIT_UNLINKED,   // a line does not follow the preceding one: lines were removed, inserted or moved
+  AUDIT_MALFORMED,  // not an audit line
+  AUDIT_SHORTENED,  // the first or last line recorded in FILE.head is missing
   AUDIT_UNSIGNED,   // a line or FILE.head is not signed with the key
 };
 
 struct audit_verdict {
   size_t files;
   uint64_t lines;
-  size_t findings;  // 0: the chain is whole
+  size_t findings;  // 0: the chain is intact
   uint64_t first_seq, last_seq;
-  uint64_t behind;  // lines that FILE.head does not tell of: whoever wrote them was stopped before
-  uint64_t breaks;  // lines that say that a log before this one was set aside, or is missing
-  bool keyed;       // it was written with a key: without that key only the hashes are checked
-  bool torn;        // such a line is cut off at the end of the file
+  uint64_t behind;  // lines after the one recorded in FILE.head: the writer stopped before it updated the head
+  uint64_t breaks;  // audit_break lines: an earlier log was set aside or is missing
+  bool keyed;       // the log was written with a key; without that key only hashes are checked
+  bool torn;        // an unfinished line follows the one recorded in FILE.head
 };
 
-// file: which one; line: in it, from 1.
+// Reports one finding. Lines are counted from 1 within `file`.
 typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
-// Reads a file with its rotated files (FILE.1, …) and FILE.head. key: signs lines and head; STR_NONE:
-// only hashes are checked. Reads what was there when it began, with some 256 KiB of memory, and reports the first 1000
-// findings. False: one cannot be read, or is no regular file.
+// Verifies a file with its rotated files (FILE.1, …) and FILE.head. Checks signatures with `key`; with STR_NONE only
+// hashes. Ignores lines that are appended meanwhile, uses about 256 KiB of memory, and reports the first 1000 findings.
+// Returns false if a file cannot be read or is not a regular file.
 bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);

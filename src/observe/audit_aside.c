@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// With a key, lines are added only to a log whose end the key vouches for. Any other log is evidence: it is set aside
-// untouched, and another chain begins.
+// Checks the end of an existing log against the key, and sets aside logs that fail. Such a log is evidence: it is
+// renamed but not changed, and a new chain begins.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
 
@@ -15,7 +16,7 @@ enum {
   ASIDE_APART = 60000,  // ms: two gateways with different keys must not set each other's logs aside forever
 };
 
-// ---- does the key vouch for it?
+// ---- checking the end
 
 bool audit_was_rotated(struct audit_file *a, const char *hash) {
   char *name = audit_file_name(a->path, 1);
@@ -31,14 +32,14 @@ bool audit_was_rotated(struct audit_file *a, const char *hash) {
   return is;
 }
 
-// A file without a whole line: new, just rotated, or cut off.
+// A file without a complete line: new, just rotated, or truncated.
 static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) {
   if (!e->size || a->seq) return NULL;
   if (!e->headed) return "its head is missing";
   return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
 }
 
-// This process has written the last line before: what follows it was copied from the log.
+// Returns whether complete lines follow our last write but have old numbers: they are copies of earlier lines.
 static bool is_copied(const struct audit_file *a, const struct audit_end *e) {
   return a->size != UINT64_MAX && e->size > a->size && e->size - a->size > e->tail && e->last.seq <= a->seq;
 }
@@ -46,6 +47,7 @@ static bool is_copied(const struct audit_file *a, const struct audit_end *e) {
 static const char *doubt_last(struct audit_file *a, const struct audit_end *e) {
   const struct audit_place *last = &e->last;
   char hash[AUDIT_HASH + 1];
+  ASSERT(e->lined && a->key);
   audit_hash(last->hashed, hash);
   bool as_noted = e->headed && last->seq == e->head.seq;
   if (memcmp(hash, last->hash.p, AUDIT_HASH) != 0) return "its last line was altered";
@@ -77,6 +79,7 @@ void audit_note_break(struct audit_file *a, const char *file, const char *why) {
                           .reason = str_of(why)};
   buf_reset(&a->notice);
   audit_put_body(&e, clock_wall_ms(a->clock), &a->notice);
+  ASSERT(a->notice.n && !a->notice.over);
   a->breaks++;
 }
 
@@ -85,17 +88,18 @@ static bool is_there(const char *path) {
   return lstat(path, &st) == 0;
 }
 
-// A name that neither a file nor a head has. False: all are taken.
+// Finds a name that is free for both the file and its head. Returns false if all names are taken.
 static bool find_name(const struct audit_file *a, char *out, size_t size, char *head, size_t head_size) {
   for (unsigned i = 1; i <= ASIDE_MOST; i++) {
     snprintf(out, size, "%s.unverified-%u", a->path, i);
-    snprintf(head, head_size, "%s.head", out);
+    int n = snprintf(head, head_size, "%s.head", out);
+    ASSERT(n > 0 && (size_t)n < head_size);
     if (!is_there(out) && !is_there(head)) return true;
   }
   return false;
 }
 
-// The rotated files go along: they are parts of the same chain.
+// Renames the rotated files too: they are parts of the same chain.
 static void move_rotated(const struct audit_file *a, const char *name) {
   bool moved = true;
   for (unsigned i = 1; moved; i++) {
@@ -117,7 +121,7 @@ static bool move_all(const struct audit_file *a, char *name, size_t room) {
   return ok;
 }
 
-// Later than any chain that is known, whatever the clock says.
+// Returns a start time that is later than that of any known chain, even if the clock was set back.
 static uint64_t begin_after(const struct audit_file *a, const struct audit_end *e) {
   int64_t now = clock_wall_ms(a->clock);
   uint64_t known = e->headed && e->head.began > a->began ? e->head.began : a->began;
@@ -126,6 +130,7 @@ static uint64_t begin_after(const struct audit_file *a, const struct audit_end *
 
 bool audit_set_aside(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f) {
   uint64_t now = clock_mono_ms(a->clock);
+  ASSERT(a->key && why);
   if (a->set_aside_at && now - a->set_aside_at < ASIDE_APART) {
     fault_set(f, FAULT_IO,
               "the audit log %s cannot be verified (%s), and another was set aside a moment ago: do two gateways write "

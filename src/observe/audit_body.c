@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a line says. It is plain ASCII whatever it tells of: nothing that a client, a server or a rule is called can end
-// the line, move a cursor or turn the writing around on the terminal of who reads it.
+// Formats the body of an audit line as plain ASCII. Names of clients, servers and rules are escaped, so that they
+// cannot end the line, move the cursor or reverse the text direction on a reader's terminal.
+#include "base/assert.h"
 #include "base/text/utf8.h"
 #include "observe/audit_impl.h"
 #include "json/text.h"
 
 enum {
-  NAME_TOLD = 256,        // bytes of a name
-  NAME_WRITTEN = 768,     // the same with escapes, which take up to six bytes for one
-  ARGUMENTS_TOLD = 8192,  // of arguments, with escapes
+  NAME_MOST = 256,        // bytes of a name
+  NAME_WRITTEN = 768,     // bytes of a name with escapes, which take up to six bytes for one
+  ARGUMENTS_MOST = 8192,  // bytes of arguments, with escapes
 };
 
 static bool is_plain(char c) {
@@ -21,7 +22,7 @@ static size_t plain_run(str s) {
   return n;
 }
 
-// A name of control characters must not take more of the log than its share.
+// Stops at NAME_WRITTEN bytes: a name of control characters must not fill the log.
 static void put_string(struct buf *out, str s) {
   enum { PAIR = 12 };  // bytes of the longest escape
   size_t end = out->n + NAME_WRITTEN - PAIR;
@@ -35,13 +36,13 @@ static void put_string(struct buf *out, str s) {
   buf_char(out, '"');
 }
 
-// JSON text that was checked: outside of strings control characters are blanks, within there are none. Stops when it
-// has written `most` bytes: false.
+// Appends valid JSON, in which control characters occur only as white space between tokens. Returns false if it needs
+// more than `most` bytes.
 static bool put_json(struct buf *out, str s, size_t most) {
   size_t end = out->n + most;
   while (s.n) {
     size_t n = 0;
-    if (out->n + s.n > end) return false;  // what is left takes at least its own length
+    if (out->n + s.n > end) return false;  // the rest takes at least its own length
     while (n < s.n && s.p[n] >= 0x20 && s.p[n] < 0x7f) n++;
     buf_add(out, s.p, n);
     s = str_from(s, n);
@@ -53,10 +54,10 @@ static bool put_json(struct buf *out, str s, size_t most) {
   return out->n <= end;
 }
 
-// Members are told with what stands around their keys: these are most of a line.
+// A key with its punctuation, as one constant: keys are most of a line.
 #define KEY(name) STR(",\"" name "\":")
 
-// The key and a value that needs no escapes, in one go.
+// Appends a key and a value that needs no escapes.
 static void put_plain(struct buf *out, str key, str value) {
   char *p = buf_room(out, key.n + value.n + 2);
   if (!p) return;
@@ -68,7 +69,8 @@ static void put_plain(struct buf *out, str key, str value) {
 }
 
 static void put_text(struct buf *out, str key, str value) {
-  if (value.n > NAME_TOLD) value = utf8_cut(value, NAME_TOLD);
+  if (value.n > NAME_MOST) value = utf8_cut(value, NAME_MOST);
+  ASSERT(value.n <= NAME_MOST);
   if (value.n && plain_run(value) == value.n) {
     put_plain(out, key, value);
     return;
@@ -108,12 +110,12 @@ static void put_arguments(struct buf *out, str arguments) {
   if (!arguments.p) return;
   buf_str(out, KEY("arguments"));
   size_t from = out->n;
-  if (put_json(out, arguments, ARGUMENTS_TOLD)) return;
+  if (put_json(out, arguments, ARGUMENTS_MOST)) return;
   out->n = from;
   buf_str(out, STR("null"));
 }
 
-// Of what is no request.
+// Members of events other than requests.
 static void put_event(const struct audit_event *e, struct buf *out) {
   if (e->reason.n) put_text(out, KEY("reason"), e->reason);
   if (e->peer.n) put_text(out, KEY("peer"), e->peer);
@@ -124,7 +126,7 @@ static void put_event(const struct audit_event *e, struct buf *out) {
   if (e->rules_after.n) put_text(out, KEY("rules_after"), e->rules_after);
 }
 
-// What holds for few lines only.
+// Members that most lines do not have.
 static void put_rest(const struct audit_event *e, struct buf *out) {
   if (e->subject.n) put_text(out, KEY("subject"), e->subject);
   if (e->issuer.n) put_text(out, KEY("issuer"), e->issuer);
@@ -141,6 +143,7 @@ static void put_rest(const struct audit_event *e, struct buf *out) {
 
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out) {
   static const str decisions[] = {STR("ALLOW"), STR("DENY"), STR("ERROR"), STR("TIMEOUT"), STR("DRY_RUN")};
+  ASSERT((size_t)e->decision < sizeof decisions / sizeof *decisions);
   put_time(out, STR(AUDIT_LINE_BEGIN), wall_ms);
   put_text(out, KEY("agent_id"), e->agent);
   put_text(out, KEY("operation"), e->operation);

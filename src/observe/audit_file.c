@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of an audit log: the lock, the chain, rotation. Waits for the disk and for other processes, so that it runs
-// on any thread but never on two at once.
+// Writes the files of an audit log: locking, the hash chain, rotation. Blocks on the disk and on other processes; runs
+// on any thread, but on one at a time.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,12 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "io/file.h"
 #include "observe/audit_impl.h"
 
 enum {
-  RESERVE = 1 << 20,     // bytes on disk for the lines of what is under way, where the log is required
+  RESERVE = 1 << 20,     // bytes of disk space reserved for requests in flight, if the log is required
   ROTATE_APART = 60000,  // ms between two attempts to rotate a full file
 };
 
@@ -26,12 +27,12 @@ static bool refused(const struct audit_file *a, const char *what, struct fault *
 
 // ---- the file
 
-static void let_go(struct audit_file *a) {
+static void close_file(struct audit_file *a) {
   if (a->fd >= 0) close(a->fd);
   a->fd = -1;
 }
 
-// What a file is known by. False: it is no regular file.
+// Returns false if it is not a regular file.
 static bool identify(int fd, struct audit_inode *out) {
   struct stat st;
   bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -39,7 +40,7 @@ static bool identify(int fd, struct audit_inode *out) {
   return regular;
 }
 
-// Is it still what is at the path?
+// Returns whether this file is at the path.
 static bool is_at(const char *path, const struct audit_inode *inode) {
   struct stat st;
   return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode->number && st.st_dev == inode->device;
@@ -48,13 +49,13 @@ static bool is_at(const char *path, const struct audit_inode *inode) {
 static bool open_file(struct audit_file *a, struct fault *f) {
   a->fd = open(a->path, AUDIT_OPEN_FLAGS | O_CREAT, 0600);
   if (a->fd < 0) return refused(a, "cannot be opened", f);
-  a->size = UINT64_MAX;  // to be looked at
+  a->size = UINT64_MAX;  // unknown until catch_up
   a->others = UINT64_MAX;
   a->reserved = 0;
   bool regular = identify(a->fd, &a->inode);
   if (regular && audit_is_log(a->fd, a->path, a->head_path, f)) return true;
   if (!regular) fault_set(f, FAULT_IO, "the audit log %s is no regular file", a->path);
-  let_go(a);
+  close_file(a);
   return false;
 }
 
@@ -77,6 +78,7 @@ static bool write_whole(int fd, str text) {
 
 static bool take_lock(struct audit_file *a, struct fault *f) {
   static const struct timespec nap = {0, 1000000};
+  ASSERT(a->fd >= 0);
   for (unsigned tries = 0; flock(a->fd, LOCK_EX | LOCK_NB) != 0; tries++) {
     if (errno != EWOULDBLOCK && errno != EINTR) return refused(a, "cannot be locked", f);
     atomic_store(&a->state, AUDIT_LOCKED_OUT);
@@ -90,12 +92,12 @@ static bool take_lock(struct audit_file *a, struct fault *f) {
   return true;
 }
 
-// Opens what is at the path and locks it; what was moved away meanwhile is let go.
+// Opens and locks the file at the path. Closes a file that was moved away meanwhile, and tries again.
 static bool lock(struct audit_file *a, struct fault *f) {
   for (int tries = 0; tries < 100; tries++) {
     if ((a->fd < 0 && !open_file(a, f)) || !take_lock(a, f)) return false;
     if (is_at(a->path, &a->inode)) return true;
-    let_go(a);
+    close_file(a);
   }
   fault_set(f, FAULT_IO, "the audit log %s is moved away all the time", a->path);
   return false;
@@ -105,18 +107,21 @@ static void unlock(struct audit_file *a) {
   if (a->fd >= 0) flock(a->fd, LOCK_UN);
 }
 
-// What we know to be written is not forgotten: lines that were taken off the end, or replaced, are missed by the next.
-static void go_on_behind(struct audit_file *a, uint64_t seq, const char *hash) {
+// Continues the chain after this line, unless a later one is known already: so the next line reveals that lines were
+// removed from the end or replaced.
+static void continue_after(struct audit_file *a, uint64_t seq, const char *hash) {
   if (seq <= a->seq) return;
   a->seq = seq;
   memcpy(a->prev, hash, AUDIT_HASH);
 }
 
-// A line that was never finished: taken off when the head does not tell of it, else it gets its end, to be found.
-static bool mend_end(struct audit_file *a, uint64_t size, uint64_t tail, bool told, struct fault *f) {
+// Repairs an unfinished last line of `tail` bytes. Removes it if the head does not record it (`noted`); otherwise ends
+// it with a newline, so that audit_verify finds it.
+static bool mend_end(struct audit_file *a, uint64_t size, uint64_t tail, bool noted, struct fault *f) {
+  ASSERT(tail == UINT64_MAX || tail <= size);
   a->size = size;
   if (!tail) return true;
-  bool cut = !told && tail != UINT64_MAX;
+  bool cut = !noted && tail != UINT64_MAX;
   if (cut ? ftruncate(a->fd, (off_t)(size - tail)) != 0 : !write_whole(a->fd, STR("\n"))) {
     a->size = UINT64_MAX;
     return refused(a, "cannot be written", f);
@@ -140,8 +145,8 @@ static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out)
   out->lined = audit_read_last(a->fd, size, &out->last, a->room, sizeof a->room, &out->tail);
 }
 
-// An empty log with a key: is the last line, which the head names or this process wrote, in FILE.1? Otherwise the lines
-// were removed, or a program that rotates logs has moved them elsewhere.
+// Notes a break if a log with a key is empty but its last line, as known from the head or this process, is not in
+// FILE.1: the lines were removed, or a program that rotates logs moved them elsewhere.
 static void check_empty(struct audit_file *a, const struct audit_end *e) {
   bool by_head = e->headed && e->head.seq >= a->seq;
   uint64_t seq = by_head ? e->head.seq : a->seq, begins = e->headed ? e->head.begins : a->begins;
@@ -153,11 +158,12 @@ static void check_empty(struct audit_file *a, const struct audit_end *e) {
 
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f);
 
-// Where the chain goes on: after the lines that this process or others wrote, or at its beginning. With a key, only a
-// head counts that is signed with it, and a log that the key does not vouch for is set aside.
+// Determines where the chain continues: after the lines that this or another process wrote, or at its beginning. With a
+// key, ignores a head that it did not sign, and sets aside a log that fails audit_doubt.
 static bool catch_up(struct audit_file *a, struct fault *f) {
   struct stat st;
   struct audit_end e;
+  ASSERT(a->fd >= 0);
   if (fstat(a->fd, &st) != 0) return refused(a, "cannot be looked at", f);
   if ((uint64_t)st.st_size == a->size) return true;
   read_end(a, (uint64_t)st.st_size, &e);
@@ -166,17 +172,18 @@ static bool catch_up(struct audit_file *a, struct fault *f) {
   if (why) return begin_again(a, &e, why, f);
   check_empty(a, &e);
   if (a->key && !e.size && !e.head_there && !a->seq && !a->began) a->began = (uint64_t)clock_wall_ms(a->clock);
-  if (e.headed) go_on_behind(a, e.head.seq, e.head.hash);
-  if (e.lined) go_on_behind(a, e.last.seq, e.last.hash.p);
+  if (e.headed) continue_after(a, e.head.seq, e.head.hash);
+  if (e.lined) continue_after(a, e.last.seq, e.last.hash.p);
   if (e.headed) a->begins = e.head.begins;
   return mend_end(a, e.size, e.tail, !e.headed || e.head.seq > e.last.seq, f);
 }
 
-// Where the log is required there is room for the lines of what is under way before there is none for others. What a
-// file system cannot reserve is found out when it is full.
+// Reserves disk space for the lines of requests in flight, if the log is required, so that requests are refused before
+// the disk is full. On a file system that cannot reserve space, the write fails instead.
 static bool reserve(struct audit_file *a, struct fault *f) {
   struct rlimit most;
   if (!a->required) return true;
+  ASSERT(a->fd >= 0 && a->size != UINT64_MAX);
   if (!audit_has_room(a, RESERVE, f)) return false;
   if (a->size + RESERVE / 2 <= a->reserved) return true;
   bool bounded = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
@@ -205,27 +212,28 @@ static bool open_head(struct audit_file *a) {
   return regular;
 }
 
-// What the end of the chain is, for who verifies it, and for ourselves after a rotation.
+// Records the end of the chain in FILE.head, for audit_verify and for catch_up after a rotation.
 static void write_head(struct audit_file *a) {
   char text[AUDIT_HEAD_MAX];
   struct audit_head head = {.seq = a->seq, .begins = a->begins, .began = a->began};
   memcpy(head.hash, a->prev, sizeof head.hash);
   size_t n = audit_put_head(&head, a->key, text);
-  if (a->head_fd >= 0 && !is_at(a->head_path, &a->head_inode)) close_head(a);  // somebody removed or moved it
+  ASSERT(n <= sizeof text);
+  if (a->head_fd >= 0 && !is_at(a->head_path, &a->head_inode)) close_head(a);  // it was removed or moved
   if (a->head_fd < 0 && !open_head(a)) return;
   a->headless = pwrite(a->head_fd, text, n, 0) != (ssize_t)n;
   if (a->headless) a->head_errno = errno;
 }
 
-// Without it nobody can prove where the chain ends.
+// Fails for a required log without a head: the end of the chain could not be proved.
 static bool has_head(const struct audit_file *a, struct fault *f) {
   if (!a->headless || !a->required) return true;
   fault_set(f, FAULT_IO, "%s cannot be written: %s", a->head_path, strerror(a->head_errno));
   return false;
 }
 
-// The chain goes on from the last line, which stays in memory. Gives reserved space back. A file that cannot be rotated
-// goes on too.
+// Starts a new file that continues the chain, and releases reserved space. If the files cannot be renamed, continues
+// with the same file.
 static bool rotate(struct audit_file *a, struct fault *f) {
   bool gone;
   if (a->reserved && ftruncate(a->fd, (off_t)a->size) != 0) return refused(a, "cannot be cut", f);
@@ -236,36 +244,38 @@ static bool rotate(struct audit_file *a, struct fault *f) {
     return true;
   }
   if (gone) a->begins = audit_first_kept(a);
-  write_head(a);  // a new file begins with what it says
+  write_head(a);  // catch_up continues the new file from it
   unlock(a);
-  let_go(a);
+  close_file(a);
   return lock(a, f) && catch_up(a, f);
 }
 
-// The log was not what the key vouches for.
+// Sets aside a log that failed audit_doubt, and begins a new chain.
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f) {
   bool moved = audit_set_aside(a, e, why, f);
   if (moved) {
     begin_chain(a, a->began);
-    write_head(a);  // another gateway that waits for the lock learns from it that a new chain begins
+    write_head(a);  // tells another gateway that waits for the lock about the new chain
   }
   unlock(a);
-  let_go(a);
+  close_file(a);
   return moved && lock(a, f) && catch_up(a, f);
 }
 
 // ---- lines
 
-// Before the lock is taken: others shall not wait for that.
+// Runs before the lock is taken, so that other processes do not wait for it.
 static void count_tokens(struct audit_file *a, struct buf *batch) {
   for (size_t at = 0; at < batch->n;) {
     struct audit_record r;
+    ASSERT(batch->n - at >= sizeof r);
     memcpy(&r, batch->p + at, sizeof r);
     const char *text = batch->p + at + sizeof r + r.body;
     if (r.has_in) r.tokens_in = (uint32_t)tokens_count_like(&a->words, (str){text, r.in});
     if (r.has_out) r.tokens_out = (uint32_t)tokens_count_like(&a->words, (str){text + r.in, r.out});
     memcpy(batch->p + at, &r, sizeof r);
     at += sizeof r + r.body + r.in + r.out;
+    ASSERT(at <= batch->n);
   }
 }
 
@@ -313,10 +323,11 @@ static void put_lines(struct audit_file *a, str batch) {
   }
 }
 
-// All or nothing: what is written in part is taken back.
+// Appends all lines or none: truncates the file after a partial write.
 static bool append(struct audit_file *a, str batch, struct fault *f) {
   uint64_t seq = a->seq;
   char prev[sizeof a->prev];
+  ASSERT(a->size != UINT64_MAX);
   memcpy(prev, a->prev, sizeof prev);
   put_lines(a, batch);
   if (write_whole(a->fd, buf_view(&a->lines))) {
@@ -331,7 +342,7 @@ static bool append(struct audit_file *a, str batch, struct fault *f) {
   return false;
 }
 
-// How much longer they make the file, about.
+// Returns about how many bytes these records add to the file.
 static uint64_t length_of(str batch) {
   uint64_t n = 0;
   while (batch.n) {
@@ -404,7 +415,8 @@ bool audit_file_open(struct audit_file *a, const struct audit_options *opt, stru
 }
 
 void audit_file_close(struct audit_file *a) {
-  let_go(a);
+  ASSERT(a->path && a->head_path);
+  close_file(a);
   close_head(a);
   buf_done(&a->lines);
   buf_done(&a->notice);

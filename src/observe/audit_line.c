@@ -19,7 +19,7 @@ static bool is_hex(str s) {
   return s.n == AUDIT_HASH;
 }
 
-// Takes `text` off the end.
+// Removes `text` from the end.
 static bool take_end(str *s, str text) {
   if (!str_ends(*s, text)) return false;
   s->n -= text.n;
@@ -41,7 +41,7 @@ static bool take_number(str *s, uint64_t *out) {
   return str_to_u64(digits, out);
 }
 
-// The chain is at the end of the line, in a fixed form, so that no parser has a say in what was hashed.
+// The chain fields end the line in a fixed form, so that the hashed part does not depend on a JSON parser.
 bool audit_read_place(str line, struct audit_place *out) {
   str rest = line;
   if (!take_end(&rest, STR(AUDIT_LINE_END)) || !take_hex(&rest, &out->hash)) return false;
@@ -64,6 +64,7 @@ void audit_hash(str hashed, char out[AUDIT_HASH + 1]) {
 
 void audit_sign(struct hmac *key, str text, char out[AUDIT_HASH + 1]) {
   unsigned char mac[SHA256_SIZE];
+  ASSERT(key);
   hmac_sign(key, text, mac);
   hash_hex(mac, sizeof mac, out);
 }
@@ -87,7 +88,7 @@ bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room,
   if (!n || pread(fd, room, n, (off_t)(size - n)) != (ssize_t)n) return false;
   const char *end = memrchr(room, '\n', n);
   *out_tail = end ? (size_t)(room + n - end) - 1 : n == size ? size : UINT64_MAX;
-  // A line that was torn is not part of the chain: the next one follows the one before it.
+  // An unfinished line is not part of the chain: the next line follows the last complete one.
   if (!end) return false;
   str text = {room, (size_t)(end - room)};
   const char *begin = memrchr(room, '\n', text.n);
@@ -118,7 +119,7 @@ static bool parse_head(str text, struct arena *a, struct audit_head *out) {
   return true;
 }
 
-// A first line that was never finished is one all the same.
+// Accepts an unfinished first line.
 static bool begins_log(str text) {
   static const str begin = STR(AUDIT_LINE_BEGIN);
   struct audit_place ignored;
@@ -159,12 +160,13 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
   return ok;
 }
 
-// Heads of earlier versions have no `began`: their signatures must stay good.
+// Omits a `began` of 0, so that signatures of heads from earlier versions, which lack it, stay valid.
 static size_t put_claim(const struct audit_head *head, char out[AUDIT_HEAD_MAX]) {
   int n = snprintf(out, AUDIT_HEAD_MAX, "{\"seq\":%llu,\"hash\":\"%s\",\"begins\":%llu", (unsigned long long)head->seq,
                    head->hash, (unsigned long long)head->begins);
   if (head->began)
     n += snprintf(out + n, AUDIT_HEAD_MAX - (size_t)n, ",\"began\":%llu", (unsigned long long)head->began);
+  ASSERT(n > 0 && n < AUDIT_HEAD_MAX);
   return (size_t)n;
 }
 
@@ -175,8 +177,9 @@ size_t audit_put_head(const struct audit_head *head, struct hmac *key, char out[
     audit_sign(key, (str){out, n}, mac);
     n += (size_t)snprintf(out + n, AUDIT_HEAD_MAX - n, ",\"mac\":\"%s\"", mac);
   }
+  ASSERT(n + 2 <= AUDIT_HEAD_MAX);
   out[n++] = '}';
-  // Blanks, so that a shorter one leaves nothing of a longer one.
+  // Blanks overwrite the rest of a longer head.
   memset(out + n, ' ', AUDIT_HEAD_MAX - n);
   out[AUDIT_HEAD_MAX - 1] = '\n';
   return AUDIT_HEAD_MAX;

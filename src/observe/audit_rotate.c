@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rotated files of an audit log: FILE.1 is the newest. A file is removed when it is too old and there are enough
-// younger ones, so that nobody can push lines out of the log by causing many others. All of them together are bounded.
+// Rotation of audit files: FILE.1 is the newest. A file is removed only if it is old and enough newer files exist, so
+// that a client cannot push lines out of the log by causing many others. The total size is limited too.
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
 
@@ -17,7 +18,7 @@ char *audit_file_name(const char *path, unsigned number) {
   return name;
 }
 
-// A rotated file, if it is there.
+// Returns false if there is no such file.
 static bool look_at(const struct audit_file *a, unsigned number, struct stat *out) {
   char *name = audit_file_name(a->path, number);
   bool there = lstat(name, out) == 0;
@@ -33,6 +34,7 @@ static unsigned count_files(const struct audit_file *a, uint64_t *out_bytes) {
     *out_bytes += (uint64_t)st.st_size;
     n++;
   }
+  ASSERT(n <= AUDIT_ROTATED_MAX);
   return n;
 }
 
@@ -41,7 +43,7 @@ bool audit_may_shift(const struct audit_file *a) {
   return count_files(a, &bytes) < AUDIT_ROTATED_MAX;
 }
 
-// A file from the future, by a clock that was set back, is not old.
+// A file with a time in the future (the clock was set back) is not old.
 static bool is_old(const struct audit_file *a, unsigned number) {
   struct stat st;
   int64_t now = clock_wall_ms(a->clock);
@@ -57,13 +59,15 @@ static bool remove_file(const struct audit_file *a, unsigned number) {
   return gone;
 }
 
-// Removes old files from the oldest on until `most` are left. Returns how many are left.
+// Removes old files, the oldest first, until `most` are left. Returns the number of files left.
 static unsigned expire(const struct audit_file *a, unsigned count, unsigned most) {
+  ASSERT(count <= AUDIT_ROTATED_MAX + 1);
   while (count > most && is_old(a, count) && remove_file(a, count)) count--;
   return count;
 }
 
 static bool move_file(const struct audit_file *a, unsigned number, unsigned next) {
+  ASSERT(number + 1 == next || next + 1 == number);
   char *from = audit_file_name(a->path, number), *to = audit_file_name(a->path, next);
   bool moved = rename(from, to) == 0;
   int why = errno;
@@ -73,8 +77,9 @@ static bool move_file(const struct audit_file *a, unsigned number, unsigned next
   return moved;
 }
 
-// The last file first, so that no file replaces another one. If one cannot be moved, those after it go back.
+// Renames the oldest file first, so that no file replaces another one. If a rename fails, undoes those before it.
 static bool move_all(const struct audit_file *a, unsigned count) {
+  ASSERT(count <= AUDIT_ROTATED_MAX);
   unsigned to = count + 1;
   while (to && move_file(a, to - 1, to)) to--;
   if (!to) return true;
@@ -87,7 +92,7 @@ static bool move_all(const struct audit_file *a, unsigned count) {
 bool audit_shift_files(const struct audit_file *a, bool *out_gone) {
   uint64_t bytes;
   unsigned count = count_files(a, &bytes) + 1, least = a->keep ? a->keep : 1;
-  bool none = !a->keep && !a->keep_ms;  // not even this one is kept
+  bool none = !a->keep && !a->keep_ms;  // no rotated file is kept
   *out_gone = none && unlink(a->path) == 0;
   if (none) return *out_gone;
   if (!move_all(a, count - 1)) return false;
@@ -108,7 +113,7 @@ uint64_t audit_first_kept(struct audit_file *a) {
   return seq;
 }
 
-// Old files give way also when there are not too many of them.
+// Removes old files, even among the newest `keep`, until `more` bytes fit max_total.
 static void make_room(struct audit_file *a, uint64_t more) {
   unsigned count = count_files(a, &a->others);
   while (count && a->others + a->size + more > a->max_total) {
@@ -120,6 +125,7 @@ static void make_room(struct audit_file *a, uint64_t more) {
 }
 
 bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f) {
+  ASSERT(a->size != UINT64_MAX);
   if (a->others == UINT64_MAX) count_files(a, &a->others);
   if (!a->max_total || a->others + a->size + more <= a->max_total) return true;
   make_room(a, more);

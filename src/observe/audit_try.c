@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Could the files of an audit log be opened, without making any of them?
+// Checks whether the files of an audit log could be opened, without creating them.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@ static bool cannot(const char *path, const char *why, struct fault *f) {
   return false;
 }
 
-// The nearest folder above it that is there takes what is to be made.
+// Returns whether the nearest existing parent folder is writable.
 static bool can_make(struct arena *a, const char *path, struct fault *f) {
   str above = str_of(path);
   struct stat st;

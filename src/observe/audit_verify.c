@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Verifies an audit log: reads every line of all its files and reports where the chain is broken.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -6,12 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "observe/audit_impl.h"
 
 enum {
   FILES_MOST = AUDIT_ROTATED_MAX + 1,
-  TOLD_MOST = 1000,  // findings; the others are counted
+  FINDINGS_MOST = 1000,  // findings reported; further ones are only counted
 };
 
 struct verifier {
@@ -19,16 +21,16 @@ struct verifier {
   void *ctx;
   struct audit_verdict verdict;
   const char *file;
-  uint64_t line;  // in it
-  uint64_t seq;   // of the line before; 0: there is none
+  uint64_t line;  // number of the current line in `file`
+  uint64_t seq;   // of the preceding line; 0: this is the first
   char prev[AUDIT_HASH + 1];
   struct hmac *key;  // NULL: signatures are not checked
-  bool signing;      // a line before has a mac: since then there was a key
-  bool joined;       // there was a line before
-  bool headed;       // FILE.head is there
+  bool signing;      // an earlier line has a mac: all later lines must have one
+  bool joined;       // a line was read before
+  bool headed;       // FILE.head exists
   struct audit_head head;
-  bool head_met;  // and the line that it tells of
-  bool last;      // this is the file that is written
+  bool head_met;  // the line recorded in FILE.head was found
+  bool last;      // `file` is the current file, not a rotated one
   char room[2 * AUDIT_LINE_MAX];
 };
 
@@ -39,7 +41,7 @@ found(struct verifier *v, enum audit_finding what, const char *fmt, ...) {
   va_start(ap, fmt);
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
-  if (v->verdict.findings++ < TOLD_MOST) v->tell(v->ctx, what, v->file, v->line, message);
+  if (v->verdict.findings++ < FINDINGS_MOST) v->tell(v->ctx, what, v->file, v->line, message);
 }
 
 static void check_link(struct verifier *v, const struct audit_place *p) {
@@ -58,7 +60,7 @@ static void check_beginning(struct verifier *v) {
           (unsigned long long)(first - begins));
 }
 
-// Lines from before there were macs are vouched for by the head: their hashes are part of the one that it names.
+// Lines written before a key was set need no mac: the signed head covers them, since its hash includes theirs.
 static void check_mac(struct verifier *v, const struct audit_place *p) {
   bool owed = v->signing || !v->headed || p->seq > v->head.seq;
   v->signing |= p->mac.n > 0;
@@ -67,7 +69,7 @@ static void check_mac(struct verifier *v, const struct audit_place *p) {
   else if (p->mac.n && !audit_line_is_signed(p, v->key)) found(v, AUDIT_UNSIGNED, "its mac is not made with this key");
 }
 
-// The first such text in a line is the gateway's own: quotes in what others say are escaped.
+// The first match is the gateway's own key: quotes in values are escaped.
 static bool is_break(str line) {
   static const str key = STR(",\"operation\":\""), word = STR("audit_break\"");
   const char *at = memmem(line.p, line.n, key.p, key.n);
@@ -98,12 +100,13 @@ static void take_line(struct verifier *v, str line) {
 
 // ---- files, of any length, with lines of any length
 
-// The end of the last file is cut off. What the head does not tell of was never finished, and promised to nobody.
+// Takes an unfinished last line. It is no finding in the current file if the head does not record it: its writer
+// stopped before it reported the line as written.
 static void take_torn(struct verifier *v, str line) {
   struct audit_place p;
-  bool told = !v->last || !v->headed || v->head.seq > v->seq;
-  v->verdict.torn = !told;
-  if (!told) return;
+  bool noted = !v->last || !v->headed || v->head.seq > v->seq;
+  v->verdict.torn = !noted;
+  if (!noted) return;
   take_line(v, line);
   if (audit_read_place(line, &p)) found(v, AUDIT_MALFORMED, "its line end is cut off");
 }
@@ -114,7 +117,7 @@ static void take_long(struct verifier *v) {
   found(v, AUDIT_MALFORMED, "this is no line of an audit log: it is too long");
 }
 
-// Takes the lines of what was read; what is left is the beginning of another.
+// Takes the complete lines of `text`. Returns the rest, which is the beginning of the next line.
 static str take_lines(struct verifier *v, str text, bool *in_long) {
   str line, rest;
   while (text.n && str_cut(text, '\n', &line, &rest)) {
@@ -126,11 +129,12 @@ static str take_lines(struct verifier *v, str text, bool *in_long) {
   return text;
 }
 
-// As much as there was when it was opened: it may grow meanwhile.
+// Reads the first `size` bytes, the size when the file was opened; it may grow meanwhile.
 static bool read_lines(struct verifier *v, int fd, uint64_t size) {
   bool in_long = false;
   size_t n = 0;
   for (uint64_t at = 0; at < size;) {
+    ASSERT(n < sizeof v->room);
     size_t want = sizeof v->room - n;
     ssize_t k = pread(fd, v->room + n, size - at < want ? (size_t)(size - at) : want, (off_t)at);
     if (k < 0) return false;
@@ -160,7 +164,7 @@ static bool take_file(struct verifier *v, const char *path, struct fault *f) {
   return ok;
 }
 
-// Lines behind the one that the head tells of are no finding: it is written after them.
+// Lines after the one recorded in the head are no finding: the head is written after the lines.
 static void check_end(struct verifier *v, const char *path) {
   if (!v->headed) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing tells where the log ends", path);
   else if (v->headed && v->head.seq > v->seq && (v->joined || v->head.begins <= v->head.seq))
@@ -169,10 +173,13 @@ static void check_end(struct verifier *v, const char *path) {
   else if (v->headed && v->head.seq && !v->head_met && v->joined)
     found(v, AUDIT_SHORTENED, "number %llu is not the line that %s.head tells of", (unsigned long long)v->head.seq,
           path);
-  else if (v->headed && v->joined) v->verdict.behind = v->seq - v->head.seq;
+  else if (v->headed && v->joined) {
+    ASSERT(v->seq >= v->head.seq);
+    v->verdict.behind = v->seq - v->head.seq;
+  }
 }
 
-// A gateway that runs may have written its head again since the head was read.
+// Returns whether a running gateway has updated the head since it was read.
 static bool was_noted_since(const struct verifier *v, const char *head_path) {
   struct audit_head now;
   return audit_read_head(head_path, &now) && now.seq >= v->seq;
@@ -198,7 +205,7 @@ static unsigned count_rotated(const char *path) {
   return n - 1;
 }
 
-// FILE.1 was FILE before, and can be verified with it alone.
+// Returns whether `path` is a rotated file, which can be verified only together with the other files of its log.
 static bool is_part(const char *path, char *name, size_t room, struct fault *f) {
   size_t n = strlen(path);
   while (n && path[n - 1] >= '0' && path[n - 1] <= '9') n--;
@@ -227,6 +234,7 @@ bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_v
   struct verifier *v = MEM_NEW(struct verifier);
   size_t room = file.n + 16;
   char *path = mem_alloc(room), *name = mem_alloc(room);
+  ASSERT(tell);
   v->tell = tell;
   v->ctx = ctx;
   v->key = key.n ? hmac_new(key) : NULL;

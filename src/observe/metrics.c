@@ -3,10 +3,11 @@
 
 #include <inttypes.h>
 
+#include "base/assert.h"
 #include "base/map.h"
 #include "base/mem.h"
 
-// Upper bounds of the classes of times, in microseconds, and as they are written, in seconds.
+// Upper bounds of the histogram buckets, in microseconds, and as printed, in seconds.
 static const struct {
   uint64_t us;
   const char *le;
@@ -17,7 +18,7 @@ static const struct {
 };
 enum { BOUNDS = sizeof bounds / sizeof *bounds };
 
-// How a call can end; the faults follow.
+// Outcomes of a call; fault codes follow.
 enum { END_OK, END_TOOL_ERROR, END_CACHED, END_DRY_RUN, END_FAULTS };
 
 struct served {
@@ -28,7 +29,7 @@ struct served {
 
 struct metrics {
   struct map servers;      // by name
-  struct served *nowhere;  // calls that got to no server
+  struct served *nowhere;  // calls that reached no server
   struct served *others;
   uint64_t saved;
   uint64_t rejections[REJECTION_COUNT];
@@ -77,6 +78,7 @@ static struct served *served_by(struct metrics *m, str server) {
   if (!server.n) return m->nowhere;
   struct served *s = map_find(&m->servers, server);
   if (s) return s;
+  ASSERT(map_count(&m->servers) <= METRICS_SERVERS);
   if (map_count(&m->servers) >= METRICS_SERVERS) return m->others;
   s = served_new(server);
   map_add(&m->servers, str_of(s->name), s);
@@ -84,6 +86,7 @@ static struct served *served_by(struct metrics *m, str server) {
 }
 
 static size_t end_of(const struct metrics_call *c) {
+  ASSERT((size_t)c->code < FAULT_COUNT);
   if (c->code) return END_FAULTS + (size_t)c->code;
   if (c->dry_run) return END_DRY_RUN;
   if (c->recalled) return END_CACHED;
@@ -93,6 +96,7 @@ static size_t end_of(const struct metrics_call *c) {
 void metrics_count_call(struct metrics *m, const struct metrics_call *c) {
   struct served *s = served_by(m, c->server);
   size_t end = end_of(c), slot = m->calls++ % METRICS_LAST;
+  ASSERT(end < END_FAULTS + FAULT_COUNT);
   s->ends[end]++;
   m->last[slot].by = s;
   m->last[slot].end = end;
@@ -110,12 +114,13 @@ void metrics_count_saved(struct metrics *m, uint64_t tokens) {
 }
 
 void metrics_count_rejection(struct metrics *m, enum rejection why) {
+  ASSERT((size_t)why < REJECTION_COUNT);
   m->rejections[why]++;
 }
 
 // ---- one server
 
-// The time that `permille` of the answered calls did not exceed, as if the calls of a class were spread evenly over it.
+// Returns the time that `permille` of the answered calls did not exceed, interpolated linearly within a bucket.
 static uint64_t quantile(const struct served *s, uint64_t permille) {
   uint64_t wanted = (s->time_count * permille + 999) / 1000, before = 0;
   for (size_t i = 0; s->time_count && i <= BOUNDS; i++) {
@@ -141,7 +146,7 @@ struct metrics_tally metrics_of(const struct metrics *m, str server) {
 
 // ---- the page
 
-// In a label's value these three are written with a backslash; a name has no other line ends.
+// Escapes the three characters that the format requires to be escaped in label values.
 static void put_label(struct buf *out, str value) {
   for (size_t i = 0; i < value.n; i++) {
     char c = value.p[i];
@@ -167,12 +172,14 @@ void metrics_put_value(struct buf *out, const char *name, const char *label, str
 
 static const char *end_name(size_t end) {
   static const char *const names[] = {"ok", "tool_error", "cached", "dry_run"};
+  ASSERT(end < END_FAULTS + FAULT_COUNT);
   return end < END_FAULTS ? names[end] : fault_name((enum fault_code)(end - END_FAULTS));
 }
 
 bool metrics_last(const struct metrics *m, size_t i, struct metrics_last *out) {
   if (i >= METRICS_LAST || i >= m->calls) return false;
   size_t slot = (m->calls - 1 - i) % METRICS_LAST;
+  ASSERT(m->last[slot].by);
   *out = (struct metrics_last){str_of(m->last[slot].by->name), end_name(m->last[slot].end), m->last[slot].us};
   return true;
 }
@@ -195,6 +202,7 @@ static void put_times(struct buf *out, const struct served *s) {
     put_label(out, str_of(s->name));
     buf_printf(out, "\",le=\"%s\"} %" PRIu64 "\n", i < BOUNDS ? bounds[i].le : "+Inf", sum);
   }
+  ASSERT(sum == s->time_count);
   buf_str(out, STR("toolgate_call_seconds_sum{server=\""));
   put_label(out, str_of(s->name));
   buf_printf(out, "\"} %" PRIu64 ".%06" PRIu64 "\n", s->time_us / 1000000, s->time_us % 1000000);
@@ -218,7 +226,7 @@ static void put_faults(const struct metrics *m, struct buf *out) {
   }
 }
 
-// All of them, also what never happened: whoever waits for the first wants to have seen none.
+// Writes zero counters too: an alert on the first failure needs the value before it.
 static void put_rejections(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_auth_failures_total", "counter", "Requests of those who were not let in, by why.");
   for (int i = 0; i < REJECTION_COUNT; i++)

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why somebody was not let in: what is counted, and told in the log and the audit log. Few words, that stay the same.
+// Reasons why authentication rejects a request, as used in metrics, the log and the audit log. The words are stable.
 #pragma once
+#include <stddef.h>
 
-// name, in words
+#include "base/assert.h"
+
+// name, word
 #define REJECTION_TABLE(X) \
-  X(MISSING, "missing")             /* there is no bearer token */ \
-  X(MALFORMED, "malformed")         /* there is something that cannot be read as one */ \
-  X(UNKNOWN_TOKEN, "unknown_token") /* it is none that is configured, and no JSON Web Token of an issuer */ \
-  X(INVALID_TOKEN, "invalid_token") /* a JSON Web Token that cannot be read, or of another kind */ \
-  X(ALGORITHM, "algorithm")         /* signed by an algorithm that is not accepted */ \
-  X(UNKNOWN_KEY, "unknown_key")     /* by a key that is not known */ \
-  X(SIGNATURE, "signature")         /* by nobody */ \
-  X(EXPIRED, "expired")             /* good no more */ \
-  X(NOT_YET_VALID, "not_yet_valid") /* not yet */ \
+  X(MISSING, "missing")             /* no bearer token */ \
+  X(MALFORMED, "malformed")         /* the Authorization header is not a bearer token */ \
+  X(UNKNOWN_TOKEN, "unknown_token") /* neither a configured token nor a JSON Web Token of an issuer */ \
+  X(INVALID_TOKEN, "invalid_token") /* a JSON Web Token that is malformed or of another type */ \
+  X(ALGORITHM, "algorithm")         /* signed with an algorithm that is not accepted */ \
+  X(UNKNOWN_KEY, "unknown_key")     /* signed with an unknown key */ \
+  X(SIGNATURE, "signature")         /* the signature is invalid */ \
+  X(EXPIRED, "expired")             /* expired */ \
+  X(NOT_YET_VALID, "not_yet_valid") /* not valid yet */ \
   X(ISSUER, "issuer")               /* from another issuer */ \
   X(AUDIENCE, "audience")           /* for another audience */ \
   X(NO_AGENT, "no_agent")           /* does not name an agent */ \
-  X(SCOPE, "scope")                 /* good, but not for this */ \
-  X(NO_KEYS, "no_keys")             /* that cannot be known now: there are no keys */ \
-  X(UNKNOWN_AGENT, "unknown_agent") /* the rules do not know whom it is for, or whom a request names */
+  X(SCOPE, "scope")                 /* valid, but lacks a required scope */ \
+  X(NO_KEYS, "no_keys")             /* cannot be verified: the signing keys are unavailable */ \
+  X(UNKNOWN_AGENT, "unknown_agent") /* the rules do not know the agent of the token or of the request */
 
 enum rejection {
 #define X(name, word) REJECTION_##name,
@@ -33,5 +36,6 @@ static inline const char *rejection_word(enum rejection r) {
       REJECTION_TABLE(X)
 #undef X
   };
+  ASSERT((size_t)r < REJECTION_COUNT);
   return words[r];
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "io/http/outgoing.h"
@@ -12,9 +13,9 @@ enum {
   FLUSH_MS = 2000,
   SEND_MS = 10000,
   SPANS_AT_ONCE = 512,
-  SPANS_BYTES = 1 << 20,  // that wait
+  SPANS_BYTES = 1 << 20,  // size of the buffer
   TEXT_BYTES = 256,       // of an attribute
-  SPAN_BYTES = 16 << 10,  // more than a span takes
+  SPAN_BYTES = 16 << 10,  // upper bound of the size of a span
 };
 
 // ---- traceparent: 00-<32 hex>-<16 hex>-<2 hex>
@@ -46,7 +47,7 @@ bool trace_parse(str text, struct trace_context *out) {
   if (!read_hex(text, 0, &version, 1) || !read_hex(text, FLAGS_AT, &flags, 1)) return false;
   if (!read_hex(text, TRACE_AT, out->trace, TRACE_ID) || !read_hex(text, SPAN_AT, out->span, TRACE_SPAN_ID))
     return false;
-  // What later versions add stands behind another dash.
+  // Later versions append fields after another dash.
   bool whole = text.n == LENGTH || (version > 0 && text.p[LENGTH] == '-');
   out->sampled = flags & 1;
   return whole && version != 0xff && any_bit(out->trace, TRACE_ID) && any_bit(out->span, TRACE_SPAN_ID);
@@ -80,14 +81,14 @@ struct tracer {
   const struct form *form;
   struct outgoing outgoing;
   struct timer flush;
-  struct buf spans;  // that wait, with commas between
-  size_t count;      // of them
-  size_t sent;       // under way
-  bool failing;      // the log has it
+  struct buf spans;  // collected spans, separated by commas
+  size_t count;      // number of collected spans
+  size_t sent;       // number of spans in flight
+  bool failing;      // the last batch failed, which was logged
   uint64_t dropped;
-  struct deferred end;        // it is being closed, and nothing is left to do
-  struct timer last;          // then at the latest
-  void (*closed)(void *ctx);  // NULL: it is not
+  struct deferred end;        // frees the tracer when nothing is left to send
+  struct timer last;          // limits the time to close
+  void (*closed)(void *ctx);  // set by tracer_close
   void *ctx;
 };
 
@@ -95,14 +96,17 @@ static void arm(struct tracer *t) {
   if (t->count && !t->sent && !timer_running(&t->flush)) timer_start(t->opt.loop, &t->flush, FLUSH_MS);
 }
 
-// It is being closed: the rest, unless it would fare as what went before.
-static void go_on_closing(struct tracer *t) {
+// Sends the remaining spans, unless the last batch failed; then ends.
+static void continue_close(struct tracer *t) {
+  ASSERT(t->closed && !t->sent);
   if (t->count && !t->failing) tracer_flush(t);
   else loop_defer(t->opt.loop, &t->end);
 }
 
-// What could not be told is not told later: the collector would get it out of order, and we would keep ever more.
+// Handles the end of a batch; `why` is NULL on success. A failed batch is not sent again: the collector would receive
+// it out of order, and the buffer would fill up.
 static void sent(struct tracer *t, const char *why) {
+  ASSERT(t->sent);
   if (why) {
     if (!t->failing)
       log_warn(t->opt.loop->log, "%s: %.*s %s; %s are dropped", t->form->name, STR_ARG(t->opt.url), why,
@@ -113,7 +117,7 @@ static void sent(struct tracer *t, const char *why) {
   }
   t->failing = why != NULL;
   t->sent = 0;
-  if (t->closed) go_on_closing(t);
+  if (t->closed) continue_close(t);
   else arm(t);
 }
 
@@ -124,12 +128,14 @@ static void on_back(struct outgoing *e, const struct fault *f) {
 
 void tracer_flush(struct tracer *t) {
   if (!t->count || t->sent) return;
+  ASSERT(t->spans.n && !outgoing_under_way(&t->outgoing));
   timer_stop(&t->flush);
   struct buf body;
   buf_init(&body, SPANS_BYTES + 1024);
   buf_str(&body, str_of(t->form->head));
   buf_str(&body, buf_view(&t->spans));
   buf_str(&body, STR("]}]}]}"));
+  ASSERT(!body.over);
   t->sent = t->count;
   t->count = 0;
   buf_reset(&t->spans);
@@ -144,6 +150,7 @@ static void on_flush(struct timer *timer) {
 static void on_end(struct deferred *d) {
   struct tracer *t = CONTAINER_OF(d, struct tracer, end);
   void (*closed)(void *ctx) = t->closed;
+  ASSERT(closed);
   void *ctx = t->ctx;
   size_t left = t->count + t->sent;
   if (left) log_warn(t->opt.loop->log, "%s: %zu %s were not taken before the end", t->form->name, left, t->form->items);
@@ -158,14 +165,16 @@ static void on_last(struct timer *timer) {
 void tracer_close(struct tracer **tracer, uint64_t ms, void (*closed)(void *ctx), void *ctx) {
   struct tracer *t = *tracer;
   *tracer = NULL;
+  ASSERT(closed && !t->closed);
   t->closed = closed;
   t->ctx = ctx;
   timer_stop(&t->flush);
   timer_start(t->opt.loop, &t->last, ms);
-  if (!t->sent) go_on_closing(t);
+  if (!t->sent) continue_close(t);
 }
 
 struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f) {
+  ASSERT(opt->loop && opt->rand);
   struct tracer *t = MEM_NEW(struct tracer);
   struct outgoing_options outgoing = {.loop = opt->loop, .url = opt->url, .ms = SEND_MS, .on_back = on_back};
   t->opt = *opt;
@@ -222,6 +231,7 @@ static void put_attribute(struct json_writer *w, const char *key, str value) {
 
 static void put_hex(struct json_writer *w, const char *key, const unsigned char *id, size_t n) {
   char hex[2 * TRACE_ID + 1];
+  ASSERT(n <= TRACE_ID);
   hash_hex(id, n, hex);
   json_member_str(w, str_of(key), str_of(hex));
 }
@@ -231,7 +241,7 @@ static void put_time(struct json_writer *w, const char *key, uint64_t ns) {
   json_member_str(w, str_of(key), str_from_u64(ns, &room));
 }
 
-// With what OpenTelemetry calls the parts of an MCP request.
+// Attribute names follow the OpenTelemetry conventions for MCP.
 static void put_attributes(struct json_writer *w, const struct trace_span *s) {
   json_put_key(w, STR("attributes"));
   json_begin_array(w);
@@ -271,7 +281,7 @@ static void put_span(struct buf *out, const struct trace_span *s) {
   json_end_object(&w);
 }
 
-// Returns whether there is room for one more; the caller then appends it.
+// Returns whether one more item fits; the caller then appends it. Counts a dropped item otherwise.
 static bool make_room(struct tracer *t) {
   bool fits = t->spans.n + SPAN_BYTES <= t->spans.max;
   if (!fits) t->dropped++;

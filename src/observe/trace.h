@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces: which request a call belongs to, as W3C Trace Context tells it (traceparent), and spans and log records for a
-// collector of OpenTelemetry (OTLP over HTTP, in JSON). A tracer sends one or the other.
+// Tracing: parses and prints W3C Trace Context (traceparent), and exports spans or log records to an OpenTelemetry
+// collector (OTLP over HTTP, in JSON). A tracer sends either spans or records.
 //
-// Spans are gathered and sent from the loop, some at a time. A collector that is slow or away costs spans, never a
-// call: so many are kept, and what comes beyond is counted and dropped.
+// Spans are collected and sent in batches from the loop. A slow or unreachable collector never delays a call: spans
+// beyond the size of the buffer are counted and dropped.
 #pragma once
 #include "base/crypto/rand.h"
 #include "base/fault.h"
@@ -16,7 +16,7 @@ struct trace_context {
   bool sampled;
 };
 
-// False: it is no traceparent, and is to be ignored.
+// Returns false if the text is not a traceparent; the caller ignores it.
 bool trace_parse(str text, struct trace_context *out);
 void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]);
 
@@ -26,35 +26,35 @@ struct tracer_options {
   struct loop *loop;
   const struct rand_source *rand;
   str url;                   // of the collector
-  unsigned sample_permille;  // of those traces that begin here
-  bool records;              // it sends log records, not spans
+  unsigned sample_permille;  // share of sampled traces, among those that begin here
+  bool records;              // send log records instead of spans
 };
 
-// NULL: f says why.
+// Returns NULL on failure, with a reason in f.
 struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f);
-void tracer_free(struct tracer **t);  // what was not sent is lost
+void tracer_free(struct tracer **t);  // drops spans that were not sent
 
-// Sends what there is, waits for that, at most so long, and frees it: then `closed` is called, from the loop.
+// Sends the remaining spans, waits at most `ms` for them, frees the tracer, then calls `closed` from the loop.
 void tracer_close(struct tracer **t, uint64_t ms, void (*closed)(void *ctx), void *ctx);
 
-// Our own part of a trace: of the caller's (NULL: it has none, and one begins).
+// Returns the context of a new span in the caller's trace, or in a new trace if `parent` is NULL.
 struct trace_context tracer_begin(struct tracer *t, const struct trace_context *parent);
 
 struct trace_span {
   struct trace_context self;
-  const unsigned char *parent;  // the caller's span; NULL: it begins here
+  const unsigned char *parent;  // the caller's span; NULL: the trace begins here
   str method, tool, server, agent, session;
-  const char *error;  // the code of a fault; NULL: none
-  const char *step;   // of the pipeline, in which a call failed; NULL: it did not
+  const char *error;  // the code of a fault; NULL: success
+  const char *step;   // the pipeline step in which the call failed; NULL: success
   int64_t began_ms;   // since 1970
   uint64_t took_us;
 };
-void tracer_end(struct tracer *t, const struct trace_span *span);  // copies; nothing, if it is not sampled
+void tracer_end(struct tracer *t, const struct trace_span *span);  // copies the span; ignores it if it is not sampled
 
 struct trace_record {
   str event;        // its name
-  bool failed;      // it is a warning
-  str trace, span;  // hex; STR_NONE: it belongs to none
+  bool failed;      // severity is WARN, not INFO
+  str trace, span;  // hex; STR_NONE: not part of a trace
   const struct trace_field {
     const char *key;
     str value;  // STR_NONE: left out
@@ -64,5 +64,5 @@ struct trace_record {
 };
 void tracer_record(struct tracer *t, const struct trace_record *record);  // copies
 
-void tracer_flush(struct tracer *t);  // sends what there is
+void tracer_flush(struct tracer *t);  // sends the collected spans, unless a batch is in flight
 uint64_t tracer_dropped(const struct tracer *t);
