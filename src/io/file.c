@@ -114,7 +114,7 @@ int file_open_folder(str path, struct fault *f) {
   return -1;
 }
 
-// The folder that is there, of this one and those above it; NULL: there is none.
+// Opens the folder or its nearest existing parent. Returns NULL on failure.
 static DIR *nearest_folder(char *path) {
   DIR *dir = opendir(path);
   for (char *end; !dir && errno == ENOENT && (end = strrchr(path, '/')) && end > path; dir = opendir(path)) *end = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files, read within a bound and written so that a reader sees the old one or the new one, never a part. These
-// calls wait for the disk: at the start, or on libuv's pool.
+// Reads whole files up to a limit, and writes them atomically: a reader sees the old contents or the new ones. These
+// calls block on the disk: use them at the start, or on libuv's thread pool.
 #pragma once
 #include <limits.h>
 
@@ -8,34 +8,35 @@
 #include "base/crypto/rand.h"
 #include "base/fault.h"
 
-// As much as there is. False: FAULT_LIMIT when it is more than `max`, else FAULT_IO.
+// Reads to the end of the file. Fails with FAULT_LIMIT if it has more than `max` bytes, else with FAULT_IO.
 bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 
-// Puts `text` under `name` in an open folder, for its owner alone (0600). `exclusive`: false, with FAULT_INVALID, when
-// there is one already. `rand` names the file that it is until then.
+// Writes `text` to the file `name` in an open folder, with mode 0600. With `exclusive`, fails with FAULT_INVALID if the
+// file exists. `rand` supplies the name of the temporary file.
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
                 struct fault *f);
 
-// The same in two steps. Writes it aside, synced, under a name that nobody else has ...
+// The same in two steps: writes and syncs a temporary file with a unique name ...
 enum { FILE_ASIDE_SIZE = RAND_ID_SIZE + 8 };
 bool file_write_aside(int folder, str text, const struct rand_source *rand, char out_name[FILE_ASIDE_SIZE],
                       struct fault *f);
-// ... and gives it its name, in place of what had it, for good: the folder is synced too.
+// ... and renames it, replacing an existing file, then syncs the folder.
 bool file_rename(int folder, const char *from, const char *name, struct fault *f);
 
-// A folder that only its owner can write to, made (0700) with those above it if need be. -1: f says why not.
+// Opens a folder that only its owner can write to. Creates it (0700) and its parents if they are missing. Returns the
+// descriptor, or -1 with a reason in f.
 int file_open_folder(str path, struct fault *f);
-bool file_is_private(int fd, struct fault *f);  // nobody else can write to it
-// Would that folder be opened, or made, as far as can be told without making anything? False: f says why not.
+bool file_is_private(int fd, struct fault *f);  // only the owner can write to it
+// Returns whether file_open_folder would succeed, as far as a check that creates nothing can tell. Sets f on failure.
 bool file_folder_fits(str path, struct fault *f);
 
-// Do both paths lead to one file that exists?
+// Returns whether both paths lead to the same existing file.
 bool file_is_same(const char *a, const char *b);
-// The path with its links resolved, in *room; the path itself if it leads to nothing.
+// Resolves the links of a path into *room. Returns the path itself if it does not exist.
 struct file_path {
   char text[PATH_MAX];
 };
 str file_real_path(str path, struct file_path *room);
 
-// The end of the names of files that were being written; one that is old was left behind.
+// Suffix of temporary files; an old file with it is the rest of an interrupted write.
 #define FILE_UNFINISHED ".new"

@@ -17,9 +17,9 @@ enum {
   PLACES = FILEWATCH_FILES * (FILEWATCH_LINKS + 1),
 };
 
-// A name in a folder that a file is reached by: the file itself, or a link on the way to it.
+// A directory entry on the path of a file: the file itself, or a link that leads to it.
 struct watched_name {
-  int folder;  // inotify's number for it
+  int folder;  // inotify watch descriptor
   str name;
 };
 
@@ -41,12 +41,12 @@ struct filewatch {
   size_t file_count;
   struct watched_name places[PLACES];
   size_t place_count;
-  size_t failed, told;  // folders that cannot be watched: now, and those that were complained of
+  size_t failed, told;  // folders that cannot be watched: in this scan, and in the last one
   struct arena arena;   // of the places' names
-  bool *gone;           // while callbacks run: set when it is freed by one
+  bool *gone;           // while callbacks run: set if one of them frees the watch
 };
 
-// ---- where a file is
+// ---- places
 
 struct file_state file_state_of(const char *path) {
   struct stat st;
@@ -63,7 +63,7 @@ static bool same(const struct file_state *a, const struct file_state *b) {
          same_time(a->changed, b->changed) && same_time(a->modified, b->modified);
 }
 
-// What cannot be watched is said once, not at every change of something else.
+// Logs a folder that cannot be watched once, not at every scan.
 static void complain(struct filewatch *w, str folder) {
   w->failed++;
   if (w->failed > w->told)
@@ -73,6 +73,7 @@ static void complain(struct filewatch *w, str folder) {
 static void add_place(struct filewatch *w, str path) {
   size_t name = path.n;
   while (name && path.p[name - 1] != '/') name--;
+  ASSERT(w->place_count <= PLACES);
   str folder = name == 0 ? STR(".") : name == 1 ? STR("/") : (str){path.p, name - 1};
   if (w->place_count == PLACES) return;
   int number = inotify_add_watch(w->fd, arena_cstr(&w->arena, folder), EVENTS);
@@ -81,7 +82,7 @@ static void add_place(struct filewatch *w, str path) {
   else if (errno != ENOENT && errno != ENOTDIR) complain(w, folder);
 }
 
-// Where a link leads to, with what stands behind it in the path. STR_NONE: it is no link.
+// Returns the target of a link followed by the rest of the path, or STR_NONE if it is not a link.
 static str follow(struct filewatch *w, str link, str rest, bool *out_missing) {
   char target[PATH_MAX];
   ssize_t n = readlink(arena_cstr(&w->arena, link), target, sizeof target);
@@ -92,8 +93,8 @@ static str follow(struct filewatch *w, str link, str rest, bool *out_missing) {
   return arena_printf(&w->arena, "%.*s%.*s%.*s", above, link.p, (int)n, target, STR_ARG(rest));
 }
 
-// Every name on the way that may be another one day is a place: the last one of a path, links among the folders above
-// it, and the first folder that is not there, in whose place one may come.
+// Adds a place for every entry on the path that may change: the last one, links among the parent folders, and the first
+// missing folder, which may be created later.
 static void add_places(struct filewatch *w, str path, unsigned links) {
   for (size_t i = 1; i <= path.n; i++) {
     if (i < path.n && path.p[i] != '/') continue;
@@ -112,10 +113,11 @@ static bool is_watched(const struct filewatch *w, int folder) {
   return false;
 }
 
-// What was a link, or was not there, may be another now. Folders that no place is in any more are let go.
+// Finds the places of all files again, and removes the watches of folders without places.
 static void find_places(struct filewatch *w) {
   int before[PLACES];
   size_t count = w->place_count;
+  ASSERT(count <= PLACES && w->file_count <= FILEWATCH_FILES);
   for (size_t i = 0; i < count; i++) before[i] = w->places[i].folder;
   arena_reset(&w->arena);
   w->place_count = 0;
@@ -123,14 +125,14 @@ static void find_places(struct filewatch *w) {
   for (size_t i = 0; i < w->file_count; i++) add_places(w, str_of(w->files[i].path), 0);
   w->told = w->failed;
   for (size_t i = 0; i < count; i++)
-    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // twice does no harm
+    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // harmless if repeated
 }
 
-// ---- what happens there
+// ---- events
 
 static bool concerns(const struct filewatch *w, const struct inotify_event *e) {
   if (e->mask & IN_Q_OVERFLOW) return true;
-  if (e->mask & (IN_IGNORED | IN_MOVE_SELF)) return is_watched(w, e->wd);  // the folder itself is gone
+  if (e->mask & (IN_IGNORED | IN_MOVE_SELF)) return is_watched(w, e->wd);  // the folder was removed or moved
   for (size_t i = 0; i < w->place_count; i++)
     if (w->places[i].folder == e->wd && str_eq(w->places[i].name, str_of(e->len ? e->name : ""))) return true;
   return false;
@@ -140,6 +142,7 @@ static void on_event(uv_poll_t *poll, int status, int events) {
   struct filewatch *w = poll->data;
   _Alignas(struct inotify_event) char room[8192];
   bool any = false;
+  ASSERT_MAGIC(w, MAGIC);
   for (ssize_t n; (n = read(w->fd, room, sizeof room)) > 0;) {
     for (char *p = room; p < room + n;) {
       const struct inotify_event *e = (const struct inotify_event *)p;
@@ -153,6 +156,7 @@ static void on_event(uv_poll_t *poll, int status, int events) {
 static void on_settled(struct timer *t) {
   struct filewatch *w = CONTAINER_OF(t, struct filewatch, settle);
   bool gone = false;
+  ASSERT_MAGIC(w, MAGIC);
   loop_name(w->loop, LOOP_FILES);
   w->gone = &gone;
   find_places(w);
@@ -166,7 +170,7 @@ static void on_settled(struct timer *t) {
   w->gone = NULL;
 }
 
-// ---- for its owner
+// ---- interface
 
 static size_t find(const struct filewatch *w, str path) {
   size_t i = 0;
@@ -181,7 +185,7 @@ void filewatch_add(struct filewatch *w, str path) {
   f->path = mem_alloc(path.n + 1);
   memcpy(f->path, path.p, path.n);
   f->path[path.n] = 0;
-  find_places(w);  // first, so that nothing happens unseen between the two
+  find_places(w);  // before the state is read, so that no change is missed in between
   f->state = file_state_of(f->path);
 }
 
@@ -207,6 +211,7 @@ void filewatch_keep(struct filewatch *w, filewatch_wanted *wanted, void *ctx) {
 
 struct filewatch *filewatch_new(struct loop *l, uint64_t settle_ms, filewatch_changed *changed, void *ctx,
                                 struct fault *f) {
+  ASSERT(changed);
   int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (fd < 0) {
     fault_set(f, FAULT_IO, "files cannot be watched for changes: %s", strerror(errno));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that somebody may save anew while we run: by writing into them, by renaming another file over them, by leading
-// a symbolic link elsewhere, by removing and making them again. What happens beside them in their folders is not told.
+// Watches files for changes: writes, renames over the file, changed symbolic links, removal and re-creation. Ignores
+// other files in the same folders.
 //
-// A file has changed when it is another one, or has another size or time, after nothing has happened to it for a
-// moment: an editor that saves in several steps is told once.
+// A file has changed if its inode, size or time differs after `settle_ms` without further events. An editor that saves
+// in several steps therefore causes one callback.
 #pragma once
 #include <sys/types.h>
 #include <time.h>
@@ -13,9 +13,9 @@
 
 struct filewatch;
 
-enum { FILEWATCH_FILES = 64, FILEWATCH_LINKS = 16 };  // at most, and links to follow from each
+enum { FILEWATCH_FILES = 64, FILEWATCH_LINKS = 16 };  // limits: files, and links followed for each
 
-// What tells one state of a file from another.
+// Identifies one version of a file.
 struct file_state {
   bool there;
   dev_t dev;
@@ -28,16 +28,16 @@ struct file_state file_state_of(const char *path);
 // Called from the loop for each file that changed, in the order in which they were added; it may free the watch.
 typedef void filewatch_changed(void *ctx, str path);
 
-// NULL: f says why (the system's limit of watches).
+// Returns NULL on failure, with a reason in f (the system's limit of watches).
 struct filewatch *filewatch_new(struct loop *l, uint64_t settle_ms, filewatch_changed *changed, void *ctx,
                                 struct fault *f);
 void filewatch_free(struct filewatch **w);  // does not wait
 
-// A file that need not be there yet, nor the folders that it is to be in. One that is watched already, or that there is
-// no room for, is left as it is.
+// Adds a file. Neither the file nor its folders need to exist. Ignores a file that is watched already, and any file
+// beyond FILEWATCH_FILES.
 void filewatch_add(struct filewatch *w, str path);
-// The same for one that was read before, in that state: if it is in another by now, that is told.
+// Adds a file that was read before, in that state. Calls `changed` if its state has changed since.
 void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state);
-// All others are let go.
+// Stops watching the files for which `wanted` returns false.
 typedef bool filewatch_wanted(void *ctx, str path);
 void filewatch_keep(struct filewatch *w, filewatch_wanted *wanted, void *ctx);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that would hold up the loop, done by another thread: one after the other, in the order in which they were
-// started, so that what they need in memory does not add up. `run` is on that thread and may touch nothing that others
-// use meanwhile; `done` is on the loop, once, when the work may be started again or freed. What was started is done.
+// Jobs run on another thread work that would block the loop. One job runs at a time, in the order of job_start, which
+// bounds their memory. `run` is called on that thread and must not touch data that other threads use. `done` is called
+// once, on the loop, and may start the job again or free it. A started job cannot be cancelled.
 #pragma once
 #include "io/loop.h"
 

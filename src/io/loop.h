@@ -71,8 +71,8 @@ struct loop {
   uint64_t armed_at;  // tick number libuv's timer will fire for, 0 when it does not run
   size_t timers;      // running
 
-  uv_prepare_t turn;  // makes each turn read the clock anew
-  uint64_t now;       // what it said, if now_known
+  uv_prepare_t turn;  // makes each turn read the clock again
+  uint64_t now;       // the last reading, if now_known
   bool now_known;
 
   uint64_t busy_us;                                     // start of the current callback, if busy
@@ -92,7 +92,7 @@ struct loop {
   const struct proxies *proxies;  // io/http/proxy.h, for connections that are opened; NULL: none
 
   char *read_buffer;       // LOOP_READ_SIZE bytes, lent to one read callback at a time
-  struct buf plain, wire;  // lent in the same way to TLS: what was decrypted, what is to be sent
+  struct buf plain, wire;  // lent in the same way to TLS: decrypted bytes, and bytes to send
 };
 
 void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand);

@@ -12,8 +12,8 @@ static volatile sig_atomic_t *count(void) {
   return &missing;
 }
 
-// A page of zeros takes the place of the one that is not there, and the thread goes on. The page can be written:
-// SQLite writes to the file that it maps. Anything else ends the process as it would have.
+// Maps a page of zeros in place of the missing one, and continues the thread. The page is writable, because SQLite
+// writes to the file that it maps. Any other SIGBUS ends the process.
 static void on_missing(int sig, siginfo_t *info, void *context) {
   uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)info->si_addr & ~(size - 1);
   void *at = (void *)page;  // NOLINT(performance-no-int-to-ptr)

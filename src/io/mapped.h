@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are mapped may shrink while they are read: the system then ends the process, unless it is asked not to.
+// Survives reads of a mapped file that has shrunk: by default the kernel ends the process with SIGBUS.
 #pragma once
 
-// From now on what is missing of a mapped file reads as zeros, and can be written, until it is unmapped. For the whole
-// process, once.
+// Makes missing pages of mapped files read as zeros, and writable, until they are unmapped. Applies to the whole
+// process; call it once.
 void mapped_survive(void);
 
-// A number that changes with each page that this thread found missing.
+// Returns a number that changes with each missing page that this thread has accessed.
 int mapped_missing(void);

@@ -138,7 +138,8 @@ static void on_notification(void *ctx, struct session *s, const struct rpc_messa
 
 // Writes an audit line for a message that is not a request. The lines of a session are limited to a rate; the next line
 // says how many are missing.
-static void on_heard(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken) {
+static void on_received(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value,
+                        bool taken) {
   enum { LINES_PER_SECOND = 20, SESSION_TOLD = 8 };
   struct surface *d = ctx;
   unsigned omitted = 0;
@@ -193,7 +194,7 @@ const struct surface_ops surface_for_sessions = {
     .closed = closed,
     .request = on_request,
     .notification = on_notification,
-    .heard = on_heard,
+    .received = on_received,
     .refused = on_refused,
     .flow = on_flow,
     .stopping = direct_stop_listening,

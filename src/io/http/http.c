@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/http/http.h"
 
-// What a byte may be part of.
+// Character classes: the parts of a head in which a byte may occur.
 enum { TOKEN = 1, TARGET = 2, VALUE = 4, HOST = 8, VISIBLE = TARGET | VALUE, ANY = TOKEN | VISIBLE | HOST };
 
 static const uint8_t classes[256] = {
@@ -53,8 +53,8 @@ static bool refuse(struct header_walk *w, int status, const char *text) {
   return false;
 }
 
-// Are two tokens of the same length equal without regard to case? Of all characters of a token the bit that is set
-// here makes only letters of one name equal, and ^ and ~, which are in no name that is looked for.
+// Returns whether two tokens of the same length are equal, ignoring case. Setting bit 5 maps only the two cases of a
+// letter to each other, and ^ to ~, which occur in no name that is looked up.
 static inline bool same_name(str a, str b) {
   const uint64_t lower = 0x2020202020202020;
   size_t i = 0;
@@ -69,13 +69,13 @@ static inline bool same_name(str a, str b) {
   return true;
 }
 
-// Most lookups are for headers that are not there: their bit in http_head.names says so. `name` is not empty.
+// Most lookups are for absent headers, whose bit in http_head.names is not set. `name` is not empty.
 static inline uint64_t name_bit(str name) {
   return (uint64_t)1 << ((name.n * 8 + ((unsigned char)name.p[0] | 0x20)) & 63);
 }
 
-// The first byte from p on that cannot be part of a value. Eight at a time as long as there is no control character,
-// not even a tab; the arithmetic may see one too many behind the first one, never one too few.
+// Returns the first byte from p that cannot be part of a value. Checks eight bytes at a time up to the first control
+// character or tab. The arithmetic may report false matches after the first match, but misses none.
 static inline const char *skip_value(const char *p, const char *end) {
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   while (end - p >= 8) {
@@ -213,7 +213,7 @@ static bool parse_header(struct header_walk *w) {
   return note_header(w, key, text);
 }
 
-// What only the whole head tells.
+// Checks that need the complete head.
 static bool check_head(struct header_walk *w, const struct http_limits *limits) {
   struct http_head *h = w->head;
   if (w->request && w->hosts == 0) return refuse(w, 400, "no Host header");
@@ -292,8 +292,8 @@ static long parse_lines(struct header_walk *w, const struct http_limits *limits)
   return w->p - start;
 }
 
-// Lines are parsed as soon as they are complete, again with each new one: what is wrong is refused without waiting for
-// the end of the head. There cannot be many tries, as there cannot be many headers.
+// Parses all complete lines whenever a new one arrives, so that an error is reported before the end of the head. The
+// limit on headers bounds the number of tries.
 static long parse_head(struct header_walk *w, size_t n, const struct http_limits *limits, size_t *seen) {
   const char *start = w->p;
   size_t within = n < limits->max_head ? n : limits->max_head;
@@ -316,7 +316,7 @@ long http_parse_request(const char *p, size_t n, const struct http_limits *limit
                         struct http_error *err) {
   struct header_walk w = {.p = p, .head = out, .err = err, .request = true};
   if (n == 0) return HTTP_MORE;
-  // Whoever speaks TLS here, or something else, may never send a line.
+  // A client that speaks TLS or another protocol may never send a line end.
   if (!is(*p, TOKEN)) return refuse(&w, 400, "malformed method"), HTTP_BAD;
   return parse_head(&w, n, limits, seen);
 }
@@ -329,7 +329,7 @@ long http_parse_response(const char *p, size_t n, const struct http_limits *limi
   return parse_head(&w, n, limits, seen);
 }
 
-// The first header of that name from index `from` on; header_count when there is none.
+// Returns the index of the first header of that name at or after `from`, or header_count.
 static size_t find_from(const struct http_head *h, str name, size_t from) {
   if (name.n == 0 || !(h->names & name_bit(name))) return h->header_count;
   for (; from < h->header_count; from++) {

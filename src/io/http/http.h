@@ -9,9 +9,9 @@
 // host and port, a target that is not origin-form (or "*" for OPTIONS) in visible ASCII without a fragment, an
 // expectation other than 100-continue, more header bytes or lines than the limits allow.
 //
-// What a response's method and status say about its body is the client's business: an answer to HEAD, and a 1xx, 204
-// or 304, has none, whatever has_length, content_length and chunked are. Any other with neither a length nor chunks
-// ends with the connection.
+// The client decides from the method and the status whether a response has a body: a response to HEAD, and a 1xx, 204
+// or 304, has no body, whatever has_length, content_length and chunked are. Any other response with neither a length
+// nor chunks ends with the connection.
 #pragma once
 #include "base/str.h"
 
@@ -24,7 +24,7 @@ struct http_header {
 struct http_head {
   // request
   str method, target;  // target as received
-  str path, query;     // target split at the first '?'; query.p is NULL when there is none
+  str path, query;     // target split at the first '?'; query.p is NULL without a '?'
   // response
   int status;
   // both
@@ -40,31 +40,31 @@ struct http_head {
 
 struct http_limits {
   size_t max_head;  // bytes of start line and headers
-  size_t max_body;  // of a Content-Length; 0: any
+  size_t max_body;  // of a Content-Length; 0: no limit
 };
 
 enum { HTTP_MORE = 0, HTTP_BAD = -1 };
 
 struct http_error {
-  int status;        // what to answer a bad request with: 400, 413, 414, 417, 431, 501, 505; 502 for a response
-  const char *text;  // what is wrong, one sentence
+  int status;        // response status for a bad request: 400, 413, 414, 417, 431, 501, 505; 502 for a response
+  const char *text;  // describes the error
 };
 
-// Parses a whole head at p. Gives its length in bytes (the slices of out point into p), HTTP_MORE when the head is
-// not complete, HTTP_BAD with *err filled. *out holds nothing of use unless the length was given.
-// *seen: bytes known from the last try to hold no end of head; starts at 0, and is 0 again after a complete head.
-// The same bytes give the same result in however many pieces they come; bytes behind the head do not matter.
+// Parses a head at p. Returns its length in bytes (the slices of out point into p), HTTP_MORE if the head is
+// incomplete, or HTTP_BAD and sets *err. *out is valid only if the length is returned.
+// *seen: number of bytes known from the last try to hold no end of head; 0 at first and after a complete head.
+// The result does not depend on how the bytes are split, nor on bytes after the head.
 long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
                         struct http_error *err);
 long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
                          struct http_error *err);
 
-// The header with that name, any case; NULL when there is none. The first, if there are several.
+// Returns the first header with that name, in any case, or NULL.
 const struct http_header *http_find(const struct http_head *h, str name);
 str http_value(const struct http_head *h, str name);  // its value, or STR_NONE
 size_t http_count(const struct http_head *h, str name);
 
-// Does a comma-separated list value (Accept, Connection) hold this token or media type? Parameters are ignored.
+// Returns whether a comma-separated list (Accept, Connection) contains this token or media type, ignoring parameters.
 bool http_list_has(str value, str token);
 
 // Decodes a chunked body piece by piece. Starts zeroed.
@@ -77,11 +77,11 @@ struct http_chunked {
 enum http_chunk_result { HTTP_CHUNK_MORE, HTTP_CHUNK_DATA, HTTP_CHUNK_DONE, HTTP_CHUNK_BAD };
 
 // Consumes from the front of *in. DATA: *out is a piece of the body (call again). MORE: *in is used up.
-// DONE: the body is over, *in holds what follows. BAD: malformed; extensions and trailers are refused.
-// DONE and BAD are final: further calls consume nothing. The size of the body is for the caller to count.
+// DONE: the body is complete, *in holds the bytes after it. BAD: malformed; extensions and trailers are refused.
+// DONE and BAD are final: further calls consume nothing. The caller limits the size of the body.
 enum http_chunk_result http_chunk_next(struct http_chunked *c, str *in, str *out);
 
-const char *http_reason(int status);  // "Not Found"; "Unknown" for what is not in the table
+const char *http_reason(int status);  // "Not Found"; "Unknown" for a status that is not in the table
 
 // An absolute http or https URL, split. False when it is anything else; has user info, a fragment, a blank, a byte
 // that is not visible ASCII, or a port not in 1..65535; or has a query without a path.

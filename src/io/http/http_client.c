@@ -65,6 +65,7 @@ static void drop_asides(struct http_origin *o);
 static void conn_free(struct http_conn_out *c) {
   ASSERT_MAGIC(c, CONN_MAGIC);
   if (c->gone) *c->gone = true;
+  ASSERT(!c->fetch && c->origin->connections > 0);
   c->origin->connections--;
   if (c->state == CONNECTING) c->origin->connecting--;
   list_remove(&c->node);
@@ -76,8 +77,9 @@ static void conn_free(struct http_conn_out *c) {
   mem_free(c);
 }
 
-// Takes the fetch off its connection or out of the queue: nothing of it is left here.
+// Removes the fetch from its connection or from the queue, and frees its request.
 static void fetch_release(struct http_fetch *f) {
+  ASSERT(f->conn ? f->conn->fetch == f : f->origin->waiters > 0);
   if (f->conn) f->conn->fetch = NULL;
   else f->origin->waiters--;
   f->conn = NULL;
@@ -119,7 +121,7 @@ static void transmit(struct http_conn_out *c, struct http_fetch *f, const str *p
   }
   if (f->paused) stream_pause(c->stream);
   c->write_failed = !stream_write(c->stream, parts, count);
-  // The owner is told from the loop; before that, an answer that the server gave early may still be read.
+  // The timer reports the failure from the loop; before that, an early response may still be read.
   if (c->write_failed) timer_start(c->origin->loop, &c->timer, 0);
 }
 
@@ -131,7 +133,7 @@ static void transmit_waiting(struct http_conn_out *c, struct http_fetch *f) {
   mem_free((void *)(uintptr_t)request.p);
 }
 
-// The connection is free: for whoever waits longest, or for later.
+// Gives a free connection to the first waiting fetch, or keeps it idle.
 static void conn_ready(struct http_conn_out *c) {
   struct http_origin *o = c->origin;
   list_remove(&c->node);
@@ -165,7 +167,7 @@ static void complete(struct http_conn_out *c, bool reusable) {
   f->on_done(f, NULL);
 }
 
-// False when the connection is gone.
+// Returns false if the connection was freed.
 static bool give_body(struct http_conn_out *c, str piece, const bool *gone) {
   uint64_t max = c->origin->opt.limits.max_body;
   c->received += piece.n;
@@ -236,17 +238,17 @@ static bool take_head(struct http_conn_out *c, const struct http_head *h, const 
   return !*gone;
 }
 
-// What is left of `in` stands in c->head afterwards, if it does not already.
+// Keeps the rest of `in` in c->head, unless it is there already.
 static void keep_partial(struct http_conn_out *c, str in) {
   if (c->head.n) buf_drop(&c->head, c->head.n - in.n);
   else buf_str(&c->head, in);
 }
 
-// Takes the next head off `in`. False when it is not complete, or the connection is gone.
+// Takes the next head off `in`. Returns false if it is incomplete or if the connection was freed.
 static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
   struct http_head head;
   struct http_error err;
-  // The limit on the body is not the parser's business: a 304 or the answer to a HEAD may name any length.
+  // The parser does not limit the body: a 304 or the response to a HEAD may name any length.
   struct http_limits limits = {.max_head = c->origin->opt.limits.max_head};
   long n = http_parse_response(in->p, in->n, &limits, &c->seen, &head, &err);
   if (n == HTTP_MORE) {
@@ -285,7 +287,7 @@ static void on_data(void *ctx, str bytes) {
 
 // --- connections that end
 
-// The server may have closed a kept-alive connection just when the request was on its way: it has not seen it then.
+// Sends the request again. The server may have closed a kept-alive connection before the request arrived.
 static void replay(struct http_conn_out *c) {
   struct http_origin *o = c->origin;
   struct http_fetch *f = c->fetch;
@@ -318,7 +320,7 @@ static void on_end(void *ctx, const struct fault *f) {
 
 static const struct stream_events conn_events = {.on_data = on_data, .on_end = on_end};
 
-// A connection could not be opened: that is the fault of the one who waits longest for one.
+// Reports that a connection could not be opened to the first waiting fetch.
 static void connect_failed(struct http_conn_out *c, const struct fault *why) {
   struct http_origin *o = c->origin;
   struct http_fetch *f = first_waiting(o);
@@ -500,7 +502,7 @@ void http_fetch_cancel(struct http_fetch *f) {
   struct http_conn_out *c = f->conn;
   fetch_release(f);
   if (!c) return;
-  conn_free(c);  // the rest of the response is nobody's
+  conn_free(c);  // the rest of the response cannot be skipped
   open_missing(f->origin);
 }
 

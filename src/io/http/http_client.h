@@ -2,9 +2,9 @@
 // An HTTP/1.1 client for one origin, with a pool of keep-alive connections. Redirects are not followed.
 //
 // A fetch is embedded in whatever waits for it. Its callbacks come in order: on_head once, on_body any number
-// of times, on_done once, last, when the fetch may be started anew or freed. None comes before http_fetch_start has
-// returned. http_fetch_cancel ends a fetch without a further callback. All of them may start and cancel any fetch and
-// free the origin. What a callback is given is valid until it returns.
+// of times, on_done once, last, when the fetch may be started again or freed. None comes before http_fetch_start has
+// returned. http_fetch_cancel ends a fetch without a further callback. Callbacks may start and cancel any fetch and
+// free the origin. Their arguments are valid until they return.
 #pragma once
 #include "base/fault.h"
 #include "base/list.h"
@@ -34,12 +34,12 @@ struct http_fetch {
 struct http_origin_options {
   size_t max_connections;     // default 256; further fetches wait their turn
   uint64_t connect_ms;        // default 10 000
-  uint64_t idle_ms;           // close a pooled connection after so long, default 60 000
+  uint64_t idle_ms;           // time after which an idle connection is closed, default 60 000
   const struct proxy *proxy;  // io/http/proxy.h; outlives the origin
-  struct http_limits limits;  // of responses; max_head: default 32 KiB; max_body 0: unbounded, the reader counts
+  struct http_limits limits;  // of responses; max_head: default 32 KiB; max_body 0: no limit
 };
 
-// url gives scheme, host and port. tls may be NULL for http. opt may be NULL.
+// Takes scheme, host and port from `url`. tls may be NULL for http. opt may be NULL.
 struct http_origin *http_origin_new(struct loop *l, const struct http_url *url, struct tls_client *tls,
                                     const struct http_origin_options *opt);
 // Ends every fetch (without callback) and connection.
@@ -50,17 +50,17 @@ void http_origin_free(struct http_origin **o);
 void http_fetch_start(struct http_origin *o, struct http_fetch *f, str head, str body);
 void http_fetch_cancel(struct http_fetch *f);
 
-// Sends a request whose answer nobody wants. It ends with the origin at the latest.
+// Sends a request and ignores the response. Freeing the origin cancels it.
 void http_origin_send(struct http_origin *o, str head, str body);
 
-// An answer was not that of its request: connections that are kept may be out of step, and are closed.
+// Closes idle connections, after a response did not belong to its request: they may be out of step too.
 void http_origin_distrust(struct http_origin *o);
 
-// No fetch is under way.
+// Returns whether no fetch is active.
 bool http_origin_quiet(const struct http_origin *o);
 
-// Back-pressure: stop and go on reading this response. What has been read already, up to LOOP_READ_SIZE or so, is
-// still handed on.
+// Back-pressure: stops and resumes reading this response. Bytes already read, up to about LOOP_READ_SIZE, are still
+// passed to on_body after a pause.
 void http_fetch_pause(struct http_fetch *f);
 void http_fetch_resume(struct http_fetch *f);
 

@@ -31,6 +31,7 @@ struct intake_account *intake_join(struct intake *in, str principal) {
 void intake_leave(struct intake *in, struct intake_account **account) {
   struct intake_account *a = *account;
   *account = NULL;
+  ASSERT(!a || a->refs > 0);
   if (!a || --a->refs) return;
   ASSERT(a->used == 0);
   map_remove(&in->accounts, a->name);
@@ -64,6 +65,7 @@ static bool is_fair(const struct intake *in, const struct intake_account *a, siz
 
 enum intake_room intake_check(struct intake *in, const struct intake_account *a, size_t bytes) {
   enum intake_room room = INTAKE_ROOM;
+  ASSERT(a->used <= in->used);
   if (!fits(in->used, in->limit, bytes)) room = INTAKE_FULL;
   else if (!fits(a->used, in->principal_limit, bytes) || !is_fair(in, a, bytes)) room = INTAKE_PRINCIPAL_FULL;
   if (room != INTAKE_ROOM) in->refused++;

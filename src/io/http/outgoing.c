@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/http/outgoing.h"
 
+#include "base/assert.h"
 #include "io/http/proxy.h"
 #include "io/stream/tls.h"
 
@@ -45,6 +46,7 @@ static void on_late(struct timer *t) {
 bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struct fault *f) {
   *e = (struct outgoing){.opt = *opt, .fetch = {.on_head = on_head, .on_body = on_body, .on_done = on_done}};
   struct http_origin_options origin = {.max_connections = 1, .connect_ms = opt->ms};
+  ASSERT(opt->loop && opt->on_back);
   arena_init(&e->arena);
   buf_init(&e->answer, opt->max_answer);
   timer_init(&e->deadline, on_late);
@@ -71,6 +73,7 @@ void outgoing_done(struct outgoing *e) {
 
 void outgoing_send(struct outgoing *e, const char *method, str headers, str body) {
   struct buf head;
+  ASSERT(e->origin && !outgoing_under_way(e));
   buf_init(&head, HEAD_MAX);
   buf_printf(&head, "%s %.*s HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: toolgate/" TOOLGATE_VERSION "\r\n", method,
              STR_ARG(e->url.target), STR_ARG(e->url.authority));

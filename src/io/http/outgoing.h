@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gateway itself asks of an address: one URL, one request at a time, over within bounds of time and bytes.
-// Embedded in whatever sends it.
+// HTTP requests of the gateway itself (key sets, trace collectors): one URL, one request at a time, with limits on time
+// and response size. Embedded in its owner.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -11,16 +11,16 @@ struct outgoing;
 struct outgoing_options {
   struct loop *loop;
   str url;                                                         // http or https; copied
-  uint64_t ms;                                                     // for all of it
-  size_t max_answer;                                               // bytes; 0: they are not kept, however many
+  uint64_t ms;                                                     // time limit of a request
+  size_t max_answer;                                               // limit in bytes; 0: the body is discarded
   void (*on_head)(struct outgoing *e, const struct http_head *h);  // of the answer; may be NULL
-  // It is over. f NULL: there is an answer, whatever its status says. The next one may be sent, or all be done with.
+  // The request has ended. f is NULL if a response came, whatever its status. May send again or call outgoing_done.
   void (*on_back)(struct outgoing *e, const struct fault *f);
 };
 
 struct outgoing {
   int status;
-  struct buf answer;  // good until the next one
+  struct buf answer;  // body of the response; valid until the next send
 
   struct outgoing_options opt;  // private, as is the rest
   struct arena arena;           // of the URL
@@ -31,11 +31,11 @@ struct outgoing {
   struct timer deadline;
 };
 
-// False: f says why.
+// Returns false on failure, with a reason in f.
 bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struct fault *f);
-void outgoing_done(
-    struct outgoing *e);  // gives up what is under way, without a callback. Fine after a failure, and on zeros
+// Cancels a request in flight without a callback. Allowed after a failed outgoing_init, and on a zeroed struct.
+void outgoing_done(struct outgoing *e);
 
-// headers: lines besides Host and User-Agent, each with CRLF. body.p NULL: none. on_back comes from the loop.
+// headers: lines other than Host and User-Agent, each with CRLF. body.p NULL: no body. Calls on_back from the loop.
 void outgoing_send(struct outgoing *e, const char *method, str headers, str body);
 bool outgoing_under_way(const struct outgoing *e);

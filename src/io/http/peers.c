@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/http/peers.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 
 enum { NETWORK_BYTES = 8 };
@@ -47,6 +48,7 @@ struct peer *peers_enter(struct peers *p, const struct stream *s) {
 void peers_leave(struct peers *p, struct peer **peer) {
   struct peer *left = *peer;
   *peer = NULL;
+  ASSERT(left && left->count > 0);
   if (--left->count) return;
   map_remove(&p->by_address, key_of(left->address));
   mem_free(left);

@@ -73,7 +73,7 @@ static void take_field(struct sse_parser *p, str line) {
   }
 }
 
-// False when the parser may not be touched any more.
+// Returns false if the callback ended the parser, which must not be used any more.
 static bool dispatch(struct sse_parser *p) {
   struct sse_event e = {.type = p->type.n ? buf_view(&p->type) : STR("message"),
                         .data = buf_view(&p->data),
@@ -82,6 +82,7 @@ static bool dispatch(struct sse_parser *p) {
                         .has_id = p->any_id};
   if (p->any_data || p->any_id) {
     bool gone = false;
+    ASSERT(p->on_event && !p->gone);
     p->gone = &gone;
     p->on_event(p->ctx, &e);
     if (gone) return false;
@@ -95,6 +96,7 @@ static bool dispatch(struct sse_parser *p) {
 }
 
 static bool take_line(struct sse_parser *p, str line) {
+  ASSERT(!p->in_data);
   if (p->at_start && str_starts(line, STR("\xef\xbb\xbf"))) line = str_from(line, 3);
   p->at_start = false;
   if (line.n == 0) return dispatch(p);

@@ -15,7 +15,7 @@ struct sse_event {
 struct sse_parser {
   struct buf line, data, type, id;
   bool any_data, any_id;  // in the block so far
-  bool in_data;           // the line that is coming in is data, and goes there at once
+  bool in_data;           // the current line is a data line: its bytes are appended to `data` directly
   bool after_cr, at_start;
   bool *gone;        // while sse_feed runs: set by sse_done
   int64_t retry_ms;  // last `retry` field, -1 when none
@@ -23,16 +23,16 @@ struct sse_parser {
   void *ctx;
 };
 
-// max_event bounds an event's data; a line of any kind may be as long as one of so much data.
-// on_event hears of every block with a data or an id field, unlike in a browser also when the data is empty; a block
-// with neither (comments, only `event` or `retry`) is no event. The slices of the event last until it returns.
-// It may set p->on_event to NULL to hear nothing more: what is left of the bytes is then dropped, as is all that
-// follows. It may call sse_done, and then free the parser, which ends the sse_feed it was called from. It may not
-// call sse_feed on the same parser.
+// max_event limits the data of an event, and the value of any other line.
+// on_event is called for every block with a data or an id field, even if the data is empty (unlike in a browser); a
+// block with neither (comments, only `event` or `retry`) is not an event. The slices of the event are valid until the
+// callback returns. It may set p->on_event to NULL: the rest of the bytes and all further bytes are then dropped. It
+// may call sse_done, and then free the parser, which ends the sse_feed it was called from. It must not call sse_feed on
+// the same parser.
 void sse_init(struct sse_parser *p, size_t max_event, void (*on_event)(void *ctx, const struct sse_event *), void *ctx);
 void sse_done(struct sse_parser *p);
 
-// False when a line or an event is over the limit, then and from then on.
+// Returns false if a line or an event exceeds the limit, and at every call after that.
 bool sse_feed(struct sse_parser *p, str bytes);
 
 // Appends one event. type is left out when empty, id when id.p is NULL, either when it holds CR, LF or NUL, which no

@@ -282,7 +282,7 @@ static void on_news(struct child_host *h, const struct guard_news *news) {
 // ---- children that end without a report ----
 
 // Callbacks may free any child, so the next one is looked for from the start.
-static struct child *find_doomed(struct child_host *h) {
+static struct child *find_unreported(struct child_host *h) {
   LIST_EACH(it, &h->children) {
     struct child *c = CONTAINER_OF(it, struct child, node);
     if (c->state != GONE && (h->lost || c->refused)) return c;
@@ -290,7 +290,7 @@ static struct child *find_doomed(struct child_host *h) {
   return NULL;
 }
 
-static void describe_doom(const struct child *c, struct fault *f) {
+static void describe_unreported(const struct child *c, struct fault *f) {
   if (c->refused == E2BIG)
     fault_set(f, FAULT_LIMIT, "cannot start a child: command and environment have more than %d bytes",
               (int)GUARD_MAX_STRINGS);
@@ -299,10 +299,10 @@ static void describe_doom(const struct child *c, struct fault *f) {
   else describe_failure(c, GUARD_SETUP, c->refused, f);
 }
 
-static void end_doomed(struct child_host *h) {
-  for (struct child *c; !h->closing && (c = find_doomed(h));) {
+static void end_unreported(struct child_host *h) {
+  for (struct child *c; !h->closing && (c = find_unreported(h));) {
     struct fault f;
-    describe_doom(c, &f);
+    describe_unreported(c, &f);
     if (c->state == RUNNING) exited(c, 128 + SIGKILL);
     else start_failed(c, &f);
   }
@@ -310,7 +310,7 @@ static void end_doomed(struct child_host *h) {
 
 static void on_failing(struct timer *t) {
   struct child_host *h = CONTAINER_OF(t, struct child_host, failing);
-  end_doomed(h);
+  end_unreported(h);
   if (!h->closing) update_poll(h);
 }
 
@@ -320,7 +320,7 @@ static void lose_guard(struct child_host *h) {
   uv_poll_stop(&h->poll);
   waitpid(h->guard.pid, NULL, 0);
   buf_done(&h->queue);
-  end_doomed(h);
+  end_unreported(h);
   if (!h->closing && h->on_lost) h->on_lost(h->ctx);
 }
 

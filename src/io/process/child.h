@@ -5,9 +5,9 @@
 // there is one thread and nothing is open). Only it forks: for each child a keeper, which is a subreaper, and which
 // forks the child. So even a grandchild that double-forks stays below its keeper, and it is known whose it is. When
 // the gateway ends or dies, by kill -9 too, the guard sees its socket close, kills the whole tree and ends. If the
-// guard itself is killed, the keepers kill what is below them, and the gateway hears of it through on_exit for each.
+// guard itself is killed, the keepers kill the processes below them, and on_exit is called for each child.
 //
-// When the child's own process ends, what it leaves behind is killed; if it was being stopped, after the grace.
+// When the child's own process ends, its descendants are killed; if it was being stopped, after the grace.
 //
 // Children run by execve, without a shell, in a process group and session of their own, with real pipes on 0, 1, 2,
 // no other open descriptor, default signals, exactly the environment given, no_new_privs. Their limits and umask are
@@ -22,13 +22,14 @@ struct guard {
   int pid;
 };
 
-// Forks the guard. To be called first in main. False: f says why.
+// Forks the guard. Must be called first in main. Returns false on failure, with a reason in f.
 bool guard_start(struct guard *g, struct fault *f);
 
 struct child_host;  // the gateway's side of the guard, on the loop
 
 struct child_host *child_host_new(struct loop *l, const struct guard *g);
-// Has `lost` called when the guard has died, after its children's owners were told: nothing can be started any more.
+// Sets a callback for the death of the guard, after which no child can be started. It comes after on_exit and on_fail
+// of the children.
 void child_host_on_lost(struct child_host *h, void (*lost)(void *ctx), void *ctx);
 // Kills what still runs (a child that was freed keeps what is left of its grace), waits for the guard to end, frees.
 // A child that its owner still holds gets no further callback; freeing it later is fine.
@@ -65,12 +66,12 @@ struct child_events {
 // Whether a process is one of the children, or below one. A process that has ended counts as one.
 bool child_host_runs(const struct child_host *h, int pid);
 
-// Asks the guard; callbacks come later, unless child_free is called before. Copies spec, but not *ev. The strings may
-// have a megabyte in all; more, and everything else that goes wrong, is told by on_fail.
+// Asks the guard to start a child; callbacks come later, unless child_free is called before. Copies spec, but not *ev.
+// The strings may have a megabyte in total. All errors are reported by on_fail.
 struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev,
                           void *ctx);
 
-// Of a launcher: its program has answered, so nothing is being installed. Unless on_serving came, only the owner knows.
+// For a launcher: reports that its program has responded, so the installation is over. Not needed after on_serving.
 void child_serves(struct child *c);
 
 int child_pid(const struct child *c);  // 0 until started

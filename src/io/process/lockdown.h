@@ -25,7 +25,7 @@ bool lockdown_domain(void);
 // For the child between fork and execve: drops the capabilities that servers do not get.
 void lockdown_capabilities(void);
 
-// What this kernel and the privileges of this process do not allow, for the log.
+// Protections that this kernel or the privileges of this process do not allow, for the log.
 struct lockdown_gaps {
   bool swappable;           // RLIMIT_MEMLOCK is used up: some secrets can be written to swap
   bool no_domains;          // servers can read each other's environment and memory

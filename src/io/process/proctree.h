@@ -27,17 +27,17 @@ struct proctree_size proctree_size(pid_t top);
 // A pipe, wherever it is open.
 struct proctree_pipe {
   dev_t device;
-  ino_t number;  // 0: it is none
+  ino_t number;  // 0: not a pipe
 };
 struct proctree_pipe proctree_pipe(int fd);
 
-// Is there a process below `top`, other than `but`, that has these pipes as its standard input and output, and is no
-// launcher (npm, uv, ...) itself? The programs that a package manager runs to install something do not have them.
+// Returns whether a process below `top`, other than `but`, has these pipes as its standard input and output and is not
+// a launcher (npm, uv, ...) itself. Programs that a package manager runs for an installation do not have these pipes.
 bool proctree_has_heir(pid_t top, pid_t but, struct proctree_pipe in, struct proctree_pipe out);
 
-// Reaps what ends below the calling process, a subreaper, for within_ms or until nothing is left.
+// Reaps processes that end below the calling process, a subreaper, for within_ms or until no process is left.
 void proctree_wait(uint64_t within_ms);
 
-// Kills and reaps everything below the calling process, which is a subreaper, so that what is orphaned on the way
-// comes to it. False when something was still there after within_ms.
+// Kills and reaps every process below the calling process, which must be a subreaper, so that orphans become its
+// children. Returns false if a process was left after within_ms.
 bool proctree_sweep(uint64_t within_ms);

@@ -8,8 +8,8 @@ static struct bulk_hold *hold_at(struct list *node) {
   return CONTAINER_OF(node, struct bulk_hold, node);
 }
 
-// The one that goes on in any case. NULL: large messages that are held without reading come to their end by themselves,
-// and come first.
+// Returns the reader that continues in any case: the oldest one. Returns NULL if a large message is held without being
+// read, since that one is freed first.
 static struct bulk_hold *find_first(const struct bulk *b) {
   struct bulk_hold *first = NULL;
   LIST_EACH(it, &b->holds) {
@@ -21,6 +21,7 @@ static struct bulk_hold *find_first(const struct bulk *b) {
 }
 
 static void set_stopped(struct bulk_hold *h, bool stopped) {
+  ASSERT(!h->stopped || h->bulk->stopped > 0);
   h->bulk->stopped += (size_t)stopped - (size_t)h->stopped;
   h->stopped = stopped;
 }
@@ -31,14 +32,14 @@ static void watch(struct bulk *b) {
   timer_start(b->loop, &b->stall, BULK_STALL_MS);
 }
 
-// The oldest of what peers have not read for at least so long; NULL: none.
+// Returns the oldest message that a peer has not read for at least `ms`, or NULL.
 static struct bulk_hold *find_unread(const struct bulk *b, uint64_t ms) {
   LIST_EACH(it, &b->holds)
     if (hold_at(it)->unread && hold_at(it)->since + ms <= loop_now(b->loop)) return hold_at(it);
   return NULL;
 }
 
-// From the loop, since giving up ends connections. The last one stays: it holds one message.
+// Runs from the loop, since give_up closes connections. Keeps the last message.
 static void on_shed(struct timer *t) {
   struct bulk *b = CONTAINER_OF(t, struct bulk, shed);
   for (struct bulk_hold *h; b->unread > b->limit && (h = find_unread(b, 0)) && h->bytes < b->unread;) h->give_up(h);
@@ -74,13 +75,14 @@ void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bul
 }
 
 static void stop(struct bulk *b, struct bulk_hold *h) {
+  ASSERT(h->flow && !h->stopped);
   set_stopped(h, true);
   if (!timer_running(&b->stall)) watch(b);
   h->flow(h, false);
 }
 
-// Whoever waits may go on where there is room again, and the first one in any case.
-static void let_go_on(struct bulk *b) {
+// Resumes the stopped readers if the total is below the limit, and the oldest one in any case.
+static void resume(struct bulk *b) {
   const struct bulk_hold *first = b->stopped ? find_first(b) : NULL;
   LIST_EACH(it, &b->holds) {
     struct bulk_hold *h = hold_at(it);
@@ -95,12 +97,13 @@ static void let_go_on(struct bulk *b) {
 void bulk_count(struct bulk_hold *h, size_t bytes) {
   struct bulk *b = h->bulk;
   size_t before = h->bytes;
+  ASSERT(b->used >= before && b->unread <= b->used);
   h->bytes = bytes < BULK_LEAST && !h->unread ? 0 : bytes;
   b->used = b->used - before + h->bytes;
   if (h->unread) b->unread = b->unread - before + h->bytes;
   if (before > h->bytes) loop_freed(b->loop, before - h->bytes);
   if (!h->bytes) list_remove(&h->node), set_stopped(h, false);
-  if (h->bytes < before) let_go_on(b);
+  if (h->bytes < before) resume(b);
   if (!h->bytes) return;
   if (list_empty(&h->node)) {
     list_push(&b->holds, &h->node);

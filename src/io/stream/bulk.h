@@ -1,53 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of large messages that are under way, all together. Whoever takes one in says how many bytes it has so
-// far, and whoever holds one how many it has. When that is more than the limit, those who read are told to stop, until
-// others are done. While all of them read, the one that began first goes on, so that there is always one that comes to
-// its end: all together hold at most the limit and one message.
+// Limits the total memory of large messages in transit. Readers and owners of large messages report their size. Above
+// the limit, readers are stopped until other messages are done. If only readers hold memory, the oldest one continues,
+// so that it can finish: the total never exceeds the limit by more than one message.
 //
-// One that goes on and brings nothing for a while, while others wait, is given up. So is what a peer does not read: all
-// of it when others have waited for a while, and the oldest of it when it alone is more than the limit.
+// A reader that continues but receives nothing for BULK_STALL_MS, while others wait, is dropped. Messages that a peer
+// does not read are dropped too: all of them if others have waited that long, and the oldest ones if they alone exceed
+// the limit.
 #pragma once
 #include "base/list.h"
 #include "io/timer.h"
 
 enum {
-  BULK_LEAST = 1 << 20,    // smaller ones do not count, unless they wait for a peer to read them
-  BULK_STALL_MS = 10000,   // without a byte, while others wait
-  BULK_LIMIT = 256 << 20,  // unless something else is said
+  BULK_LEAST = 1 << 20,    // smaller messages are not counted, unless they wait for a peer to read them
+  BULK_STALL_MS = 10000,   // time without a byte, while others wait
+  BULK_LIMIT = 256 << 20,  // default
 };
 
 struct bulk {
   struct loop *loop;
   size_t limit, used;
-  size_t unread;      // of them, what peers have not read yet
-  struct list holds;  // the one that began first is the first
-  size_t stopped;     // of the holds
+  size_t unread;      // part of `used` that peers have not read yet
+  struct list holds;  // oldest first
+  size_t stopped;     // number of stopped holds
   struct timer stall, shed;
   const struct bulk_hold *watched;
   size_t watched_bytes;
 };
 
-// In whatever holds a message. Zero is one that holds nothing.
+// Embedded in the owner of a message. A zeroed hold is valid and empty.
 struct bulk_hold {
   struct list node;
   struct bulk *bulk;
   size_t bytes;
   bool stopped;
-  bool unread;                                 // it waits for a peer to read it, and flow is NULL
+  bool unread;                                 // waits for a peer to read it; flow is NULL
   uint64_t since;                              // loop time of its first byte
-  void (*flow)(struct bulk_hold *h, bool go);  // stop and go on reading; NULL: it does not read
-  void (*give_up)(struct bulk_hold *h);        // drop it: it then holds 0 bytes. It may be freed
+  void (*flow)(struct bulk_hold *h, bool go);  // stops and resumes reading; NULL: it is not a reader
+  void (*give_up)(struct bulk_hold *h);        // drops the message and sets it to 0 bytes; may free the hold
 };
 
 void bulk_init(struct bulk *b, struct loop *l);
-void bulk_done(struct bulk *b);  // nothing may be held any more
+void bulk_done(struct bulk *b);  // all holds must be empty
 
 void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bulk_hold *h, bool go),
                     void (*give_up)(struct bulk_hold *h));
 
 void bulk_count(struct bulk_hold *h, size_t bytes);
 
-// So many bytes are held now. Who reads may be told to stop before this returns; 0 ends it, and lets others go on.
+// Sets the number of bytes held. May call h->flow to stop reading before it returns. 0 empties the hold and resumes
+// others.
 static inline void bulk_set(struct bulk_hold *h, size_t bytes) {
   if (h->bytes || bytes >= (h->unread ? 1 : BULK_LEAST)) bulk_count(h, bytes);
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/stream/lines.h"
 
+#include "base/assert.h"
+
 enum { KEEP = 65536 };
 
 void lines_init(struct lines *l, size_t max_line, void (*on_line)(void *ctx, str line), void *ctx) {
+  ASSERT(on_line);
   *l = (struct lines){.on_line = on_line, .ctx = ctx};
   buf_init(&l->carry, max_line);
 }
@@ -18,6 +21,7 @@ static str without_cr(str line) {
 }
 
 static void add_to_head(struct lines *l, str more) {
+  ASSERT(l->head_n <= sizeof l->head);
   size_t room = sizeof l->head - l->head_n, n = more.n < room ? more.n : room;
   if (n) memcpy(l->head + l->head_n, more.p, n);
   l->head_n += n;

@@ -10,15 +10,15 @@ struct lines {
   size_t head_n;
   void (*on_line)(void *ctx, str line);
   void *ctx;
-  bool stop;  // set inside on_line: hear nothing more, the rest of the bytes is dropped
+  bool stop;  // set by on_line to end parsing: the rest of the bytes is dropped
 };
 
 void lines_init(struct lines *l, size_t max_line, void (*on_line)(void *ctx, str line), void *ctx);
 void lines_done(struct lines *l);
 
-// False, once for each, when a line is longer than the maximum; the rest of that line is skipped.
+// Returns false, once for each such line, if a line exceeds the maximum; skips the rest of that line.
 bool lines_feed(struct lines *l, str bytes);
 
-// A message as one line: raw line breaks, which JSON allows between its tokens and nowhere else, become blanks.
-// Gives `message` itself when it has none, else a copy in `scratch`.
+// Returns a JSON message as one line: replaces line breaks, which JSON allows only between tokens, with blanks.
+// Returns `message` itself if it has no line breaks, else a copy in `scratch`.
 str lines_flatten(str message, struct buf *scratch);

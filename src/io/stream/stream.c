@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/assert.h"
 #include "io/stream/stream_impl.h"
 
 #include <errno.h>
@@ -78,8 +79,8 @@ struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_q
   return s;
 }
 
-// The terminal's mode is shared with every process that has it open, the shell for one: non-blocking must be a
-// property of a description of our own. Gives fd back when it cannot be opened anew.
+// O_NONBLOCK is shared with every process that has the same open file description, such as the shell, so the terminal
+// is opened again to get our own. Returns fd if that fails.
 static int reopen_terminal(int fd) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -317,7 +318,7 @@ static bool take_over(struct stream *s, const str *parts, size_t count, size_t s
   buf_done(&o->next);
   o->next = *b;
   o->next.n = o->next_from + parts[i].n - skip;
-  o->next.max = SIZE_MAX / 2;  // what may be queued is checked by whoever queues
+  o->next.max = SIZE_MAX / 2;  // queue_rest enforces max_queued
   o->next.over = false;
   buf_init(b, b->max);
   while (++i < count) buf_str(&o->next, parts[i]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connected stream of bytes: TCP, TLS on TCP, or a pipe. What is above does not know which.
+// A connected byte stream with one interface for TCP, TLS on TCP, pipes, terminals and files.
 //
-// Owned by whoever opened it, until stream_close(&s), which never calls back. Callbacks may close the
-// stream. Bytes handed to on_data belong to the stream and are gone when the callback returns.
-// A write goes out at once as far as the kernel takes it; the rest is copied and queued, up to a limit.
+// The opener owns the stream until stream_close(&s), which never calls back. Callbacks may close the
+// stream. The bytes passed to on_data are valid until the callback returns.
+// A write sends as many bytes as the kernel accepts; the rest is copied and queued, up to a limit.
 #pragma once
 #include "base/fault.h"
 #include "base/str.h"
@@ -31,7 +31,7 @@ struct proxy;       // io/http/proxy.h
 
 // Connects by name. `done` is called once, later, unless the stream is closed before; on failure the owner closes
 // it then. On success `done` starts the stream: with TLS, the peer may already have said something. tls is NULL for
-// plain TCP. proxy is NULL if there is none, and outlives the stream. With TLS the proxy is asked for a tunnel
+// plain TCP. proxy is NULL for a direct connection, and outlives the stream. With TLS the proxy is asked for a tunnel
 // (CONNECT); without, the stream ends at the proxy, which takes requests for any host.
 struct stream *stream_connect(struct loop *l, const struct proxy *proxy, str host, uint16_t port,
                               struct tls_client *tls, size_t max_queued,
@@ -51,7 +51,7 @@ bool stream_write_from(struct stream *s, const str *parts, size_t count, struct 
 // Bytes accepted but not yet taken by the kernel.
 size_t stream_queued(const struct stream *s);
 
-// The file descriptor, to ask the kernel about; -1: there is none.
+// The file descriptor, for queries to the kernel, or -1.
 int stream_fd(const struct stream *s);
 
 // The address of the other end; false: it has none.

@@ -159,7 +159,7 @@ static void on_connect(uv_connect_t *req, int status) {
   loop_end(l, LOOP_CONNECT, "");
 }
 
-// Goes on with the next address that is not refused at once. If there is none, c->trying is false.
+// Tries the next address that does not fail immediately. Leaves c->trying false if all have failed.
 static void try_next(struct stream_connecting *c) {
   while (c->next && !c->trying) {
     struct addrinfo *a = c->next;

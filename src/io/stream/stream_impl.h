@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stream.c, stream_connect.c and stream_tls.c share; nobody else includes this.
+// Internals of streams, for stream.c, stream_connect.c and stream_tls.c only.
 //
-// A stream is freed at once when it is closed. What libuv still holds then (its handle, a request with the bytes it
-// writes, a name being looked up) lives in blocks of its own which lose their way back to the stream and free
-// themselves in their last callback. So nothing can be called back after a close, and a callback that comes back
-// from its owner asks its handle whether the stream is still there.
+// stream_close frees the stream immediately. Objects that libuv still uses (the handle, a write request with its bytes,
+// a name lookup) are separate allocations: their pointer to the stream is cleared, and they free themselves in their
+// last callback. So there is no callback after a close, and code that has called an owner's callback checks through the
+// handle whether the stream still exists.
 #pragma once
 #include "base/assert.h"
 #include "base/buf.h"
@@ -24,8 +24,8 @@ struct stream_out {
     uv_shutdown_t shutdown;
   } req;
   struct buf sending, next;  // with libuv; to follow when that is written
-  size_t next_from;          // what of `next` was written before it came here
-  struct bulk_hold hold;     // of what is queued
+  size_t next_from;          // bytes at the start of `next` that are already written
+  struct bulk_hold hold;     // counts the queued bytes
   struct timer grace;        // of stream_close_flushed
 };
 
@@ -75,7 +75,7 @@ void stream_connecting_abandon(struct stream_connecting *c);
 // Takes bytes off the wire. The stream may be gone afterwards.
 void stream_tls_read(struct stream *s, str cipher);
 bool stream_tls_write(struct stream *s, const str *parts, size_t count);
-void stream_tls_goodbye(struct stream *s);  // tells the peer that nothing follows, if it can be told at once
+void stream_tls_goodbye(struct stream *s);  // sends close_notify, if the kernel accepts it immediately
 
 // The handshake is over, well or not. The stream may be gone afterwards.
 void stream_connected(struct stream *s);

@@ -54,6 +54,7 @@ bool tail_next(const struct tail *t, uint64_t after, struct tail_line *out) {
   uint64_t number = after < t->first ? t->first : after + 1;
   if (number > t->last) return false;
   const struct tail_slot *k = &t->lines[number % TAIL_LINES];
+  ASSERT(k->text);
   *out = (struct tail_line){number, k->wall_ms, {k->text, k->n}};
   return true;
 }

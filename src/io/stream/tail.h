@@ -19,6 +19,6 @@ struct tail_line {
   str text;
 };
 
-// The first kept line whose number is larger than `after`. False: there is none.
+// Reads the first kept line whose number is larger than `after`. Returns false if there is no such line.
 bool tail_next(const struct tail *t, uint64_t after, struct tail_line *out);
 uint64_t tail_last(const struct tail *t);  // number of the newest line; 0: none

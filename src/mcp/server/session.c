@@ -337,7 +337,7 @@ static void on_cancelled(struct session *s, const struct rpc_message *m, struct 
 
 void session_message_received(struct session *s, const struct rpc_message *m, const struct json *value, bool taken) {
   const struct mcp_server *server = s->server;
-  if (server->surface->heard) server->surface->heard(server->surface_ctx, s, m, value, taken);
+  if (server->surface->received) server->surface->received(server->surface_ctx, s, m, value, taken);
 }
 
 void session_text_received(struct session *s, str text) {

@@ -43,7 +43,7 @@ struct surface_ops {
   void (*notification)(void *ctx, struct session *s, const struct rpc_message *m);
   // Reports a notification (`taken`: the client's revision allows it), or a rejected message (m is NULL, `value` is its
   // JSON). May be NULL.
-  void (*heard)(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
+  void (*received)(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
   // A request is about to be refused without `request`; may set its note. May be NULL.
   void (*refused)(void *ctx, struct request *r);
   // Messages to the client pile up (go = false), or the client has caught up.
@@ -204,7 +204,7 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
 // Starts a request that mcp/server/callers.h lent this session to.
 void session_serve(struct session *s, struct request *r, void *channel);
 
-// Reports a received message to surface_ops.heard.
+// Reports a received message to surface_ops.received.
 void session_message_received(struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
 void session_text_received(struct session *s, str text);  // for text that is not accepted as JSON
 
