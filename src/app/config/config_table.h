@@ -272,7 +272,7 @@ static const struct config_key config_keys[] = {
   COUNT("audit.keep", audit_keep, 0, 1000, "9",
    "Rotated files that are kept regardless of their age."),
   COUNT("audit.keep_days", audit_keep_days, 0, 36500, "7",
-   "Days for which every rotated file is kept. 0: only the last `audit.keep` files are kept."),
+   "Days for which every rotated file is kept. 0: only the last `audit.keep` files."),
   SIZE("audit.max_total", audit_total, 0, 1024 * GIB, "4GiB",
    "Size of all files of the log. If no file is old enough to be removed, `audit.on_failure` applies. 0: no limit."),
   TEXT("audit.key_file", audit_key, NULL,
@@ -350,8 +350,7 @@ static const struct config_key config_keys[] = {
   SIZE("limits.message", max_message, KIB, 1024 * MIB, "64MiB",
    "Largest message from a server."),
   COUNT("limits.message_values", message_values, 65536, 8388608, "1048576",
-   "JSON values in a message from a server that is parsed as a whole: a list, a notification, a question, a result of "
-   "less than 1 MiB."),
+   "JSON values in one message from a server, except results of 1 MiB or more."),
   SIZE("limits.description", description_max, 256, MIB, "64KiB",
    "Longest title, description or instructions of a server. Longer text is cut and reported in the log."),
   SIZE("limits.in_flight_bytes", max_bulk, MIB, 1024 * 1024 * MIB, "256MiB",
