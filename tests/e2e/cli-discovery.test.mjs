@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { gatewayEnv, PATIENT, ROOT, runToolgate, startGateway, toolgate } from './lib/gateway.mjs';
+import { commandBlocks } from './lib/pages.mjs';
 import { assertGone, descendants, Program, run, suiteScope, tempDir, until, writeJson } from './lib/process.mjs';
 import { everything, filesystem, memory } from './lib/servers.mjs';
 
@@ -48,14 +49,11 @@ describe('the commands with the servers of the quickstart', () => {
   const here = folder(suiteScope(), QUICKSTART);
 
   test('the examples of docs/reference/cli.md print what is shown there', async () => {
-    const page = fs.readFileSync(path.join(ROOT, 'docs/reference/cli.md'), 'utf8');
-    const examples = [...page.matchAll(/```sh\n([^`]+)```(?:\n\n```text\n([^`]*)```)?/g)];
-    assert.equal(examples.length, 11);
-    for (const [, command, shown] of examples) {
-      const r = await here.shell(command);
-      assert.equal(r.status, 0, `${command}${r.stderr}`);
-      if (shown !== undefined) assert.equal(r.stdout, shown, command);
-      if (command.includes('--json')) JSON.parse(r.stdout);
+    for (const { at, text, shown } of commandBlocks('docs/reference/cli.md')) {
+      const r = await here.shell(text);
+      assert.equal(r.status, 0, `${at}: ${r.stderr}`);
+      if (shown !== undefined) assert.equal(r.stdout, shown, at);
+      if (text.includes('--json')) JSON.parse(r.stdout);
     }
   });
 

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ROOT, runToolgate, startGateway } from './lib/gateway.mjs';
+import { commandBlocks } from './lib/pages.mjs';
 import { run, tempDir, writeJson } from './lib/process.mjs';
 import { memory } from './lib/servers.mjs';
 
@@ -148,15 +149,12 @@ test('docs/reference/protocol.md has the revisions and notifications of the tabl
 });
 
 test('the requests by hand of docs/reference/protocol.md work as they are printed', async (t) => {
-  const page = fs.readFileSync(path.join(ROOT, 'docs/reference/protocol.md'), 'utf8');
-  const commands = [...page.matchAll(/```sh\n(curl [^`]+)```/g)].map(([, command]) => command);
-  assert.equal(commands.length, 2);
   const servers = { memory: memory(path.join(tempDir(t), 'memory.json')) };
   const { url } = await startGateway(t, { mode: 'gateway', servers });
   const results = [];
-  for (const command of commands) {
-    const r = await run('sh', ['-c', command.replace('http://127.0.0.1:8811/mcp', url)]);
-    assert.equal(r.status, 0, r.stderr);
+  for (const { at, text } of commandBlocks('docs/reference/protocol.md')) {
+    const r = await run('sh', ['-c', text.replace('http://127.0.0.1:8811/mcp', url)]);
+    assert.equal(r.status, 0, `${at}: ${r.stderr}`);
     results.push(JSON.parse(r.stdout).result);
   }
   assert.ok(results[0].tools.some((tool) => tool.name === 'tool_browse'));

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { gatewayEnv, ROOT, runToolgate, toolgate } from './lib/gateway.mjs';
+import { commandBlocks } from './lib/pages.mjs';
 import { onEnd, Program, run, tempDir, writeJson } from './lib/process.mjs';
 import { gatewayPath } from './lib/raw.mjs';
 
@@ -800,13 +801,11 @@ test('the examples of docs/reference/connect.md print what is shown there', asyn
   fs.mkdirSync(bin);
   fs.symlinkSync(gatewayPath(), path.join(bin, 'toolgate'));
   const env = { PATH: `${bin}:${process.env.PATH}`, HOME: w.home };
-  const examples = [...page.matchAll(/```sh\n([^`]+)```(?:\n\n```text\n([^`]*)```)?/g)];
-  assert.equal(examples.length, 5);
-  for (const [, command, shown] of examples) {
-    const r = await run('/bin/sh', ['-e', '-c', command], { cwd: w.project, env });
-    assert.equal(r.status, 0, `${command}${r.stderr}`);
+  for (const { at, text, shown } of commandBlocks('docs/reference/connect.md')) {
+    const r = await run('/bin/sh', ['-e', '-c', text], { cwd: w.project, env });
+    assert.equal(r.status, 0, `${at}: ${r.stderr}`);
     const said = r.stdout.replaceAll(w.project, '/srv/shop').replaceAll(w.home, '/srv/ada');
-    if (shown !== undefined) assert.equal(said, shown, command);
+    if (shown !== undefined) assert.equal(said, shown, at);
   }
 });
 

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { gatewayEnv, ROOT, runToolgate, toolgate } from './lib/gateway.mjs';
 import { connect } from './lib/meta.mjs';
+import { commandBlocks } from './lib/pages.mjs';
 import { run, tempDir, until, writeJson } from './lib/process.mjs';
 import { watcher } from './lib/servers.mjs';
 
@@ -463,17 +464,14 @@ describe('live sessions', () => {
 
 test('the examples of docs/reference/context.md print what is shown there', async t => {
   const here = place(t, { notes: quickstart('notes'), textkit: quickstart('textkit') });
-  const page = fs.readFileSync(path.join(ROOT, 'docs/reference/context.md'), 'utf8');
-  const examples = [...page.matchAll(/```sh\n(.+?)```\n\n```text\n(.*?)```/gs)];
-  assert.equal(examples.length, 8);
   const env = gatewayEnv({ ...here.env, PATH: `${path.dirname(toolgate())}:${process.env.PATH}` });
   const same = text => text.trimEnd()
     .replace(/\b[0-9a-f]{16}\b/g, 'ID').replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/("tool_call_id":"R","content":)"(?:[^"\\]|\\.)*"/, '$1"NOTE"')
     .replace(/("tool_call_id":"T","content":)"(?:[^"\\]|\\.)*"/, '$1"COUNT"');
-  for (const [, command, shown] of examples) {
-    const r = await run('sh', ['-ec', command], { cwd: here.cwd, env });
-    assert.equal(r.status, 0, `${command}${r.stderr}`);
-    assert.equal(same(r.stdout), same(shown), command);
+  for (const { at, text, shown } of commandBlocks('docs/reference/context.md')) {
+    const r = await run('sh', ['-ec', text], { cwd: here.cwd, env });
+    assert.equal(r.status, 0, `${at}: ${r.stderr}`);
+    assert.equal(same(r.stdout), same(shown), at);
   }
 });

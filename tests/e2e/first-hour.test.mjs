@@ -15,17 +15,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { agentProgram, claudeEnv, skipWithout } from './lib/agents.mjs';
 import { ROOT } from './lib/gateway.mjs';
 import { startModel, toolOf } from './lib/model.mjs';
+import { commandBlocks } from './lib/pages.mjs';
 import { onEnd, Program, run, tempDir, writeJson } from './lib/process.mjs';
 
 const BUILD_MS = 200_000;
 const FIRST_QUESTION_MS = 120_000;
 const TRIES = 30;
-
-/** The indented lines between the two comments that mark them. */
-function commandsOf(readme) {
-  const [, marked] = /<!-- The tests run .*?-->(.*)<!-- end of the commands -->/s.exec(readme);
-  return marked.split('\n').filter((line) => line.startsWith('    ')).map((line) => line.trim());
-}
 
 /** A program on PATH. */
 function shim(folder, name, command) {
@@ -77,8 +72,8 @@ test('the commands of README.md lead from a clone to an answer of Claude Code', 
     LISTEN: '127.0.0.1:0', CCACHE_DIR: process.env.CCACHE_DIR ?? path.join(os.homedir(), '.cache/ccache'),
     CCACHE_NOHASHDIR: '1', ...claudeEnv(model.url) };
 
-  const [first, ...commands] = commandsOf(fs.readFileSync(path.join(clone, 'README.md'), 'utf8'));
-  assert.equal(first, 'make run');
+  const [first, ...commands] = commandBlocks('README.md', clone).map((it) => it.text);
+  assert.equal(first, 'make run\n');
   const served = new Program('make', ['run'], { cwd: clone, env });
   onEnd(t, () => served.stop());
   await served.says(/listening on http/, BUILD_MS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the commands of the guides: the `sh` blocks of a page run in order, in one shell, in an empty home folder and an
-// empty project. A `text` block after commands shows their output: `…` on a line of its own stands for any lines, inside
-// a line for any characters. `<!-- not run: reason -->` before a block excludes it.
+// Runs the commands of the documentation (lib/pages.mjs): the blocks of a page run in order, in one shell, in an empty
+// home folder and an empty project. A `text` block after commands shows their output: `…` on a line of its own stands for
+// any lines, inside a line for any characters.
 //
 // The machine differs from a user's in these ways: `npx` starts the servers that the tests install, `sudo` runs the
 // command as it is, the port 8811 is a free one, and /srv/shop and /srv/ada stand for the project and the home folder.
@@ -13,45 +13,31 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 
 import { gatewayEnv, ROOT } from './lib/gateway.mjs';
+import { blocksOf, commandBlocks, marksOf, pages, readPage as read } from './lib/pages.mjs';
 import { onEnd, Program, run, tempDir, until } from './lib/process.mjs';
 import { gatewayPath, INITIALIZE, JSON_HEADERS } from './lib/raw.mjs';
 
 const GUIDES = 'docs/guide';
 const PAGE_MS = 120_000;
 const END_OF_BLOCK = '\x1e';
-const SHELLS = new Set(['sh', 'bash', 'console']);
 
 /** Pages whose commands other tests run, and the file of the test. */
 const ELSEWHERE = {
+  'README.md': 'first-hour.test.mjs',
   'docs/reference/cli.md': 'cli-discovery.test.mjs',
   'docs/reference/connect.md': 'connect.test.mjs',
   'docs/reference/context.md': 'context.test.mjs',
   'docs/reference/protocol.md': 'cli.test.mjs',
 };
-/** Further pages that run here. */
-const MORE = ['docs/operate/auth.md', 'docs/operate/configuration.md', 'docs/operate/metrics.md'];
 /** Commands that a page expects to have run. */
 const BEFORE = {
+  'docs/operate/audit.md': `sed -n '/^\`\`\`yaml$/,/^\`\`\`$/p' "$ROOT/docs/operate/audit.md" | grep -v '^\`' > toolgate.yaml
+    toolgate add memory -- npx -y @modelcontextprotocol/server-memory
+    toolgate browse graph`,
   'docs/operate/metrics.md': `toolgate add memory -- npx -y @modelcontextprotocol/server-memory
     toolgate serve --listen 127.0.0.1:8811 &
     curl -s --retry 9 --retry-delay 1 --retry-connrefused http://127.0.0.1:8811/healthz`,
 };
-
-const read = (page) => fs.readFileSync(path.join(ROOT, page), 'utf8');
-const guides = () => fs.readdirSync(path.join(ROOT, GUIDES)).filter((it) => it.endsWith('.md')).map((it) => `${GUIDES}/${it}`);
-
-/** The fenced blocks of a page: `{ kind, text, notRun }`. */
-function blocksOf(page) {
-  return [...read(page).matchAll(/(<!-- not run: [^>]+ -->\n)?^```(\w*)\n(.*?)^```$/gms)]
-    .map(([, notRun, kind, text]) => ({ kind, text, notRun: Boolean(notRun) }));
-}
-
-/** Every page of the documentation. */
-function pages() {
-  const docs = fs.readdirSync(path.join(ROOT, 'docs'), { recursive: true }).map((it) => `docs/${it}`);
-  const top = fs.readdirSync(ROOT);
-  return [...top, ...docs].filter((it) => it.endsWith('.md'));
-}
 
 function shim(folder, name, script) {
   fs.writeFileSync(path.join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -99,30 +85,27 @@ async function runPage(t, page) {
   shim(bin, 'npx', `shift; name=\${1#@modelcontextprotocol/}; shift\nexec '${process.execPath}' "$(readlink -f '${modules}/.bin/mcp-'"$name")" "$@"`);
   shim(bin, 'sudo', 'exec "$@"');
 
-  const blocks = blocksOf(page), port = await freePort();
-  const commands = blocks.filter((it) => SHELLS.has(it.kind) && !it.notRun);
+  const commands = commandBlocks(page), port = await freePort();
   const script = [BEFORE[page] ?? ':', ...commands.map((it) => it.text)].join(`\nprintf '${END_OF_BLOCK}'\n`).replaceAll('8811', port);
   const env = gatewayEnv({ HOME: home, PATH: `${bin}:${process.env.PATH}`, ROOT, XDG_CONFIG_HOME: '', XDG_STATE_HOME: '', XDG_RUNTIME_DIR: '' });
   const { status, stdout, stderr } = await runShell(t, script, { cwd: project, env });
   const plain = stdout.replaceAll(port, '8811').replaceAll(project, '/srv/shop').replaceAll(home, '/srv/ada');
   const outputs = plain.split(END_OF_BLOCK).slice(1);
-  assert.equal(status, 0, `after\n${commands[outputs.length - 1]?.text}\n${plain}\n${stderr}`);
-  for (const [n, command] of commands.entries()) {
-    const after = blocks[blocks.indexOf(command) + 1];
-    if (after?.kind === 'text') assert.match(outputs[n].replace(/(?<!\n)$/, '\n'), shownAs(after.text), command.text);
-  }
+  assert.equal(status, 0, `${commands[outputs.length - 1]?.at}: ${commands[outputs.length - 1]?.text}\n${plain}\n${stderr}`);
+  for (const [n, { at, text, shown }] of commands.entries())
+    if (shown !== undefined) assert.match(outputs[n].replace(/(?<!\n)$/, '\n'), shownAs(shown), `${at}: ${text}`);
 }
 
-describe('the commands of the guides work as they are shown', { concurrency: 2 }, () => {
-  for (const page of [...guides(), ...MORE]) test(page, (t) => runPage(t, page));
+describe('the commands of the documentation work as they are shown', { concurrency: 2 }, () => {
+  for (const page of pages()) if (!ELSEWHERE[page] && commandBlocks(page).length) test(page, (t) => runPage(t, page));
 });
 
-test('every command block of the documentation is run by a test, or says why not', () => {
+test('every other block of commands is run by another test, or says why not', () => {
+  for (const [page, file] of Object.entries(ELSEWHERE))
+    assert.ok(read(`tests/e2e/${file}`).includes(`commandBlocks('${page}'`), `${commandBlocks(page)[0].at}: ${file} does not run it`);
   for (const page of pages()) {
-    const blocks = blocksOf(page).filter((it) => SHELLS.has(it.kind) && !it.notRun);
-    if (!blocks.length || page.startsWith(GUIDES) || MORE.includes(page)) continue;
-    assert.ok(ELSEWHERE[page], `${page} has commands that no test runs:\n${blocks[0].text}`);
-    assert.ok(read(`tests/e2e/${ELSEWHERE[page]}`).includes(page), `${ELSEWHERE[page]} does not read ${page}`);
+    const marked = blocksOf(page).filter((it) => it.isCommand && it.notRun?.trim()).map((it) => it.at);
+    assert.deepEqual(marksOf(page), marked, 'a mark without a reason, or without commands after it');
   }
 });
 
