@@ -68,7 +68,7 @@ describe('the commands with the servers of the quickstart', () => {
     const [, files] = /^FILES stands for (.*)\.$/m.exec(page);
     const options = (text) => [...text.matchAll(/--[a-z-]+/g)].map(([name]) => name).toSorted();
     const shown = {};
-    for (const [, first, last] of page.matchAll(/^\| ([^|]*`[a-z ]+`[^|]*) \| [^|]+ \| ((?:FILES|`--|\|)[^|]*)/gm))
+    for (const [, first, last] of page.matchAll(/^\| ([^|]*`[a-z ]+`[^|]*) \| [^|]+ \| ((?:FILES|`--|\|)[^|\n]*)/gm))
       for (const [, name] of first.matchAll(/`([a-z ]+)`/g)) shown[name] = options(last.replace('FILES', files));
     assert.deepEqual(Object.keys(shown).toSorted(), commands.toSorted());
     for (const name of commands) {
