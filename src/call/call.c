@@ -2,8 +2,8 @@
 #include "call/call.h"
 
 #include "base/assert.h"
-#include "call/bridge/ask.h"
-#include "call/bridge/rounds.h"
+#include "call/bridge/session_questions.h"
+#include "call/bridge/stateless_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/steps/steps.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caller of a request: its agent, and the rules that apply to it. A call keeps its caller, so that a call that
-// began under some rules ends under them, unless it is parked in the meantime (call/bridge/park.c).
+// began under some rules ends under them, unless it is parked in the meantime (call/bridge/parked_calls.c).
 #pragma once
 #include "catalog/catalog.h"
 #include "mcp/server/session.h"

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/bridge/ask.h"
+#include "call/bridge/session_questions.h"
 #include "call/bridge/tasks.h"
 #include "call/controls/checkers.h"
 #include "call/pipeline.h"

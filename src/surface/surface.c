@@ -2,7 +2,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/audit_recorder.h"
-#include "call/bridge/ask.h"
+#include "call/bridge/session_questions.h"
 #include "mcp/meta.h"
 #include "surface/changes.h"
 #include "surface/direct/direct.h"

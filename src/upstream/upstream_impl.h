@@ -122,7 +122,7 @@ void profiles_forget(struct upstream *u);
 void profiles_load(struct upstream *u);     // loads the stored list
 void catalog_outdated(struct upstream *u);  // schedules a new catalog
 
-// Replaced upstreams (replace.c).
+// Replaced upstreams (reconfigure.c).
 void replace_init(struct upstreams *all);
 void replace_stop(struct upstreams *all);  // closes their lanes
 void replace_done(struct upstreams *all);
@@ -141,10 +141,15 @@ void lane_start(struct lane *lane);
 void lane_rest(struct lane *lane);  // closes the connection until its next use
 // Ends the use of a lane, except for calls in flight. Waiters get f.
 void lane_retire(struct lane *lane, const struct fault *f);
-bool lane_is_idle(const struct lane *lane);                  // no calls, requests or waiters
-void lane_speak_for(struct lane *lane, struct session *s);   // NULL: for all clients of its owner
-void lane_speak_ahead(struct lane *lane, str capabilities);  // canonical capabilities of an expected client
-str lane_shared_profile(const struct upstream *u);           // of lanes without an exclusive session
+// The connection is lost or could not be opened. said: the last output of its program, for the operator only.
+// installing: its launcher had not started the program yet. The owner is notified last (restart.c).
+void lane_down(struct lane *lane, const struct fault *f, str said, bool installing);
+void lane_settled(struct upstreams *all);                             // notifies the owner that a lane is ready or down
+void lane_release_waiters(struct lane *lane, const struct fault *f);  // NULL: the lane is ready
+bool lane_is_idle(const struct lane *lane);                           // no calls, requests or waiters
+void lane_speak_for(struct lane *lane, struct session *s);            // NULL: for all clients of its owner
+void lane_speak_ahead(struct lane *lane, str capabilities);           // canonical capabilities of an expected client
+str lane_shared_profile(const struct upstream *u);                    // of lanes without an exclusive session
 
 // Owners of lanes (lanes.c).
 struct lane_user lanes_user(const struct upstreams *all,

@@ -236,7 +236,7 @@ static void the_controls_of_calls_are_read(void **state) {
   assert_int_equal(c->retry.base_ms, 500);
   assert_int_equal(c->retry.max_ms, 2000);
   assert_int_equal(c->retry.jitter_permille, 250);
-  assert_true(c->retry.codes == backoff_bit(FAULT_RATE_LIMITED));
+  assert_true(c->retry.codes == retry_bit(FAULT_RATE_LIMITED));
   assert_int_equal(c->cache_limits.ttl_ms, 1500);
   assert_int_equal(c->cache_limits.max_entries, 2);
   assert_int_equal(c->cache_limits.max_bytes, 1 << 20);
@@ -257,7 +257,7 @@ static void the_controls_of_calls_are_off_by_default(void **state) {
   const struct controls *c = &p->config.controls;
   assert_true(!c->tolerant_args && !c->cache && !c->rule_count && c->retry.max_attempts == 1);
   assert_int_equal(c->retry.base_ms, 100);
-  assert_true(c->retry.codes == (backoff_bit(FAULT_UPSTREAM_TIMEOUT) | backoff_bit(FAULT_UPSTREAM_UNAVAILABLE)));
+  assert_true(c->retry.codes == (retry_bit(FAULT_UPSTREAM_TIMEOUT) | retry_bit(FAULT_UPSTREAM_UNAVAILABLE)));
 }
 
 static void a_principal_is_limited_by_the_minute_where_there_are_credentials(void **state) {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "call/bridge/ask.h"
+#include "call/bridge/session_questions.h"
 #include "call/pipeline.h"
 #include "mcp/client/link_impl.h"
 #include "upstream/upstream_impl.h"

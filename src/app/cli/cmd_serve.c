@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands serve, check and version.
-#include <stdio.h>
+// The command serve.
 #include <unistd.h>
 
-#include "app/check/check.h"
 #include "app/cli/command.h"
 #include "app/serve.h"
 
@@ -38,29 +36,4 @@ int cmd_serve(int argc, char **argv) {
   // Starts the process that starts the servers, while there is one thread and no open file.
   if (guard_start(&guard, &f)) return serve(&args, &guard);
   return command_failed(&f, EXIT_CANNOT);
-}
-
-static const struct command check_command = {
-    .usage = "[options]",
-    .about = "Reads the configuration and prints every problem. Starts nothing, unless --connect\n"
-             "is given. Exit code 1: a server cannot work.",
-    .options = "cmuACMtliLjo",
-};
-
-int cmd_check(int argc, char **argv) {
-  struct arguments args = {.config.strict = true};
-  int status;
-  if (!command_parse(&check_command, argc, argv, &args, &status)) return status;
-  if (args.connect) return check_connect(&args.config, args.json, environ, stdout);
-  return check_run(&args.config, args.json, environ, stdout);
-}
-
-static const struct command version_command = {.usage = "", .about = "Prints the version.", .options = ""};
-
-int cmd_version(int argc, char **argv) {
-  struct arguments args = {0};
-  int status;
-  if (!command_parse(&version_command, argc, argv, &args, &status)) return status;
-  puts("toolgate " TOOLGATE_VERSION);
-  return EXIT_OK;
 }

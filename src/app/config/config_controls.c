@@ -30,7 +30,7 @@ static void add_code(struct config_loader *l, const struct config_place *at, str
     config_error(l, at, "is no code of a fault%s; there are UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE and RATE_LIMITED",
                  config_nearest_hint(l, &near));
   else if (!fault_retryable(code)) config_warn(l, at, "is never tried again: it would fail again");
-  else l->config->controls.retry.codes |= backoff_bit(code);
+  else l->config->controls.retry.codes |= retry_bit(code);
 }
 
 void config_codes_set(struct config_loader *l, const struct config_place *at, str list) {

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "call/bridge/ask.h"
-#include "call/bridge/park.h"
-#include "call/bridge/rounds.h"
+#include "call/bridge/parked_calls.h"
+#include "call/bridge/session_questions.h"
+#include "call/bridge/stateless_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
 #include "call/bridge/translate.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
-#include "call/bridge/rounds.h"
+#include "call/bridge/stateless_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"

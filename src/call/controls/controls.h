@@ -2,13 +2,13 @@
 // The configuration of the controls that a call passes. All zero: no control is active.
 #pragma once
 #include "call/controls/allowance.h"
-#include "call/controls/backoff.h"
 #include "call/controls/limiter.h"
 #include "call/controls/result_cache.h"
+#include "call/controls/retry_delay.h"
 
 struct controls {
   bool tolerant_args;
-  struct backoff retry;
+  struct retry_rule retry;
   bool cache;  // keep results of read-only tools
   struct result_cache_limits cache_limits;
   const str *cache_allow;  // ids or patterns of the tools whose results are kept; none: all

@@ -3,7 +3,7 @@
 // steps as a new one, so its artifacts last as long.
 #include "base/assert.h"
 #include "base/text/glob.h"
-#include "call/bridge/park.h"
+#include "call/bridge/parked_calls.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"

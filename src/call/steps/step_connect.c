@@ -3,7 +3,7 @@
 // with a credential take turns by credential, regardless of the agents that they name; within that, agents take turns
 // on a shared lane, and sessions take turns on the lane of one agent.
 #include "base/assert.h"
-#include "call/bridge/park.h"
+#include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
 #include "upstream/lane/turns.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends the request under an id of the gateway, and handles the reply: the outcome, or a request for more input.
 #include "base/assert.h"
-#include "call/bridge/ask.h"
-#include "call/bridge/park.h"
-#include "call/bridge/rounds.h"
+#include "call/bridge/parked_calls.h"
+#include "call/bridge/session_questions.h"
+#include "call/bridge/stateless_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
 #include "call/scrub.h"

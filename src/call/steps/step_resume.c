@@ -2,7 +2,7 @@
 // Continues the call that an earlier answer belongs to: a request with a requestState answers the questions of that
 // answer. The state is checked before anything else.
 #include "base/assert.h"
-#include "call/bridge/park.h"
+#include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
 
 struct resume_state {

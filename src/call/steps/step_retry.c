@@ -2,7 +2,7 @@
 // Repeats a call after a delay, if configured, when its server could not be reached or did not answer. An answer of the
 // server is final, whatever it says.
 #include "base/assert.h"
-#include "call/bridge/park.h"
+#include "call/bridge/parked_calls.h"
 #include "call/bridge/task_bridge.h"
 #include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
@@ -61,7 +61,7 @@ bool call_retry(struct call *c, const struct fault *f) {
   struct fault shown = *f;
   shown.code = fault_told_as(f->code);
   const struct item_hints *hints = c->item && call_is_tool(c) ? &c->item->hints : NULL;
-  struct backoff_case failed = {
+  struct retry_case failed = {
       .fault = &shown,
       .attempts = s->retries + 1,
       .sent = c->sent && !f->undone && f->code != FAULT_UPSTREAM_SESSION_LOST,
@@ -72,7 +72,7 @@ bool call_retry(struct call *c, const struct fault *f) {
   };
   uint64_t wait;
   // A fault of a gateway that shuts down is not the server's.
-  if (f->code == FAULT_SHUTTING_DOWN || !backoff_next(&x->controls.retry, &failed, x->loop->rand, &wait)) return false;
+  if (f->code == FAULT_SHUTTING_DOWN || !retry_delay(&x->controls.retry, &failed, x->loop->rand, &wait)) return false;
   s->retries++;
   c->sent = false;
   log_info(x->loop->log, "session %.8s: attempt %u of %s failed: %s; next attempt in %llu ms", c->session->id,

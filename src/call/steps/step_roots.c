@@ -4,7 +4,7 @@
 // delayed until a server that is new to it has asked and received the answer. If another call has answered on this
 // connection before, that may have been a call of another client: the server is notified, so that it asks again.
 #include "base/assert.h"
-#include "call/bridge/ask.h"
+#include "call/bridge/session_questions.h"
 #include "call/steps/steps.h"
 
 enum { GRACE_MS = 100 };  // for a server to ask, and then to use the answer

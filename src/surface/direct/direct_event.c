@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "surface/direct/direct_event.h"
 #include "base/assert.h"
-#include "call/bridge/ask.h"
+#include "call/bridge/session_questions.h"
 #include "call/bridge/tasks.h"
 #include "mcp/methods.h"
 #include "surface/direct/direct_watch.h"

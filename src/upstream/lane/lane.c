@@ -8,11 +8,6 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  BACKOFF_FIRST_MS = 250,
-  BACKOFF_MAX_MS = 30000,
-  INSTALL_BACKOFF_FIRST_MS = 60 * 1000,  // after a failed installation: each attempt is slow and keeps others waiting
-  INSTALL_BACKOFF_MAX_MS = 30 * 60 * 1000,
-  STABLE_MS = 30000,    // a lane that was ready for so long starts over with the shortest back-off
   FORGET_MS = 1000,     // a server that forgets us sooner than that is not well
   REFRESH_MS = 20,      // list changes that come together are fetched together
   REFRESH_SLOWEST = 6,  // doublings of that
@@ -119,7 +114,7 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
   return lane;
 }
 
-static void release_waiters(struct lane *lane, const struct fault *f) {
+void lane_release_waiters(struct lane *lane, const struct fault *f) {
   struct list waiting;  // those that come to wait while this runs are for the next time
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&lane->waiters));) list_push(&waiting, n);
@@ -138,7 +133,7 @@ void lane_free(struct lane **l) {
   fault_set(&f, FAULT_SHUTTING_DOWN, "%.*s: the connection is being closed", STR_ARG(lane_name(lane)));
   lane->why = f;
   lane->state = LANE_DOWN;
-  release_waiters(lane, &f);
+  lane_release_waiters(lane, &f);
   turns_fail(lane, &f);
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
@@ -177,71 +172,13 @@ void lane_retire(struct lane *lane, const struct fault *f) {
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
   listing_free(lane);
-  release_waiters(lane, f);
+  lane_release_waiters(lane, f);
   watches_fail(lane, f);
   watches_free(lane);
   profile_leave(lane);
 }
 
 // ---- up and down
-
-static uint64_t back_off(unsigned failures, uint64_t first_ms, uint64_t max_ms) {
-  uint64_t ms = first_ms;
-  for (unsigned i = 1; i < failures && ms < max_ms; i++) ms *= 2;
-  return ms < max_ms ? ms : max_ms;
-}
-
-static void settled(struct upstreams *all) {
-  if (!all->stopping) all->ev->lane_settled(all->ctx);
-}
-
-// By itself: the common lane, one that somebody listens to, and one whose definitions nobody knows. Others are opened
-// again when they are next used.
-static bool comes_back(const struct lane *lane) {
-  if (lane->session || lane->spare) return false;
-  return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
-}
-
-// said: what its program said last, for the operator only. installing: its launcher had not started the program yet.
-static void lane_down(struct lane *lane, const struct fault *f, str said, bool installing) {
-  struct upstreams *all = lane->upstream->all;
-  struct loop *loop = all->opt.loop;
-  uint64_t now = loop_now(loop);
-  if (lane->state == LANE_READY && now - lane->ready_at > STABLE_MS) lane->failures = 0;
-  lane->failures++;
-  lane->upstream->losses++;
-  if (installing) lane->upstream->install_failures++;
-  uint64_t wait = installing
-                      ? back_off(lane->upstream->install_failures, INSTALL_BACKOFF_FIRST_MS, INSTALL_BACKOFF_MAX_MS)
-                      : back_off(lane->failures, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
-  lane->retry_at = now + wait;
-  // The same failure again and again is one line of the log.
-  bool news = lane->state == LANE_READY || strcmp(lane->why.message, f->message) != 0;
-  lane->state = LANE_DOWN;
-  lane->tried = true;
-  lane->announced = false;
-  lane->why = *f;
-  struct arena a;
-  arena_init(&a);
-  said = secrets_mask(&a, said, &lane->upstream->spec->secrets);
-  str kept = utf8_cut(said, sizeof lane->said - 1);
-  snprintf(lane->said, sizeof lane->said, "%.*s", STR_ARG(kept));
-  str_mask_controls(lane->said, kept.n);
-  bool again = comes_back(lane) && !lane->upstream->left && !all->opt.once;
-  str why = secrets_mask(&a, str_of(f->message), &lane->upstream->spec->secrets);
-  log_line(loop->log, news ? LOG_WARN : LOG_DEBUG, "%.*s: %.*s%s%s%.*s", STR_ARG(lane_name(lane)), STR_ARG(why),
-           again ? "; will try again" : "", said.n ? "; it said: " : "", STR_ARG(said));
-  arena_done(&a);
-  if (again && !all->stopping) timer_start(loop, &lane->retry, wait);
-  struct fault waited = *f;
-  waited.undone = true;
-  waited.after_ms = wait;
-  release_waiters(lane, &waited);
-  turns_fail(lane, &waited);
-  watches_fail(lane, f);
-  if (lane->spare) timer_start(loop, &lane->idle, 0);  // its link may be in use further up the stack
-  settled(all);                                        // last: whoever hears it may need this lane's place
-}
 
 static void remember_era(struct lane *lane, enum link_era era) {
   lane->upstream->era = era;
@@ -301,7 +238,7 @@ static void join(struct lane *lane, struct lane *shared) {
   // The server is well: no need to wait for the next try.
   if (shared->state == LANE_DOWN || shared->state == LANE_IDLE) lane_start(shared);
   for (struct list *n; (n = list_pop(&waiting));) lane_await(shared, CONTAINER_OF(n, struct lane_waiter, node));
-  settled(all);
+  lane_settled(all);
 }
 
 // A stateless server needs no lane for each client. False: this one was given up.
@@ -334,7 +271,7 @@ static void on_ready(void *ctx, struct link *l) {
   lanes_idle_start(lane);
   all->ev->lane_ready(all->ctx, lane);
   watches_ready(lane);
-  release_waiters(lane, NULL);
+  lane_release_waiters(lane, NULL);
   // Even when others like it have been listed: some servers show other things to another connection.
   if (lane->state == LANE_READY) listing_start(lane);
 }
@@ -383,7 +320,7 @@ void lane_listed(struct lane *lane) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
   if (again) lane_refresh_soon(lane);
   if (lane->spare) timer_start(loop, &lane->idle, 0);
-  settled(lane->upstream->all);  // last: whoever hears it may need this lane's place
+  lane_settled(lane->upstream->all);  // last: the owner may give its place to another lane
 }
 
 void lane_refresh(struct lane *lane) {

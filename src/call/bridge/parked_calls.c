@@ -3,10 +3,10 @@
 // request, so its call is answered with input_required: the questions and an encrypted ticket. The call is parked: it
 // stays without a request. The client calls again with the answers and the ticket; that request continues the call, and
 // the answers go to the server.
-#include "call/bridge/park.h"
+#include "call/bridge/parked_calls.h"
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/bridge/ask.h"
+#include "call/bridge/session_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
 #include "call/report.h"

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/bridge/rounds.h"
+#include "call/bridge/stateless_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/steps/steps.h"
 #include "json/write.h"

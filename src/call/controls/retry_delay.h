@@ -6,7 +6,7 @@
 #include "base/crypto/rand.h"
 #include "base/fault.h"
 
-struct backoff {
+struct retry_rule {
   unsigned max_attempts;     // 1: no repetition
   uint64_t base_ms, max_ms;  // delay
   unsigned jitter_permille;  // 0: exact delays; 1000: delays are random between 0 and the full delay
@@ -15,7 +15,7 @@ struct backoff {
 };
 
 // A failed attempt.
-struct backoff_case {
+struct retry_case {
   const struct fault *fault;
   unsigned attempts;  // attempts so far, this one included
   bool sent;          // the server may have received the request, and carried it out
@@ -25,7 +25,7 @@ struct backoff_case {
   uint64_t left_ms;   // until the deadline of the call
 };
 
-static inline uint64_t backoff_bit(enum fault_code code) {
+static inline uint64_t retry_bit(enum fault_code code) {
   return UINT64_C(1) << code;
 }
 
@@ -34,5 +34,5 @@ static inline uint64_t backoff_bit(enum fault_code code) {
 // A request that was sent and then lost (a timeout, a broken connection) may have run. It is repeated if its tool is
 // marked repeatable, or with `unsafe` if the tool is not marked at all; never if it is marked destructive. A delay that
 // the server asks for is respected; if it does not fit before the deadline, there is no further attempt.
-bool backoff_next(const struct backoff *b, const struct backoff_case *c, const struct rand_source *rand,
-                  uint64_t *out_ms);
+bool retry_delay(const struct retry_rule *b, const struct retry_case *c, const struct rand_source *rand,
+                 uint64_t *out_ms);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "call/controls/backoff.h"
+#include "call/controls/retry_delay.h"
 
 #include "base/assert.h"
 
-bool backoff_next(const struct backoff *b, const struct backoff_case *c, const struct rand_source *rand,
-                  uint64_t *out_ms) {
+bool retry_delay(const struct retry_rule *b, const struct retry_case *c, const struct rand_source *rand,
+                 uint64_t *out_ms) {
   enum fault_code code = c->fault->code;
   ASSERT(code != FAULT_NONE && c->attempts > 0 && b->jitter_permille <= 1000);
-  bool listed = fault_retryable(code) && (b->codes & backoff_bit(code));
+  bool listed = fault_retryable(code) && (b->codes & retry_bit(code));
   bool may_repeat = !c->sent || (!c->destructive && (c->repeatable || b->unsafe));
   if (c->attempts >= b->max_attempts || !listed || !may_repeat) return false;
   uint64_t ms = b->base_ms;  // doubles until it reaches the maximum, so it cannot overflow

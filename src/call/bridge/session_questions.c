@@ -7,8 +7,8 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/bridge/ask.h"
-#include "call/bridge/park.h"
+#include "call/bridge/parked_calls.h"
+#include "call/bridge/session_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/steps/steps.h"
 #include "mcp/methods.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// call/backoff: when a call that failed is tried again.
+// call/controls/retry_delay: when a call that failed is tried again.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "call/controls/backoff.h"
+#include "call/controls/retry_delay.h"
 
 static void fill_zero(void *ctx, void *out, size_t n) {
   memset(out, 0, n);
@@ -21,12 +21,12 @@ static void fill_half(void *ctx, void *out, size_t n) {
 }
 static const struct rand_source zero = {fill_zero, NULL}, ones = {fill_ones, NULL}, half = {fill_half, NULL};
 
-static struct backoff usual(void) {
-  return (struct backoff){
+static struct retry_rule usual(void) {
+  return (struct retry_rule){
       .max_attempts = 3,
       .base_ms = 500,
       .max_ms = 5000,
-      .codes = backoff_bit(FAULT_UPSTREAM_TIMEOUT) | backoff_bit(FAULT_UPSTREAM_UNAVAILABLE),
+      .codes = retry_bit(FAULT_UPSTREAM_TIMEOUT) | retry_bit(FAULT_UPSTREAM_UNAVAILABLE),
       .unsafe = true,
   };
 }
@@ -38,58 +38,58 @@ static struct fault fault_of(enum fault_code code) {
 }
 
 // -1: no further attempt.
-static long long next(const struct backoff *b, struct backoff_case c, enum fault_code code,
+static long long next(const struct retry_rule *b, struct retry_case c, enum fault_code code,
                       const struct rand_source *rand) {
   struct fault f = fault_of(code);
   uint64_t ms = 0;
   c.fault = &f;
   if (!c.attempts) c.attempts = 1;
   if (!c.left_ms) c.left_ms = 600000;
-  return backoff_next(b, &c, rand, &ms) ? (long long)ms : -1;
+  return retry_delay(b, &c, rand, &ms) ? (long long)ms : -1;
 }
 
 static void delays_double_up_to_the_maximum(void **state) {
-  struct backoff b = usual();
+  struct retry_rule b = usual();
   b.max_attempts = 100;
   static const long long want[] = {500, 1000, 2000, 4000, 5000, 5000};
   for (unsigned i = 0; i < sizeof want / sizeof *want; i++)
-    assert_int_equal(next(&b, (struct backoff_case){.attempts = i + 1}, FAULT_UPSTREAM_TIMEOUT, &zero), want[i]);
-  assert_int_equal(next(&b, (struct backoff_case){.attempts = 99}, FAULT_UPSTREAM_TIMEOUT, &zero), 5000);
+    assert_int_equal(next(&b, (struct retry_case){.attempts = i + 1}, FAULT_UPSTREAM_TIMEOUT, &zero), want[i]);
+  assert_int_equal(next(&b, (struct retry_case){.attempts = 99}, FAULT_UPSTREAM_TIMEOUT, &zero), 5000);
 }
 
 static void so_many_attempts_and_no_more(void **state) {
-  struct backoff b = usual();
-  assert_int_equal(next(&b, (struct backoff_case){.attempts = 2}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 1000);
-  assert_int_equal(next(&b, (struct backoff_case){.attempts = 3}, FAULT_UPSTREAM_UNAVAILABLE, &zero), -1);
+  struct retry_rule b = usual();
+  assert_int_equal(next(&b, (struct retry_case){.attempts = 2}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 1000);
+  assert_int_equal(next(&b, (struct retry_case){.attempts = 3}, FAULT_UPSTREAM_UNAVAILABLE, &zero), -1);
   b.max_attempts = 1;
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_UNAVAILABLE, &zero), -1);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_UNAVAILABLE, &zero), -1);
 }
 
 static void only_listed_faults_that_are_retryable_are_tried_again(void **state) {
-  struct backoff b = usual();
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_ERROR, &zero), -1);
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_PROTOCOL, &zero), -1);
-  b.codes = backoff_bit(FAULT_UPSTREAM_UNAVAILABLE) | backoff_bit(FAULT_UPSTREAM_ERROR);
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_TIMEOUT, &zero), -1);
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_ERROR, &zero), -1);  // listed, not retryable
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 500);
+  struct retry_rule b = usual();
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_ERROR, &zero), -1);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_PROTOCOL, &zero), -1);
+  b.codes = retry_bit(FAULT_UPSTREAM_UNAVAILABLE) | retry_bit(FAULT_UPSTREAM_ERROR);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_TIMEOUT, &zero), -1);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_ERROR, &zero), -1);  // listed, not retryable
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 500);
 }
 
 static void jitter_shortens_a_delay_by_at_most_its_part(void **state) {
-  struct backoff b = usual();
+  struct retry_rule b = usual();
   b.jitter_permille = 500;
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_TIMEOUT, &half), 375);
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_TIMEOUT, &ones), 250);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_TIMEOUT, &half), 375);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_TIMEOUT, &ones), 250);
   b.jitter_permille = 1000;
-  assert_int_equal(next(&b, (struct backoff_case){0}, FAULT_UPSTREAM_TIMEOUT, &ones), 0);
+  assert_int_equal(next(&b, (struct retry_case){0}, FAULT_UPSTREAM_TIMEOUT, &ones), 0);
 }
 
 static void what_may_have_been_done_is_repeated_only_where_that_is_harmless_or_the_operator_says_so(void **state) {
-  struct backoff b = usual();
-  struct backoff_case lost = {.sent = true}, harmless = {.sent = true, .repeatable = true},
-                      destructive = {.sent = true, .destructive = true}, unsent = {.destructive = true},
-                      both = {.sent = true, .repeatable = true, .destructive = true};
+  struct retry_rule b = usual();
+  struct retry_case lost = {.sent = true}, harmless = {.sent = true, .repeatable = true},
+                    destructive = {.sent = true, .destructive = true}, unsent = {.destructive = true},
+                    both = {.sent = true, .repeatable = true, .destructive = true};
   assert_int_equal(next(&b, lost, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
   assert_int_equal(next(&b, harmless, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
   assert_int_equal(next(&b, destructive, FAULT_UPSTREAM_TIMEOUT, &zero), -1);
@@ -102,17 +102,17 @@ static void what_may_have_been_done_is_repeated_only_where_that_is_harmless_or_t
 }
 
 static void a_server_says_when_to_come_back(void **state) {
-  struct backoff b = usual();
-  assert_int_equal(next(&b, (struct backoff_case){.after_ms = 7000}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 7000);
-  assert_int_equal(next(&b, (struct backoff_case){.after_ms = 100}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 500);
-  struct backoff_case late = {.after_ms = 7000, .left_ms = 6000};
+  struct retry_rule b = usual();
+  assert_int_equal(next(&b, (struct retry_case){.after_ms = 7000}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 7000);
+  assert_int_equal(next(&b, (struct retry_case){.after_ms = 100}, FAULT_UPSTREAM_UNAVAILABLE, &zero), 500);
+  struct retry_case late = {.after_ms = 7000, .left_ms = 6000};
   assert_int_equal(next(&b, late, FAULT_UPSTREAM_UNAVAILABLE, &zero), -1);
 }
 
 static void the_time_of_the_call_bounds_all_attempts(void **state) {
-  struct backoff b = usual();
-  assert_int_equal(next(&b, (struct backoff_case){.left_ms = 501}, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
-  assert_int_equal(next(&b, (struct backoff_case){.left_ms = 500}, FAULT_UPSTREAM_TIMEOUT, &zero), -1);
+  struct retry_rule b = usual();
+  assert_int_equal(next(&b, (struct retry_case){.left_ms = 501}, FAULT_UPSTREAM_TIMEOUT, &zero), 500);
+  assert_int_equal(next(&b, (struct retry_case){.left_ms = 500}, FAULT_UPSTREAM_TIMEOUT, &zero), -1);
 }
 
 int main(void) {
