@@ -3,11 +3,9 @@
 // reaches another: answers, progress, messages, questions, resources, lists, tasks.
 import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
-import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { ROOT, runToolgate } from './lib/gateway.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
 import { alive, HttpClient, onEnd, resultText, startGateway, until } from './lib/raw.mjs';
 import { makeUpstream } from './servers/features.mjs';
@@ -468,17 +466,6 @@ test('agents come and go a thousand times, and leave neither connections nor mem
   const grown = gateway.rssKb() - before;
   assert.ok(up.connections.length <= 9, `${up.connections.length} connections`);
   assert.ok(grown < 8 * 1024, `${grown} KiB more after 750 comings`);
-});
-
-test('the servers of docs/operate/isolation.md are what the page says', async (t) => {
-  const page = fs.readFileSync(path.join(ROOT, 'docs/operate/isolation.md'), 'utf8');
-  const [, example] = /```json\n([^]*?)```/.exec(page);
-  const servers = JSON.parse(example).mcpServers;
-  for (const entry of Object.values(servers)) Object.assign(entry, { command: process.execPath });
-  const file = writeJson(path.join(tempDir(t), 'mcp.json'), { mcpServers: servers });
-  const { status, stdout, stderr } = await runToolgate(['check', '--mcp-config', file]);
-  assert.equal(status, 0, stdout + stderr);
-  for (const word of ['agent', 'session', 'shared']) assert.match(page, new RegExp(`^\\| \`${word}\``, 'm'));
 });
 
 describe('a server that the rules deny', () => {
