@@ -70,6 +70,7 @@ static str absolute(const struct connecting *c, str path) {
 // A client may start Toolgate in another folder, where configuration and rules are not found: the entry names those
 // that hold in this one. False: they cannot be used; this was said, and *out_status is the exit code.
 static bool find_files(struct connecting *c, int *out_status) {
+  ASSERT(!c->own.url.n);  // a gateway at a URL has files of its own
   struct config_options opt = c->args->config;
   struct config config;
   struct config_problems problems;
@@ -146,6 +147,7 @@ static bool make_plan(struct connecting *c, const struct client_place *target, s
   if (!client_file_open(&plan->file, w, target, f)) return false;
   for (size_t i = 0; i < c->place_count; i++)
     if (str_eq(c->places[i].file, target->file)) plan->places[plan->place_count++] = &c->places[i];
+  ASSERT(plan->place_count > 0);  // the target is one of the places
   const struct json *now = find_own(plan, w);
   if (!takeover_open(&plan->taking, w, own_file(c, plan, now), f)) {
     fault_set_path(f, plan->taking.own.disk.path);
@@ -162,6 +164,7 @@ static bool make_plan(struct connecting *c, const struct client_place *target, s
 
 // Toolgate's file first: a server is never in neither of the two.
 static bool carry_out(struct connecting *c, struct plan *plan, struct fault *f) {
+  ASSERT(!c->args->dry_run && plan->own.n);
   struct arena *a = c->world.arena;
   struct text_file *disk = &plan->file.disk;
   if (!own_servers_write(&plan->taking.own, f)) {
@@ -256,6 +259,7 @@ static int connect_client(struct connecting *c, const struct client_place *targe
 static int report_undo(const struct connecting *c, const struct client_place *p, enum connect_undo how,
                        const struct fault *f) {
   struct fault changed;
+  ASSERT(how != CONNECT_FAILED || *f->message);
   fault_set(&changed, FAULT_INVALID,
             "was changed since it was connected; --force puts the servers back and keeps the other changes");
   if (how == CONNECT_CHANGED || how == CONNECT_FAILED)
@@ -273,6 +277,7 @@ static enum connect_undo undo_file(struct connecting *c, const struct client_pla
   struct connect_undoing how = {w, places, 0, c->args->files.force, c->args->dry_run};
   for (size_t i = 0; i < c->place_count; i++)
     if (str_eq(c->places[i].file, p->file)) places[how.place_count++] = &c->places[i];
+  ASSERT(how.place_count > 0 && how.place_count <= c->place_count);
   if (!text_file_open(&t, p->file, w->arena, f)) return CONNECT_FAILED;
   return connect_undo(&t, &how, f);
 }
@@ -307,10 +312,12 @@ static bool is_variable(str name) {
 // Returns the error in --http, --agent and --token-env, or NULL.
 static const char *misuse(const struct connecting *c) {
   const struct client_own *own = &c->own;
+  struct client_own bare = *own;
   struct http_url url;
+  bare.token_env = STR_NONE;
   const char *token = c->args->files.token_env;
   if (c->args->files.http && !http_url_parse(own->url, &url)) return "--http: give a URL";
-  if (!client_own_entry(c->world.arena, client_id(c->client), own, NULL).n)
+  if (!client_own_entry(c->world.arena, client_id(c->client), &bare, NULL).n)
     return "--http: this client only starts programs";
   if (own->url.n && own->agent.n)
     return "--agent: a gateway over HTTP knows a client by its token: make one with `toolgate token new --agent AGENT` "

@@ -35,6 +35,7 @@ static void put_fault(struct json_writer *w, const struct fault *f) {
 }
 
 static void put_errors(struct json_writer *w, const struct schema_result *r) {
+  ASSERT(!r->valid && (r->undecided || r->count));
   if (r->undecided) put_fault(w, &r->fault);
   for (size_t i = 0; i < r->count; i++) {
     const struct schema_error *e = &r->errors[i];
@@ -49,6 +50,7 @@ static void put_errors(struct json_writer *w, const struct schema_result *r) {
 
 // Exactly one is not NULL: the result of the check, or the fault that prevented it.
 static void put_answer(struct buf *out, const struct schema_result *r, const struct fault *f) {
+  ASSERT(!r != !f);
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_put_key(&w, STR("valid"));
@@ -83,7 +85,7 @@ static bool answer(str line, struct arena *a, struct buf *out) {
   bool readable = read_case(line, a, &source, &instance, &f);
   struct schema *s = readable ? schema_compile(source, &schema_default_options, &f) : NULL;
   if (s) schema_validate(s, instance, a, &result);
-  put_answer(out, s ? &result : NULL, &f);
+  put_answer(out, s ? &result : NULL, s ? NULL : &f);
   schema_free(&s);
   return readable;
 }

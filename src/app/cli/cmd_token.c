@@ -9,7 +9,7 @@
 #include "base/crypto/locked.h"
 #include "base/text/base64.h"
 
-enum { SECRET_BYTES = 32, ID_BYTES = 4 };
+enum { SECRET_BYTES = 32, ID_BYTES = 4, TOKEN_ROOM = 128 };
 
 #define FILES \
   "The file is auth.token_file of the configuration, or ~/.config/toolgate/tokens.json. A\n" \
@@ -70,6 +70,8 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
 // Rewrites the whole list, so comments inside it would be lost. Trailing commas may be dropped.
 static bool has_comments(const struct token_file *t) {
   str list = json_span(t->list);
+  ASSERT(t->patch.text.n == t->patch.relaxed.n);  // comments are blanked in place
+  ASSERT(list.p >= t->patch.relaxed.p && list.p + list.n <= t->patch.relaxed.p + t->patch.relaxed.n);
   const char *text = t->patch.text.p + (list.p - t->patch.relaxed.p);
   for (size_t i = 0; i < list.n; i++)
     if (text[i] != list.p[i] && text[i] != ',') return true;
@@ -94,6 +96,7 @@ static str make_list(const struct token_file *t, const struct json *without, str
 
 // Replaces the list of the file; all else in it stays. A new file holds the list alone.
 static bool write_file(struct token_file *t, const struct json *without, str more, struct fault *f) {
+  ASSERT((without != NULL) != (more.n > 0));
   if (t->list && has_comments(t)) {
     fault_set(f, FAULT_INVALID, "has comments in its list \"tokens\", which would be lost: move them out of the list");
     return false;
@@ -157,14 +160,16 @@ static str entry_of(struct arena *a, str token, const struct arguments *args) {
   hash_sha256(token, sha256);
   hash_hex(sha256, SHA256_SIZE, hex);
   clock_print_second(clock_wall_ms(&clock_system), now);
-  buf_init(&b, 1 << 16);
+  str agent = str_of(args->config.agent), name = str_of(args->files.name);
+  buf_init(&b, 6 * (agent.n + name.n) + 1024);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   json_member_str(&w, STR("sha256"), str_of(hex));
-  if (args->config.agent) json_member_str(&w, STR("agent"), str_of(args->config.agent));
-  if (args->files.name) json_member_str(&w, STR("name"), str_of(args->files.name));
+  if (agent.p) json_member_str(&w, STR("agent"), agent);
+  if (name.p) json_member_str(&w, STR("name"), name);
   json_member_str(&w, STR("created"), str_of(now));
   json_end_object(&w);
+  ASSERT(!b.over);
   str entry = arena_str(a, buf_view(&b));
   buf_done(&b);
   return entry;
@@ -174,6 +179,7 @@ static void print_new(const struct token_file *t, const struct arguments *args, 
   struct fault f;
   struct buf b;
   const struct json *made = json_parse(t->arena, entry, &json_default_limits, &f);
+  ASSERT(made);
   str id = id_of(t, made);
   if (!args->json) {
     printf("%.*s\n", STR_ARG(token));
@@ -182,7 +188,7 @@ static void print_new(const struct token_file *t, const struct arguments *args, 
             STR_ARG(t->disk.path));
     return;
   }
-  buf_init(&b, 1 << 16);
+  buf_init(&b, 2 * TEXT_FILE_MAX);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   json_member_str(&w, STR("token"), token);
@@ -227,8 +233,9 @@ static int add_token(struct token_file *t, const struct arguments *args) {
   struct buf token;
   if (is_name_taken(t, args->files.name)) return EXIT_NO;
   buf_init(&token, 256);
-  buf_room(&token, 128);  // avoids growing, which would leave a copy in memory
+  buf_room(&token, TOKEN_ROOM);  // avoids growing, which would leave a copy in memory
   make_token(&token);
+  ASSERT(token.n <= TOKEN_ROOM);
   str entry = entry_of(t->arena, buf_view(&token), args);
   bool ok = write_file(t, NULL, entry, &f);
   if (ok) print_new(t, args, buf_view(&token), entry);

@@ -48,6 +48,11 @@ static bool text_of(struct entry_reading *r, const struct json *v, str *out) {
   return true;
 }
 
+// Replacing variables can make an entry longer than anything Toolgate reads.
+static void check_size(struct entry_reading *r, const struct buf *b) {
+  if (b->over && !r->out->why) r->out->why = "the entry is too large once its variables are replaced";
+}
+
 // A value whose type is wrong for its key.
 static void wrong(struct entry_reading *r, str key, const char *what) {
   if (!r->out->why) r->out->why = arena_printf(r->text.arena, "\"%.*s\" must be %s", STR_ARG(key), what).p;
@@ -62,6 +67,7 @@ static void take_text(struct entry_reading *r, enum part part, const struct json
 // The texts of a list from `first` on, as a list.
 static void take_list(struct entry_reading *r, enum part part, const struct json *v, const struct json *first,
                       str key) {
+  ASSERT(!first || v->type == JSON_ARRAY);
   struct buf b;
   buf_init(&b, MOST_ENTRY);
   struct json_writer w = json_writer(&b);
@@ -72,6 +78,7 @@ static void take_list(struct entry_reading *r, enum part part, const struct json
     else wrong(r, key, "a list of texts");
   }
   json_end_array(&w);
+  check_size(r, &b);
   if (v->type != JSON_ARRAY) wrong(r, key, "a list of texts");
   else r->parts[part] = arena_str(r->text.arena, buf_view(&b));
   buf_done(&b);
@@ -126,6 +133,7 @@ static void take_env(struct entry_reading *r, const struct json *v, str key) {
     else wrong(r, key, "an object of texts");
   }
   json_end_object(&w);
+  check_size(r, &b);
   if (v->count) r->parts[ENV] = arena_str(r->text.arena, buf_view(&b));
   buf_done(&b);
 }
@@ -297,6 +305,7 @@ static void take_members(struct entry_reading *r, const struct json *entry) {
 // ---- entries
 
 static void write_entry(struct entry_reading *r) {
+  ASSERT(!r->out->why && (r->parts[COMMAND].n || r->parts[URL].n));
   struct buf b;
   buf_init(&b, 2 * MOST_ENTRY);
   struct json_writer w = json_writer(&b);
@@ -306,7 +315,8 @@ static void write_entry(struct entry_reading *r) {
   if (r->off) json_member_bool(&w, STR("disabled"), true);
   buf_str(&b, buf_view(&r->more));
   json_end_object(&w);
-  r->out->json = arena_str(r->text.arena, buf_view(&b));
+  check_size(r, &b);
+  if (!b.over) r->out->json = arena_str(r->text.arena, buf_view(&b));
   buf_done(&b);
 }
 
@@ -379,9 +389,12 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   }
   if (!out->why && nothing) out->why = "it has neither a command nor a URL";
   if (!out->why) out->why = config_name_wrong(name);
+  check_size(&r, &r.headers);
+  check_size(&r, &r.more);
   out->own = is_own(&r);
   if (!out->why) write_entry(&r);
   if (!out->why) out->shown = shown_of(&r);
+  ASSERT(!out->why == (out->json.n > 0));
   buf_done(&r.headers);
   buf_done(&r.more);
 }

@@ -8,6 +8,7 @@ enum { MOST_TEXT = 2 << 20 };  // of an entry that is bounded, and at most twice
 
 void client_text_note(struct client_text *t, str line) {
   struct client_entry *e = t->entry;
+  ASSERT(e->note_count <= CLIENT_MOST_NOTES);
   for (size_t i = 0; i < e->note_count; i++)
     if (str_eq(e->notes[i], line)) return;
   char *copy = arena_cstr(t->arena, line);
@@ -63,6 +64,7 @@ static bool put_variable(struct client_text *t, struct buf *out, str variable) {
 
 // Rewrites a reference at the start of s. Returns its length, or 0.
 static size_t put_reference(struct client_text *t, struct buf *out, str s) {
+  ASSERT(s.n > 0);
   str inside, tail;
   if (str_starts(s, STR("${"))) {
     if (!str_cut(str_from(s, 2), '}', &inside, &tail)) return 0;
@@ -86,8 +88,10 @@ str client_text_rewrite(struct client_text *t, str text) {
   buf_init(&b, MOST_TEXT);
   for (size_t at = 0, n; at < text.n; at += n ? n : 1) {
     n = put_reference(t, &b, str_from(text, at));
+    ASSERT(n <= text.n - at);
     if (!n) buf_char(&b, text.p[at]);
   }
+  if (b.over && !t->entry->why) t->entry->why = "a text of the entry is too large once its variables are replaced";
   str out = arena_str(t->arena, buf_view(&b));
   buf_done(&b);
   return out;

@@ -50,6 +50,7 @@ static const struct json *execute(struct gateway_client *v, const struct planned
   struct arena a;
   arena_init(&a);
   const struct json *sent = json_parse(&a, params, &json_default_limits, f);
+  ASSERT(!sent || json_get(sent, STR("arguments")));
   str arguments = sent ? json_span(json_get(sent, STR("arguments"))) : STR_NONE;
   const struct json *result = NULL;
   if (sent) {
@@ -109,12 +110,14 @@ static int refuse(const struct fault *f) {
 
 static int print(struct context_messages *w, size_t failed) {
   struct buf out;
+  ASSERT(failed <= w->plan.count);
   buf_init(&out, MOST_OUTPUT_BYTES);
   messages_write(&w->plan, w->shape, &w->arena, &out);
   bool over = out.over;
   buf_char(&out, '\n');
   if (over) fputs("toolgate: the messages are larger than 1 GiB\n", stderr);
-  else command_print_done(&out);
+  else command_print(buf_view(&out));
+  buf_done(&out);
   return over ? EXIT_CANNOT : failed ? EXIT_NO : EXIT_OK;
 }
 
