@@ -39,7 +39,7 @@ async function start(t, { rules, jwt = {}, admin = {}, ...options } = {}) {
     ...options,
   });
   const { gateway } = world;
-  const said = await until(() => /readiness and metrics at (\S+), port (\d+)/.exec(gateway.log), 'the pages');
+  const said = await until(() => /readiness and metrics at (\S+):(\d+)/.exec(gateway.log), 'the pages');
   const pages = `http://${said[1]}:${said[2]}`;
   const knock = (token, headers = {}) => fetchRaw(`${gateway.url}/mcp`, {
     method: 'POST', headers: { ...JSON_HEADERS, ...(token && bearer(token)), ...headers }, body: INITIALIZE,

@@ -500,7 +500,7 @@ describe('changes of what is in force', () => {
     hashes.push(hashOf());
     await again('{ "agents": 7 }', /nothing was changed/);
     await written(file, 2);
-    const [, host, port] = /readiness and metrics at (\S+), port (\d+)/.exec(gateway.log);
+    const [, host, port] = /readiness and metrics at (\S+):(\d+)/.exec(gateway.log);
     const page = await (await fetch(`http://${host}:${port}/metrics`)).text();
     for (const line of ['toolgate_reloads_total{result="taken"} 1', 'toolgate_reloads_total{result="refused"} 1', 'toolgate_reload_failing 1'])
       assert.ok(page.split('\n').includes(line), line);

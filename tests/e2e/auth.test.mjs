@@ -513,7 +513,7 @@ describe('while the gateway runs', () => {
       assert.equal(await statusOf(gateway), 401);
       assert.equal(await statusOf(gateway, STATIC), 200);
     }
-    assert.match(gateway.log, /auth is gone: what was there before stays/);
+    assert.match(gateway.log, /auth is gone: the previous one stays in force/);
   });
 });
 

@@ -22,7 +22,7 @@ async function start(t, config = {}) {
   const digest = crypto.createHash('sha256').update(TOKEN).digest('hex');
   const admin = { listen: '127.0.0.1:0', token_sha256: digest };
   const gateway = await startGateway(t, { servers: { up }, config: { admin, ...config } });
-  const [, port] = await until(() => /readiness and metrics at \S+, port (\d+)/.exec(gateway.log), 'the admin port');
+  const [, port] = await until(() => /readiness and metrics at \S+:(\d+)/.exec(gateway.log), 'the admin port');
   return { up, gateway, adminPort: Number(port) };
 }
 

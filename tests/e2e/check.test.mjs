@@ -115,7 +115,7 @@ describe('what check refuses, serve refuses', () => {
     assert.match(stdout, /^issuer: https:\/\/id\.example; a secret; HS256; /m);
     assert.match(stdout, /^audit: \S*new\/a\.log, signed; when it cannot be written, nothing is done$/m);
     assert.match(stdout, /^readiness and metrics: 127\.0\.0\.1 port 0, without a token$/m);
-    assert.match(stdout, /^traces: http:\/\/127\.0\.0\.1:4318\/v1\/traces, 100\.0 % of those that begin here$/m);
+    assert.match(stdout, /^traces: http:\/\/127\.0\.0\.1:4318\/v1\/traces, 100\.0 % of the traces that begin here$/m);
     assert.match(stdout, /^ok: 0 errors, 0 warnings$/m);
     assert.ok(!stdout.includes(SECRET));
     assert.ok(!fs.existsSync(path.join(dir, 'new')), 'check makes nothing');

@@ -145,7 +145,7 @@ test('a client that does not read its answers is closed after timeouts.http_writ
 test('silent connections on the admin port keep nobody out of it', async (t) => {
   const digest = crypto.createHash('sha256').update(TOKEN).digest('hex');
   const { gateway, client } = await start(t, { admin: { listen: '127.0.0.1:0', token_sha256: digest } });
-  const [, port] = await until(() => /readiness and metrics at \S+, port (\d+)/.exec(gateway.log), 'the admin port');
+  const [, port] = await until(() => /readiness and metrics at \S+:(\d+)/.exec(gateway.log), 'the admin port');
   await holdMany(t, Number(port), 100);
   await assertServed(t, gateway, client);
   for (const path of ['/healthz', '/readyz', '/metrics']) {

@@ -341,7 +341,7 @@ describe('the archive of conversations', () => {
     here.file('c.json', { messages: [user('one'), user('two')] });
     const r = await here.context('trim', '--context', 'x', '--limit', '1', 'c.json');
     assert.equal(r.status, 3);
-    assert.match(r.stderr, /state_dir is none/);
+    assert.match(r.stderr, /state_dir: none/);
     assert.equal(r.stdout, '');
   });
 

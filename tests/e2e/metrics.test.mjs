@@ -37,7 +37,7 @@ function valueOf(page, line) {
 
 /** Where the pages are when they have an address of their own. */
 async function adminOf(gateway) {
-  const said = await until(() => /readiness and metrics at (\S+), port (\d+)/.exec(gateway.log), 'the address of the pages');
+  const said = await until(() => /readiness and metrics at (\S+):(\d+)/.exec(gateway.log), 'the address of the pages');
   return `http://${said[1]}:${said[2]}`;
 }
 

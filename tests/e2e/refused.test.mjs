@@ -39,7 +39,7 @@ async function start(t, mode, { audit = true } = {}) {
   };
   const world = audit ? await startAudited(t, options) : { gateway: await startMeta(t, options) };
   const { gateway } = world;
-  const said = await until(() => /readiness and metrics at (\S+), port (\d+)/.exec(gateway.log), 'the pages');
+  const said = await until(() => /readiness and metrics at (\S+):(\d+)/.exec(gateway.log), 'the pages');
   const as = (agent) => open(t, gateway, 'http', { headers: { authorization: `Bearer ${tokenOf(agent)}` } });
   /** Counted calls, as `server outcome`, with how many there are. */
   const counted = async () => {

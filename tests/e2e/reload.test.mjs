@@ -334,7 +334,7 @@ describe('servers that are configured anew', () => {
     const reader = await w.client('reader'), before = await who(reader, 'b');
     await save(w, { b: steady() });
     assert.deepEqual(await who(reader, 'b'), before);
-    const [, host, port] = /readiness and metrics at (\S+), port (\d+)/.exec(w.gateway.log);
+    const [, host, port] = /readiness and metrics at (\S+):(\d+)/.exec(w.gateway.log);
     const page = await (await fetch(`http://${host}:${port}/metrics`)).text();
     assert.match(page, /^toolgate_server_starts_total\{server="b"\} 1$/m);
   });

@@ -115,7 +115,7 @@ describe('with a collector', () => {
     assert.match(up.calls[0].params._meta.traceparent, new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
   });
 
-  test('sample: 0 collects none of those that begin here', async (t) => {
+  test('sample: 0 collects no trace that begins here', async (t) => {
     const collector = await startCollector(t);
     const { up, gateway } = await start(t, { config: { traces: { endpoint: collector.url, sample: 0 } } });
     const client = await open(t, gateway);

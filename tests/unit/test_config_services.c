@@ -205,7 +205,7 @@ static void check_shows_issuer_audit_readiness_and_traces(void **state) {
             "agent; scopes mcp, tools\n");
   has(text, "/audit.log, signed; when it cannot be written, nothing is done\n");
   has(text, "\nreadiness and metrics: 127.0.0.1 port 9464, with a token\n");
-  has(text, "\ntraces: http://127.0.0.1:4318/v1/traces?***, 25.0 % of those that begin here\n");
+  has(text, "\ntraces: http://127.0.0.1:4318/v1/traces?***, 25.0 % of the traces that begin here\n");
   assert_null(strstr(text, KEY));
   assert_null(strstr(text, "hidden"));
   free(text);
@@ -238,8 +238,7 @@ static void the_error_of_a_file_says_what_was_probably_meant(void **state) {
     const char *text, *said;
   } cases[] = {
       {"{\n  /* mine\n}", "line 2, column 3: '/' where a key in quotes was expected; this comment does not end"},
-      {"# mine\n{}",
-       "line 1, column 1: '#' where a value was expected; # starts no comment in JSON"},
+      {"# mine\n{}", "line 1, column 1: '#' where a value was expected; # starts no comment in JSON"},
       {"{\"\xc3\xa4\": [1,,]}", "line 1, column 10: ',' where a value was expected"},
       {"{'mcpServers': {}}",
        "line 1, column 2: ''' where a key in quotes was expected; JSON strings need double quotes"},

@@ -16,6 +16,7 @@ enum {
 
 void admin_init(struct admin *a, const struct model *model, struct rejections *rejections, bool (*reload)(void *ctx),
                 void *ctx) {
+  ASSERT(model->gateway && model->draining && rejections && reload);
   *a = (struct admin){.model = model, .config = model->gateway->config, .rejections = rejections};
   a->reload = reload;
   a->ctx = ctx;
@@ -25,6 +26,7 @@ void admin_init(struct admin *a, const struct model *model, struct rejections *r
 
 void admin_done(struct admin *a) {
   http_server_free(&a->http);
+  ASSERT(a->stream_count == 0);  // every stream belonged to that server
   buf_done(&a->text);
   arena_done(&a->arena);
 }
@@ -32,11 +34,13 @@ void admin_done(struct admin *a) {
 // ---- answering
 
 void admin_send(struct admin_request *r, int status, str type, str body) {
+  ASSERT(status >= 200 && status < 600);
   str headers = STR("Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
   http_reply(r->x, status, headers, type, body);
 }
 
 void admin_reply(struct admin_request *r, int status, str type) {
+  ASSERT(r->text == &r->admin->text);
   str plain = STR("text/plain; charset=utf-8");
   if (r->text->over) admin_send(r, 500, plain, STR("too many servers for one page\n"));
   else admin_send(r, status, type, buf_view(r->text));
@@ -50,6 +54,7 @@ static str allowed_methods(struct admin *a, str path) {
   for (size_t i = 0; i < count; i++)
     if (str_eq(rows[i].path, path))
       buf_printf(&a->text, "%s%.*s", a->text.n ? ", " : "Allow: ", STR_ARG(rows[i].method));
+  ASSERT(a->text.n);  // a path without a row is a 404
   buf_str(&a->text, STR("\r\n"));
   return buf_view(&a->text);
 }
@@ -90,6 +95,7 @@ static int dispatch(struct admin *a, struct http_exchange *x, const struct admin
   const struct admin_route *rows = admin_routes(&count);
   int status = admin_find(rows, count, who, x->head->method, x->head->path, &found);
   if (status) return status;
+  ASSERT(found && found->answer);
   struct admin_request r = {a, x, &a->text, who->role};
   buf_reset(&a->text);
   found->answer(&r);
@@ -173,10 +179,13 @@ bool admin_listen(struct admin *a, struct fault *f) {
       .write_ms = TIMEOUT_MS,
   };
   if (!c->admin_listen.n) return true;
+  ASSERT(!a->http && c->admin_host.n);
   a->access = access_for(a);
   a->http = http_server_new(&a->model->gateway->loop, &opt, on_request, a);
   if (!http_server_listen(a->http, c->admin_host, c->admin_port, &port, f)) return do_without(a, f);
+  ASSERT(port && (!c->admin_port || port == c->admin_port));
   a->access.port = port;
-  log_info(&a->model->gateway->log, "readiness and metrics at %.*s, port %u", STR_ARG(a->access.bound), port);
+  char host[HTTP_HOST_TEXT];
+  log_info(&a->model->gateway->log, "readiness and metrics at %s:%u", http_host_print(c->admin_host, host), port);
   return true;
 }

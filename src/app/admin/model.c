@@ -15,6 +15,7 @@
 // ---- numbers
 
 bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_status *out) {
+  ASSERT(*at <= upstreams_count(g->upstreams));  // servers that are removed keep their index
   while (*at < upstreams_count(g->upstreams)) {
     unsigned index = (*at)++;
     if (upstreams_gone(g->upstreams, index)) continue;
@@ -64,7 +65,7 @@ static void put_counts(struct json_writer *w, const struct gateway *g, const str
   json_member_u64(w, STR("p95_us"), t.p95_us);
 }
 
-// What a server said may repeat what it was configured with.
+// A server may print secrets of its configuration; they are masked.
 void model_put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec) {
   struct arena a;
   if (!words || !*words) return;
@@ -86,6 +87,7 @@ static void put_server(struct json_writer *w, const struct gateway *g, unsigned 
   const struct upstream_spec *spec = upstreams_spec(g->upstreams, index);
   struct upstream_status u = upstreams_status(g->upstreams, index);
   struct upstream_detail d = upstreams_detail(g->upstreams, index);
+  ASSERT(index < upstreams_catalog(g->upstreams)->part_count && spec->kind);
   const struct catalog_part *part = &upstreams_catalog(g->upstreams)->parts[index];
   json_begin_object(w);
   json_member_str(w, STR("name"), u.name);
@@ -104,6 +106,7 @@ static void put_server(struct json_writer *w, const struct gateway *g, unsigned 
 // ---- clients
 
 static void put_client(struct json_writer *w, const struct session *s) {
+  ASSERT(s->revision && (int)s->mode < MODE_COUNT);  // a session with a surface has completed its handshake
   struct arena a;
   struct fault f;
   str name = STR_NONE, version = STR_NONE;
@@ -193,6 +196,7 @@ static void put_totals(struct json_writer *w, const struct gateway *g) {
 
 void model_put_status(const struct model *m, bool whole, struct json_writer *w) {
   struct gateway *g = m->gateway;
+  ASSERT((int)g->config->mode < MODE_COUNT);
   json_begin_object(w);
   json_member_str(w, STR("version"), STR(TOOLGATE_VERSION));
   json_member_int(w, STR("pid"), getpid());
@@ -224,6 +228,7 @@ static void put_lines(const struct tail *t, const struct upstream_spec *spec, ui
   json_begin_array(w);
   for (struct tail_line line; tail_next(t, after, &line); after = line.number) {
     json_begin_object(w);
+    ASSERT(line.number > after);
     json_member_u64(w, STR("number"), line.number);
     json_member_int(w, STR("at_ms"), line.wall_ms);
     json_member_str(w, STR("text"), secrets_mask(&a, line.text, &spec->secrets));

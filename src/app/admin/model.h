@@ -29,7 +29,8 @@ bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_st
 // files.
 bool model_is_ready(const struct model *m, const struct model_totals *t, const char **out_unaudited);
 
-// A member with words of a server or about it, without the secrets of its configuration. Nothing if there are none.
+// A member with words of a server or about it, without the secrets of its configuration. Writes nothing if
+// `words` is empty.
 void model_put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec);
 
 // The member "stale" of an object: why the files of the configuration, as they are now, are not in force.

@@ -17,16 +17,20 @@ struct events {
 };
 
 static void events_free(struct events *s) {
+  ASSERT(s->admin->stream_count > 0);
   timer_stop(&s->timer);
   s->admin->stream_count--;
   mem_free(s);
 }
 
 static void on_abort(struct http_exchange *x) {
-  events_free(x->owner);
+  struct events *s = x->owner;
+  ASSERT(s && s->x == x);
+  events_free(s);
 }
 
 static bool send_state(struct events *s) {
+  ASSERT(s->quiet < QUIET_TICKS);
   struct gateway *g = s->admin->model->gateway;
   struct buf state, event;
   buf_init(&state, STATE_BYTES);
@@ -37,6 +41,7 @@ static bool send_state(struct events *s) {
   if (state.over) sse_write(&event, STR("error"), STR_NONE, STR("the state is too large for an event"));
   else if (digest != s->digest) sse_write(&event, STR("status"), STR_NONE, buf_view(&state));
   else if (++s->quiet >= QUIET_TICKS) buf_str(&event, STR(":\n\n"));
+  ASSERT(!event.over);  // one line of state, and a few words around it
   if (event.n) s->quiet = 0;
   s->digest = digest;
   bool open = !event.n || http_stream_write(s->x, (struct payload){buf_view(&event), NULL});
@@ -53,6 +58,7 @@ static void on_timer(struct timer *t) {
 
 void admin_page_events(struct admin_request *r) {
   struct admin *a = r->admin;
+  ASSERT(r->role >= ADMIN_READER && !r->x->on_abort);
   if (a->stream_count >= MOST_STREAMS) {
     admin_send(r, 503, STR("text/plain; charset=utf-8"), STR("too many streams of events are open\n"));
     return;

@@ -76,10 +76,12 @@ static void put_loop(struct buf *out, const struct loop *l) {
   static const char *const help[] = {"Callbacks that held the loop for more than 5 ms, by their work and name.",
                                      "Time for which they held it."};
   _Static_assert(LOOP_SLOW_MS == 5, "the help text names the threshold");
+  ASSERT(l->slow_count <= sizeof l->slow / sizeof *l->slow);
   for (int i = 0; i < 2; i++) {
     metrics_put_head(out, names[i], "counter", help[i]);
     for (size_t k = 0; k < l->slow_count; k++) {
       const struct loop_slow *s = &l->slow[k];
+      ASSERT((size_t)s->work < LOOP_WORKS);
       buf_printf(out, "%s{work=\"%s\",callback=\"%s\"} %" PRIu64 "\n", names[i], loop_work_names[s->work], s->name,
                  i ? s->ms : s->count);
     }
@@ -111,6 +113,7 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
 }
 
 void admin_page_metrics(struct admin_request *r) {
+  ASSERT(r->role >= ADMIN_READER);
   put_metrics(r->text, r->admin->model->gateway);
   admin_reply(r, 200, STR("text/plain; version=0.0.4; charset=utf-8"));
 }

@@ -15,6 +15,7 @@ static void put_servers(const struct gateway *g, struct json_writer *w) {
   json_put_key(w, STR("servers"));
   json_begin_object(w);
   for (unsigned at = 0; model_next_server(g, &at, &u);) {
+    ASSERT((size_t)u.state < sizeof state_names / sizeof *state_names);
     json_put_key(w, u.name);
     json_begin_object(w);
     json_member_str(w, STR("state"), str_of(state_names[u.state]));

@@ -5,6 +5,7 @@
 #include "json/write.h"
 
 void admin_page_reload(struct admin_request *r) {
+  ASSERT(r->role >= ADMIN_OPERATOR);
   struct admin *a = r->admin;
   bool begun = a->reload(a->ctx);
   struct json_writer w = json_writer(r->text);

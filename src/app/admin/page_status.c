@@ -4,6 +4,7 @@
 #include "json/write.h"
 
 void admin_page_status(struct admin_request *r) {
+  ASSERT(r->role >= ADMIN_READER);
   struct json_writer w = json_writer(r->text);
   model_put_status(r->admin->model, false, &w);
   buf_char(r->text, '\n');

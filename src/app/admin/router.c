@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/admin/router.h"
 
+#include "base/assert.h"
+
 const struct admin_route *admin_routes(size_t *out_count) {
   static const struct admin_route rows[] = {
 #define ROW(method, path, role, endpoint, answer) {STR(method), STR(path), role, endpoint, answer},
@@ -14,6 +16,8 @@ const struct admin_route *admin_routes(size_t *out_count) {
 int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out) {
   enum admin_role needed = ADMIN_NOBODY;  // by the least of the path's rows, or by the row that answers
+  ASSERT(who->role != ADMIN_NOBODY);
+  ASSERT(!who->known || !who->at_endpoint);  // tokens of admin.* count at admin.listen only
   *out = NULL;
   for (size_t i = 0; i < count && !*out; i++) {
     enum admin_role role = who->at_endpoint ? rows[i].endpoint : rows[i].role;
