@@ -40,6 +40,7 @@ static const struct jwt_rules *take_issuer(struct admission *a, const struct con
       .claim = arena_str(&a->arena, jwt->claim),
       .leeway = (int64_t)(jwt->leeway_ms / 1000),
   };
+  ASSERT(rules->audience.n && rules->claim.n);  // a token for anybody else must not pass
   take_parts(a, resource, rules);
   a->challenge = (struct challenge){
       .names = mode_names, .name_count = MODE_COUNT, .scopes = take_scopes(a, jwt), .scope_count = jwt->scope_count};

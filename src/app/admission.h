@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the configuration to who is let in over HTTP: tokens, an issuer and its keys, and what others are told.
+// Authentication of HTTP clients, as configured: tokens, an issuer and its keys, and the challenge for other clients.
 #pragma once
 #include "app/config/config.h"
 #include "mcp/auth/challenge.h"

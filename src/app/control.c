@@ -28,7 +28,10 @@ enum {
   REFUSALS_PER_SECOND = 1,  // that are logged
 };
 
+enum { CONTROL_MAGIC = 0x6374726c, PEER_MAGIC = 0x70656572 };
+
 struct control {
+  uint32_t magic;
   struct control_options opt;
   struct loop *loop;
   int folder;
@@ -41,6 +44,7 @@ struct control {
 
 // One command.
 struct control_peer {
+  uint32_t magic;
   struct list node;
   struct control *control;
   struct stream *stream;
@@ -66,6 +70,8 @@ struct asked {
 // ---- answering
 
 static void asked_free(struct asked *a) {
+  ASSERT_MAGIC(a->peer, PEER_MAGIC);
+  ASSERT(a->peer->asked_count > 0);
   list_remove(&a->node);
   a->peer->asked_count--;
   arena_done(&a->arena);
@@ -73,8 +79,11 @@ static void asked_free(struct asked *a) {
 }
 
 static void peer_free(struct control_peer *p) {
+  ASSERT_MAGIC(p, PEER_MAGIC);
+  ASSERT(p->control->peer_count > 0);
   for (int mode = 0; mode < MODE_COUNT; mode++) loopback_free(&p->clients[mode]);
   while (!list_empty(&p->asked)) asked_free(CONTAINER_OF(p->asked.next, struct asked, node));
+  ASSERT(p->asked_count == 0);
   timer_stop(&p->quiet);
   timer_stop(&p->end);
   stream_close(&p->stream);
@@ -82,6 +91,7 @@ static void peer_free(struct control_peer *p) {
   arena_done(&p->arena);
   list_remove(&p->node);
   p->control->peer_count--;
+  p->magic = 0;
   mem_free(p);
 }
 
@@ -90,6 +100,7 @@ static void on_end_timer(struct timer *t) {
 }
 
 static void hang_up(struct control_peer *p) {
+  ASSERT_MAGIC(p, PEER_MAGIC);
   stream_close(&p->stream);
   p->lines.stop = true;
   if (!timer_running(&p->end)) timer_start(p->control->loop, &p->end, 0);
@@ -109,6 +120,7 @@ static void refuse(struct control_peer *p, str id, int code, const char *message
   struct buf b;
   buf_init(&b, id.n + 8192);
   rpc_put_error(&b, id, code, str_of(message), STR_NONE);
+  ASSERT(!b.over);
   send_line(p, buf_view(&b));
   buf_done(&b);
 }
@@ -122,7 +134,7 @@ static void reply(struct control_peer *p, str id, str result) {
   buf_done(&b);
 }
 
-// Replies with what was written, which may be too much.
+// Replies with the written result, unless it is too large, and frees it.
 static void reply_with(struct control_peer *p, str id, struct buf *result) {
   if (result->over) refuse(p, id, RPC_INTERNAL_ERROR, "the answer is too large for the control socket");
   else reply(p, id, buf_view(result));
@@ -140,6 +152,7 @@ struct question {
 
 static void hello(const struct question *q) {
   struct control_peer *p = q->peer;
+  ASSERT(!p->greeted);
   int64_t number;
   struct buf b;
   p->greeted = true;
@@ -164,6 +177,8 @@ static void hello(const struct question *q) {
 static void on_asked(void *ctx, const struct json *result, const struct fault *f) {
   struct asked *a = ctx;
   struct control_peer *p = a->peer;
+  ASSERT_MAGIC(p, PEER_MAGIC);
+  ASSERT(!result != !f);
   if (result) reply(p, a->id, json_span(result));
   else refuse(p, a->id, f->code == FAULT_INVALID ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR, f->message);
   asked_free(a);
@@ -171,6 +186,7 @@ static void on_asked(void *ctx, const struct json *result, const struct fault *f
 }
 
 static struct loopback *client_in(struct control_peer *p, enum surface_mode mode) {
+  ASSERT(p->greeted && p->owner.n);  // sessions belong to the agent of the greeting
   struct client_identity who = {
       .principal = -1, .mode = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
   if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.model->gateway->server, who);
@@ -198,6 +214,7 @@ static void ask(const struct question *q) {
   a->id = arena_str(&a->arena, q->id);
   list_push(&p->asked, &a->node);
   p->asked_count++;
+  ASSERT(p->asked_count <= MOST_REQUESTS);
   loopback_request(client, method, params ? json_span(params) : STR_NONE, on_asked, a);
 }
 
@@ -257,6 +274,7 @@ static void answer(struct control_peer *p, const struct rpc_message *m, struct a
 
 static void on_line(void *ctx, str line) {
   struct control_peer *p = ctx;
+  ASSERT_MAGIC(p, PEER_MAGIC);
   struct arena a;
   struct fault f;
   struct rpc_message m;
@@ -273,6 +291,7 @@ static void on_line(void *ctx, str line) {
 // The peers are in the order of their last bytes, the longest silent one first.
 static void on_data(void *ctx, str bytes) {
   struct control_peer *p = ctx;
+  ASSERT_MAGIC(p, PEER_MAGIC);
   list_remove(&p->node);
   list_push(&p->control->peers, &p->node);
   timer_start(p->control->loop, &p->quiet, QUIET_MS);
@@ -285,6 +304,7 @@ static void on_end(void *ctx, const struct fault *f) {
 
 static void on_drain(void *ctx) {
   struct control_peer *p = ctx;
+  ASSERT_MAGIC(p, PEER_MAGIC);
   timer_start(p->control->loop, &p->quiet, QUIET_MS);
   stream_resume(p->stream);
 }
@@ -299,6 +319,7 @@ static void on_quiet(struct timer *t) {
 static void peer_new(struct control *c, struct stream *stream) {
   static const struct stream_events events = {on_data, on_end, on_drain};
   struct control_peer *p = MEM_NEW(struct control_peer);
+  p->magic = PEER_MAGIC;
   p->control = c;
   p->stream = stream;
   arena_init(&p->arena);
@@ -308,6 +329,7 @@ static void peer_new(struct control *c, struct stream *stream) {
   lines_init(&p->lines, MOST_LINE, on_line, p);
   list_push(&c->peers, &p->node);
   c->peer_count++;
+  ASSERT(c->peer_count <= MOST_PEERS);
   timer_start(c->loop, &p->quiet, QUIET_MS);
   stream_start(stream, &events, p);
 }
@@ -324,8 +346,8 @@ static bool make_room(struct control *c) {
   return false;
 }
 
-// Who is not answered, for the log; NULL: a command of the operator. The rules do not bind the operator, so a server,
-// which runs as the same user, must not pass for it. The guard is among the processes above every server.
+// Returns, for the log, the kind of process that is refused; NULL: a command of the operator. The rules do not bind the
+// operator, so a server, which runs as the same user, must not pass for it. The guard is an ancestor of every server.
 static const char *find_stranger(const struct control *c, int fd) {
   int pid = control_peer(fd);
   if (!control_trusts(fd)) return "another user";
@@ -335,6 +357,7 @@ static const char *find_stranger(const struct control *c, int fd) {
 
 static void on_connection(uv_stream_t *listener, int status) {
   struct control *c = listener->data;
+  ASSERT_MAGIC(c, CONTROL_MAGIC);
   struct stream *stream = status < 0 ? NULL : stream_accept(c->loop, listener, MOST_QUEUED);
   if (!stream) return;
   loop_begin(c->loop);
@@ -356,6 +379,7 @@ static void on_closed(uv_handle_t *handle) {
 // Under another name until it listens: commands remove sockets that nobody listens on.
 static int bind_socket(struct control *c, struct fault *f) {
   char unfinished[CONTROL_NAME + 8];
+  ASSERT(c->folder >= 0);
   snprintf(unfinished, sizeof unfinished, "%s.new", c->name);
   struct sockaddr_un address = control_address(c->folder, unfinished);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -398,6 +422,7 @@ struct control *control_open(const struct control_options *opt) {
   struct control *c = MEM_NEW(struct control);
   struct fault f;
   char id[CONTROL_ID + 1];
+  c->magic = CONTROL_MAGIC;
   c->opt = *opt;
   c->loop = &opt->model->gateway->loop;
   list_init(&c->peers);
@@ -409,7 +434,7 @@ struct control *control_open(const struct control_options *opt) {
     log_debug(c->loop->log, "commands can ask at %s in the state folder", c->name);
     return c;
   }
-  // Without a place for it there is none on purpose.
+  // FAULT_NOT_FOUND: the configuration leaves no folder for a socket, on purpose.
   log_line(c->loop->log, f.code == FAULT_NOT_FOUND ? LOG_DEBUG : LOG_WARN,
            "no control socket: toolgate status and other commands cannot ask this gateway: %s", f.message);
   control_close(&c);
@@ -419,18 +444,23 @@ struct control *control_open(const struct control_options *opt) {
 void control_close(struct control **control) {
   struct control *c = *control;
   if (!c) return;
+  ASSERT_MAGIC(c, CONTROL_MAGIC);
   *control = NULL;
   while (!list_empty(&c->peers)) peer_free(CONTAINER_OF(c->peers.next, struct control_peer, node));
   if (c->listener) {
     unlinkat(c->folder, c->name, 0);
     uv_close((uv_handle_t *)c->listener, on_closed);
   }
+  ASSERT(c->peer_count == 0);
   if (c->folder >= 0) close(c->folder);
+  c->magic = 0;
   mem_free(c);
 }
 
 void control_rename(struct control *c, const char *id) {
   char name[CONTROL_NAME];
+  ASSERT_MAGIC(c, CONTROL_MAGIC);
+  ASSERT(c->listener && c->folder >= 0);
   control_name(id, getpid(), name);
   if (strcmp(name, c->name) == 0) return;
   if (renameat(c->folder, c->name, c->folder, name) == 0) memcpy(c->name, name, sizeof name);

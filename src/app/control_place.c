@@ -57,7 +57,7 @@ static int open_folder(str path, bool make, struct fault *f) {
 
 int control_folder(const struct config *c, char *const *env, bool make, struct fault *f) {
   int fd = -1;
-  fault_set(f, FAULT_NOT_FOUND, "there is no state folder (state_dir is none) and no XDG_RUNTIME_DIR");
+  fault_set(f, FAULT_NOT_FOUND, "there is no state folder (state_dir: none) and no XDG_RUNTIME_DIR");
   if (c->state_dir.n) fd = open_folder(c->state_dir, make, f);
   str runtime = str_env(env, STR("XDG_RUNTIME_DIR"));
   if (fd >= 0 || !str_starts(runtime, STR("/"))) return fd;
@@ -67,12 +67,14 @@ int control_folder(const struct config *c, char *const *env, bool make, struct f
 }
 
 void control_name(const char *id, int pid, char out[CONTROL_NAME]) {
-  snprintf(out, CONTROL_NAME, PREFIX "%s-%d" SUFFIX, id, pid);
+  int n = snprintf(out, CONTROL_NAME, PREFIX "%s-%d" SUFFIX, id, pid);
+  ASSERT(pid > 0 && n > 0 && n < CONTROL_NAME);
 }
 
 struct sockaddr_un control_address(int folder, const char *name) {
   struct sockaddr_un a = {.sun_family = AF_UNIX};
-  snprintf(a.sun_path, sizeof a.sun_path, "/proc/self/fd/%d/%s", folder, name);
+  int n = snprintf(a.sun_path, sizeof a.sun_path, "/proc/self/fd/%d/%s", folder, name);
+  ASSERT(folder >= 0 && n > 0 && (size_t)n < sizeof a.sun_path);
   return a;
 }
 

@@ -16,7 +16,7 @@ int control_folder(const struct config *c, char *const *env, bool make, struct f
 
 void control_name(const char *id, int pid, char out[CONTROL_NAME]);
 
-// The address of a socket in an open folder. It goes by the descriptor, so that no path is too long for it.
+// Returns the address of a socket in an open folder. It names the descriptor, so that no path is too long.
 struct sockaddr_un control_address(int folder, const char *name);
 
 struct control_socket {

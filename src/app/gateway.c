@@ -14,6 +14,7 @@
 #include "surface/changes.h"
 
 enum {
+  GATEWAY_MAGIC = 0x67617465,
   HELD_REQUESTS = 4,  // requests of the largest size fit in any case
   SPANS_MS = 2000,    // a collector has for the last spans
 };
@@ -61,6 +62,7 @@ static bool make_audit(struct gateway *g, const struct config *c, struct fault *
       .log = &g->log,
   };
   if (!c->audit_file.n) return true;
+  ASSERT(!g->audit_recorder);
   struct audit *audit = audit_open(&opt, f);
   if (audit)
     g->audit_recorder =
@@ -93,6 +95,7 @@ static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   buf_init(&files, 2 * PATH_MAX + 2);
   put_real_path(&files, c->config_file);
   put_real_path(&files, c->mcp_config);
+  ASSERT(!files.over);
   bool ok = chain_init(&g->chain, g->loop.rand, str_env(env, STR(CHAIN_VARIABLE)), buf_view(&files), f);
   buf_done(&files);
   return ok;
@@ -104,6 +107,7 @@ static size_t at_least(size_t limit, size_t least) {
 
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
+  ASSERT((int)c->mode < MODE_COUNT && g->store && g->metrics);
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
   g->rules = (struct rulebook){c->policy ? policy_ref(c->policy) : NULL, c->default_agent, c->trust_stated};
   struct surface_options surface = {
@@ -152,6 +156,7 @@ static void make_server(struct gateway *g) {
 }
 
 static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f) {
+  ASSERT(g->surface && g->children && !g->upstreams);
   const struct config *c = g->config;
   struct upstreams_options opt = {
       .loop = &g->loop,
@@ -181,7 +186,7 @@ static bool make_upstreams(struct gateway *g, char *const *env, struct fault *f)
 
 bool gateway_init_with(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                        const struct clock *clock, const struct rand_source *rand, struct fault *f) {
-  *g = (struct gateway){.config = c, .log = {STDERR_FILENO, c->log_level, clock}};
+  *g = (struct gateway){.magic = GATEWAY_MAGIC, .config = c, .log = {STDERR_FILENO, c->log_level, clock}};
   arena_init(&g->names);
   signal(SIGPIPE, SIG_IGN);
   mapped_survive();
@@ -238,6 +243,8 @@ static void give_up_audit(struct gateway *g) {
 
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f) {
   struct upstreams_change change;
+  ASSERT_MAGIC(g, GATEWAY_MAGIC);
+  ASSERT(!g->stopped && told && size);
   bool audited = g->audit_recorder != NULL;
   if (!take_audit(g, c, f)) return false;
   if (!upstreams_replace(g->upstreams, c->upstreams, c->upstream_count, &change, f)) {
@@ -258,12 +265,16 @@ bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t 
 
 static void on_ended(void *ctx) {
   struct gateway *g = ctx;
+  ASSERT_MAGIC(g, GATEWAY_MAGIC);
+  ASSERT(g->ending > 0);
   if (--g->ending == 0) g->stopped(g->ctx);
 }
 
-// The store and the tracer are the last: what was accepted is written, and told.
+// The store and the tracers end last, so that everything accepted is written and sent.
 static void on_upstreams_stopped(void *ctx) {
   struct gateway *g = ctx;
+  ASSERT_MAGIC(g, GATEWAY_MAGIC);
+  ASSERT(g->ending == 0 && g->stopped && g->store);
   upstreams_free(&g->upstreams);
   surface_free(&g->surface);
   mcp_server_done(&g->server);
@@ -277,6 +288,9 @@ static void on_upstreams_stopped(void *ctx) {
 }
 
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {
+  ASSERT_MAGIC(g, GATEWAY_MAGIC);
+  ASSERT(stopped && !g->stopped);
+  ASSERT(list_empty(&g->server.sessions));
   g->stopped = stopped;
   g->ctx = ctx;
   if (g->tracer) tracer_flush(g->tracer);
@@ -286,8 +300,11 @@ void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {
 }
 
 void gateway_done(struct gateway *g) {
+  ASSERT_MAGIC(g, GATEWAY_MAGIC);
+  ASSERT(g->ending == 0 && !g->upstreams && !g->surface && !g->store);
   policy_unref(&g->rules.policy);
   child_host_free(&g->children);
   loop_done(&g->loop);
   arena_done(&g->names);
+  g->magic = 0;
 }

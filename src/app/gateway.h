@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything between clients and servers, put together from a configuration: loop, child processes, sessions, surface,
-// upstreams. How clients come to it is somebody else's: `serve` opens a front, the other commands a loopback.
+// upstreams. It does not connect clients: `serve` opens a front, the other commands a loopback.
 #pragma once
 #include "app/config/config.h"
 #include "io/http/proxy.h"
@@ -9,6 +9,7 @@
 #include "surface/surface.h"
 
 struct gateway {
+  uint32_t magic;
   const struct config *config;
   struct log log;
   struct arena names;
@@ -32,8 +33,8 @@ struct gateway {
   void *ctx;
 };
 
-// The name of whoever comes without a credential, by which what is kept for them is found. Agents that share a folder
-// do not share that.
+// Returns the owner of results that are stored for clients without a credential. Agents that share a folder have
+// different names.
 str gateway_local(const struct config *c, struct arena *a);
 
 // Starts no upstream yet. Config and environment must outlive it, and it must not move. False: f says why; it is to be
@@ -46,9 +47,9 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
 bool gateway_init_with(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                        const struct clock *clock, const struct rand_source *rand, struct fault *f);
 
-// Takes over what a running gateway can of another configuration: its servers, its rules, its log level,
-// and its audit log if there is none yet. `told`: gets
-// one line about it. Nothing of c is needed afterwards. False: nothing was taken, f says why.
+// Takes over the parts of another configuration that can change at run time: servers, rules, log level and, if no audit
+// log is open yet, the audit log. Writes a line about it to `told`. Keeps no pointers to c. False: nothing changed, and
+// f says why.
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f);
 
 // Every session must be closed before. `stopped` is called once the upstreams are, everything that is to last is

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/cli/command.h"
+#include "base/assert.h"
 #include "base/text/nearest.h"
 #include "io/process/lockdown.h"
 
@@ -106,7 +107,8 @@ int main(int argc, char **argv) {
   command_run *run = find_command(name);
   if (run) {
     char shown[32];  // messages begin with it
-    snprintf(shown, sizeof shown, "toolgate %s", name);
+    int n = snprintf(shown, sizeof shown, "toolgate %s", name);
+    ASSERT(n > 0 && (size_t)n < sizeof shown);
     argv[1] = shown;
     return end(run(argc - 1, argv + 1));
   }

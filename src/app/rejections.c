@@ -7,6 +7,7 @@
 enum { AT_ONCE = 10, APART_MS = 60000 };
 
 bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted) {
+  ASSERT((size_t)why < REJECTION_COUNT && out_omitted);
   uint64_t *full_at = &r->of[why].full_at, *omitted = &r->of[why].omitted;
   if (*full_at < now_ms) *full_at = now_ms;
   if (*full_at > now_ms + (AT_ONCE - 1) * APART_MS) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Those who are not let in: counted, all of them, and told in the log and the audit log, as many as do no harm. Of each
-// reason ten lines may come at once, then one a minute, with the number of those that have none: who has no credential
-// must not be able to fill a disk, nor to push out of the log what others did.
+// Refused requests: every one is counted, and a limited number is written to the log and the audit log. Each reason has
+// ten lines at once, then one a minute, with the number of requests that were omitted. So clients without a credential
+// cannot fill the disk, nor push the actions of others out of the log.
 #pragma once
 #include "app/gateway.h"
 #include "io/http/http_server.h"
@@ -15,8 +15,9 @@ struct rejections {
   } of[REJECTION_COUNT];
 };
 
-// One more, at this time: is there a line for it? *out_omitted: how many had none since the last that had.
+// Counts a refusal at this time and returns whether it gets a line. *out_omitted: refusals without a line since the
+// last line.
 bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
 
-// at: of what it was refused, or STR_NONE: of the endpoint.
+// at: the address that refused it, or STR_NONE for the endpoint of clients.
 void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at);

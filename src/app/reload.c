@@ -19,7 +19,10 @@ struct edition {
   struct config_problems problems;
 };
 
+enum { RELOAD_MAGIC = 0x72656c64 };
+
 struct reload {
+  uint32_t magic;
   struct reload_options opt;
   struct filewatch *watch;    // NULL: nothing is watched
   struct edition *taken;      // the last one; NULL: that of the start
@@ -69,7 +72,7 @@ static bool was_left_out(const struct config_problems *before, const struct conf
   return false;
 }
 
-// Does it stand in the way?
+// Returns whether this problem prevents the reload.
 static bool is_obstacle(const struct reload *r, const struct config_problem *p) {
   return p->left_out ? !was_left_out(current_problems(r), p) : !p->warning;
 }
@@ -82,18 +85,21 @@ static void add_problem(struct edition *e, str file, const char *message) {
       (struct config_problem){.file = arena_str(&p->arena, file), .message = arena_str(&p->arena, str_of(message))};
 }
 
-// A file that is gone may be about to come back: many programs save so. Whoever had tokens would let everybody in
-// without them. (Servers and rules that are gone are found by who looks for them.)
+// A missing file may be about to come back, because many programs save that way. Without its tokens the gateway would
+// let every client in. (Missing servers and rules are found where they are read.)
 static void check_gone(const struct reload *r, struct edition *e) {
   const struct config *before = current(r), *next = &e->config;
   if (before->config_file.n && !next->config_file.n)
-    add_problem(e, before->config_file, "is gone: what it said before stays; start anew to go without it");
+    add_problem(e, before->config_file, "is gone: its last content stays in force; restart to run without it");
   else if (config_has_auth(before) && !config_has_auth(next) && !config_problems_fatal(&e->problems))
-    add_problem(e, before->config_file, "auth is gone: what was there before stays; start anew to let everybody in");
+    add_problem(e, before->config_file,
+                "auth is gone: the previous one stays in force; restart to let every client in");
 }
 
-// What is to be told of an obstacle: that a server would be left out is not true of one that stays, but why is.
+// Returns the problem to report for an obstacle. "This server is left out" would be wrong for a server that stays, so
+// its cause is reported instead.
 static const struct config_problem *cause_of(const struct edition *e, const struct config_problem *p) {
+  ASSERT(p->cause <= e->problems.count);
   return p->cause ? &e->problems.list[p->cause - 1] : p;
 }
 
@@ -162,7 +168,7 @@ static void note_attempt(struct reload_record *record, int64_t at, const struct 
   }
 }
 
-// Each kind of files is told its own mistakes, or that of the other that kept it from being taken.
+// Records for servers and for rules their own error, or else the error of the other that prevented the reload.
 static void note(struct reload *r, const struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   const struct config_problem *why = first_obstacle(r, e, STR_NONE);
@@ -205,7 +211,8 @@ static void settle(struct reload *r, bool taken) {
   if (r->opt.settle) r->opt.settle(r->opt.ctx, taken);
 }
 
-// What can fail comes first, aside; whoever is ready then waits for the gateway, and changes with it or not at all.
+// Steps that can fail come first and change nothing. The prepared parts then change together with the gateway, or not
+// at all.
 static void take(struct reload *r, struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   struct fault f;
@@ -217,6 +224,7 @@ static void take(struct reload *r, struct edition *e) {
   bool audited = gateway_of(r)->audit_recorder != NULL;
   bool taken = gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f);
   if (taken && !audited && gateway_of(r)->audit_recorder) {
+    ASSERT(!r->audited);  // an open audit log stays open
     r->audited = e;
     log_info(log_of(r), "reload: the audit log is %.*s from now on", STR_ARG(e->config.audit_file));
   }
@@ -226,6 +234,7 @@ static void take(struct reload *r, struct edition *e) {
 
 static void keep(struct reload *r, struct edition *e) {
   struct edition *before = r->taken;
+  ASSERT(e != before && e != r->refused);
   r->taken = e;
   name_files(r);
   note_warnings(r);
@@ -258,6 +267,7 @@ static size_t revoke_gone(struct reload *r, const struct edition *e) {
 }
 
 static void refuse(struct reload *r, struct edition *e) {
+  ASSERT(!r->refused && e != r->taken);
   size_t revoked = revoke_gone(r, e);
   if (revoked)
     log_error(log_of(r), "reload: revoked %zu token%s; nothing else was changed", revoked, revoked == 1 ? "" : "s");
@@ -267,7 +277,7 @@ static void refuse(struct reload *r, struct edition *e) {
 
 // ---- watching
 
-// Those that everything depends on come first: there is room for so many.
+// The most important files come first, because the number of watched files is limited.
 static void watch_files(struct reload *r, const struct config *c) {
   for (int others = 0; others < 2; others++)
     for (size_t i = 0; r->watch && i < c->file_count; i++) {
@@ -288,7 +298,7 @@ static bool is_read(void *ctx, str path) {
   return has_file(current(r), path) || (r->refused && has_file(&r->refused->config, path));
 }
 
-// The files of what is in force, and of the last attempt: what could not be read may be another the next time.
+// Watches the files of the configuration in force and those of the last attempt, which may be repaired.
 static void watch_again(struct reload *r) {
   if (!r->watch) return;
   filewatch_keep(r->watch, is_read, r);
@@ -303,6 +313,7 @@ static bool is_rules_file(const struct reload *r, str path) {
 
 static void on_changed(void *ctx, str path) {
   struct reload *r = ctx;
+  ASSERT_MAGIC(r, RELOAD_MAGIC);
   log_info(log_of(r), "reload: %.*s changed", STR_ARG(path));
   if (is_rules_file(r, path)) r->of_rules = true;
   else r->of_servers = true;
@@ -339,6 +350,8 @@ static void tell_audit(struct reload *r, const char *rules_before) {
 }
 
 static void reload(struct reload *r) {
+  ASSERT_MAGIC(r, RELOAD_MAGIC);
+  ASSERT(r->of_servers || r->of_rules);
   char rules_before[sizeof current(r)->rules_hash];
   memcpy(rules_before, current(r)->rules_hash, sizeof rules_before);
   struct edition *e = read_again(r);
@@ -361,6 +374,7 @@ static void on_due(struct deferred *d) {
 }
 
 void reload_now(struct reload *r) {
+  ASSERT_MAGIC(r, RELOAD_MAGIC);
   r->of_rules = r->of_servers = true;
   loop_defer(&gateway_of(r)->loop, &r->due);
 }
@@ -370,6 +384,9 @@ void reload_now(struct reload *r) {
 struct reload *reload_new(const struct reload_options *opt) {
   struct reload *r = MEM_NEW(struct reload);
   struct fault f;
+  ASSERT(opt->gateway && opt->said && opt->started);
+  ASSERT(!opt->prepare == !opt->settle);
+  r->magic = RELOAD_MAGIC;
   r->opt = *opt;
   deferred_init(&r->due, on_due);
   name_files(r);
@@ -384,11 +401,13 @@ struct reload *reload_new(const struct reload_options *opt) {
 void reload_free(struct reload **reload) {
   struct reload *r = *reload;
   if (!r) return;
+  ASSERT_MAGIC(r, RELOAD_MAGIC);
   *reload = NULL;
   deferred_cancel(&r->due);
   filewatch_free(&r->watch);
   if (r->taken != r->audited) edition_free(&r->taken);
   edition_free(&r->audited);
   edition_free(&r->refused);
+  r->magic = 0;
   mem_free(r);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the configuration, read again while the gateway runs: when one of them changes (`reload: watch`), or
-// when it is told to (SIGHUP).
+// Reads the files of the configuration again while the gateway runs: when one of them changes (`reload: watch`), on
+// SIGHUP, and on POST /reload.
 //
 // Everything is read and checked aside, as at the start. If anything is wrong, nothing changes. If all is well, what a
 // running gateway can take over is taken over as a whole, in one turn of the loop; keys that count from the next start
@@ -9,9 +9,9 @@
 //
 // Revoked tokens are the exception: they are refused even if nothing else can be taken over.
 //
-// Watched are the files of what is in force, and those of the last attempt if it failed.
+// The watched files are those of the configuration in force and, if the last attempt failed, those of the attempt.
 //
-// How it went is in the gateway's reload_status.
+// The result is in the gateway's reload_status.
 #pragma once
 #include "app/gateway.h"
 
@@ -22,9 +22,9 @@ struct reload_options {
   const struct config_options *said;      // on the command line
   const struct config_problems *started;  // what was said of the configuration that the gateway has
   char *const *env;
-  // Who else takes something over makes it ready, aside; `before` is what is in force. False: f says why, and nothing
-  // changes. After `prepare` went well, `settle` is called in the same turn: it is to be used now, or to be given up.
-  // Nothing of a configuration is needed afterwards. Both may be NULL.
+  // `prepare` makes the caller's parts of the new configuration ready, without effect; `before` is the one in force.
+  // False: f says why, and nothing changes. After it returned true, `settle` is called in the same turn: the prepared
+  // parts take effect, or are given up. Neither keeps pointers to a configuration. Both are set, or both are NULL.
   bool (*prepare)(void *ctx, const struct config *before, const struct config *next, struct fault *f);
   void (*settle)(void *ctx, bool taken);
   // When a configuration cannot be taken over: refuses the tokens that `valid` does not have, and returns their number.

@@ -29,7 +29,10 @@ enum {
   MOST_PRINCIPALS = 65536,
 };
 
+enum { SERVING_MAGIC = 0x73657276 };
+
 struct serving {
+  uint32_t magic;
   struct gateway gateway;
   const struct serve_options *opt;
   const struct config *config;
@@ -62,6 +65,8 @@ struct serving {
 
 static void on_stopped(void *ctx) {
   struct serving *s = ctx;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
+  ASSERT(s->stopping);
   for (int i = 0; i < SIGNALS; i++) uv_close((uv_handle_t *)&s->signals[i], NULL);
 }
 
@@ -92,6 +97,8 @@ static void on_drain_timeout(struct timer *t) {
 // After a failed start the end has begun without it, and there is no endpoint.
 static void drain(struct serving *s) {
   if (s->stopping) return;
+  ASSERT(!s->draining);
+  ASSERT(!s->front != !s->endpoint && !s->endpoint == !s->http);  // clients connect in one way
   s->draining = true;
   log_info(&s->gateway.log, "stopping: finishing what is under way");
   if (s->gateway.tracer) tracer_flush(s->gateway.tracer);
@@ -109,6 +116,7 @@ static void drain(struct serving *s) {
 // the client starts it again.
 static void on_guard_lost(void *ctx) {
   struct serving *s = ctx;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
   log_error(&s->gateway.log, "servers cannot be started any more: ending with status %d", EXIT_CANNOT);
   s->status = EXIT_CANNOT;
   if (!s->draining) drain(s);
@@ -116,6 +124,7 @@ static void on_guard_lost(void *ctx) {
 
 static void on_signal(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
   loop_begin(&s->gateway.loop);
   // The second one means it.
   if (s->draining) stop_now(s);
@@ -130,6 +139,7 @@ static bool terminal_left(const struct serving *s) {
 
 static void on_hangup(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
   loop_begin(&s->gateway.loop);
   if (terminal_left(s)) on_signal(handle, signum);
   else if (s->config->reload == CONFIG_RELOAD_OFF)
@@ -141,6 +151,7 @@ static void on_hangup(uv_signal_t *handle, int signum) {
 // For POST /reload.
 static bool read_again(void *ctx) {
   struct serving *s = ctx;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
   if (s->config->reload == CONFIG_RELOAD_OFF || !s->reload || s->draining) return false;
   reload_now(s->reload);
   return true;
@@ -149,12 +160,15 @@ static bool read_again(void *ctx) {
 // The audit log goes on in a new file.
 static void on_rotate(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
   audit_recorder_rotate(s->gateway.audit_recorder);
 }
 
 static void on_client_ended(void *ctx) {
   // From inside a callback of the front: it is freed a turn later.
   struct serving *s = ctx;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
+  ASSERT(s->front);
   s->draining = true;
   timer_start(&s->gateway.loop, &s->drain_timer, 0);
 }
@@ -204,6 +218,7 @@ static void on_refused(void *ctx, const struct http_exchange *x, enum rejection 
 
 // Before the gateway says that it is there: commands may ask it from then on.
 static void start_control(struct serving *s) {
+  ASSERT(!s->control);
   struct control_options opt = {&s->model, s->opt->env};
   s->model.url = s->url;
   s->control = control_open(&opt);
@@ -222,6 +237,7 @@ static size_t connections_for(const struct serving *s) {
 }
 
 static bool start_http(struct serving *s, struct fault *f) {
+  ASSERT(!s->front && !s->endpoint && !s->http);
   const struct config *c = s->config;
   str host = config_in_url(c->host, &s->arena);
   struct endpoint_options endpoint = {
@@ -275,6 +291,7 @@ static bool start_http(struct serving *s, struct fault *f) {
 }
 
 static bool start_stdio(struct serving *s, struct fault *f) {
+  ASSERT(!s->front && !s->endpoint && !s->http);
   timer_init(&s->drain_timer, on_front_over);
   if (isatty(STDIN_FILENO))
     log_info(&s->gateway.log,
@@ -294,9 +311,11 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   return s->front != NULL;
 }
 
-// Streams that stand are ended by another door: none is made when the one there is would be the same.
+// New credentials end the open streams, so they are only made if the configured authentication differs.
 static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
+  ASSERT(!s->readmits);  // every prepare was settled
   control_id(next, s->next_control);
   s->readmits = s->endpoint && (s->revoked || !config_same_auth(before, next));
   if (!s->readmits || admission_open(&s->next, next, &s->gateway.loop, s->principals, s->url, f)) return true;
@@ -304,11 +323,14 @@ static bool on_prepare(void *ctx, const struct config *before, const struct conf
   return false;
 }
 
-// Who has lost its token is out with its next request; one that only listens has to ask again.
+// A client whose token was removed is refused at its next request. Open streams end, so their clients must authenticate
+// again.
 static void on_settle(void *ctx, bool taken) {
   struct serving *s = ctx;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
   if (taken && s->control) control_rename(s->control, s->next_control);
   if (!s->readmits) return;
+  ASSERT(s->endpoint);
   struct admission other = s->next;
   if (taken) {
     other = s->admission;
@@ -323,6 +345,7 @@ static void on_settle(void *ctx, bool taken) {
 
 static size_t on_revoke(void *ctx, const struct config *valid) {
   struct serving *s = ctx;
+  ASSERT_MAGIC(s, SERVING_MAGIC);
   size_t count = s->endpoint ? admission_revoke(&s->admission, valid) : 0;
   if (!count) return 0;
   s->revoked = true;
@@ -331,6 +354,7 @@ static size_t on_revoke(void *ctx, const struct config *valid) {
 }
 
 static void start_reload(struct serving *s) {
+  ASSERT(!s->reload && s->gateway.upstreams);
   struct reload_options opt = {&s->gateway, s->opt->said, s->opt->problems, s->opt->env,
                                on_prepare,  on_settle,    on_revoke,        s};
   s->reload = reload_new(&opt);
@@ -386,6 +410,7 @@ static bool start(struct serving *s, const struct guard *guard, struct fault *f)
 
 int serve_run(const struct serve_options *opt, const struct guard *guard) {
   struct serving *s = MEM_NEW(struct serving);
+  s->magic = SERVING_MAGIC;
   struct fault f;
   s->opt = opt;
   s->config = opt->config;
@@ -397,10 +422,12 @@ int serve_run(const struct serve_options *opt, const struct guard *guard) {
     stop_now(s);
   }
   loop_run(&s->gateway.loop);
+  ASSERT(s->stopping && !s->readmits);  // the signal handlers keep the loop alive until then
   gateway_done(&s->gateway);
   principals_free(&s->principals);
   arena_done(&s->arena);
   int status = s->status;
+  s->magic = 0;
   mem_free(s);
   return status;
 }

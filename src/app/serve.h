@@ -4,7 +4,7 @@
 #include "app/config/config.h"
 #include "io/process/child.h"
 
-// What it is run with: the configuration, what the command line says, what is odd about them, the environment.
+// The configuration, the command line, the problems found in both, and the environment.
 struct serve_options {
   const struct config *config;
   const struct config_options *said;

@@ -19,7 +19,7 @@ struct verdict {
   const struct inventory *found;  // what the servers offer; NULL: they were not started
 };
 
-// Can it be served, if only in part?
+// Returns whether the configuration can be served, at least in part.
 static bool is_served(const struct verdict *v) {
   return v->usable || v->left_out;
 }
@@ -57,14 +57,17 @@ static void print_problems(struct buf *out, const struct config_problems *p) {
 }
 
 static void print_upstream(struct buf *out, const struct upstream_spec *s) {
+  ASSERT(s->kind && s->shown.p);
   struct upstream_names n = s->kind->names ? s->kind->names(s) : (struct upstream_names){0};
+  ASSERT(!n.count || (n.label && n.pairs));
   buf_printf(out, "  %.*s (%s): %.*s", STR_ARG(s->name), s->kind->name, STR_ARG(s->shown));
   if (n.count) buf_printf(out, "; %s", n.label);
   for (size_t i = 0; i < n.count; i++) buf_printf(out, "%s%.*s", i ? ", " : " ", STR_ARG(n.pairs[i].name));
   buf_char(out, '\n');
 }
 
-// What becomes of an agent_id that a client states without a credential that names the agent. NULL: none can be stated.
+// Returns what happens to an agent_id that a client states without a credential that names the agent. NULL: clients
+// cannot state one.
 static const char *stated_agents(const struct config *c) {
   bool served = c->transport == CONFIG_HTTP ? c->modes & 1u << MODE_SERVERS : c->mode == MODE_SERVERS;
   bool bound = c->agent.n || (c->transport == CONFIG_HTTP && config_has_auth(c));
@@ -74,6 +77,7 @@ static const char *stated_agents(const struct config *c) {
 }
 
 static void print_modes(struct buf *out, const struct config *c) {
+  ASSERT((int)c->mode < MODE_COUNT);
   const char *stated = stated_agents(c);
   if (c->transport == CONFIG_HTTP && c->modes != 1u << c->mode) {
     buf_str(out, STR("modes:"));
@@ -149,7 +153,7 @@ static void print_text(struct buf *out, const struct config *c, const struct con
 
 // ---- JSON ----
 
-// null when there is none.
+// Writes null for an empty path.
 static void file_member(struct json_writer *w, str key, str file) {
   json_put_key(w, key);
   if (file.n) json_put_str(w, file);
@@ -171,6 +175,7 @@ static void write_problems(struct json_writer *w, const struct config_problems *
 }
 
 static void write_names(struct json_writer *w, const struct upstream_names *n) {
+  ASSERT(n->key && (!n->count || n->pairs));
   json_put_key(w, str_of(n->key));
   json_begin_array(w);
   for (size_t i = 0; i < n->count; i++) json_put_str(w, n->pairs[i].name);
@@ -262,6 +267,7 @@ static int check(const struct config_options *opt, bool json, char *const *env, 
   strict.strict = true;
   config_problems_init(&problems);
   v.usable = config_load(&c, &strict, env, &problems);
+  ASSERT(v.usable == !config_problems_fatal(&problems));
   if (!v.usable) v.left_out = load_the_rest(opt, env, &rest);
   v.servers = rest.upstream_count + v.left_out;
   const struct config *shown = v.left_out ? &rest : &c;
@@ -306,7 +312,7 @@ int check_connect(const struct config_options *opt, bool json, char *const *env,
   said.strict = false;
   said.told = true;
   said.fresh = true;
-  said.agent = NULL;  // all servers are looked at, whoever may use them
+  said.agent = NULL;  // checks all servers, not only those that an agent may use
   if (!gateway_client_open(&v, &said, &status)) return status;
   if (inventory_take(&v, &found, &f)) {
     status = check(opt, json, env, &found, out);

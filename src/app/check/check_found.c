@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/check/check_found.h"
 
-static const char *const many[] = {"tools", "resources", "prompts"};
+static const char *const many[DIRECTORY_KINDS] = {"tools", "resources", "prompts"};
 
 static const struct inventory_server *find(const struct inventory *found, str server, unsigned *out_index) {
   for (unsigned i = 0; i < found->server_count; i++) {
@@ -12,7 +12,7 @@ static const struct inventory_server *find(const struct inventory *found, str se
   return NULL;
 }
 
-// Is what it offers known from before?
+// Returns whether the counts are those of an earlier run, because the server failed in this one.
 static bool is_remembered(const struct inventory_server *s) {
   return s->error && (s->count[DIRECTORY_TOOLS] || s->count[DIRECTORY_RESOURCES] || s->count[DIRECTORY_PROMPTS]);
 }
@@ -23,6 +23,7 @@ static bool is_remembered(const struct inventory_server *s) {
 static void print_name(struct buf *out, str name) {
   size_t from = out->n;
   buf_str(out, name);
+  ASSERT(out->over || out->n - from == name.n);
   if (!out->over) str_mask_controls(out->p + from, name.n);
 }
 
@@ -31,6 +32,7 @@ static void print_kind(struct buf *out, const struct inventory *found, unsigned 
   bool any = false;
   for (size_t i = 0; i < kind_index->count; i++) {
     const struct entry *e = &kind_index->entries[i];
+    ASSERT(e->source < found->server_count);
     if (e->source != index || e->hidden) continue;
     if (any) buf_str(out, STR(", "));
     else buf_printf(out, "    %s: ", many[kind]);
@@ -51,6 +53,7 @@ static void print_notes(struct buf *out, const struct inventory *found, str serv
 }
 
 static void print_counts(struct buf *out, const struct inventory_server *s) {
+  ASSERT(s->available && !s->error);
   buf_printf(out, "    ready in %llu ms, MCP %s", (unsigned long long)s->start_ms,
              s->revision ? s->revision : "of an unknown revision");
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++)

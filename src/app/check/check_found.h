@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `toolgate check --connect` says of a server that it started: how long that took, what it offers, what is wrong.
+// The part of `toolgate check --connect` about one server that it started: time to start, definitions, problems.
 #pragma once
 #include "app/gateway_client/inventory.h"
 

@@ -6,8 +6,9 @@
 
 enum { MAX_URL = 1 << 20 };
 
-// Where the keys of an issuer are: a place, or that they are in the configuration.
+// The configuration key that gives the keys of an issuer.
 static const char *keys_kind(const struct config_jwt *jwt) {
+  ASSERT(!jwt->jwks_url.n || !jwt->key_file.n);  // the parser accepts one source of keys
   return jwt->jwks_url.n ? "jwks_url" : jwt->key_file.n ? "key_file" : "secret";
 }
 
@@ -62,8 +63,10 @@ static void print_issuer(struct buf *out, const struct config *c) {
 }
 
 static const char *audit_off(const struct config *c) {
+  ASSERT(!c->audit_file.n);
   if (c->audit_enabled == CONFIG_AUDIT_OFF) return "audit.enabled is false";
-  return c->policy ? "state_dir is none and audit.file is not set" : "there is no rules file and audit.file is not set";
+  return c->policy ? "state_dir has the value none and audit.file is not set"
+                   : "there is no rules file and audit.file is not set";
 }
 
 static void print_audit(struct buf *out, const struct config *c) {
@@ -75,12 +78,14 @@ static void print_audit(struct buf *out, const struct config *c) {
 }
 
 static void print_traces(struct buf *out, const struct config *c) {
+  ASSERT(c->trace_permille <= 1000);
   buf_str(out, STR("traces: "));
   print_url(out, c->traces);
-  buf_printf(out, ", %u.%u %% of those that begin here\n", c->trace_permille / 10, c->trace_permille % 10);
+  buf_printf(out, ", %u.%u %% of the traces that begin here\n", c->trace_permille / 10, c->trace_permille % 10);
 }
 
 static void print_admin(struct buf *out, const struct config *c) {
+  ASSERT(c->admin_listen.n && c->admin_host.n);
   char host[HTTP_HOST_TEXT];
   buf_printf(out, "readiness and metrics: %s port %u, %s", http_host_print(c->admin_host, host),
              (unsigned)c->admin_port, c->admin_reader.set ? "with a token" : "without a token");
@@ -104,6 +109,7 @@ static void url_member(struct json_writer *w, str key, str url) {
   struct buf shown;
   buf_init(&shown, MAX_URL);
   config_put_url(&shown, url);
+  ASSERT(!shown.over);  // files of the configuration are smaller
   json_member_str(w, key, buf_view(&shown));
   buf_done(&shown);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `toolgate check` says of an issuer of tokens, the audit log, the address for readiness and metrics, and traces:
-// those that are configured, without anything secret.
+// The part of `toolgate check` about the token issuer, the audit log, the admin address and traces, if they are
+// configured. Secrets are not shown.
 #pragma once
 #include "app/config/config.h"
 #include "json/write.h"

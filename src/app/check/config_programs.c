@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Could a server be started? Looked at by `check` only: `serve` tries, and says what became of it.
+// Checks whether the programs of servers can be started. Only `check` does: `serve` starts them and reports failures.
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,8 +35,9 @@ static str child_path(const struct program *p) {
   return own.p ? own : ours.p ? ours : STR(GUARD_DEFAULT_PATH);
 }
 
-// A relative folder in PATH starts where the child does; an empty one is none.
+// A relative folder in PATH starts at the working directory of the child. Empty folders are skipped.
 static str find_in_path(const struct program *p, str name) {
+  ASSERT(name.n && !has_slash(name));
   str rest = child_path(p), folder, cwd = p->spec->cwd;
   while (rest.n) {
     if (!str_cut(rest, ':', &folder, &rest)) rest = STR_NONE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can what is kept in state_dir be read, and more be kept there? Looked at by `check` only: `serve` says so itself, and
-// keeps it in memory.
+// Checks whether state_dir can be read and written. Only `check` does: `serve` reports a failure and keeps its state in
+// memory.
 #include <unistd.h>
 
 #include "app/config/config_load.h"
@@ -11,6 +11,7 @@ static void on_closed(void *ctx) {
 
 void config_state_check(struct config_loader *l) {
   const struct config *c = l->config;
+  ASSERT(l->opt->strict);
   struct log silent = {STDERR_FILENO, LOG_OFF, &clock_system};
   struct store_options opt = {
       .log = &silent, .clock = &clock_system, .rand = &rand_system, .folder = c->state_dir, .limits = c->kept};

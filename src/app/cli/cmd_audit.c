@@ -24,6 +24,7 @@ static const char *const kinds[] = {"altered", "unlinked", "malformed", "shorten
 static void print_finding(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message) {
   const struct arguments *args = ctx;
   struct buf out;
+  ASSERT((size_t)what < sizeof kinds / sizeof *kinds);
   buf_init(&out, 1 << 16);
   if (args->json) {
     struct json_writer w = json_writer(&out);

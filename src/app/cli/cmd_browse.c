@@ -40,6 +40,7 @@ static bool find_tool(const char *kind, struct meta_command *out) {
 }
 
 static void put_arguments(struct buf *out, const struct arguments *args, uint64_t top_k) {
+  ASSERT(!args->path != !args->operand_count && top_k <= MOST_CARDS);
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_str(&w, args->path ? STR("path") : STR("query"), str_of(args->path ? args->path : args->operands[0]));
@@ -106,6 +107,7 @@ static int print_decision(const struct arguments *args, struct arena *a, const s
 static int print_choice(const struct arguments *args, struct arena *a, const struct json *structured) {
   str ids[MOST_IDS];
   size_t n = read_ids(a, structured, ids);
+  ASSERT(n <= MOST_IDS && (args->decision || !args->schema != !args->selected));
   if (args->decision) return print_decision(args, a, json_get(structured, STR("cards")), ids, n);
   return args->schema ? print_schema(args->schema, ids, n) : print_selection(args->selected, ids, n);
 }

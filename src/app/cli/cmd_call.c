@@ -56,6 +56,7 @@ static int call(const struct arguments *args, str arguments) {
   json_member_raw(&w, STR("args"), arguments);
   if (args->dry_run) json_member_bool(&w, STR("dry_run"), true);
   json_end_object(&w);
+  ASSERT(!text.over);
   struct meta_command q = {
       .mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
   struct arguments bounded = *args;
@@ -101,6 +102,7 @@ int cmd_hydrate(int argc, char **argv) {
   json_begin_object(&w);
   json_member_str(&w, STR("tool_id"), id);
   json_end_object(&w);
+  ASSERT(!text.over);
   struct meta_command q = {.mode = MODE_TRANSPARENT, .tool = STR("tool_hydrate"), .arguments = buf_view(&text)};
   status = meta_command_run(&args, &q);
   buf_done(&text);

@@ -46,6 +46,7 @@ static void put_entries(struct buf *out, const struct inventory *i, unsigned sou
 }
 
 static void put_server(struct buf *out, const struct inventory *i, unsigned source) {
+  ASSERT(source < i->server_count);
   const struct inventory_server *s = &i->servers[source];
   size_t count = 0;
   buf_printf(out, "%.*s", STR_ARG(s->name));
@@ -88,6 +89,7 @@ static void put_text(struct buf *out, const struct inventory *i) {
 
 static void put_item(struct json_writer *w, const struct inventory *i, enum directory_kind kind, size_t at) {
   const struct entry *e = &i->directory->kind_indexes[kind].entries[at];
+  ASSERT(e->source < i->server_count && i->tokens[kind]);
   const struct inventory_server *s = &i->servers[e->source];
   const char *safety = card_safety_name(e->card.safety);
   json_begin_object(w);

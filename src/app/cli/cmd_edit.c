@@ -84,6 +84,7 @@ static const char *make_entry(const struct arguments *args, bool program, struct
   const struct file_arguments *files = &args->files;
   struct http_url url;
   struct buf b;
+  ASSERT(args->operand_count >= 2);
   const char *wrong = config_name_wrong(str_of(args->operands[0]));
   bool variable = strstr(args->operands[1], "${") != NULL;
   if (wrong) return wrong;
@@ -129,6 +130,7 @@ static bool must_be_there(const struct editing *e) {
 }
 
 static bool edit_add(struct editing *e) {
+  ASSERT(e->entry.n);
   bool there = own_servers_find(&e->own, e->name) != NULL;
   if (there && !e->args->files.force) {
     fprintf(stderr, "%s: %.*s has a server \"%s\" already; --force replaces it\n", e->command,
@@ -171,6 +173,7 @@ static bool edit_disable(struct editing *e) {
 }
 
 static void print_done(const struct editing *e, bool changed, struct arena *a) {
+  ASSERT(e->done && e->where);
   if (e->args->json)
     printf("{\"file\":%.*s,\"name\":%.*s,\"changed\":%s}\n", STR_ARG(json_escaped(a, e->own.disk.path)),
            STR_ARG(json_escaped(a, e->name)), changed ? "true" : "false");
@@ -181,6 +184,7 @@ static void print_done(const struct editing *e, bool changed, struct arena *a) {
 
 // The program may be installed later, so this is only a warning.
 static void warn_if_missing(const struct editing *e, struct arena *a) {
+  ASSERT(e->program && e->args->operand_count >= 2);
   const struct file_arguments *files = &e->args->files;
   const char *command = e->args->operands[1];
   struct upstream_pair path = {.name = STR("PATH")};

@@ -44,6 +44,7 @@ static bool show(struct console *c, const struct arguments *args, const char *wh
   json_member_str(&w, STR("server"), server);
   json_member_u64(&w, str_of(which), number);
   json_end_object(&w);
+  ASSERT(!params.over);
   const struct json *said = control_client_request(c->gateway, a, STR("toolgate/logs"), buf_view(&params), f);
   buf_done(&params);
   if (!said) return false;

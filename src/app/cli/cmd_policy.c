@@ -91,6 +91,7 @@ static void put_sentence(struct buf *out, const struct policy_decision *d) {
 }
 
 static struct policy_decision decide(const struct policy *p, const struct arguments *args) {
+  ASSERT(args->method || args->operand_count >= 2);
   const struct policy_agent *agent = policy_find(p, str_of(args->operands[0]));
   str tool = args->operand_count > 2 ? str_of(args->operands[2]) : STR_NONE;
   return args->method ? policy_decide_method(p, agent, str_of(args->method))
@@ -122,6 +123,7 @@ static struct policy *load(const struct arguments *args, bool quiet, int *out_st
   config_problems_done(&problems);
   if (ok) {
     fprintf(stderr, "toolgate: the rules are those of %.*s\n", STR_ARG(c.rules_file));
+    ASSERT(c.policy && c.rules_file.n);
     p = policy_ref(c.policy);
     config_done(&c);
   } else {
@@ -173,7 +175,9 @@ static void name_tools(struct world *w) {
   for (size_t i = 0; i < kind_index->count; i++) {
     const struct entry *e = &kind_index->entries[i];
     struct survey_server *s = &w->servers[e->source];
-    if (!e->hidden) ((str *)s->tools)[s->tool_count++] = e->item->name;
+    if (e->hidden) continue;
+    ASSERT(e->source < w->count && s->tool_count < w->inventory.servers[e->source].count[DIRECTORY_TOOLS]);
+    ((str *)s->tools)[s->tool_count++] = e->item->name;
   }
 }
 
@@ -360,6 +364,7 @@ static void lint_entry(struct world *w, const struct survey_entry *s, struct fin
 }
 
 static void lint_agent(struct world *w, const struct survey_agent *s, struct findings *f) {
+  ASSERT(s->allowed <= s->tools);
   struct arena *a = &w->client.arena;
   str at = arena_printf(a, "/agents/%.*s", STR_ARG(policy_agent_name(s->agent)));
   for (size_t i = 0; i < s->entry_count; i++) lint_entry(w, &s->entries[i], f);

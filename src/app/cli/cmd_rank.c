@@ -140,7 +140,8 @@ static struct rank_server *server_of(struct rank_servers *all, struct arena *a, 
   if (s) return s;
   s = ARENA_NEW(a, struct rank_server);
   s->name = name;
-  map_add(&all->by_name, name, s);
+  bool added = map_add(&all->by_name, name, s);
+  ASSERT(added && !*all->tail);
   *all->tail = s;
   all->tail = &s->next;
   return s;
@@ -168,6 +169,7 @@ static struct search_index *build(struct rank_lines *tools, const struct hash_ke
     parts[n++] = search_part_new(&source, seed);
     mem_free(s->docs);
   }
+  ASSERT(n == map_count(&all.by_name));  // `parts` has room for them
   struct search_index *x = search_index_new(parts, n, seed);
   for (size_t i = 0; i < n; i++) search_part_unref(&parts[i]);
   mem_free(parts);
@@ -195,6 +197,7 @@ static void print_hits(const struct search_index *x, str id, const struct search
 
 static void answer(const struct search_index *x, struct rank_lines *queries, size_t top_k) {
   struct arena scratch;
+  ASSERT(top_k > 0 && top_k <= SEARCH_MOST_HITS);
   arena_init(&scratch);
   for (size_t i = 0; i < queries->count; i++) {
     struct search_hit hits[SEARCH_MOST_HITS];

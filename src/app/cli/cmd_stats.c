@@ -99,6 +99,7 @@ static bool weigh_browse(struct gateway_client *client, str name, struct figures
     out->browse = tokens;
     out->longest = result;
   }
+  ASSERT(out->browses < QUERIES);
   out->browse_sum += tokens;
   out->browses++;
   return true;
@@ -125,9 +126,12 @@ static const struct json *sample_result(struct arena *a) {
   str result =
       arena_printf(a, "{\"content\":[{\"type\":\"text\",\"text\":%.*s}],\"structuredContent\":{\"items\":[%.*s]}}",
                    STR_ARG(shown), STR_ARG(buf_view(&value)));
+  ASSERT(!value.over && !text.over);
   buf_done(&value);
   buf_done(&text);
-  return json_parse(a, result, &json_default_limits, &f);
+  const struct json *sample = json_parse(a, result, &json_default_limits, &f);
+  ASSERT(sample);
+  return sample;
 }
 
 // Returns a tool's result as the client receives it. Drops the pieces of a cut result.
@@ -150,6 +154,7 @@ static const struct json *sent_result(struct gateway_client *client, struct stor
   envelope_make(&order, &client->arena, &out);
   const struct json *sent =
       json_parse(&client->arena, arena_str(&client->arena, buf_view(&out)), &json_default_limits, &f);
+  ASSERT(sent);  // an envelope is JSON
   buf_done(&out);
   piece_batch_free(&batch);
   return sent;
@@ -284,6 +289,7 @@ static void put_client_figures(struct json_writer *w, const struct figures *x) {
   json_begin_array(w);
   for (size_t i = 0; i <= clients_known_count; i++) {
     const struct client_cost *c = &x->clients[i];
+    ASSERT(!c->row || (size_t)c->row->reads < sizeof reads / sizeof *reads);
     json_begin_object(w);
     json_member_str(w, STR("client"), str_of(c->row ? c->row->title : "others"));
     if (c->row) json_member_str(w, STR("name"), str_of(c->row->name));

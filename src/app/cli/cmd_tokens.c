@@ -73,6 +73,7 @@ struct printer {
 };
 
 static void flush(struct printer *p, size_t above) {
+  ASSERT(!p->out.over);
   if (p->out.n <= above) return;
   fwrite(p->out.p, 1, p->out.n, stdout);
   buf_reset(&p->out);
@@ -84,7 +85,9 @@ static size_t encode(struct printer *p, str text) {
   if (n <= p->cap) return n;
   p->ids = mem_grow(p->ids, n * sizeof *p->ids);
   p->cap = n;
-  return tokens_encode(text, p->ids, n);
+  size_t again = tokens_encode(text, p->ids, n);
+  ASSERT(again == n);
+  return n;
 }
 
 static void print_name(struct printer *p, size_t line) {

@@ -113,6 +113,7 @@ static bool wait_for_next(bool keys) {
 
 static bool look(struct console *c, struct top_sample *now, const struct top_sample *before, struct buf *out,
                  struct fault *f) {
+  ASSERT(now != before);
   arena_reset(&now->arena);
   const struct json *status = control_client_request(c->gateway, &now->arena, STR("toolgate/status"), STR_NONE, f);
   if (!status) return false;

@@ -90,6 +90,7 @@ static bool may_view(const struct config *c, const struct piece_origin *origin) 
 
 static int show(const struct view_place *place, str handle, const struct json *selector, bool as_json) {
   struct found_artifact piece = {.done = NULL};
+  ASSERT(place->store && place->owner.n);
   struct buf text;
   struct fault f;
   buf_init(&text, ANSWER_MAX);
@@ -138,6 +139,7 @@ static const struct json *request_view(struct control_client *r, struct arena *a
   if (selector.n) json_member_raw(&w, STR("selector"), selector);
   json_end_object(&w);
   buf_char(&b, '}');
+  ASSERT(!b.over);
   const struct json *result = control_client_mcp_request(r, a, MODE_GATEWAY, STR("tools/call"), buf_view(&b), f);
   buf_done(&b);
   return result;

@@ -95,10 +95,12 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof *rows, BRIEFS = 16 };
 
+// Commands name rows of the table only.
 static const struct option_row *row_of(char letter) {
-  for (size_t i = 0; i < ROWS; i++)
-    if (rows[i].letter == letter) return &rows[i];
-  return NULL;
+  size_t i = 0;
+  while (i < ROWS && rows[i].letter != letter) i++;
+  ASSERT(i < ROWS);
+  return &rows[i];
 }
 
 static void print_help(const struct command *c, const char *name) {
@@ -135,6 +137,7 @@ static void take_context_option(int letter, struct context_arguments *out) {
   case '5': out->until = optarg; break;
   case '6': out->contains = optarg; break;
   case '7': out->search = optarg; break;
+  default: ASSERT(!"an option without a field");
   }
 }
 
@@ -210,6 +213,7 @@ static void list_options(const struct command *c, struct option out[ROWS + 2]) {
   size_t n = 0;
   for (const char *letter = c->options; *letter; letter++) {
     const struct option_row *row = row_of(*letter);
+    ASSERT(n < ROWS);
     out[n++] = (struct option){row->name, row->value ? required_argument : no_argument, NULL, row->letter};
   }
   out[n++] = (struct option){"help", no_argument, NULL, 'h'};
@@ -217,6 +221,7 @@ static void list_options(const struct command *c, struct option out[ROWS + 2]) {
 }
 
 static bool take_operands(const struct command *c, int argc, char **argv, struct arguments *out) {
+  ASSERT(c->min <= c->max && (!c->min || c->missing) && optind <= argc);
   out->operands = argv + optind;
   out->operand_count = (size_t)(argc - optind);
   const char *why = c->surplus ? c->surplus : "";
@@ -244,7 +249,8 @@ static void hint_option(const struct option *options, const char *said) {
 static void list_briefs(const struct command *c, char out[BRIEFS]) {
   size_t n = 0;
   out[n++] = 'h';
-  for (const char *pair = c->briefs; pair && *pair && n + 3 < BRIEFS; pair += 2) {
+  for (const char *pair = c->briefs; pair && *pair; pair += 2) {
+    ASSERT(pair[1] && n + 2 < BRIEFS);
     out[n++] = pair[0];
     if (row_of(pair[1])->value) out[n++] = ':';
   }
@@ -324,7 +330,8 @@ int command_run_part(const struct command_part *parts, const char *help, int arg
   for (; parts->name; parts++) {
     nearest_try(&near, str_of(parts->name));
     if (strcmp(name, parts->name) != 0) continue;
-    snprintf(shown, sizeof shown, "%s %s", argv[0], name);
+    int n = snprintf(shown, sizeof shown, "%s %s", argv[0], name);
+    ASSERT(n > 0 && (size_t)n < sizeof shown);
     argv[1] = shown;
     return parts->run(argc - 1, argv + 1);
   }

@@ -39,6 +39,7 @@ size_t client_file_entries(const struct client_file *c, const struct client_worl
   *out = ARENA_ARRAY(w->arena, struct client_entry, servers->count);
   size_t n = 0;
   JSON_EACH(it, servers) client_entry_read(w, p, json_key(it, w->arena), it, &(*out)[n++]);
+  ASSERT(n == servers->count);
   return n;
 }
 
@@ -58,6 +59,7 @@ static bool drops(void *ctx, const struct json *member) {
 // Toolgate's entry with the objects around it that the file does not have.
 static void add_with_groups(struct client_file *c, const struct client_world *w, const struct client_place *p,
                             str own) {
+  ASSERT(own.n && !p->of_project);  // the first place of a file is never below a project
   const struct json *at = c->root, *group = p->group ? json_get(at, str_of(p->group)) : NULL;
   str key = str_of(p->key), value = arena_printf(w->arena, "{\"toolgate\":%.*s}", STR_ARG(own));
   if (group) {
@@ -72,6 +74,7 @@ static void add_with_groups(struct client_file *c, const struct client_world *w,
 static bool change_json(struct client_file *c, const struct client_world *w, const struct client_change *change,
                         str *out, struct fault *f) {
   if (!c->root && !json_patch_init(&c->patch, w->arena, STR("{}\n"), &limits, f)) return false;
+  ASSERT(change->place_count > 0 && change->goes);
   c->root = c->patch.root;
   for (size_t i = 0; i < change->place_count; i++) {
     const struct client_place *p = change->places[i];
@@ -97,6 +100,7 @@ static bool drops_line(void *ctx, const struct toml_part *part) {
 static bool is_in_one_line(const struct client_file *c, const struct client_place *p) {
   for (size_t i = 0; i < c->lines.count; i++) {
     const struct toml_part *part = &c->lines.parts[i];
+    ASSERT(part->from <= part->to && part->to <= c->disk.text.n);
     str line = str_trim((str){c->disk.text.p + part->from, part->to - part->from});
     if (part->depth == 1 && str_eq(part->keys[0], str_of(p->key)) && line.p[0] != '[') return true;
   }
@@ -123,6 +127,7 @@ static str own_table(const struct client_world *w, const struct client_place *p,
   struct buf b;
   struct fault f;
   const struct json *entry = json_parse(w->arena, own, &limits, &f);
+  ASSERT(json_is(entry, JSON_OBJECT));  // client_own_entry wrote it
   buf_init(&b, TEXT_FILE_MAX);
   buf_printf(&b, "[%s.toolgate]\n", p->key);
   JSON_EACH(it, entry) {
@@ -137,6 +142,7 @@ static str own_table(const struct client_world *w, const struct client_place *p,
 
 static bool change_toml(struct client_file *c, const struct client_world *w, const struct client_change *change,
                         str *out, struct fault *f) {
+  ASSERT(change->place_count > 0 && change->goes);
   const struct client_place *p = change->places[0];
   struct client_dropping d = {change, p, w->arena};
   if (is_in_one_line(c, p)) {

@@ -14,7 +14,7 @@
 struct words {
   struct arena *arena;
   str *list;
-  size_t count;
+  size_t count, cap;
 };
 
 enum { MOST_ADDED = 16 };  // words that entries get here
@@ -24,7 +24,8 @@ static bool read_words(struct words *w, enum client_id id, const struct json *no
   bool joined = id == CLIENT_OPENCODE;  // one list of program and arguments
   const struct json *list = json_get(now, joined ? STR("command") : STR("args"));
   bool usable = json_is(list, JSON_ARRAY) && list->count > joined;
-  w->list = ARENA_ARRAY(w->arena, str, (usable ? list->count : 0) + MOST_ADDED);
+  w->cap = (usable ? list->count : 0) + MOST_ADDED;
+  w->list = ARENA_ARRAY(w->arena, str, w->cap);
   w->count = 0;
   for (const struct json *it = usable ? json_at(list, joined) : NULL; it; it = it->next)
     if (!json_string(it, w->arena, &w->list[w->count++])) usable = false;
@@ -50,6 +51,7 @@ static void set_option(struct words *w, str name, str value) {
     w->list[at] = arena_printf(w->arena, "%.*s=%.*s", STR_ARG(name), STR_ARG(value));
     return;
   }
+  ASSERT(at + 1 < w->cap);
   w->list[at] = name;
   w->list[at + 1] = value;
   if (w->count < at + 2) w->count = at + 2;
@@ -88,7 +90,9 @@ str client_own_servers(struct arena *a, enum client_id id, const struct json *no
 // The entry that is there, or a new one.
 static const struct json *base_of(struct arena *a, const struct json *now, const char *form) {
   struct fault f;
-  return now ? now : json_parse(a, str_of(form), &json_default_limits, &f);
+  const struct json *base = now ? now : json_parse(a, str_of(form), &json_default_limits, &f);
+  ASSERT(json_is(base, JSON_OBJECT));
+  return base;
 }
 
 static str program_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now) {
@@ -128,12 +132,14 @@ static const struct url_form url_forms[CLIENTS] = {
 };
 
 bool client_own_takes_token(enum client_id id) {
+  ASSERT((size_t)id < CLIENTS && !url_forms[id].before == !url_forms[id].after);
   return url_forms[id].before != NULL;
 }
 
 // The member with the token: headers with those that are there, or, for Codex, the name of the variable.
 static struct json_edit token_edit(struct arena *a, enum client_id id, const struct json *base, str variable) {
   const struct json *headers = json_get(base, STR("headers"));
+  ASSERT(variable.n && client_own_takes_token(id));
   if (id == CLIENT_CODEX) return (struct json_edit){STR("bearer_token_env_var"), json_escaped(a, variable)};
   str value = arena_printf(a, "Bearer %s%.*s%s", url_forms[id].before, STR_ARG(variable), url_forms[id].after);
   struct json_edit edit = {STR("Authorization"), json_escaped(a, value)};
@@ -143,6 +149,7 @@ static struct json_edit token_edit(struct arena *a, enum client_id id, const str
 
 str client_own_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now) {
   const struct url_form *form = &url_forms[id];
+  ASSERT((size_t)id < CLIENTS && !form->text == !form->key);
   if (!own->url.n) return program_entry(a, id, own, now);
   if (!form->text) return STR_NONE;
   str key = str_of(form->key);

@@ -65,6 +65,7 @@ void client_unknown(const char *name, char out[CLIENT_UNKNOWN]) {
   int n = snprintf(out, CLIENT_UNKNOWN, "unknown client \"%.*s\"; known clients:", 40, name);
   for (size_t i = 0; i < CLIENTS; i++)
     n += snprintf(out + n, CLIENT_UNKNOWN - (size_t)n, "%s %s", i ? "," : "", clients[i].name);
+  ASSERT(n > 0 && n < CLIENT_UNKNOWN);
   str_mask_controls(out, (size_t)n);
 }
 
@@ -100,6 +101,7 @@ static str folder_path(const struct client_world *w, enum folder folder) {
 
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out) {
   size_t n = 0;
+  ASSERT((size_t)id < CLIENTS && w->home.n && w->folder.n);
   *out = ARENA_ARRAY(w->arena, struct client_place, PLACES);
   for (size_t i = 0; i < PLACES; i++) {
     if (places[i].client != id) continue;
@@ -116,6 +118,7 @@ size_t client_places(const struct client_world *w, enum client_id id, struct cli
         .of_project = places[i].of_project,
     };
   }
+  ASSERT(n > 0);  // every client has a file in the home folder
   return n;
 }
 

@@ -30,6 +30,7 @@ const struct client *client_named(str name);
 enum { CLIENT_UNKNOWN = 256 };
 void client_unknown(const char *name, char out[CLIENT_UNKNOWN]);
 static inline enum client_id client_id(const struct client *c) {
+  ASSERT(c >= clients && c < clients + CLIENTS);
   return (enum client_id)(c - clients);
 }
 

@@ -82,6 +82,7 @@ static bool restore_toml(struct asking *q, str before, str *text, struct fault *
   buf_str(&b, toml_without(q->world->arena, *text, &now, is_own_line, &has));
   for (size_t i = 0; i < old.count; i++) {
     const struct toml_part *part = &old.parts[i];
+    ASSERT(part->from <= part->to && part->to <= before.n);
     str lines = {before.p + part->from, part->to - part->from};
     bool server = part->depth > 1 && str_eq(part->keys[0], str_of(q->place->key));
     if (!server || is_own_line(&had, part) || json_get(has.list, part->keys[1])) continue;
@@ -95,6 +96,7 @@ static bool restore_toml(struct asking *q, str before, str *text, struct fault *
 }
 
 bool connect_restored(const struct connect_undoing *how, str now, str before, str *out, struct fault *f) {
+  ASSERT(how->place_count > 0);
   *out = now;
   for (size_t i = 0; i < how->place_count; i++) {
     struct asking q = {how->world, how->places[i]};

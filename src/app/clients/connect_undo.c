@@ -76,6 +76,7 @@ static bool open_backup(struct text_file *out, str path, const struct connect_un
 
 static bool put_back(struct text_file *t, str backup, bool changed, const struct connect_undoing *how,
                      struct fault *f) {
+  ASSERT(backup.n && (!changed || how->force));
   struct arena *a = how->world->arena;
   struct text_file before;
   bool created = strstr(basename(arena_cstr(a, backup)), CREATED) != NULL;
@@ -92,6 +93,7 @@ static bool put_back(struct text_file *t, str backup, bool changed, const struct
 }
 
 enum connect_undo connect_undo(struct text_file *t, const struct connect_undoing *how, struct fault *f) {
+  ASSERT(how->place_count > 0);
   struct arena *a = how->world->arena;
   str backup = backup_path(t, BACKUP, t->text, a);
   if (!exists(backup, a)) backup = backup_path(t, CREATED, t->text, a);

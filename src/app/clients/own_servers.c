@@ -8,19 +8,19 @@
 
 static const struct json_limits limits = {.max_bytes = TEXT_FILE_MAX, .max_depth = 128};
 
+// Files of toolgate.json's kind call the object "servers".
+static const struct json *servers_of(const struct json *root) {
+  const struct json *servers = json_get(root, STR("mcpServers"));
+  return servers ? servers : json_get(root, STR("servers"));
+}
+
 // The text was checked when it was opened, and every change of it gives JSON again.
 static struct json_patch patch_of(const struct own_servers *o) {
   struct json_patch p;
   struct fault f;
   bool ok = json_patch_init(&p, o->arena, o->text, &limits, &f);
-  ASSERT(ok);
+  ASSERT(ok && json_is(servers_of(p.root), JSON_OBJECT));
   return p;
-}
-
-// Files of toolgate.json's kind call the object "servers".
-static const struct json *servers_of(const struct json *root) {
-  const struct json *servers = json_get(root, STR("mcpServers"));
-  return servers ? servers : json_get(root, STR("servers"));
 }
 
 bool own_servers_open(struct own_servers *o, str path, struct arena *a, struct fault *f) {
@@ -53,6 +53,7 @@ const struct json *own_servers_find(const struct own_servers *o, str name) {
 
 void own_servers_add(struct own_servers *o, str name, str entry) {
   struct json_patch p = patch_of(o);
+  ASSERT(entry.n && !json_get(servers_of(p.root), name));
   json_patch_members(&p, servers_of(p.root), NULL, NULL, name, entry);
   o->text = json_patch_apply(&p);
 }
@@ -64,6 +65,7 @@ static bool has_name(void *ctx, const struct json *member) {
 
 void own_servers_remove(struct own_servers *o, str name) {
   struct json_patch p = patch_of(o);
+  ASSERT(json_get(servers_of(p.root), name));
   json_patch_members(&p, servers_of(p.root), has_name, &name, STR_NONE, STR_NONE);
   o->text = json_patch_apply(&p);
 }
@@ -75,6 +77,7 @@ static bool is_switch(void *ctx, const struct json *member) {
 void own_servers_switch(struct own_servers *o, str name, bool on) {
   struct json_patch p = patch_of(o);
   const struct json *entry = json_get(servers_of(p.root), name);
+  ASSERT(json_is(entry, JSON_OBJECT));
   bool off =
       json_is(json_get(entry, STR("disabled")), JSON_TRUE) || json_is(json_get(entry, STR("enabled")), JSON_FALSE);
   if (off != on) return;
@@ -101,6 +104,7 @@ static bool same_but_cwd(const struct json *a, const struct json *b, struct aren
     if (json_key_is(it, STR("cwd"))) continue;
     const struct json *other = json_get(b, json_key(it, arena));
     if (!other || !json_same(it, other)) return false;
+    ASSERT(rest > 0);
     rest--;
   }
   return rest == 0;

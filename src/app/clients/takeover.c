@@ -15,6 +15,7 @@ bool takeover_open(struct takeover *t, struct client_world *w, const char *own_f
 }
 
 static struct taken *add(struct takeover *t) {
+  ASSERT(t->count <= t->cap);
   if (t->count == t->cap) {
     size_t cap = t->cap ? 2 * t->cap : 16;
     struct taken *grown = ARENA_ARRAY(t->world->arena, struct taken, cap);
@@ -41,6 +42,7 @@ void takeover_place(struct takeover *t, const struct client_place *p, const stru
     if (it->entry.why) it->status = TAKEOVER_REFUSED;
     else it->name = own_servers_take(&t->own, &entries[i], clients[p->client].name, t->world->folder, &added);
     if (added) it->status = TAKEOVER_ADDED;
+    ASSERT((it->status == TAKEOVER_REFUSED) == (it->entry.why != NULL));
   }
 }
 
@@ -96,6 +98,7 @@ void takeover_put(const struct takeover *t, struct json_writer *w) {
   for (size_t i = 0; i < t->count; i++) {
     const struct taken *it = &t->list[i];
     json_begin_object(w);
+    ASSERT((size_t)it->status < sizeof words / sizeof *words);
     json_member_str(w, STR("name"), it->name);
     if (!str_eq(it->name, it->entry.name)) json_member_str(w, STR("was"), it->entry.name);
     json_member_str(w, STR("client"), str_of(clients[it->place->client].name));

@@ -73,6 +73,7 @@ static int open_folder(const char *path, struct fault *f) {
 }
 
 static bool put(const struct text_file *t, int folder, const char *name, str text, struct fault *f) {
+  ASSERT(folder >= 0 && *name && !strchr(name, '/'));
   char aside[FILE_ASIDE_SIZE];
   if (!file_write_aside(folder, text, &rand_system, aside, f)) return false;
   bool ok = fchmodat(folder, aside, t->mode, 0) == 0;
@@ -117,6 +118,7 @@ static bool is_unchanged(const struct text_file *t, struct arena *a, struct faul
 }
 
 bool text_file_replace(struct text_file *t, str text, struct arena *a, struct fault *f) {
+  ASSERT(t->path.n && (t->exists || !t->text.n));
   int folder = open_folder(folder_of(t->path, a), f);
   bool ok =
       folder >= 0 && lock_folder(folder, f) && is_unchanged(t, a, f) && put(t, folder, name_of(t->path, a), text, f);

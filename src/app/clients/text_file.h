@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/fault.h"
 
 enum { TEXT_FILE_MAX = 16 << 20 };

@@ -156,6 +156,7 @@ static void no_servers(struct config_loader *l) {
 // No path when there is no file to read, which is reported when it is a problem.
 static struct named_file find_mcp_file(struct config_loader *l, const struct config_document *d) {
   struct named_file named = named_mcp_file(l, d);
+  ASSERT(!named.path.n || named.by.n);
   if (named.path.n || json_get(d->root, STR("servers")) || config_catalog_named(l, d)) return named;
   str usual[CONFIG_USUAL_FILES];
   config_usual_files(l, usual);
@@ -163,7 +164,7 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
     if (usual[i].n && exists(l, usual[i])) return (struct named_file){.path = usual[i]};
     if (i > 0 || !l->opt->before || !str_eq(l->opt->before->mcp_config, usual[0])) continue;
     config_error(l, &(struct config_place){usual[0], STR_NONE},
-                 "is gone: its servers stay; start anew to go without them");
+                 "is gone: its servers stay in force; restart to run without them");
     return (struct named_file){0};
   }
   // A configuration file that could not be read may well have named them.
@@ -206,6 +207,7 @@ static void read_mcp_document(struct config_loader *l, const struct config_docum
 
 // A .mcp.json that somebody named is read as it is; one that was found may lead to another.
 static bool open_mcp_document(struct config_loader *l, struct named_file *file, struct config_document *out) {
+  ASSERT(file->path.n);
   if (!config_document_open(l, file->path, file->by, out)) return false;
   bool named = false;
   str next = file->by.n ? STR_NONE : config_connected_file(l, out, &named);
@@ -291,6 +293,7 @@ static void check_kept(struct config_loader *l, const struct config_document *d)
     config_error(l, &at, "is more than artifacts.max_bytes (%llu), which is all there is for everybody",
                  (unsigned long long)kept->piece_bytes);
   kept->piece_owner_bytes = kept->piece_bytes;
+  ASSERT(kept->piece_owner_bytes > 0);  // the table has a minimum for both
 }
 
 static void check_whole(struct config_loader *l) {
@@ -299,6 +302,7 @@ static void check_whole(struct config_loader *l) {
   struct config_place servers = {c->mcp_config.n ? c->mcp_config : c->config_file, STR_NONE};
   if (c->request_timeout_ms > c->request_max_ms)
     config_error(l, &request, "is longer than timeouts.request_max, which ends every request");
+  ASSERT((int)c->mode < MODE_COUNT);
   l->config->modes |= 1u << c->mode;
   l->config->controls.max_principals = MOST_PRINCIPALS;
   l->config->controls.max_books = c->max_sessions + MOST_PRINCIPALS;
@@ -317,7 +321,7 @@ static str find_config_file(struct config_loader *l) {
   return STR_NONE;
 }
 
-// Has a file an error, and neither the command line nor the environment?
+// Returns whether files have errors, and the command line and the environment have none.
 static bool only_files_fail(const struct config_problems *p) {
   bool fails = false;
   for (size_t i = 0; i < p->count; i++) {
@@ -338,6 +342,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   arena_init_secret(&l.work);
   proxies_read(&l.proxies, env, &l.work);
   config_keys_default(&l);
+  ASSERT(!config_problems_fatal(problems));  // the defaults of the table are valid
   out->config_file = arena_str(&out->arena, find_config_file(&l));
   str named_by = is_said(opt->config) ? STR("--config") : STR_NONE;
   if (out->config_file.n && config_document_open(&l, out->config_file, named_by, &file)) config_keys_read(&l, &file);
@@ -359,6 +364,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   config_document_done(&file);
   arena_done(&l.work);
   out->broken = only_files_fail(problems);
+  ASSERT(out->upstream_count + out->disabled_count <= CONFIG_MAX_SERVERS && out->configured_tokens <= out->token_count);
   return !config_problems_fatal(problems);
 }
 

@@ -35,7 +35,7 @@ struct config_file {
 
 // JSON Web Tokens of one issuer.
 struct config_jwt {
-  str issuer;  // empty: there is none
+  str issuer;  // empty: tokens of issuers are not accepted
   str audience, claim;
   unsigned algorithms;  // bits
   uint64_t leeway_ms;
@@ -69,11 +69,10 @@ struct config {
   enum config_transport usual_transport;  // as the file and the environment say it, whatever the command line says
   str host;
   uint16_t port;
-  bool insecure_bind;  // command line only
-  struct config_hosts
-      allowed_hosts;  // further values of Host and Origin's host, besides localhost and the bound address
-  bool lazy;          // init_strategy
-  bool once;          // a server that failed is not started again by itself: for commands that end
+  bool insecure_bind;                 // command line only
+  struct config_hosts allowed_hosts;  // accepted in Host and Origin in addition to localhost and the bound address
+  bool lazy;                          // init_strategy
+  bool once;                          // a server that failed is not started again by itself: for commands that end
   enum config_reload reload;
   enum config_prefix prefix;
   enum log_level log_level;
@@ -131,22 +130,22 @@ struct config {
   bool record;               // calls are written down as events of their session
   uint64_t session_bytes;    // of one session
   int audit_enabled;         // enum config_audit
-  str audit_file;            // the audit log; empty: there is none
+  str audit_file;            // the audit log; empty: no audit log
   uint64_t audit_bytes;      // of one file of it; 0: any number
   uint64_t audit_total;      // of all its files; 0: any number
   unsigned audit_keep;       // files that were put aside
   unsigned audit_refusals;   // of one principal for one reason that have lines, in a minute; 0: all have
   unsigned audit_keep_days;  // younger ones stay, however many
   bool audit_required;       // nothing is done while it cannot be written
-  str traces;                // the collector's URL; empty: there is none
+  str traces;                // the collector's URL; empty: no collector
   str logs;                  // the same of the one for log records
   unsigned trace_permille;   // of the traces that begin here
   str admin_listen, admin_digest, admin_operator_digest;  // as they were written
   str admin_host;                                         // if admin_listen is there
   uint16_t admin_port;
-  struct config_hosts admin_hosts;      // further values of Host there, besides allowed_hosts
+  struct config_hosts admin_hosts;      // accepted in Host there in addition to allowed_hosts
   struct config_digest admin_reader;    // the token of readers; not set: everyone who reaches the listener is one
-  struct config_digest admin_operator;  // the token of operators; not set: there is none
+  struct config_digest admin_operator;  // the token of operators; not set: no operators
   bool audit_arguments;                 // it has their values
   str audit_key;                        // file with the key that its head is signed with; empty: it is not
   str audit_secret;                     // the key itself
@@ -161,7 +160,7 @@ struct config {
   str catalog;                           // the file that is served as a server of its own; empty: none
   str rules_file;                        // the file with rules that was read; empty: none
   bool rules_by_config;                  // the configuration file names it
-  char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of its text in hex; "": there are none, or they cannot be read
+  char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of its text in hex; "": no rules, or they cannot be read
   struct policy *policy;                 // what it says; NULL: everybody may use everything
   str default_agent;                     // who is meant when nobody is named; empty: nobody
   str agent;                             // who clients without a credential are; empty: that is to be found out
@@ -175,7 +174,7 @@ enum { CONFIG_MIN_BUDGET = 50, CONFIG_MAX_BUDGET = 1000000 };  // tokens of a re
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
 enum { CONFIG_MAX_TOKENS = 1024 };  // of auth.token_file
 
-// What the command line says; NULL or empty: not said.
+// The command line; NULL or empty: the option is absent.
 struct config_options {
   const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind, debug;
@@ -185,7 +184,7 @@ struct config_options {
   // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
   // not there is a warning.
   bool strict;
-  bool audits;  // the command writes the audit log, so it creates the key (audit.key_file) if there is none
+  bool audits;  // the command writes the audit log, so it creates the key (audit.key_file) if it is missing
   bool told;    // what is wrong with the configuration was said already
   bool fresh;   // for commands that ask a gateway: start one, even if one runs
   // For a gateway that runs: what is in force. That a file of it is gone which nobody names is an error.
@@ -253,7 +252,7 @@ void config_put_restart_keys(const struct config *a, const struct config *audit,
 // A host as URLs have it: an IPv6 address in brackets.
 str config_in_url(str host, struct arena *a);
 
-// Do both let in the same over HTTP, by the same keys?
+// Returns whether both configurations authenticate HTTP clients in the same way, with the same keys.
 bool config_same_auth(const struct config *a, const struct config *b);
 static inline bool config_has_auth(const struct config *c) {
   return c->token_count || c->token_file.n || c->jwt.issuer.n;

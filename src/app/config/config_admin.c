@@ -44,6 +44,7 @@ static bool covers(const struct in6_addr *a, const struct in6_addr *b) {
 // Returns whether both listeners would use the same port.
 static bool is_endpoint(const struct config *c) {
   struct in6_addr own, admin;
+  ASSERT(c->admin_host.n);
   if (c->transport != CONFIG_HTTP || c->port != c->admin_port || !c->port) return false;
   return address_of(c->host, &own) && address_of(c->admin_host, &admin) &&
          (covers(&own, &admin) || covers(&admin, &own));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operator learns of calls: the audit log and its key, and where traces and log records go.
+// Records of calls for the operator: the audit log and its key, and the collectors of traces and log records.
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -12,7 +12,7 @@
 #include "io/http/http.h"
 #include "observe/audit.h"
 
-// The folder of a file, if there is none. Where it cannot be made, the file cannot either, which says why.
+// Creates the folder of a file if it is missing. A failure is reported when the file is created.
 static void make_folder(struct config_loader *l, str file) {
   struct fault ignored;
   const char *folder = dirname(arena_cstr(&l->work, file));
@@ -20,8 +20,8 @@ static void make_folder(struct config_loader *l, str file) {
   if (fd >= 0) close(fd);
 }
 
-// Makes a key where there is none. It gets its name when it is whole: another gateway that starts at the same time sees
-// none or all of it, and one of the two keys is used by both. False: f says why.
+// Creates the key. The complete file is linked to its name, so another gateway that starts at the same time sees no key
+// or a whole one, and both use the same key. False: f says why.
 static bool create_key(struct config_loader *l, struct fault *f) {
   enum { KEY_BYTES = 32 };
   unsigned char bytes[KEY_BYTES];
@@ -29,6 +29,7 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   const char *key = arena_cstr(&l->work, l->config->audit_key);
   str aside = arena_printf(&l->work, "%s.%d.unfinished", key, (int)getpid());
   rand_fill(&rand_system, bytes, sizeof bytes);
+  ASSERT(l->config->audit_key.n && l->opt->audits && !l->opt->strict);
   hash_hex(bytes, sizeof bytes, text);
   text[2 * KEY_BYTES] = '\n';
   make_folder(l, str_of(key));
@@ -72,7 +73,7 @@ static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   return true;
 }
 
-// The key itself is taken over by whoever signs: what was checked is what is used.
+// Keeps the key for the audit log, so that the checked key is the one that signs.
 static void read_key(struct config_loader *l, const struct config_place *at) {
   struct config *c = l->config;
   struct stat st;
@@ -85,7 +86,7 @@ static void read_key(struct config_loader *l, const struct config_place *at) {
     config_warn(l, at, "other users of this machine can replace the key in %.*s: chmod go-w", STR_ARG(c->audit_key));
 }
 
-// Who says what is to happen when there is no log means that there is one.
+// A group "audit" without a log is an error: the operator expects a log.
 static void check_audit(struct config_loader *l, const struct config_document *d) {
   const struct config *c = l->config;
   struct config_place group = {d->file, STR("/audit")}, key = {d->file, STR("/audit/key_file")};
@@ -114,6 +115,7 @@ static void place_log(struct config_loader *l, const struct config_document *d) 
   else if (c->audit_file.n) c->audit_file = config_path(l, c->audit_file, d->folder, &c->arena);
   else if (wanted && c->state_dir.n) c->audit_file = arena_printf(&c->arena, "%.*s/audit.jsonl", STR_ARG(c->state_dir));
   if (c->audit_enabled == CONFIG_AUDIT_OFF) c->audit_file = STR_NONE;
+  ASSERT(c->audit_enabled >= CONFIG_AUDIT_AUTO && c->audit_enabled <= CONFIG_AUDIT_OFF);
 }
 
 void config_audit_read(struct config_loader *l, const struct config_document *d) {
@@ -132,6 +134,7 @@ void config_audit_try(struct config_loader *l) {
   struct config_place at = {c->config_file, STR("/audit/file")};
   struct config_place named = {STR("environment"), STR("GATEWAY_AUDIT_LOG")};
   struct fault f;
+  ASSERT(l->opt->strict);  // `serve` opens the log itself
   if (!c->audit_file.n || audit_can_open(c->audit_file, &f)) return;
   if (c->audit_required) config_error(l, variable ? &named : &at, "%s; audit.on_failure is deny", f.message);
   else config_warn(l, variable ? &named : &at, "%s; nothing is logged until it can be", f.message);

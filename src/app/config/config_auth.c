@@ -44,6 +44,7 @@ void config_scopes_read(struct config_loader *l, const struct config_place *at, 
       c->jwt.scopes[c->jwt.scope_count++] = arena_str(&c->arena, name);
     else config_error(l, &below, "must be a scope: printable ASCII without spaces and quotes");
   }
+  ASSERT(c->jwt.scope_count <= array->count);
 }
 
 void config_secret_read(struct config_loader *l, const struct config_place *at, const struct json *v,
@@ -97,6 +98,7 @@ void config_token_file_read(struct config_loader *l, const struct config_documen
   bool named = c->token_file.n > 0;
   str path = config_token_file_path(l, d, &c->arena);
   struct config_document file;
+  ASSERT(c->configured_tokens == 0);  // read once for each load
   c->configured_tokens = c->token_count;
   c->token_file = STR_NONE;
   if (!path.n) return;
@@ -115,6 +117,7 @@ void config_token_file_read(struct config_loader *l, const struct config_documen
 }
 
 static void copy_tokens(struct config *c, const struct config_token *from, size_t count) {
+  ASSERT(!count || from);
   grow_tokens(c, count);
   for (size_t i = 0; i < count; i++) {
     struct config_token *t = &c->tokens[c->token_count++];
@@ -195,6 +198,7 @@ static void check_algorithms(struct config_loader *l, const struct config_docume
   if (!jwt->keys && (jwt->algorithms & jwt_bit(JWT_HS256)))
     config_error(l, &at, "HS256 needs a secret: keys at a URL are public");
   else if (jwt->algorithms && !(jwt->algorithms & possible)) config_error(l, &at, "there is no key for any of them");
+  ASSERT(possible);  // a set of keys without a usable key is refused when it is read
   if (!jwt->algorithms) jwt->algorithms = possible;
 }
 
@@ -222,6 +226,7 @@ static void check_issuer(struct config_loader *l, const struct config_document *
     if (!config_problems_fatal(l->problems)) config_error(l, &at, "needs one of jwks_url, key_file and secret");
     return;
   }
+  ASSERT(!jwt->jwks_url.n || !jwt->keys);
   if (jwt->jwks_url.n) check_jwks_url(l, d);
   if (jwt->key_file.n) read_key_file(l, d);
   if (jwt->keys || jwt->jwks_url.n) check_algorithms(l, d);

@@ -40,6 +40,7 @@ struct snapshot *config_snapshot_open(struct config_loader *l, str path, str nam
   struct hash_key seed = rand_hash_key(&rand_system);
   struct buf text;
   struct fault f;
+  ASSERT(path.n && named_by.n);
   config_file_seen(l, path);
   if (read_file(l, path, &text, &f)) return snapshot_new(&text, &seed, on_report, &r);
   on_report(&r, true, STR_NONE, arena_printf(&l->work, "%s (named by %.*s)", f.message, STR_ARG(named_by)).p);
@@ -77,6 +78,7 @@ void config_catalog_read(struct config_loader *l, const struct config_document *
     snapshot_free(&s);
     return;
   }
+  ASSERT(c->upstream_count < CONFIG_MAX_SERVERS);
   c->upstreams[c->upstream_count++] = (struct upstream_spec){
       .name = name,
       .shown = written,

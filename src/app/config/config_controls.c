@@ -9,7 +9,7 @@ enum { MOST_CALLS = 1000000000 };
 
 // ---- faults
 
-// Those that callers are told; the others are between us.
+// Returns whether callers can receive this code; the others are internal.
 static bool is_told(enum fault_code code) {
   return code != FAULT_NONE && fault_told_as(code) == code;
 }
@@ -79,6 +79,7 @@ void config_ids_read(struct config_loader *l, const struct config_place *at, con
     if (!json_string(it, &l->work, &id)) config_error(l, &below, "must be a tool_id");
     else if (check_id(l, &below, id)) ids[n++] = arena_str(&l->config->arena, id);
   }
+  ASSERT(n <= v->count);
   controls->cache_allow = ids;
   controls->cache_allow_count = n;
 }
@@ -87,6 +88,7 @@ void config_ids_read(struct config_loader *l, const struct config_place *at, con
 
 static void add_rule(struct config_loader *l, const struct limiter_rule *rule) {
   struct controls *c = &l->config->controls;
+  ASSERT(rule->name.n && (rule->per_minute || rule->per_session));
   struct limiter_rule *all = ARENA_ARRAY(&l->config->arena, struct limiter_rule, c->rule_count + 1);
   if (c->rule_count) memcpy(all, c->rules, c->rule_count * sizeof *all);
   all[c->rule_count] = *rule;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For config_keys.c: values that only the controls of calls have. What is wrong is reported, each with its place.
+// For config_keys.c: values that only the controls of calls have. Reports each problem with its place.
 #pragma once
 #include "app/config/config_load.h"
 #include "base/text/glob.h"

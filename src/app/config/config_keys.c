@@ -15,6 +15,7 @@ enum { MAX_LIST = 256 };
 
 static void store(struct config *c, const struct config_key *k, uint64_t v) {
   char *at = (char *)c + k->offset;
+  ASSERT(k->size && k->offset + k->size <= sizeof *c);
   uint8_t v8 = (uint8_t)v;
   uint16_t v16 = (uint16_t)v;
   uint32_t v32 = (uint32_t)v;
@@ -66,6 +67,7 @@ static bool is_number(const struct config_key *k) {
 
 static bool parse_number(const struct config_key *k, str text, uint64_t *out) {
   uint64_t v;
+  ASSERT(is_number(k) && k->low <= k->high);
   bool thousandths = k->type == CONFIG_SECONDS || k->type == CONFIG_PART;
   bool ok = thousandths              ? parse_thousandths(text, &v)
             : k->type == CONFIG_SIZE ? parse_size(text, &v)
@@ -76,6 +78,7 @@ static bool parse_number(const struct config_key *k, str text, uint64_t *out) {
 }
 
 static const struct config_word *find_word(const struct config_key *k, str text) {
+  ASSERT(k->words);
   for (const struct config_word *w = k->words; w->text; w++)
     if (str_eq(text, str_of(w->text))) return w;
   return NULL;
@@ -85,6 +88,7 @@ static void print_size(struct buf *out, uint64_t v, const char *blank) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
   size_t unit = 0;
   for (; unit < 3 && v && v % 1024 == 0; unit++) v /= 1024;
+  ASSERT(unit < sizeof units / sizeof *units);
   buf_printf(out, "%llu%s%s", (unsigned long long)v, blank, units[unit]);
 }
 
@@ -148,6 +152,7 @@ static void wrong_type(struct config_loader *l, const struct config_place *at, c
   struct buf b;
   buf_init(&b, 1024);
   print_type(&b, k);
+  ASSERT(b.n && !b.over);
   config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
   buf_done(&b);
 }
@@ -157,6 +162,7 @@ static void unknown_word(struct config_loader *l, const struct config_place *at,
   struct buf b;
   buf_init(&b, 1024);
   print_words(&b, k->words, "");
+  ASSERT(b.n && !b.over);
   for (const struct config_word *it = k->words; it->text; it++) nearest_try(&near, str_of(it->text));
   if (count_words(k->words) == 1) config_error(l, at, "must be %.*s", STR_ARG(buf_view(&b)));
   else config_error(l, at, "must be one of %.*s%s", STR_ARG(buf_view(&b)), config_nearest_hint(l, &near));
@@ -171,6 +177,7 @@ static void set_word(struct config_loader *l, const struct config_place *at, con
 
 static void set_text(struct config_loader *l, const struct config_key *k, str text) {
   str kept = arena_str(&l->config->arena, text);
+  ASSERT(k->size == sizeof kept);
   memcpy((char *)l->config + k->offset, &kept, sizeof kept);
 }
 
@@ -199,7 +206,7 @@ bool config_is_digest(str s, unsigned char out[SHA256_SIZE]) {
   return true;
 }
 
-// What cannot stand in an Authorization header could never match.
+// Returns whether the token can be sent in an Authorization header.
 static bool is_sendable(str s) {
   for (size_t i = 0; i < s.n; i++)
     if (s.p[i] <= 0x20 || s.p[i] >= 0x7f) return false;
@@ -277,6 +284,7 @@ static bool read_token(struct config_loader *l, const struct config_place *at, c
 static void read_tokens(struct config_loader *l, const struct config_place *at, const struct json *v,
                         bool world_readable) {
   struct config *c = l->config;
+  ASSERT(!c->tokens && !c->token_count);
   c->tokens = ARENA_ARRAY(&c->arena, struct config_token, v->count);
   size_t index = 0;
   JSON_EACH(it, v) {
@@ -297,6 +305,7 @@ static void read_hosts(struct config_loader *l, const struct config_place *at, c
                        const struct json *v) {
   struct arena *a = &l->config->arena;
   struct config_hosts *hosts = (void *)((char *)l->config + k->offset);
+  ASSERT(k->size == sizeof *hosts && !hosts->count);
   hosts->names = ARENA_ARRAY(a, str, v->count);
   size_t index = 0;
   JSON_EACH(it, v) {
@@ -316,6 +325,7 @@ static void read_modes(struct config_loader *l, const struct config_place *at, c
     struct config_place below = config_below_index(l, at, index++);
     str name = STR_NONE;
     const struct config_word *w = json_string(it, &l->work, &name) ? find_word(k, name) : NULL;
+    ASSERT(!w || (w->value >= 0 && w->value < MODE_COUNT));
     if (w) l->config->modes |= 1u << w->value;
     else unknown_word(l, &below, k, name);
   }
@@ -340,7 +350,7 @@ static bool scalar_text(struct config_loader *l, const struct config_key *k, con
   return (!is_number(k) || k->type == CONFIG_SIZE) && json_string(v, &l->work, out);
 }
 
-// What is read by a function of its own: gives the type that its JSON must have, or JSON_NULL.
+// Returns the JSON type of a value that read_container reads; JSON_NULL for other keys.
 static enum json_type container_of_key(const struct config_key *k) {
   switch (k->type) {
   case CONFIG_TOKENS:
@@ -475,6 +485,7 @@ static void print_cell(struct buf *out, const struct config_key *k) {
       [CONFIG_LIMITS] = "limits",   [CONFIG_SCOPES] = "list",   [CONFIG_SECRET] = "text",
       [CONFIG_ALGORITHMS] = "list", [CONFIG_MODES] = "list",
   };
+  ASSERT((size_t)k->type < sizeof names / sizeof *names && (names[k->type] || k->words));
   if (k->type == CONFIG_WORD && k->words == switch_words) buf_str(out, STR("boolean"));
   else if (k->type == CONFIG_WORD) print_words(out, k->words, "`");
   else buf_printf(out, "%s", names[k->type]);
@@ -495,6 +506,7 @@ static void print_cell(struct buf *out, const struct config_key *k) {
 void config_print_keys(struct buf *out) {
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++) {
     const struct config_key *k = &config_keys[i];
+    ASSERT(k->path && k->doc && find_key(str_of(k->path)) == k);
     buf_printf(out, "| `%s` | ", k->path);
     print_cell(out, k);
     buf_str(out, STR(" | "));

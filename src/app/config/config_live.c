@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is another in another configuration, and which of it a running gateway takes over.
+// Compares two configurations, and says which differences a running gateway can take over.
 #include "app/config/config_load.h"
 
 #include "app/config/config_table.h"
@@ -54,7 +54,7 @@ static const struct limiter_rule *limit_of(const struct controls *c, str meta) {
   return NULL;
 }
 
-// Of single tools: the first one at or behind `at`.
+// Returns the first limit of a single tool from index `at` on.
 static const struct limiter_rule *next_limit(const struct controls *c, size_t *at) {
   while (*at < c->rule_count && !c->rules[*at].tools) ++*at;
   return *at < c->rule_count ? &c->rules[(*at)++] : NULL;
@@ -78,6 +78,7 @@ static bool same_limits(const struct controls *a, const struct controls *b) {
 static bool same_field(const struct config_key *k, const struct config *a, const struct config *b) {
   const char *x = (const char *)a + k->offset, *y = (const char *)b + k->offset;
   str s, t;
+  ASSERT(k->size && k->offset + k->size <= sizeof *a);
   if (k->size != sizeof(str)) return memcmp(x, y, k->size) == 0;
   memcpy(&s, x, sizeof s);
   memcpy(&t, y, sizeof t);
@@ -85,6 +86,7 @@ static bool same_field(const struct config_key *k, const struct config *a, const
 }
 
 static bool same_hosts(const struct config_key *k, const struct config *a, const struct config *b) {
+  ASSERT(k->size == sizeof(struct config_hosts));
   const struct config_hosts *x = (const void *)((const char *)a + k->offset);
   const struct config_hosts *y = (const void *)((const char *)b + k->offset);
   return same_strs(x->names, x->count, y->names, y->count);

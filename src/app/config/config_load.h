@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the configuration loader share; nobody outside of it includes this.
+// Shared by the parts of the configuration loader, and included by them only.
 #pragma once
 #include <sys/stat.h>
 
@@ -36,10 +36,10 @@ void config_unworkable(struct config_loader *l, const struct config_place *at, c
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
     __attribute__((format(printf, 4, 0)));
 
-// As many problems are listed as there may be: hints for more are not worth their time.
+// Returns whether the list of problems is full, so that no more hints need to be found.
 bool config_is_full(const struct config_loader *l);
 
-// This server is; cause: the place in the list of what was reported first of it, from 1.
+// Reports that a server is left out. cause: the number of its first problem in the list, from 1.
 void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause);
 
 // A file that is read, or would be if it were there.
@@ -55,12 +55,12 @@ str config_env(const struct config_loader *l, str name);
 // The text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or
 // the result is too long; *out_why then says so, in the work arena.
 bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
-// A reference of these forms at the start of s: its length, or 0 when there is none. *out_default: STR_NONE, or that.
+// Returns the length of a reference of these forms at the start of s, or 0. *out_default: its default, or STR_NONE.
 size_t config_reference(str s, str *out_name, str *out_default);
-// Does the text hold a ${...} of another form, which config_expand leaves as it is?
+// Returns whether the text holds a ${...} of another form, which config_expand leaves unchanged.
 bool config_has_odd_reference(str text);
 
-// A path with "~/" replaced by the home folder, and, when it is relative, put behind `folder`.
+// Returns a path with "~/" replaced by the home folder. A relative path starts at `folder`.
 str config_path(struct config_loader *l, str path, str folder, struct arena *a);
 
 bool config_is_digest(str s, unsigned char out[SHA256_SIZE]);      // a SHA-256 in hex
@@ -98,11 +98,11 @@ void config_keys_read(struct config_loader *l, const struct config_document *d);
 // The same check for one key whose value comes from elsewhere; `key` must be in the table.
 void config_key_set(struct config_loader *l, const struct config_place *at, str key, str value);
 
-// Once the keys are read: where readiness and metrics are told.
+// After the keys are read: checks the address and the tokens of the admin pages.
 void config_admin_check(struct config_loader *l, const struct config_document *d);
 
-// Once the keys are read: the audit log with its key, and traces. try: could the log be opened now? Looked at by
-// `check` only: `serve` opens it.
+// After the keys are read: the audit log with its key, and traces. config_audit_try checks whether the log can be
+// opened; only `check` calls it, because `serve` opens the log.
 void config_audit_read(struct config_loader *l, const struct config_document *d);
 void config_audit_try(struct config_loader *l);
 
@@ -110,14 +110,17 @@ void config_audit_try(struct config_loader *l);
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
                          bool ours);
 
-// Makes room for so many servers more. False, with the problem reported, when that is too many.
+// Makes room for `count` more servers. False, with the problem reported, if that is too many.
 bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count);
-// What is wrong with the name of a server; NULL: nothing.
+// Returns the error in the name of a server, or NULL.
 const char *config_name_wrong(str name);
+bool config_same_name(str a, str b);  // equal in names of tools
+bool config_has_control(str s);       // a control character other than a tab
 
 // Reads the file of a server that is one. NULL: it cannot be used; what is wrong was reported, as warnings if `soft`.
 struct snapshot *config_snapshot_open(struct config_loader *l, str path, str named_by, bool soft);
-// --catalog, or the key. `named`: is there one? read: adds it to the servers, of which it is the last.
+// --catalog, or the key. config_catalog_named returns whether one is set; config_catalog_read adds it as the last
+// server.
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
 void config_catalog_read(struct config_loader *l, const struct config_document *d);
 
@@ -132,11 +135,11 @@ str config_connected_file(struct config_loader *l, const struct config_document 
 // The rules, and the agents that are configured.
 void config_rules_read(struct config_loader *l, const struct config_document *d);
 
-// The file that this command would start; empty: there is none. folder: where relative paths start.
+// Returns the program file that this command would start; empty: it is not found. folder: where relative paths start.
 str config_program_find(struct config_loader *l, const struct upstream_spec *spec, str command, str folder);
 
-// Is this server the very gateway that reads the configuration: the same program, started with the file that the entry
-// is in, or the address that it listens on? NULL: no; else a word on why.
+// Returns why this server is the gateway that reads the configuration: the same program started with the file of the
+// entry, or the address that the gateway listens on. NULL: it is another server.
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
 
 // Reports when the program of a server is not there or cannot be run, or its working folder cannot be entered.

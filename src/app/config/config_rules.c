@@ -138,6 +138,7 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
   }
   c->rules_file = arena_str(&c->arena, file.path);
   c->rules_by_config = file.by_config;
+  ASSERT(!file.by_config || file.by.n);
   c->policy = read_file(l, &file);
   if (!c->policy) return;
   if (!policy_agent_count(c->policy))

@@ -19,6 +19,7 @@ struct secret_collector {
 };
 
 static void keep(struct secret_collector *c, str value, size_t least) {
+  ASSERT(c->count <= c->most);
   if (value.n < least || c->count == c->most) return;
   for (size_t i = 0; i < c->count; i++)
     if (str_eq(c->values[i], value)) return;
@@ -95,6 +96,7 @@ static void add_encoded(struct secret_collector *c, str value) {
     plain[n] = escape ? (char)(high << 4 | low) : value.p[i];
     if (escape) i += 2;
   }
+  ASSERT(n <= value.n);
   add(c, value);
   add(c, (str){plain, n});
 }
@@ -264,5 +266,6 @@ void config_secrets(struct config_loader *l, const struct json *entry, struct ar
   add_addresses(&c, spec);
   struct secrets_known found = {c.values, c.count, c.count - secrets};
   spec->hidden = secrets_copy(&found, a);
+  ASSERT(spec->hidden.count >= secrets);
   spec->secrets = (struct secrets_known){spec->hidden.values, secrets, 0};
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of mcpServers. What is wrong with one of them leaves out that one only.
+// Reads the entries of mcpServers. An invalid entry leaves out only its own server.
 #include "app/config/config_load.h"
 #include "base/ascii.h"
-#include "base/text/utf8.h"
 #include "io/http/http.h"
 #include "upstream/kind.h"
 #include "upstream/snapshot.h"
 
-enum { MAX_NAME = 64, MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+enum { MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
 
 struct server_entry {
   struct config_loader *l;
@@ -112,14 +111,8 @@ static size_t read_pairs(struct server_entry *e, const struct config_place *at, 
   return n;
 }
 
-static bool has_control(str s) {
-  for (size_t i = 0; i < s.n; i++)
-    if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f) return true;
-  return false;
-}
-
 static bool check_variable(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair) {
-  bool ok = pair->name.n && !memchr(pair->name.p, '=', pair->name.n) && !has_control(pair->name);
+  bool ok = pair->name.n && !memchr(pair->name.p, '=', pair->name.n) && !config_has_control(pair->name);
   if (!ok) entry_error(e, at, "is no name of a variable");
   return ok;
 }
@@ -130,7 +123,7 @@ static bool check_header(struct server_entry *e, const struct config_place *at, 
       "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
       "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",        "Toolgate-Chain",
   };
-  bool ok = ascii_is_token(pair->name) && !has_control(pair->value);
+  bool ok = ascii_is_token(pair->name) && !config_has_control(pair->value);
   if (!ascii_is_token(pair->name)) entry_error(e, at, "is no name of a header");
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
   static const str param_header = STR("Mcp-Param-");
@@ -316,7 +309,7 @@ static void read_protocol(struct server_entry *e, const struct config_place *at,
   entry_error(e, at, "must be one of auto, legacy, modern");
 }
 
-// For agents, who choose by it. Clients write it for themselves: what is no text is their own affair.
+// Agents choose servers by it. Other types than text are for the client that wrote the entry.
 static void read_description(struct server_entry *e, const struct config_place *at, const struct json *v) {
   str text;
   if (json_string(v, &e->l->work, &text)) e->spec.description = arena_str(kept(e), text);
@@ -360,7 +353,7 @@ static const struct server_key server_keys[] = {
     {"disabled", ignore},
     {"enabled", ignore},
     {"description", read_description},
-    // What clients write for themselves.
+    // Keys of clients.
     {"autoApprove", not_applied},
     {"alwaysAllow", not_applied},
     {"disabledTools", read_off_tools},
@@ -381,6 +374,7 @@ static const struct server_key *find_server_key(str name, struct nearest *near) 
 // Of two places the later one in the table of kinds is `place`.
 static bool note_place(struct server_entry *e, const struct upstream_kind *k) {
   if (!k) return false;
+  ASSERT(!e->clash || e->place);
   bool later = !e->place || kind_number(k) > kind_number(e->place);
   e->clash = later ? e->place : k;
   if (later) e->place = k;
@@ -419,28 +413,10 @@ static bool is_off(struct server_entry *e, const struct json *v) {
 // Its name was not checked, and is for people only.
 static void add_disabled(struct server_entry *e) {
   struct config *c = e->l->config;
+  ASSERT(c->disabled_count < CONFIG_MAX_SERVERS);
   char *name = arena_cstr(kept(e), e->spec.name);
   str_mask_controls(name, e->spec.name.n);
   c->disabled[c->disabled_count++] = (str){name, e->spec.name.n};
-}
-
-// As names of tools see it: lower case, and one character for all that they may not contain.
-static char fold(char c) {
-  return ascii_is_alnum(c) || c == '-' ? ascii_lower(c) : '_';
-}
-
-static bool same_folded(str a, str b) {
-  if (a.n != b.n) return false;
-  for (size_t i = 0; i < a.n; i++)
-    if (fold(a.p[i]) != fold(b.p[i])) return false;
-  return true;
-}
-
-const char *config_name_wrong(str name) {
-  _Static_assert(MAX_NAME == 64, "the message says so");
-  if (!name.n || utf8_count(name) > MAX_NAME) return "a name has 1 to 64 characters";
-  if (has_control(name) || memchr(name.p, '\t', name.n)) return "a name must not contain control characters";
-  return NULL;
 }
 
 static void check_name(struct server_entry *e) {
@@ -453,7 +429,7 @@ static void check_name(struct server_entry *e) {
     // Within one file names differ, and the other one that was read is the configuration.
     if (str_eq(other, name))
       entry_error(e, &e->at, "%.*s has a server of this name, too, in \"servers\"", STR_ARG(c->config_file));
-    else if (same_folded(other, name))
+    else if (config_same_name(other, name))
       config_warn(e->l, &e->at, "is the same name as \"%.*s\" once both are made to fit names of tools",
                   STR_ARG(other));
   }
@@ -485,8 +461,9 @@ static bool is_empty(const struct json *v) {
   return container ? v->count == 0 : json_equals_str(v, STR(""));
 }
 
-// What belongs to another kind of server. Some clients write it empty.
+// Warns about keys of another kind of server. Some clients write such keys with empty values.
 static void check_effect(struct server_entry *e, const struct json *v) {
+  ASSERT(!e->broken && e->place);
   static const struct {
     const char *key, *place;  // no place: all kinds that are not local
   } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"}, {"confine", "command"},
@@ -531,6 +508,7 @@ static void open_catalog(struct server_entry *e) {
 
 static void read_own(struct server_entry *e, const struct json *v) {
   const struct upstream_kind *k = e->spec.kind;
+  ASSERT(k && !e->spec.own);
   struct config_place at = config_below(e->l, &e->at, str_of(k->place));
   struct fault f;
   if (k->local) e->spec.isolation = UPSTREAM_ISOLATE_SHARED, e->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
@@ -566,6 +544,7 @@ static void read_entry(struct server_entry *e, const struct json *v) {
   if (e->spec.kind->process && e->l->opt->strict) config_program_check(e->l, &e->at, &e->spec, e->command, e->folder);
   if (!e->spec.shown.n) e->spec.shown = config_shown(e->l, v, kept(e));
   config_secrets(e->l, v, kept(e), &e->spec);
+  ASSERT(c->upstream_count < CONFIG_MAX_SERVERS && e->spec.kind);
   c->upstreams[c->upstream_count++] = e->spec;
 }
 
@@ -593,6 +572,7 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
     e.spec.name = arena_str(&c->arena, json_key(it, &l->work));
     e.at = config_below(l, at, e.spec.name);
     read_entry(&e, it);
+    ASSERT(!e.broken || e.cause > 0);
     if (!e.broken) continue;
     l->dropped++;
     if (!l->opt->strict) config_left_out(l, &e.at, e.cause);

@@ -5,7 +5,7 @@
 #include "base/ascii.h"
 #include "text/secrets.h"
 
-enum { RANDOM_LENGTH = 20 };  // so many characters with digits among them, and no word is that long
+enum { RANDOM_LENGTH = 20 };  // characters, with digits among them; words are shorter
 
 #define MASK STR("***")
 

@@ -84,6 +84,7 @@ void config_report(struct config_loader *l, const struct config_place *at, bool 
     p->cap = p->cap ? p->cap * 2 : 8;
     p->list = mem_grow(p->list, p->cap * sizeof *p->list);
   }
+  ASSERT(p->count < p->cap);
   struct config_problem *it = &p->list[p->count++];
   it->file = one_line_copy(&p->arena, at->file);
   it->pointer = one_line_copy(&p->arena, at->pointer);
@@ -129,6 +130,7 @@ struct config_place config_below(struct config_loader *l, const struct config_pl
   buf_init(&b, at->pointer.n + 2 * token.n + 1);
   buf_str(&b, at->pointer);
   json_pointer_push(&b, token);
+  ASSERT(!b.over);
   struct config_place below = {at->file, arena_str(&l->work, buf_view(&b))};
   buf_done(&b);
   return below;
@@ -216,6 +218,35 @@ str config_path(struct config_loader *l, str path, str folder, struct arena *a) 
   return arena_printf(a, "%.*s/%.*s", STR_ARG(folder), STR_ARG(path));
 }
 
+// ---- names of servers ----
+
+enum { MAX_NAME = 64 };
+
+bool config_has_control(str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f) return true;
+  return false;
+}
+
+const char *config_name_wrong(str name) {
+  _Static_assert(MAX_NAME == 64, "the message says so");
+  if (!name.n || utf8_count(name) > MAX_NAME) return "a name has 1 to 64 characters";
+  if (config_has_control(name) || memchr(name.p, '\t', name.n)) return "a name must not contain control characters";
+  return NULL;
+}
+
+// As in names of tools: lower case, and one character for all that they may not contain.
+static char fold(char c) {
+  return ascii_is_alnum(c) || c == '-' ? ascii_lower(c) : '_';
+}
+
+bool config_same_name(str a, str b) {
+  if (a.n != b.n) return false;
+  for (size_t i = 0; i < a.n; i++)
+    if (fold(a.p[i]) != fold(b.p[i])) return false;
+  return true;
+}
+
 // ---- hosts ----
 
 // As a C string; false when it is longer than any host, or holds a NUL.
@@ -266,6 +297,7 @@ void config_file_seen(struct config_loader *l, str path) {
 
 // As much as there is, up to one byte more than allowed. False with errno set.
 static bool read_all(int fd, struct config_document *d) {
+  ASSERT(!d->text && d->text_n == 0);
   d->text = mem_alloc(CONFIG_MAX_FILE + 1);
   while (d->text_n <= CONFIG_MAX_FILE) {
     ssize_t k = read(fd, d->text + d->text_n, CONFIG_MAX_FILE + 1 - d->text_n);
@@ -298,7 +330,7 @@ static bool read_file(const char *path, struct config_document *d) {
   return ok;
 }
 
-// What a file that was found decides, and how to name it instead.
+// The effect of a file that was found, and how to name the file instead.
 static const struct {
   str name;  // how its path ends
   const char *decides, *naming;
@@ -309,12 +341,13 @@ static const struct {
     {STR(""), "which programs are started", "name it on the command line (--config, --mcp-config)"},
 };
 
-// A file that nobody named must be of those who may decide what it says.
+// Returns whether a file that nobody named belongs to a user who may decide its content.
 static bool is_trusted(struct config_loader *l, const struct config_document *d, const struct config_place *at) {
   struct fault why;
   if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
   size_t i = 0;
   while (!str_ends(d->file, found_files[i].name)) i++;
+  ASSERT(i < sizeof found_files / sizeof *found_files);  // the last row fits every path
   config_error(l, at, "is not used: %s. It says %s. If you trust it, %s, or set " FOREIGN_TRUST "=1", why.message,
                found_files[i].decides, found_files[i].naming);
   return false;
@@ -343,7 +376,7 @@ static bool parse(struct config_loader *l, struct config_document *d, struct fau
   static const struct json_limits limits = {.max_bytes = MAX_JSON, .max_depth = YAML_MAX_DEPTH + 1};
   str text = {d->text, d->text_n};
   if (is_yaml(d)) {
-    // Room enough for the usual, so that growing leaves no copies of secrets behind.
+    // Usually enough, so that growing leaves no copies of secrets in memory.
     buf_room(&d->json, text.n * 2 + 64);
     if (!yaml_to_json(text, &d->json, f)) return false;
     text = buf_view(&d->json);
@@ -380,6 +413,7 @@ static bool find_position(str text, str path, size_t *out) {
 }
 
 static const char *json_hint(str text, size_t at, const struct fault *f) {
+  ASSERT(at < text.n);
   str rest = str_from(text, at);
   while (at && strchr(" \t\r\n", text.p[at - 1])) at--;
   char c = rest.p[0], last = (char)(at ? text.p[at - 1] : 0);

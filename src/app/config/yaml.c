@@ -152,6 +152,7 @@ static void put_number(struct converter *c, str s) {
     if (number.exponent.n) buf_char(&text, 'e');
     buf_str(&text, number.exponent);
   }
+  ASSERT(text.n && !text.over);
   json_put_raw(&c->w, buf_view(&text));
   buf_done(&text);
 }
@@ -219,16 +220,18 @@ static struct anchor *open_anchor(struct converter *c, const yaml_char_t *name) 
   struct anchor *a = ARENA_NEW(&c->arena, struct anchor);
   *a = (struct anchor){.start = c->w.out->n, .values = c->values};
   map_remove(&c->anchors, key);
-  map_add(&c->anchors, key, a);
+  bool added = map_add(&c->anchors, key, a);
+  ASSERT(added);
   return a;
 }
 
 static void close_anchor(struct converter *c, struct anchor *a, size_t height) {
   if (!a) return;
   a->height = height;
-  // The writer put the comma in front of the value behind our back.
+  // The writer put a comma before the value.
   if (a->start < c->w.out->n && c->w.out->p[a->start] == ',') a->start++;
   a->end = c->w.out->n;
+  ASSERT(a->start <= a->end && a->values <= c->values);
   a->values = c->values - a->values + 1;
 }
 
@@ -259,6 +262,7 @@ static bool on_alias(struct converter *c, const yaml_event_t *e) {
   if (c->depth + a->height > YAML_MAX_DEPTH) return fail_depth(c, e);
   if (!count_values(c, e, a->values)) return false;
   // The span to copy lies in the buffer that grows: it must not move meanwhile.
+  ASSERT(a->start <= a->end && a->end <= c->w.out->n);
   size_t n = a->end - a->start;
   if (buf_room(c->w.out, n + 1)) json_put_raw(&c->w, (str){c->w.out->p + a->start, n});
   value_done(c, a->height);
@@ -273,6 +277,7 @@ static bool on_start(struct converter *c, const yaml_event_t *e, bool mapping) {
   if (tag.n && !str_eq(tag, STR("!")) && !str_eq(tag, mapping ? STR(YAML_MAP_TAG) : STR(YAML_SEQ_TAG)))
     return fail(c, e->start_mark, FAULT_INVALID, "the tag %.*s is not known or does not fit the value", STR_ARG(tag));
   struct anchor *a = open_anchor(c, mapping ? e->data.mapping_start.anchor : e->data.sequence_start.anchor);
+  ASSERT(c->depth < YAML_MAX_DEPTH);
   struct frame *f = &c->frames[c->depth++];
   *f = (struct frame){.mapping = mapping, .want_key = true, .anchor = a};
   map_init(&f->keys, &c->seed);
@@ -283,6 +288,7 @@ static bool on_start(struct converter *c, const yaml_event_t *e, bool mapping) {
 
 static bool on_end(struct converter *c) {
   struct frame *f = top(c);
+  ASSERT(f && (!f->mapping || f->want_key));  // the parser has paired every key with a value
   if (f->mapping) json_end_object(&c->w);
   else json_end_array(&c->w);
   map_done(&f->keys);

@@ -21,7 +21,10 @@ enum {
   MAX_ANSWER = 256 << 20,
 };
 
+enum { CONTROL_CLIENT_MAGIC = 0x63636c69 };
+
 struct control_client {
+  uint32_t magic;
   int fd;
   int pid;
   unsigned others;
@@ -55,6 +58,7 @@ static bool send_request(struct control_client *r, uint64_t id, str method, str 
   struct buf b;
   buf_init(&b, params.n + 4096);
   rpc_put_request(&b, str_from_u64(id, &digits), method, params);
+  ASSERT(!b.over);
   // Line breaks in JSON text are only white space.
   for (size_t i = 0; i < b.n; i++)
     if (b.p[i] == '\n' || b.p[i] == '\r') b.p[i] = ' ';
@@ -76,6 +80,7 @@ static enum arrival read_line(struct control_client *r, int wait_ms, struct aren
       buf_drop(&r->in, n + 1);
       return ARRIVED;
     }
+    ASSERT(seen <= r->in.n);
     seen = r->in.n;
     struct pollfd p = {.fd = r->fd, .events = POLLIN};
     int ready = poll(&p, 1, wait_ms);
@@ -112,6 +117,7 @@ static const struct json *await(struct control_client *r, struct arena *a, uint6
   uint64_t status_id = 0;
   struct fault ignored;
   str line;
+  ASSERT(id && id <= r->next_id);
   for (;;) {
     switch (read_line(r, TICK_MS, a, &line)) {
     case LOST: lost(f); return NULL;
@@ -138,6 +144,7 @@ static const struct json *await(struct control_client *r, struct arena *a, uint6
 
 const struct json *control_client_request(struct control_client *r, struct arena *a, str method, str params,
                                           struct fault *f) {
+  ASSERT_MAGIC(r, CONTROL_CLIENT_MAGIC);
   ASSERT(r->fd >= 0);
   uint64_t id = ++r->next_id;
   uint64_t until = r->timeout_ms ? clock_mono_ms(&clock_system) + r->timeout_ms : 0;
@@ -155,6 +162,7 @@ const struct json *control_client_mcp_request(struct control_client *r, struct a
   json_member_str(&w, STR("method"), method);
   if (params.n) json_member_raw(&w, STR("params"), params);
   json_end_object(&w);
+  ASSERT(!b.over);
   const struct json *result = control_client_request(r, a, STR("toolgate/ask"), buf_view(&b), f);
   buf_done(&b);
   return result;
@@ -166,6 +174,8 @@ void control_client_set_timeout(struct control_client *r, uint64_t ms) {
 
 void control_client_on_wait(struct control_client *r, void (*waiting)(void *ctx, const struct json *status),
                             void *ctx) {
+  ASSERT_MAGIC(r, CONTROL_CLIENT_MAGIC);
+  ASSERT(waiting);
   r->waiting = waiting;
   r->ctx = ctx;
 }
@@ -183,6 +193,7 @@ static const struct json *say_hello(struct control_client *r, const struct sessi
   json_member_u64(&w, STR("wait_ms"), terms->wait_ms);
   json_member_u64(&w, STR("result_tokens"), terms->result_tokens);
   json_end_object(&w);
+  ASSERT(!b.over);
   uint64_t id = ++r->next_id, until = clock_mono_ms(&clock_system) + HELLO_MS;
   bool sent = send_request(r, id, STR("toolgate/hello"), buf_view(&b), f);
   buf_done(&b);
@@ -205,10 +216,12 @@ static bool take_hello(struct control_client *r, const struct json *said, struct
 void control_client_close(struct control_client **remote) {
   struct control_client *r = *remote;
   if (!r) return;
+  ASSERT_MAGIC(r, CONTROL_CLIENT_MAGIC);
   *remote = NULL;
   close(r->fd);
   buf_done(&r->in);
   arena_done(&r->arena);
+  r->magic = 0;
   mem_free(r);
 }
 
@@ -217,6 +230,7 @@ static struct control_client *try_one(int folder, const struct control_socket *s
   int fd = control_connect(folder, s);
   if (fd < 0) return NULL;
   struct control_client *r = MEM_NEW(struct control_client);
+  r->magic = CONTROL_CLIENT_MAGIC;
   r->fd = fd;
   r->pid = s->pid;
   arena_init(&r->arena);
@@ -273,6 +287,7 @@ static void set_not_found(int folder, const struct control_socket *all, size_t n
   struct buf pids;
   buf_init(&pids, 16 * CONTROL_MOST);
   size_t others = folder < 0 ? 0 : list_others(folder, all, n, &pids);
+  ASSERT(!pids.over && others <= n);
   if (others)
     fault_set(f, FAULT_NOT_FOUND,
               "no gateway serves this configuration; %zu run%s with other files (pid %.*s): name them with --config, "
@@ -290,6 +305,7 @@ struct control_client *control_client_open(const struct config *c, char *const *
   int folder = control_folder(c, env, false, f);
   control_id(c, id);
   size_t n = folder < 0 ? 0 : control_list(folder, id, all);
+  ASSERT(n <= CONTROL_MOST);
   f->code = FAULT_NOT_FOUND;
   for (size_t i = 0; !r && f->code == FAULT_NOT_FOUND && i < n; i++)
     if (all[i].ours) r = try_one(folder, &all[i], terms, agent, f);

@@ -64,6 +64,7 @@ static void on_running_wait(void *ctx, const struct json *status) {
 static bool connect_to_running(struct gateway_client *client, struct fault *f) {
   // Its servers continue to start after this command, so the command waits only as long as an agent would.
   const struct config *c = &client->config;
+  ASSERT(!client->running && !client->in_process);
   struct session_operator terms = {.wait_ms = c->start_wait_ms, .result_tokens = client->terms.result_tokens};
   client->running = control_client_open(c, environ, &terms, c->agent, f);
   if (!client->running) return false;
@@ -143,7 +144,7 @@ struct client_answer {
 static void on_answer(void *ctx, const struct json *result, const struct fault *f) {
   struct client_answer *a = ctx;
   struct arena *arena = &a->client->arena;
-  ASSERT(!a->given);
+  ASSERT(!a->given && !result != !f);
   a->given = true;
   if (f) a->fault = *f;
   else a->result = json_parse(arena, arena_str(arena, json_span(result)), &json_default_limits, &a->fault);
@@ -174,6 +175,7 @@ static const struct json *request_in_process(struct gateway_client *client, str 
 
 const struct json *gateway_client_request(struct gateway_client *client, str method, str params, struct fault *f) {
   const struct json *result;
+  ASSERT(!client->running == client->in_process);
   if (client->running)
     result = control_client_mcp_request(client->running, &client->arena, client->mode, method, params, f);
   else result = request_in_process(client, method, params, f);
@@ -189,6 +191,7 @@ const struct json *gateway_client_call_tool(struct gateway_client *client, str t
   json_member_str(&w, STR("name"), tool);
   json_member_raw(&w, STR("arguments"), arguments);
   json_end_object(&w);
+  ASSERT(!params.over && arguments.n);
   const struct json *result = gateway_client_request(client, STR("tools/call"), buf_view(&params), f);
   buf_done(&params);
   return result;

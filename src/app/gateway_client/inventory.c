@@ -30,6 +30,7 @@ static struct inventory_server describe_server(const struct upstreams *all, unsi
 
 static void take_in_process(struct gateway_client *client, struct inventory *i) {
   const struct upstreams *all = client->gateway.upstreams;
+  ASSERT(client->in_process && client->loopbacks[MODE_DIRECT]);
   struct directory_options options = {&client->gateway.loop.seed, &client->config.schemas};
   i->directory = directory_new(upstreams_catalog(client->gateway.upstreams), NULL, &options);
   i->server_count = upstreams_count(all);
@@ -115,6 +116,7 @@ static bool take_running(struct gateway_client *client, struct inventory *i, str
     read_server(it, &client->arena, &i->servers[k]);
     sources[k] = read_source(it, &client->arena, &definition_sets[k]);
   }
+  ASSERT(i->server_count == servers->count);
   json_bool(json_get(offers, STR("prefix_always")), &options.prefix_always);
   struct catalog *c = catalog_build(sources, i->server_count, &options);
   i->directory = directory_new(c, NULL, &(struct directory_options){&client->seed, &client->config.schemas});
@@ -155,6 +157,7 @@ bool inventory_take(struct gateway_client *client, struct inventory *out, struct
 }
 
 void inventory_done(struct inventory *i) {
+  ASSERT(i->directory);  // inventory_take succeeded
   directory_unref(&i->directory);
 }
 
@@ -165,6 +168,7 @@ bool inventory_complete(const struct inventory *i) {
 }
 
 void inventory_put_server(struct json_writer *w, const struct inventory_server *s) {
+  ASSERT(s->available == !s->error && s->tool_tokens <= s->tokens);
   json_member_str(w, STR("name"), s->name);
   json_member_bool(w, STR("available"), s->available);
   if (s->error) json_member_str(w, STR("error"), str_of(s->error));

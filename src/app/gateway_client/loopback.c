@@ -40,6 +40,7 @@ struct loopback_message {
 // ---- from the session
 
 static struct loopback_message *enqueue(struct loopback *l, struct loopback_call *call) {
+  ASSERT_MAGIC(l, LOOPBACK_MAGIC);
   struct loopback_message *it = MEM_NEW(struct loopback_message);
   it->call = call;
   arena_init(&it->arena);
@@ -114,6 +115,7 @@ void loopback_request(struct loopback *l, str method, str params, loopback_done 
 // reply NULL: the message has a fault instead.
 static void end_call(struct loopback_message *it, const struct rpc_message *reply) {
   struct loopback_call *call = it->call;
+  ASSERT(call->sent && call->done);
   loopback_done *done = call->done;
   void *ctx = call->ctx;
   free_call(call);
@@ -126,6 +128,7 @@ static void end_call(struct loopback_message *it, const struct rpc_message *repl
     bool invalid = code == RPC_INVALID_PARAMS || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND;
     fault_set(&it->fault, invalid ? FAULT_INVALID : FAULT_UPSTREAM_ERROR, "%.*s", STR_ARG(text));
   }
+  ASSERT(result || it->fault.code);
   done(ctx, result, result ? NULL : &it->fault);
 }
 
@@ -192,6 +195,7 @@ struct loopback *loopback_new(struct mcp_server *m, struct client_identity ident
              "{\"protocolVersion\":\"%s\",\"capabilities\":{},"
              "\"clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}}",
              mcp_revision_latest()->name);
+  ASSERT(!hello.over);
   send_call(l, add_call(l, STR("initialize"), buf_view(&hello), on_initialized, l));
   buf_done(&hello);
   return l;

@@ -184,6 +184,7 @@ int meta_command_run(const struct arguments *args, const struct meta_command *m)
   struct gateway_client client;
   struct fault f;
   int status;
+  ASSERT(m->tool.n && m->arguments.n);
   if (!gateway_client_open(&client, &args->config, &status)) return status;
   gateway_client_set_mode(&client, m->mode);
   if (m->all) gateway_client_wait_servers(&client);

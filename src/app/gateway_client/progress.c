@@ -31,10 +31,12 @@ static void count(struct progress_counts *t, str name, str state) {
 }
 
 static void show(struct progress *p, struct progress_counts *t) {
+  ASSERT(t->ready + t->installing + t->starting + t->failed <= t->servers);
   int n = snprintf(p->text, sizeof p->text, "toolgate: starting %zu server%s: %zu ready", t->servers,
                    t->servers == 1 ? "" : "s", t->ready);
   if (t->installing) n += snprintf(p->text + n, sizeof p->text - (size_t)n, ", %zu installing", t->installing);
   if (t->failed) n += snprintf(p->text + n, sizeof p->text - (size_t)n, ", %zu failed", t->failed);
+  ASSERT(n > 0 && (size_t)n < sizeof p->text);
   if (t->starting)
     snprintf(p->text + n, sizeof p->text - (size_t)n, ", waiting for %.*s", STR_ARG(buf_view(&t->names)));
   str_mask_controls(p->text, strlen(p->text));

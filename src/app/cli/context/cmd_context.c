@@ -95,6 +95,7 @@ static void on_closed(void *ctx) {
 }
 
 void context_close(struct context_place *p) {
+  ASSERT(p->store);
   store_close(&p->store, on_closed, NULL);
   config_done(&p->config);
 }
@@ -130,7 +131,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
   if (ok && !p->config.state_dir.n) {
-    fputs("toolgate: nowhere to store it: state_dir is none\n", stderr);
+    fputs("toolgate: nothing can be stored: the configuration says state_dir: none\n", stderr);
     *out_status = EXIT_CANNOT;
     ok = false;
   }
@@ -143,7 +144,8 @@ bool context_open(struct context_place *p, const struct config_options *said, in
 
 struct context_time context_time(int64_t ms) {
   struct context_time t;
-  clock_print(ms, t.text);
+  size_t n = clock_print(ms, t.text);
+  ASSERT(n < sizeof t.text);
   return t;
 }
 
@@ -163,6 +165,7 @@ bool context_id(const char *name, const char *id, str *out, int *out_status) {
 
 // Finds the only session whose id begins with `begin`. False: f says that no session fits, or how many do.
 static bool find_session(struct context_place *p, str begin, struct arena *a, str *out, struct fault *f) {
+  ASSERT(begin.n);
   struct recorded_session *sessions;
   struct fault why;
   size_t n, found = 0;

@@ -18,6 +18,7 @@ static const struct command command = {
 // ---- times
 
 static bool digits(str *s, size_t n, int *out) {
+  ASSERT(n <= 9);  // fits in an int
   uint64_t v;
   if (s->n < n || !str_to_u64((str){s->p, n}, &v)) return false;
   *out = (int)v;
@@ -101,6 +102,7 @@ static bool print(void *ctx, const struct retrieved *r) {
   json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // it may have line ends
   json_end_object(&w);
   buf_char(&out, '\n');
+  ASSERT(!out.over);
   command_print_done(&out);
   arena_done(&a);
   return !ferror(stdout);

@@ -102,6 +102,7 @@ static size_t smallest(const struct pack *p) {
   size_t least = SIZE_MAX;
   for (size_t i = 0; i < p->count; i++)
     if (p->items[i].fate == PACK_OVER_BUDGET && p->items[i].alone < least) least = p->items[i].alone;
+  ASSERT(least != SIZE_MAX);  // an event is over the budget
   return least;
 }
 

@@ -42,6 +42,7 @@ static void print_summary(const struct context_trim *w) {
 
 static int trim(struct context_trim *w, bool json) {
   struct fault f;
+  ASSERT(w->place.store && w->order.context.n);
   w->order.store = w->place.store;
   if (!conversation_trim(&w->order, &w->conversation, &w->arena, &w->trimmed, &f)) return context_failed(&f);
   const struct trimmed *t = &w->trimmed;
