@@ -44,6 +44,7 @@ static struct member *sorted_members(struct canon *c, const struct json *object)
   struct member *members = ARENA_ARRAY(&c->scratch, struct member, object->count);
   size_t n = 0;
   JSON_EACH(m, object) members[n++] = (struct member){json_key(m, &c->scratch), m};
+  ASSERT(n == object->count);
   qsort(members, n, sizeof *members, c->form == JSON_CANON_JCS ? by_utf16 : by_code_point);
   return members;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/word.h"
 
@@ -42,6 +43,7 @@ bool json_number_read(const struct json *v, struct json_number *out) {
   while (end > p && !(end[-1] >= '1' && end[-1] <= '9')) end--;
   x.digits = (str){p, (size_t)(end - p)};
   x.count = x.digits.n - (point > p && point < end);
+  ASSERT(x.count <= x.digits.n);
   if (x.count == 0) {
     *out = (struct json_number){.digits = {p, 0}};
     return true;

@@ -22,6 +22,7 @@ static bool unescape(str token, char *out, size_t *out_n) {
     if (++i == token.n || (token.p[i] != '0' && token.p[i] != '1')) return false;
     if (token.p[i] == '1') out[n - 1] = '/';
   }
+  ASSERT(n <= token.n);
   *out_n = n;
   return true;
 }

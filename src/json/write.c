@@ -104,6 +104,7 @@ void json_member_bool(struct json_writer *w, str key, bool value) {
 void json_member_seconds(struct json_writer *w, str key, uint64_t ms) {
   char text[32];
   int n = snprintf(text, sizeof text, "%llu.%03llu", (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000));
+  ASSERT(n > 4 && (size_t)n < sizeof text);
   while (text[n - 1] == '0') n--;
   if (text[n - 1] == '.') n--;
   json_member_raw(w, key, (str){text, (size_t)n});
@@ -142,6 +143,7 @@ static const struct json_edit *find_edit(const struct json_edit *edits, size_t c
 }
 
 static const char *member_start(const struct json *member) {
+  ASSERT(member->key);
   return member->key - 1;
 }
 
@@ -163,6 +165,7 @@ static void copy_up_to(struct copy *c, const char *to) {
 
 // A removed member takes the comma before it along or, if no member stays before it, the one after it.
 static void leave_out(struct copy *c, const struct json *member, const struct json *before) {
+  ASSERT(!c->kept || before);
   copy_up_to(c, c->kept ? member_end(before) : member_start(member));
   c->from = c->kept || !member->next ? member_end(member) : member_start(member->next);
 }
@@ -184,6 +187,7 @@ static void append(struct copy *c, const struct json_edit *edit) {
 
 void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count) {
   ASSERT(object && (edits || !count));
+  ASSERT(object->type == JSON_OBJECT);
   struct copy c = {.out = out, .from = object->p};
   const struct json *last = NULL;
   JSON_EACH(m, object) {
@@ -251,5 +255,6 @@ str json_compacted(struct arena *a, str text) {
     to += p - from;
     while (p < end && is_blank(*p)) p++;
   }
+  ASSERT((size_t)(to - out) <= text.n);
   return (str){out, (size_t)(to - out)};
 }

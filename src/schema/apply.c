@@ -45,6 +45,7 @@ static bool apply_const(struct schema_run *r, const struct schema_rule *rule, co
 }
 
 static bool apply_bound(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
+  ASSERT(rule->source->type == JSON_NUMBER && f->value->type == JSON_NUMBER);
   int order = exact_compare(f->value, rule->source);
   const char *relation = "at least";
   bool ok = order >= 0;
@@ -62,6 +63,7 @@ static bool apply_multiple(struct schema_run *r, const struct schema_rule *rule,
 
 // Returns the number of code points.
 static uint64_t length_of(const struct json *v) {
+  ASSERT(v->type == JSON_STRING && v->n >= 2);
   str text = {v->p + 1, v->n - 2};
   uint64_t count = 0;
   if (v->flags & JSON_ESCAPED) {
@@ -128,6 +130,7 @@ static bool apply_dependent(struct schema_run *r, const struct schema_rule *rule
   bool ok = true;
   for (size_t i = 0; i < rule->dependent.count && (ok || !schema_enough(r)); i++) {
     const struct schema_dependent *d = &rule->dependent.list[i];
+    ASSERT(!d->node || !d->required_count);
     if (!find_member(r, f->value, d->name)) continue;
     ok &= d->node ? schema_eval(r, d->node, f->value, f->scope, f->marks)
                   : require_members(r, rule, f, d->required, d->required_count, d->name);
@@ -330,6 +333,7 @@ static bool apply_not(struct schema_run *r, const struct schema_rule *rule, cons
 
 static bool apply_if(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   struct schema_marks marks;
+  ASSERT(rule->branch.condition);
   bool held = test_branch(r, rule->branch.condition, f, &marks);
   if (held && f->marks) schema_marks_merge(f->marks, &marks);
   const struct schema_node *next = held ? rule->branch.yes : rule->branch.no;

@@ -265,7 +265,8 @@ const struct schema_node *schema_load(struct schema_compiler *c, str uri, const 
   struct dialect dialect = {c->schema->options.draft, VOCABULARY_USUAL, false};
   if (!read_dialect(c, r, root, &dialect)) return NULL;
   set_dialect(r, &dialect);
-  map_add(&c->resources, uri, r);
+  bool added = map_add(&c->resources, uri, r);
+  ASSERT(added);  // a document is loaded once
   return walk(c, root, r) ? schema_node_of(c, root) : NULL;
 }
 
@@ -288,7 +289,11 @@ static struct schema_resource *find_resource(struct schema_compiler *c, const st
   struct schema_resource *r = map_find(&c->resources, uri);
   if (r) return r;
   c->fault->code = FAULT_NONE;
-  if (load_document(c, uri)) return map_find(&c->resources, uri);
+  if (load_document(c, uri)) {
+    r = map_find(&c->resources, uri);
+    ASSERT(r);
+    return r;
+  }
   if (c->fault->code == FAULT_NONE)
     schema_fail(c, from->resource, at, FAULT_NOT_FOUND,
                 "reference to the unknown document \"%.*s\" (documents are never fetched)", STR_ARG(uri));
@@ -306,6 +311,7 @@ static str unescape_token(struct arena *a, str token) {
     out[n++] = !escape ? token.p[i] : next == '1' ? '/' : '~';
     i += escape;
   }
+  ASSERT(n <= token.n);
   return (str){out, n};
 }
 
@@ -321,6 +327,7 @@ static const struct json *step(const struct json *v, str token) {
 static const struct schema_node *find_pointer(struct schema_compiler *c, struct schema_resource *r, str pointer) {
   const struct json *v = r->root;
   while (v && pointer.n) {
+    ASSERT(pointer.p[0] == '/');
     str rest = str_from(pointer, 1), token, tail;
     str_cut(rest, '/', &token, &tail);
     pointer = str_from(rest, token.n);

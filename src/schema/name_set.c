@@ -27,6 +27,7 @@ static int compare_names(const void *a, const void *b) {
 }
 
 void name_set_sort(struct name_set *n) {
+  ASSERT(n->count <= n->room);
   if (n->count) qsort(n->list, n->count, sizeof *n->list, compare_names);
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds places in a schema by spans: the pointer to a node, and the smallest part that holds all errors.
+#include "base/assert.h"
 #include "schema/schema_impl.h"
 #include "json/pointer.h"
 
 // Spans of children lie within the spans of their parents, so nodes need not store their path.
 void schema_place(struct buf *out, const struct json *root, const struct json *at) {
   struct arena scratch;
+  ASSERT(at->p >= root->p && at->p + at->n <= root->p + root->n);
   arena_init(&scratch);
   for (const struct json *v = root; v && v != at;) {
     const struct json *child = v->child;

@@ -60,7 +60,10 @@ static bool within_limits(const struct json *root, size_t bytes, const struct sc
     fault_set(f, FAULT_LIMIT, "the schema is nested more than %u deep", o->max_depth);
   else if (e.properties > o->max_properties)
     fault_set(f, FAULT_LIMIT, "the schema has %zu properties, more than %zu", e.properties, o->max_properties);
-  else return true;
+  else {
+    ASSERT(e.depth <= o->max_depth);
+    return true;
+  }
   return false;
 }
 
@@ -76,6 +79,7 @@ static bool compile(struct schema *s, struct fault *f) {
   bool ok = s->start != NULL;
   // Compiling a node may append nodes: schemas that only a reference finds, other documents.
   for (struct schema_node *n = c.first; ok && n; n = n->next) ok = schema_compile_node(&c, n);
+  ASSERT(!*c.last && (!ok || s->start->resource));  // the queue ends with its last node
   map_done(&c.nodes);
   map_done(&c.resources);
   return ok;
@@ -107,5 +111,6 @@ size_t schema_bytes(const struct schema *s) {
 }
 
 enum schema_draft schema_draft(const struct schema *s) {
+  ASSERT(s->start);
   return s->start->resource->draft;
 }

@@ -83,6 +83,7 @@ static bool find_in_sorted(const struct unique_entry *entries, size_t n, size_t 
       if (!json_same(entries[i].value, entries[k].value)) continue;
       *out_first = entries[k].index;
       *out_second = entries[i].index;
+      ASSERT(*out_first < *out_second);  // entries of one hash are in the order of the array
       return true;
     }
   }
@@ -101,6 +102,7 @@ bool schema_find_twins(const struct json *array, struct arena *scratch, size_t *
     entries[n] = (struct unique_entry){hash_value(e, &key, scratch, &spent), e, n};
     n++;
   }
+  ASSERT(n == array->count);
   if (!spend(steps, spent)) return false;
   qsort(entries, n, sizeof *entries, by_hash);
   return find_in_sorted(entries, n, out_first, out_second);

@@ -129,6 +129,7 @@ bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct
   struct schema_scope own = {scope, n->resource};
   struct schema_frame f = {n, v, scope && scope->resource == n->resource ? scope : &own, marks};
   if (!schema_spend(r, 1 + n->rule_count + (v->child ? 0 : v->n / 64))) return false;
+  ASSERT(r->depth <= DEEPEST);
   if (r->depth == DEEPEST) {
     r->over = true;
     return false;
@@ -159,6 +160,7 @@ bool schema_test(struct schema_run *r, const struct schema_node *n, const struct
 
 bool schema_validate(const struct schema *s, const struct json *instance, struct arena *scratch,
                      struct schema_result *out) {
+  ASSERT(s->start && !(instance->flags & JSON_FOLDED));
   out->valid = out->undecided = out->more = false;
   out->count = 0;
   out->errors = NULL;

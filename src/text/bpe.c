@@ -5,6 +5,7 @@
 
 #include <endian.h>
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "text/tables.h"
 
@@ -272,6 +273,7 @@ static size_t encode_long(str piece, uint32_t *out, size_t max) {
   struct merge m = {.id = (uint32_t *)ids, .len = (uint8_t *)(pairs + id_size), .pair = (int32_t *)pairs};
   start(&m, piece);
   merge_long(&m, &h);
+  ASSERT(h.n == 0 && m.n <= n && m.parts <= m.n);
   size_t count = put_tokens(&m, out, max);
   mem_free(memory);
   return count;

@@ -149,6 +149,7 @@ void json_patch_replace(struct json_patch *p, const struct json *value, str text
 static void drop_member(struct json_patch *p, const struct json *member, size_t after_previous) {
   size_t start = key_start(p, member), line = start - blanks_before(p->text, start);
   size_t end = after_comma(p, member);
+  ASSERT(after_previous <= start && start < end);
   bool plain = true;
   for (size_t i = after_previous; i < start; i++) plain &= p->relaxed.p[i] == p->text.p[i];
   while (plain && line > after_previous && strchr(" \t\r\n", p->text.p[line - 1])) line--;
@@ -173,6 +174,7 @@ static void add_member(struct json_patch *p, const struct json *object, const st
   const struct json *final = last;
   for (const struct json *it = json_first(object); it; it = it->next) final = it;
   size_t tail = final ? after_comma(p, final) : start_of(p, object) + 1;
+  ASSERT(at <= tail && tail <= end);
   bool closes = memchr(p->text.p + tail, '\n', end - tail) != NULL;
   str outer = margin_of(p->text, start_of(p, object));
   add_change(p, at, at,

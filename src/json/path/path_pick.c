@@ -56,6 +56,7 @@ static void list_children(struct path_parser *q, struct path_wanted *parent) {
     parent->children[n++] = w;
     if (w->child) list_children(q, w);
   }
+  ASSERT(n == parent->count);
 }
 
 struct path_wanted *path_collect(struct path_parser *q, struct path_expr *filter) {

@@ -40,6 +40,7 @@ void principals_free(struct principals **principals) {
   if (!p) return;
   *principals = NULL;
   LIST_EACH(it, &p->by_use) forget(p, CONTAINER_OF(it, struct principal_entry, node));
+  ASSERT(map_count(&p->by_key) == 0 && list_empty(&p->by_use));
   map_done(&p->by_key);
   mem_free(p);
 }
@@ -68,6 +69,7 @@ const struct principal *principals_meet(struct principals *p, str name, str agen
     map_add(&p->by_key, e->key, e);
   }
   list_push(&p->by_use, &e->node);
+  ASSERT(map_count(&p->by_key) <= p->max);
   return &e->principal;
 }
 

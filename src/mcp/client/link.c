@@ -73,6 +73,8 @@ void link_enter(struct link *l) {
 }
 
 void link_leave(struct link *l) {
+  ASSERT_MAGIC(l, LINK_MAGIC);
+  ASSERT(l->busy > 0);
   l->busy--;
   if (l->dead && l->busy == 0) destroy(l);
 }

@@ -54,6 +54,7 @@ static void swap(struct row_sort *s, size_t i, size_t k) {
 
 // Moves the rows before the pivot, the median of three, to its left. Returns the place of the pivot.
 static size_t partition(struct row_sort *s, size_t from, size_t to) {
+  ASSERT(to > from && to <= s->count);
   size_t a = from, b = from + (to - from) / 2, c = to - 1, left = from;
   if (compare(s, &s->list[a], &s->list[b]) > 0) swap(s, a, b);
   if (compare(s, &s->list[b], &s->list[c]) > 0) swap(s, b, c);

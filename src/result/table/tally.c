@@ -70,6 +70,7 @@ static void add_text(struct tally *t, const struct cell *c, struct arena *a) {
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
   double number = 0;
   t->count++;
+  ASSERT(t->nulls + t->numbers < t->count);
   if (c->kind == CELL_NONE) {
     t->nulls++;
     return;
@@ -97,5 +98,6 @@ size_t tally_top(const struct tally *t, const struct tally_value **out, size_t m
     }
     if (at < max) out[at] = &t->values[i];
   }
+  ASSERT(n <= max && n <= t->distinct);
   return n;
 }

@@ -54,6 +54,7 @@ static void number_terms(struct search_index *x) {
       x->part_terms[i][t] = term;
     }
   }
+  ASSERT(x->term_count <= cap && x->term_count < NO_TERM);
   x->spellings = mem_grow(spellings, (x->term_count + 1) * sizeof *spellings);
   x->letters = array(x, x->term_count, sizeof *x->letters);
   for (size_t t = 0; t < x->term_count; t++) x->letters[t] = search_letters(x->spellings[t]);

@@ -159,6 +159,7 @@ static void close_doc(struct part_builder *b, struct doc *d) {
     memset(&b->counts[term], 0, sizeof b->counts[term]);
   }
   b->touched_count = 0;
+  ASSERT(p->met_count == p->entry_count);
 }
 
 static void add_doc(struct part_builder *b, const struct search_doc *from, str server) {
@@ -232,6 +233,7 @@ struct search_part *search_part_new(const struct search_source *source, const st
   for (size_t i = 0; i < source->count; i++) add_doc(&b, &source->docs[i], source->server);
   add_server_text(&b, source->server, SEARCH_MOST_NAME_BYTES);
   add_server_text(&b, source->instructions, SEARCH_MOST_TEXT_BYTES);
+  ASSERT(p->doc_count == source->count && b.touched_count == 0);
   part_shrink(p);
   builder_done(&b);
   return p;
@@ -251,6 +253,7 @@ struct sieve {
 static uint32_t number(struct sieve *s, uint32_t term) {
   ASSERT(term < s->from->term_count);
   if (s->numbers[term] != NO_TERM) return s->numbers[term];
+  ASSERT(s->to->term_count < s->from->term_count);
   s->to->terms[s->to->term_count] = arena_str(&s->to->arena, s->from->terms[term]);
   s->to->server_tf[s->to->term_count] = 0;
   s->to->in_instructions[s->to->term_count] = false;
@@ -273,10 +276,12 @@ static void take_entries(struct sieve *s, const struct doc *d) {
   }
   if (d->entry_count) qsort(first, d->entry_count, sizeof *first, by_term);
   to->entry_count += d->entry_count;
+  ASSERT(to->entry_count <= s->from->entry_count);
 }
 
 static void take_doc(struct sieve *s, const struct doc *d) {
   struct search_part *to = s->to;
+  ASSERT(to->doc_count < s->from->doc_count);
   struct doc *taken = &to->docs[to->doc_count++];
   *taken = *d;
   taken->id = arena_str(&to->arena, d->id);

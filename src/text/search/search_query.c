@@ -174,6 +174,7 @@ static void end_clause(struct query_reader *r) {
   if (r->clause_words < SHORTEST_CLAUSE) return;
   if (r->clause + 1 < MOST_CLAUSES) r->clause++;
   r->clause_words = 0;
+  ASSERT(r->q->sequence_count < MOST_SEQUENCE);
   r->q->sequence[r->q->sequence_count++] = NO_SLOT;
 }
 
@@ -241,4 +242,5 @@ void search_read_query(const struct search_index *x, str text, struct arena *scr
     read_text(&r, text);
   }
   weigh_sentences(out);
+  ASSERT(out->clause_count <= MOST_CLAUSES && out->term_count <= SEARCH_MOST_QUERY_TERMS);
 }

@@ -196,6 +196,7 @@ static void index_uses(struct ranking *r) {
       r->slots[n] = (struct slot){(uint16_t)t, *first, q->terms[t].uses[u].worth};
       *first = n++;
     }
+  ASSERT(n <= q->term_count * MOST_USES + 1);
 }
 
 // Gives each query term its share of the entry's worth. Returns the worth of the entry's term in the query, which is
@@ -431,6 +432,7 @@ static size_t pick_hits(struct ranking *r, size_t top_k, struct search_hit *out)
       if (p.most[t] > 0) p.left[t] *= 1 - search_weights.covered * c->shares[t] / p.most[t];
     demote_copies(&p, c);
   }
+  ASSERT(n <= top_k && n <= r->count);
   return n;
 }
 
