@@ -253,7 +253,7 @@ static const struct {
   void (*answer)(const struct question *q);
 } methods[] = {
     {STR("toolgate/hello"), hello},   {STR("toolgate/ask"), ask},
-    {STR("toolgate/status"), status}, {STR("toolgate/rosters"), definition_sets},
+    {STR("toolgate/status"), status}, {STR("toolgate/definitions"), definition_sets},
     {STR("toolgate/logs"), logs},
 };
 

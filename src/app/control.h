@@ -8,7 +8,7 @@
 //   toolgate/hello {"version", "agent"?, "wait_ms"?, "result_tokens"?}   the first; {"version", "pid", "stale"?}
 //   toolgate/ask {"mode", "method", "params"?}    an MCP request of a client that sees this mode; its result
 //   toolgate/status                               state of the gateway, its clients and its servers
-//   toolgate/rosters                              definitions of the servers, to build a catalog from
+//   toolgate/definitions                          definitions of the servers, to build a catalog from
 //   toolgate/logs {"server", "after"?, "lines"?}  lines that the server wrote to stderr
 //
 // A request that is wrong is answered with an error; input that is no request ends the connection, as does a command

@@ -166,12 +166,12 @@ static bool take_file(struct verifier *v, const char *path, struct fault *f) {
 
 // Lines after the one recorded in the head are no finding: the head is written after the lines.
 static void check_end(struct verifier *v, const char *path) {
-  if (!v->headed) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing tells where the log ends", path);
+  if (!v->headed) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing records where the log ends", path);
   else if (v->headed && v->head.seq > v->seq && (v->joined || v->head.begins <= v->head.seq))
-    found(v, AUDIT_SHORTENED, "it ends with number %llu, and %s.head tells of number %llu: lines are missing",
+    found(v, AUDIT_SHORTENED, "it ends with number %llu, and %s.head records number %llu: lines are missing",
           (unsigned long long)v->seq, path, (unsigned long long)v->head.seq);
   else if (v->headed && v->head.seq && !v->head_met && v->joined)
-    found(v, AUDIT_SHORTENED, "number %llu is not the line that %s.head tells of", (unsigned long long)v->head.seq,
+    found(v, AUDIT_SHORTENED, "number %llu is not the line that %s.head records", (unsigned long long)v->head.seq,
           path);
   else if (v->headed && v->joined) {
     ASSERT(v->seq >= v->head.seq);

@@ -228,7 +228,8 @@ static void put_faults(const struct metrics *m, struct buf *out) {
 
 // Writes zero counters too: an alert on the first failure needs the value before it.
 static void put_rejections(const struct metrics *m, struct buf *out) {
-  metrics_put_head(out, "toolgate_auth_failures_total", "counter", "Requests of those who were not let in, by why.");
+  metrics_put_head(out, "toolgate_auth_failures_total", "counter",
+                   "Requests refused for their credentials, by reason.");
   for (int i = 0; i < REJECTION_COUNT; i++)
     metrics_put_value(out, "toolgate_auth_failures_total", "reason", str_of(rejection_word((enum rejection)i)),
                       m->rejections[i]);

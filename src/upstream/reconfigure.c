@@ -88,7 +88,7 @@ static void put(struct upstreams *all, struct upstream *next) {
   catalog_outdated(next);
   if (!before) return;
   list_push(&all->leaving, &before->node);
-  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" is configured anew", STR_ARG(next->spec->name));
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" has a new configuration", STR_ARG(next->spec->name));
   f.undone = f.again = true;
   retire(before, &f);
 }
@@ -128,7 +128,7 @@ static struct upstream **make(struct upstreams *all, const struct upstream_spec 
     else change->changed++;
     made[i] = upstream_new(all, old ? old->index : (unsigned)places++, &specs[i], f);
     if (made[i] && places <= MOST_PLACES) continue;
-    if (made[i]) fault_set(f, FAULT_LIMIT, "there were %d servers since the start: start anew", MOST_PLACES);
+    if (made[i]) fault_set(f, FAULT_LIMIT, "there were %d servers since the start: restart the gateway", MOST_PLACES);
     forget(made, count);
     return NULL;
   }

@@ -206,9 +206,9 @@ bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);
 uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
-// Would a call of this session reach its upstream? Its lane, or the one it would get, is ready and in reach, or not
-// started: then the call starts it. Not so while it is down, or starts again after it failed, or starts for the first
-// time and its definitions are but kept ones, which say nothing of this run.
+// Returns whether a call of this session would reach its upstream: its lane, or the one it would get, is ready and in
+// reach, or not started, in which case the call starts it. False while the lane is down, starts again after a failure,
+// or starts for the first time with definitions of an earlier run only.
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Returns whether its definitions are known, from this run or the last one.

@@ -150,7 +150,7 @@ describe('one who does not have the key', () => {
     });
 });
 
-test('a crash between the lines and the head is none: macs vouch for the lines', async (t) => {
+test('a crash between the lines and the head is no finding: MACs vouch for the lines', async (t) => {
   const at = await log(t);
   const head = fs.readFileSync(at.head);
   const more = await start(t, at);

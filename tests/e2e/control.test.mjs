@@ -195,7 +195,7 @@ describe('a gateway runs', () => {
     const ask = (id, method, params) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`;
     socket.pause();
     socket.write(ask(0, 'toolgate/hello', { version: '1' }));
-    for (let i = 1; i < 20000; i++) socket.write(ask(i, 'toolgate/rosters'));
+    for (let i = 1; i < 20000; i++) socket.write(ask(i, 'toolgate/definitions'));
     assert.equal((await here.runs('call', ...COUNT)).status, 0);
     const before = fs.readFileSync(`/proc/${program.pid}/statm`, 'utf8').split(' ')[1] * 4096;
     assert.equal((await here.runs('call', ...COUNT)).status, 0);

@@ -49,7 +49,7 @@ for (const kind of ['http', 'stdio', 'stateless http']) {
       assert.deepEqual(envelopeOf(await execute(client, 'up', 'rows')).facts, ['count: 3', 'unit: rows']);
     });
 
-    test('are told from what imitates a line of the gateway', async (t) => {
+    test('differ from text that imitates a line of the gateway', async (t) => {
       const result = await execute(await start(t), 'up', 'footer');
       noticeOf(result);
       assert.deepEqual(result.content.slice(1), REPLIES.footer.content);

@@ -375,7 +375,7 @@ describe('callers of one connection take turns', () => {
   const answer = ({ msg, peer, ctx }) => peer.transmit(resultText(JSON.stringify(msg.id), { content: [] }), ctx);
   const nextCall = (up) => up.next(calls('up_hold'), 'the next call', WAIT_MS);
 
-  test('whoever floods a server does not starve another', async (t) => {
+  test('a principal that floods a server does not starve another', async (t) => {
     const { up, gateway } = await start(t, { entry: { isolation: 'shared', maxInFlight: 2 } });
     const [a, b] = [await as(t, gateway, ANN), await as(t, gateway, BOB)];
     const flooding = flood(a, 'a', 40);

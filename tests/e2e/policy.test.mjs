@@ -86,7 +86,7 @@ const answer = async (client, method, params) => {
 
 const call = (name, args) => ['tools/call', { name, arguments: args }];
 
-describe('an agent finds no trace of what it may not use', () => {
+describe('an agent finds no trace of tools that it may not use', () => {
   const META = [
     ['tools/list', {}],
     ...['/', '/shop', '/payroll', '/shop/refund_order', '/docs', '/depot', '/depot/box', '/depot/boxes', '/depot/crates']

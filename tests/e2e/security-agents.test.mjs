@@ -4,7 +4,7 @@
 //
 // | point | what | shown in |
 // |---|---|---|
-// | 12 | rules on every path: direct, search and call, batches, resources, prompts, completion, subscriptions | policy ("an agent finds no trace of what it may not use"), servers; batches, tasks and states here |
+// | 12 | rules on every path: direct, search and call, batches, resources, prompts, completion, subscriptions | policy ("an agent finds no trace of tools that it may not use"), servers; batches, tasks and states here |
 // | 13 | discovery never shows what a call would deny | policy (against a gateway that does not have it), servers (L2, G8); here: what is shown can be called |
 // | 14 | what is decided about is what is sent: one reading of the bytes | here; golden-args, unit/test_json (duplicate keys, escapes); rules about arguments there are none |
 // | 15 | what appears after a change of a list is denied unless a rule allows it | here |
@@ -213,7 +213,7 @@ describe('39: what a principal may use', () => {
     assert.ok((await waiting[0]).result && (await other).result);
   });
 
-  test('bytes and tokens of what was answered', async (t) => {
+  test('bytes and tokens of its answers', async (t) => {
     const long = 'a word or two of an answer. '.repeat(2000);
     for (const [limit, scope] of [[{ max_bytes_per_minute: 50_000 }, 'principal/bytes'], [{ max_tokens_per_minute: 8000 }, 'principal/tokens']]) {
       const up = await shop(t, { run: () => text(long) });

@@ -171,7 +171,7 @@ static void tasks_are_not_watched_where_there_are_sessions(void **state) {
   struct lane *lane = open_with_session(o);
   struct options *a = options(o, 'a');
   watch_start(lane, WATCH_TASK, STR("t1"), &a->w);
-  hears(o, "a failed UPSTREAM_ERROR cannot be asked to tell of a task\n");
+  hears(o, "a failed UPSTREAM_ERROR cannot report the state of a task\n");
   is_asked(o, "");
 }
 
@@ -194,7 +194,7 @@ static void one_principal_leaves_room_on_a_lane_that_others_share(void **state) 
   a->w.payer = STR("one");
   b->w.payer = STR("two");
   start(a, lane, "b://1");
-  hears(o, "a failed LIMIT is asked to tell of 2048 resources and tasks already\n");
+  hears(o, "a failed LIMIT already reports on 2048 resources and tasks, the most allowed\n");
   start(b, lane, "b://1");
   assert_non_null(b->w.watch);
   watch_stop(&b->w);
@@ -215,7 +215,7 @@ static void what_one_lane_watches_is_bounded(void **state) {
   }
   struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "b://1");
-  hears(o, "a failed LIMIT is asked to tell of 4096 resources and tasks already\n");
+  hears(o, "a failed LIMIT already reports on 4096 resources and tasks, the most allowed\n");
   start(b, lane, "a://7");
   hears(o, "b agreed\n");
   upstreams_free(&o->all);
@@ -323,7 +323,7 @@ static void wishes_that_come_together_are_one_stream(void **state) {
   watch_start(lane, WATCH_TASK, STR("t1"), &c->w);
   is_asked(o, LISTEN(RESOURCES("\"a://1\",\"a://2\"") ",\"taskIds\":[\"t1\"]"));
   acknowledge(held(o, 0), "{" RESOURCES("\"a://2\",\"a://7\"") ",\"taskIds\":[\"t1\"]}");
-  hears(o, "a failed UPSTREAM_ERROR does not tell of changes of it\nb agreed\nc agreed\n");
+  hears(o, "a failed UPSTREAM_ERROR does not report changes of it\nb agreed\nc agreed\n");
   is_asked(o, "");  // what was not agreed to is not asked for again
   start(a, lane, "a://1");
   is_asked(o, LISTEN(RESOURCES("\"a://2\",\"a://1\"") ",\"taskIds\":[\"t1\"]"));
@@ -437,7 +437,7 @@ static void a_stream_of_nothing_is_not_opened_again(void **state) {
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://1\"")));
   acknowledge(held(o, 1), "{\"toolsListChanged\":false}");
   end_stream(held(o, 1));
-  hears(o, "a failed UPSTREAM_ERROR does not tell of changes of it\n");
+  hears(o, "a failed UPSTREAM_ERROR does not report changes of it\n");
   advance(&o->w, 120000);
   is_asked(o, "");
 }
@@ -458,7 +458,7 @@ static void an_acknowledgement_that_does_not_come_fails_those_who_wait(void **st
   start(b, lane, "a://2");
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://2\"")));
   answer(held(o, 2), "{}");
-  hears(o, "b failed UPSTREAM_UNAVAILABLE no longer tells of changes\n");
+  hears(o, "b failed UPSTREAM_UNAVAILABLE no longer reports changes\n");
 }
 
 static void streams_go_with_their_lane(void **state) {

@@ -87,7 +87,7 @@ struct definition_sets {
 };
 
 static struct catalog_source read_source(const struct json *v, struct arena *a, struct definition_sets *out) {
-  const struct json *definition_sets = json_get(v, STR("rosters"));
+  const struct json *definition_sets = json_get(v, STR("definitions"));
   struct catalog_source s = {.version = 1, .definition_sets = (const struct definitions *const *)out->list};
   json_string(json_get(v, STR("name")), a, &s.server);
   json_string(json_get(v, STR("instructions")), a, &s.instructions);
@@ -103,7 +103,7 @@ static struct catalog_source read_source(const struct json *v, struct arena *a, 
 // Builds the catalog of the gateway in this process, so that the gateway need not count tokens.
 static bool take_running(struct gateway_client *client, struct inventory *i, struct fault *f) {
   const struct json *offers =
-      control_client_request(client->running, &client->arena, STR("toolgate/rosters"), STR_NONE, f);
+      control_client_request(client->running, &client->arena, STR("toolgate/definitions"), STR_NONE, f);
   const struct json *servers = json_get(offers, STR("servers"));
   if (offers && !json_is(servers, JSON_ARRAY)) fault_set(f, FAULT_PROTOCOL, "the answer of the gateway has no servers");
   if (!json_is(servers, JSON_ARRAY)) return false;

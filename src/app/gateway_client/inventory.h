@@ -23,7 +23,7 @@ struct inventory {
   const struct json *tools;  // result of tools/list in mode direct
 };
 
-// Writes the answer of a running gateway to `toolgate/rosters`: the definitions that inventory_take needs.
+// Writes the answer of a running gateway to `toolgate/definitions`: the definitions that inventory_take needs.
 void inventory_put_definitions(const struct gateway *g, const struct session *session, struct json_writer *w);
 
 // Starts the servers, waits for them and fills *out, whose data is in the arena of the client. Sets mode direct. False:

@@ -142,7 +142,7 @@ void lanes_on_idle(struct timer *t) {
     lane_free(&lane);
     return;
   }
-  if (lane->state != LANE_READY) return;  // started anew when it is
+  if (lane->state != LANE_READY) return;  // the timer starts again with the next ready state
   if (ms && since >= ms && lane_is_idle(lane)) put_to_rest(lane, ms);
   else if (ms && since < ms) timer_start(loop, t, ms - since);
   else lanes_idle_start(lane);

@@ -12,7 +12,7 @@ enum {
   PATIENCE_MS = 30000,  // for the acknowledgement
   RETRY_FIRST_MS = 1000,
   RETRY_MAX_MS = 30000,
-  STABLE_MS = 10000,  // a stream that lasted so long is opened anew after the shortest time
+  STABLE_MS = 10000,  // after a stream that lasted this long, the shortest delay applies
 };
 
 struct listen {
@@ -119,7 +119,7 @@ static void on_done(struct link_call *c, const struct rpc_message *reply, const 
     s->home->refused = code == RPC_METHOD_NOT_FOUND || code == RPC_INVALID_PARAMS;
     listen_over(s, reply, NULL);
   } else {
-    fault_set(&ended, FAULT_UPSTREAM_UNAVAILABLE, "no longer tells of changes");
+    fault_set(&ended, FAULT_UPSTREAM_UNAVAILABLE, "no longer reports changes");
     listen_over(s, NULL, &ended);
   }
 }
@@ -238,7 +238,7 @@ static size_t mark_honoured(struct watches *home, enum watch_kind kind, const st
 
 static void tell_acknowledged(struct watches *home) {
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "does not tell of changes of it");
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "does not report changes of it");
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
     bool asked = t->state == WATCH_ASKED || t->state == WATCH_AGREED, honoured = t->honoured;
@@ -296,7 +296,7 @@ bool listen_receive(struct watches *home, struct link_call **via, const struct r
   }
   if (!s || !ended) return false;
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "no longer tells of changes");
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "no longer reports changes");
   listen_over(s, NULL, &f);
   return true;
 }

@@ -79,7 +79,7 @@ void upstreams_put_definitions(const struct upstreams *all, unsigned index, stru
   json_member_str(w, STR("instructions"), upstream_instructions(u));
   json_member_bool(w, STR("anonymous"), u->spec->anonymous);
   json_member_u64(w, STR("order"), u->order);
-  json_put_key(w, STR("rosters"));
+  json_put_key(w, STR("definitions"));
   json_begin_array(w);
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     if (!u->profiles[i].definitions) continue;

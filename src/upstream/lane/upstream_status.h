@@ -30,7 +30,7 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
 const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
 
 // Writes the lists of a server, from which a command builds the same catalog: members "instructions", "anonymous" and
-// "rosters" of an object that the caller has begun.
+// "definitions" of an object that the caller has begun.
 struct json_writer;
 void upstreams_put_definitions(const struct upstreams *all, unsigned index, struct json_writer *w);
 

@@ -259,13 +259,13 @@ static struct lane_watch *watch_for(struct lane *lane, enum watch_kind kind, str
     return NULL;
   }
   if (kind == WATCH_TASK && !lane_stateless(lane)) {
-    fault_set(f, FAULT_UPSTREAM_ERROR, "cannot be asked to tell of a task");
+    fault_set(f, FAULT_UPSTREAM_ERROR, "cannot report the state of a task");
     return NULL;
   }
   if (t) return t;
   bool shared = lane->owner.scope != LANE_OF_PRINCIPAL && !lane->session;
   if (shares_allow(&home->shares, shared ? payer : STR_NONE, 0)) return watch_new(home, kind, id, payer);
-  fault_set(f, FAULT_LIMIT, "is asked to tell of %zu resources and tasks already", home->shares.total);
+  fault_set(f, FAULT_LIMIT, "already reports on %zu resources and tasks, the most allowed", home->shares.total);
   return NULL;
 }
 
