@@ -823,3 +823,14 @@ test('a wrong command line ends with 2', async (t) => {
   assert.match((await w.run('connect', 'emacs')).stderr, /"emacs".* claude-code, .*zed$/m, 'which clients there are');
   assert.equal((await w.run('import')).status, 1);
 });
+
+test('an entry that grows too large when its variables are replaced is refused; the others are imported', async (t) => {
+  const home = tempDir(t), cwd = path.join(home, 'p'.repeat(200));
+  fs.mkdirSync(path.join(cwd, '.cursor'), { recursive: true });
+  const mcpServers = { big: { command: 'x', args: Array(11_000).fill('${workspaceFolder}') }, small: { command: 'y' } };
+  fs.writeFileSync(path.join(cwd, '.cursor/mcp.json'), JSON.stringify({ mcpServers }));
+  const r = await runToolgate(['import', 'cursor'], { cwd, env: { HOME: home } });
+  assert.equal(r.status, 0, r.stderr);
+  assert.match(r.stdout, /! big {2}cannot be taken over: the entry is too large once its variables are replaced/);
+  assert.match(r.stdout, /\+ small {2}y/);
+});

@@ -56,6 +56,12 @@ test('tokens are listed, and revoked by id or name; what is unclear changes noth
   assert.deepEqual((await w.json('list')).map((it) => it.id), [b.id]);
 });
 
+test('a long name is kept whole', async (t) => {
+  const w = world(t), name = 'n'.repeat(70_000);
+  await w.json('new', '--name', name);
+  assert.equal(w.kept()[0].name, name);
+});
+
 test('a name that a token has is refused, with the id to revoke', async (t) => {
   const w = world(t);
   const { id } = await w.json('new', '--name', 'laptop');
