@@ -49,7 +49,7 @@ void jwt_keys_unref(struct jwt_keys **keys) {
 
 static bool same_key(const struct jwt_key *a, const struct jwt_key *b) {
   // A missing id differs from an empty one.
-  bool same_id = !a->id.p == !b->id.p && str_eq(a->id, b->id);
+  bool same_id = a->id.p && b->id.p ? str_eq(a->id, b->id) : a->id.p == b->id.p;
   if (a->algorithm != b->algorithm || !same_id) return false;
   if (a->pkey && b->pkey) return EVP_PKEY_eq(a->pkey, b->pkey) == 1;
   str x = a->secret, y = b->secret;

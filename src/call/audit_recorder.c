@@ -171,10 +171,10 @@ struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *o
   return l;
 }
 
-void audit_recorder_free(struct audit_recorder **audit_recorder) {
-  struct audit_recorder *l = *audit_recorder;
+void audit_recorder_free(struct audit_recorder **recorder) {
+  struct audit_recorder *l = *recorder;
   if (!l) return;
-  *audit_recorder = NULL;
+  *recorder = NULL;
   refusals_done(&l->refusals);
   deferred_cancel(&l->due);
   timer_stop(&l->later);

@@ -23,8 +23,8 @@ struct audit_recorder_options {
 };
 
 struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *opt);
-void audit_recorder_free(struct audit_recorder **l);   // writes the remaining lines; call it before the loop ends
-void audit_recorder_rotate(struct audit_recorder *l);  // continues in a new file; NULL: does nothing
+void audit_recorder_free(struct audit_recorder **recorder);  // writes the remaining lines; call it before the loop ends
+void audit_recorder_rotate(struct audit_recorder *l);        // continues in a new file; NULL: does nothing
 
 // Returns false if the log is required and cannot be written at the moment. *out_why describes the problem with the
 // log; it may be empty.

@@ -53,7 +53,7 @@ struct definitions {
 enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
 
 struct definitions *definitions_new(struct definitions_origin origin);
-void definitions_free(struct definitions **r);
+void definitions_free(struct definitions **definitions);
 
 // Copies the entries of one result of a list method. Returns false if it is no such result.
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result);

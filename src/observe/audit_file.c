@@ -153,7 +153,7 @@ static void check_empty(struct audit_file *a, const struct audit_end *e) {
   if (!a->key || e->size || seq < begins || audit_was_rotated(a, by_head ? e->head.hash : a->prev)) return;
   audit_note_break(a, a->path, "it is empty, and its last line is not in the file before it");
   fault_set(&a->broke, FAULT_INVALID, "the audit log %s is empty: %llu lines are missing", a->path,
-            (unsigned long long)(seq - begins + 1));
+            (unsigned long long)seq - begins + 1);
 }
 
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f);

@@ -37,7 +37,7 @@ bool large_message_answers(str text, uint64_t *out_id);
 // Takes ownership of the memory that holds the text. Returns one reference.
 struct large_message *large_message_new(struct loop *l, struct buf *memory, str text, uint64_t id, size_t max_bytes);
 struct large_message *large_message_ref(struct large_message *p);
-void large_message_unref(struct large_message **p);  // NULL is fine
+void large_message_unref(struct large_message **large_message);  // NULL is fine
 
 // Replaces the id of the reply in place, if that does not move most of the text. *out is the new text; the nodes become
 // invalid. False, with nothing changed, if it is not possible.

@@ -52,7 +52,7 @@ struct archive_search {
 
 // Calls `each` for every record that matches, oldest first unless newest_first. The record is valid during the call,
 // which must not use the store and returns false to stop. The caller sets query, each and ctx.
-void archive_find(struct store *s, str owner, struct archive_search *search);
+void archive_find(struct store *s, str owner, struct archive_search *x);
 
 // Documents: a text under a name ("contexts/abc"), replaced as a whole. `text` of STR_NONE removes it.
 void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
@@ -63,7 +63,7 @@ struct archive_loading {
   struct arena *arena;
   str text;  // in the arena
 };
-void archive_load(struct store *s, str owner, str name, struct arena *a, struct archive_loading *load);
+void archive_load(struct store *s, str owner, str name, struct arena *a, struct archive_loading *x);
 
 struct names_found {
   struct arena *arena;
@@ -78,4 +78,4 @@ struct archive_listing {
 };
 
 // Lists the names of documents that begin with `prefix`, at most `max`.
-void archive_names(struct store *s, str owner, str prefix, size_t max, struct arena *a, struct archive_listing *list);
+void archive_names(struct store *s, str owner, str prefix, size_t max, struct arena *a, struct archive_listing *x);

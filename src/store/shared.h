@@ -53,4 +53,4 @@ struct entry_search {
 };
 
 // The caller sets all that is not private. An entry lives as long as the call of `each`.
-void entry_find(struct store *s, str kind, struct entry_search *search);
+void entry_find(struct store *s, str kind, struct entry_search *x);

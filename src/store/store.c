@@ -224,6 +224,7 @@ struct store *store_new(const struct store_options *opt) {
   const struct store_backend *spare = store_backends[ROLE_PASSING], *b = opt->backend;
   if (!opt->folder.n) b = spare;
   if (!b) b = store_backends[ROLE_LASTING];
+  ASSERT(spare && b);
   if (b == spare) l->piece_bytes = at_most(l->piece_bytes, l->memory_bytes);
   l->piece_owner_bytes = at_most(l->piece_owner_bytes, l->piece_bytes);
   uv_mutex_init(&s->lock);

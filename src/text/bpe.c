@@ -170,6 +170,7 @@ static inline size_t length_apart(const unsigned char *p, size_t n, size_t at) {
 }
 
 static void start(struct merge *m, str piece) {
+  ASSERT(piece.n);
   const unsigned char *p = (const unsigned char *)piece.p;
   for (size_t at = 0, len; at < piece.n; at += len) {
     len = length_apart(p, piece.n, at);

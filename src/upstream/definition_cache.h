@@ -24,7 +24,7 @@ enum { DEFINITION_CACHE_MAX_FILE = 32 << 20, DEFINITION_CACHE_DAYS = 30 };
 // Creates the folder if necessary. Returns NULL, after logging why, if the folder cannot be used.
 struct definition_cache *definition_cache_open(struct loop *loop, str folder);
 // Pending writes finish on the loop, which runs until then.
-void definition_cache_close(struct definition_cache **cache);
+void definition_cache_close(struct definition_cache **handle);
 
 // Returns NULL if there is no file for this spec. The instructions are in the arena.
 struct definitions *definition_cache_load(struct definition_cache *cache, const struct upstream_spec *spec,

@@ -2,6 +2,7 @@
 // Reads the entries of mcpServers. An invalid entry leaves out only its own server.
 #include "app/config/config_load.h"
 #include "base/ascii.h"
+#include "base/assert.h"
 #include "io/http/http.h"
 #include "upstream/kind.h"
 #include "upstream/snapshot.h"
@@ -463,6 +464,7 @@ static bool is_empty(const struct json *v) {
 
 // Warns about keys of another kind of server. Some clients write such keys with empty values.
 static void check_effect(struct server_entry *e, const struct json *v) {
+  ASSERT(e->place);
   ASSERT(!e->broken && e->place);
   static const struct {
     const char *key, *place;  // no place: all kinds that are not local

@@ -41,6 +41,7 @@ struct ask {
 };
 
 static char *copy_text(str s) {
+  ASSERT(s.p || !s.n);
   char *p = mem_alloc(s.n + 1);
   if (s.n) memcpy(p, s.p, s.n);
   p[s.n] = 0;

@@ -42,6 +42,7 @@ struct limiter {
 // ---- buckets
 
 static void forget_old(struct bucket *b, uint64_t now) {
+  ASSERT(b->ring || !b->count);
   while (b->count && b->ring[b->first].at + LIMITER_WINDOW_MS <= now) {
     b->calls -= b->ring[b->first].calls;
     b->first = (b->first + 1) % b->cap;
@@ -50,6 +51,7 @@ static void forget_old(struct bucket *b, uint64_t now) {
 }
 
 static void grow(struct bucket *b) {
+  ASSERT(b->ring || !b->count);
   uint32_t cap = b->cap ? b->cap * 2 : 4;
   struct moment *ring = mem_alloc(cap * sizeof *ring);
   for (uint32_t i = 0; i < b->count; i++) ring[i] = b->ring[(b->first + i) % b->cap];
@@ -71,7 +73,7 @@ static void record(struct bucket *b, const struct limiter_rule *rule, uint64_t n
     return;
   }
   if (b->count == b->cap) grow(b);
-  ASSERT(b->cap <= RING_MAX);
+  ASSERT(b->ring && b->cap <= RING_MAX);
   b->ring[(b->first + b->count++) % b->cap] = (struct moment){now, 1};
 }
 

@@ -196,6 +196,7 @@ static enum call_result make_elsewhere(struct call *c) {
   buf_init(&d->text, c->context->text.max);
   d->call = c;
   d->order = order_of(c);
+  ASSERT(d->order.result || c->reply->large_message);
   if (c->reply->large_message) d->large_message = call_hold_large(c);
   else d->copy = arena_str(&d->arena, json_span(d->order.result));  // from the cache, in the request's memory
   d->order.batch = &d->pieces;

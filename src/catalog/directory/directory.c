@@ -258,9 +258,11 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
   buf_str(&key, id);
   for (const char *mark = marks; *mark; mark++) {
     buf_char(&key, *mark);
-    for (size_t i = lower_bound(kind_index, buf_view(&key)); i < kind_index->count; i++) {
+    str prefix = buf_view(&key);
+    ASSERT(prefix.p);
+    for (size_t i = lower_bound(kind_index, prefix); i < kind_index->count; i++) {
       const struct entry *e = kind_index->sorted[i];
-      if (!str_starts(e->card.id, buf_view(&key))) break;
+      if (!str_starts(e->card.id, prefix)) break;
       if (e->hidden || !sees(context, e)) continue;
       if (found < DIRECTORY_SUGGESTIONS) out[found] = e;
       found++;

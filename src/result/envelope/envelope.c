@@ -81,7 +81,7 @@ static str mended_content(const struct envelope *e) {
 // Edits _meta: removes members with the prefixes of the gateway, which only the gateway may set, and adds `value` as
 // the member `name` unless it is empty. STR_NONE: unchanged.
 static str edited_meta(const struct envelope *e, const struct json *meta, str name, str value) {
-  if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) meta = &json_empty_object;
+  if (!meta || meta->type != JSON_OBJECT || json_is_folded(meta)) meta = &json_empty_object;
   struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)meta->count + 1);
   size_t count = 0, at = 0;
   JSON_EACH(m, meta) {

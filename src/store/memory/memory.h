@@ -51,7 +51,7 @@ void memory_drop_notes(struct memory *m);    // all
 
 void memory_find_piece(struct store_place *p, struct piece_find *r);
 void memory_count_pieces(struct store_place *p, struct piece_count *r);
-void memory_find_records(struct store_place *p, struct archive_search *r);
-void memory_load_document(struct store_place *p, struct archive_loading *r);
-void memory_list_documents(struct store_place *p, struct archive_listing *r);
-void memory_find_notes(struct store_place *p, struct entry_search *r);
+void memory_find_records(struct store_place *p, struct archive_search *x);
+void memory_load_document(struct store_place *p, struct archive_loading *x);
+void memory_list_documents(struct store_place *p, struct archive_listing *x);
+void memory_find_notes(struct store_place *p, struct entry_search *x);

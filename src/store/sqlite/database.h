@@ -84,10 +84,10 @@ enum applied note_apply(struct database *d, struct store_write *w, struct fault 
 void database_clean(struct store_place *p, int64_t now);
 void database_find_piece(struct store_place *p, struct piece_find *r);
 void database_count_pieces(struct store_place *p, struct piece_count *r);
-void database_find_records(struct store_place *p, struct archive_search *r);
-void database_load_document(struct store_place *p, struct archive_loading *r);
-void database_list_documents(struct store_place *p, struct archive_listing *r);
-void database_find_notes(struct store_place *p, struct entry_search *r);
+void database_find_records(struct store_place *p, struct archive_search *x);
+void database_load_document(struct store_place *p, struct archive_loading *x);
+void database_list_documents(struct store_place *p, struct archive_listing *x);
+void database_find_notes(struct store_place *p, struct entry_search *x);
 bool database_exists(const struct store_place *p);
 bool database_probe(struct store_place *p, struct fault *f);
 bool database_usable(const struct store_place *p, struct fault *f);

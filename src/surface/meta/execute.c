@@ -74,6 +74,7 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
 
 // Applies the rules to an entry. Returns false if there are no rules or the caller is unknown.
 static bool decide(struct surface *d, struct request *r, const struct entry *e, struct policy_decision *out) {
+  ASSERT(e->item);
   struct caller caller;
   struct fault f;
   if (!surface_caller(d, r->session, &caller, &f) || !caller.policy) return false;

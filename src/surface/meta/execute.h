@@ -19,7 +19,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
 
 // Returns whether `args` can be the arguments of a tool: an object, absent, or (tolerant_args) text that may hold one.
 bool meta_takes_args(const struct surface *d, const struct json *args);
-str meta_args_text(const struct json *args);  // such arguments, raw
+str meta_args_text(const struct json *v);  // such arguments, raw
 
 // Reads the argument max_tokens; 0 if absent. Returns false if it is not a whole number above 0.
 bool meta_max_tokens(const struct request *r, size_t *out);

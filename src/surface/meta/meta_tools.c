@@ -37,9 +37,9 @@ struct meta_entry {
   const char *name, *description, *schema;
   unsigned modes;             // bits of enum surface_mode
   enum directory_kind needs;  // offered only if the catalog has entries of this kind; always for tools
-  bool read_only;
-  const char *id;  // the argument that names an entry, or NULL
+  const char *id;             // the argument that names an entry, or NULL
   meta_tool *run;
+  bool read_only;
   bool calls;  // sends a request to a server
 };
 
@@ -50,19 +50,19 @@ static const struct meta_entry table[] = {
      "Find tools of all connected servers. Pass one of: query (what you want to do, in plain words), path (/ lists the "
      "servers, /github its tools), tool_id (returns the full schema of that tool). query and path return cards: "
      "tool_id, what the tool does, args (? marks optional ones). If nothing fits, search again in other words.",
-     BROWSE_SCHEMA("tool_id"), IN_GATEWAY, DIRECTORY_TOOLS, true, "tool_id", meta_tool_browse, false},
+     BROWSE_SCHEMA("tool_id"), IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_browse, true, false},
     {"tool_hydrate", "Get the description and the input schema of a tool by its tool_id, before tool_execute.",
      "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
      "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
-     IN_TRANSPARENT, DIRECTORY_TOOLS, true, "tool_id", meta_tool_hydrate, false},
+     IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_hydrate, true, false},
     {"tool_execute",
      "Call a tool by its tool_id with the args its card lists. ARGS_INVALID answers include the schema. A result "
      "longer than max_tokens is cut and names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
+     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true},
     {"tool_execute",
      "Call a tool by its tool_id with the args that tool_hydrate describes. A result longer than max_tokens is cut and "
      "names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, false, "tool_id", meta_tool_execute, true},
+     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true},
     {"tool_view",
      "Read more of a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
@@ -70,22 +70,22 @@ static const struct meta_entry table[] = {
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
      ",\"selector\":{\"type\":\"object\"},\"max_tokens\":{\"type\":\"integer\"}},"
      "\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
-     IN_BOTH, DIRECTORY_TOOLS, true, NULL, meta_tool_view, false},
+     IN_BOTH, DIRECTORY_TOOLS, NULL, meta_tool_view, true, false},
     {"resource_browse",
      "Find resources (files, tables, pages) that servers offer for reading, by query, path or resource_id as in "
      "tool_browse.",
-     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_browse, false},
+     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_browse, true, false},
     {"resource_read",
      "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
      "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
      "},\"required\":[\"resource_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_RESOURCES, true, "resource_id", meta_resource_read, true},
+     IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_read, true, true},
     {"prompt_browse", "Find prompts that servers offer, by query, path or prompt_id as in tool_browse.",
-     BROWSE_SCHEMA("prompt_id"), IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_browse, false},
+     BROWSE_SCHEMA("prompt_id"), IN_GATEWAY, DIRECTORY_PROMPTS, "prompt_id", meta_prompt_browse, true, false},
     {"prompt_get", "Get a prompt by its id from prompt_browse, filled in with args (strings).",
      "{\"type\":\"object\",\"properties\":{\"prompt_id\":" STRING
      ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_PROMPTS, true, "prompt_id", meta_prompt_get, true},
+     IN_GATEWAY, DIRECTORY_PROMPTS, "prompt_id", meta_prompt_get, true, true},
 };
 enum { META_TOOLS = sizeof table / sizeof *table };
 

@@ -167,9 +167,10 @@ bool context_id(const char *name, const char *id, str *out, int *out_status) {
 static bool find_session(struct context_place *p, str begin, struct arena *a, str *out, struct fault *f) {
   ASSERT(begin.n);
   struct recorded_session *sessions;
-  struct fault why;
   size_t n, found = 0;
-  if (!recorder_list(p->store, a, &sessions, &n, &why)) return false;
+  struct fault unknown = *f;
+  if (!recorder_list(p->store, a, &sessions, &n, f)) return false;
+  *f = unknown;
   for (size_t i = 0; i < n; i++) {
     if (!str_starts(sessions[i].session, begin)) continue;
     *out = sessions[i].session;

@@ -96,7 +96,7 @@ static bool print(void *ctx, const struct retrieved *r) {
   json_member_str(&w, STR("message_id"), r->message_id);
   if (r->duplicate) json_member_bool(&w, STR("duplicate"), true);
   if (order->search.n) {
-    char score[32];
+    char score[512];  // holds every double
     json_member_raw(&w, STR("score"), (str){score, (size_t)snprintf(score, sizeof score, "%.4f", r->score)});
   }
   json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // it may have line ends
