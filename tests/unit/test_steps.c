@@ -212,6 +212,18 @@ static void resources_and_prompts_are_found_too(void **state) {
   expect_called(shop, "shop://list\ngreet\nshop://none\n");
 }
 
+static void a_long_name_that_is_not_found_is_cut_between_characters(void **state) {
+  struct world *w = *state;
+  a_shop(w, NULL);
+  struct agent *a = arrives(w, MODE_DIRECT);
+  char name[256], shown[256];
+  size_t n = 1;
+  name[0] = 'x';
+  for (; n < 200; n += 2) memcpy(name + n, "\xc3\xa9", 3);
+  snprintf(shown, sizeof shown, "Unknown prompt: %.159s'", name);
+  expect_part(asks(a, "prompts/get", arena_printf(&w->arena, "{'name':'%s'}", name).p), shown);
+}
+
 // ---- policy
 
 static void what_the_rules_hide_is_not_found(void **state) {
@@ -913,6 +925,7 @@ int main(void) {
       TEST(a_call_waits_for_a_server_that_is_starting_and_may_have_the_tool),
       TEST(a_server_that_starts_for_too_long_is_named_in_the_fault),
       TEST(resources_and_prompts_are_found_too),
+      TEST(a_long_name_that_is_not_found_is_cut_between_characters),
       TEST(what_the_rules_hide_is_not_found),
       TEST(in_mode_servers_the_rule_that_denies_is_named),
       TEST(rules_that_change_count_from_the_next_call_on),

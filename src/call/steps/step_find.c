@@ -15,7 +15,11 @@
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
 
-enum { NAME_SHOWN = 64 };  // bytes of a name in a message
+enum {
+  NAME_SHOWN = 64,      // bytes of a name in a message
+  NAME_REPEATED = 160,  // bytes of a name that is not found
+  WHAT_SIZE = 128,      // for "Unknown tool (now …)"
+};
 
 struct find_state {
   bool set;           // the surface has chosen the item
@@ -124,8 +128,8 @@ static bool refuse_for_now(struct call *c, const char *what, str name, enum call
 }
 
 static enum call_result not_found(struct call *c, int code, const char *what, str name) {
-  char message[256];
-  snprintf(message, sizeof message, "%s: %.*s", what, (int)(name.n < 160 ? name.n : 160), name.p);
+  char message[WHAT_SIZE + 2 + NAME_REPEATED];
+  snprintf(message, sizeof message, "%s: %.*s", what, STR_ARG(utf8_cut(name, NAME_REPEATED)));
   return call_refuse(c, code, message, STR_NONE);
 }
 
@@ -160,7 +164,7 @@ static void note_hidden(struct call *c, enum item_kind kind, str name) {
 
 // A name may have changed since the client read the list, because of a clash: the message has the new name.
 static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
-  char what[128];
+  char what[WHAT_SIZE];
   struct buf now;
   buf_init(&now, 96);
   struct naming names = names_of(c);
