@@ -73,13 +73,17 @@ static void mix_pairs(unsigned char state[SHA256_SIZE], const struct upstream_pa
   }
 }
 
+static void mix_own(void *ctx, str field) {
+  mix(ctx, field);
+}
+
 static void fingerprint(const struct definition_cache *cache, const struct upstream_spec *spec,
                         char out[2 * SHA256_SIZE + 1]) {
   unsigned char state[SHA256_SIZE];
   char here[PATH_MAX];
   memcpy(state, cache->salt, sizeof state);
   mix(state, spec->name);
-  mix_number(state, kind_number(spec->kind));
+  mix(state, str_of(spec->kind->name));
   mix_number(state, spec->protocol);
   mix_number(state, spec->isolation == UPSTREAM_ISOLATE_SHARED);  // such a lane declares all capabilities
   mix(state, spec->command);
@@ -91,6 +95,8 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   mix(state, starts_here ? str_of(here) : spec->cwd);
   mix(state, spec->url);
   mix_pairs(state, spec->headers, spec->header_count);
+  ASSERT(!spec->own || spec->kind->fingerprint);
+  if (spec->own) spec->kind->fingerprint(spec->own, mix_own, state);
   hash_hex(state, sizeof state, out);
 }
 

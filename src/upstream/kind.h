@@ -16,8 +16,10 @@ struct upstream_names {
 
 enum { KIND_WORDS = 3 };
 
+typedef void kind_take(void *ctx, str text);  // gets one string of a kind's own data
+
 struct upstream_kind {
-  const char *name;               // for `check`
+  const char *name;               // for `check`; unique, and part of fingerprints on disk (definition_cache.c)
   const char *status;             // for `status`
   const char *brief;              // for agents (list_servers)
   const char *words[KIND_WORDS];  // the values of "transport" and "type" that mean this kind; NULL after the last
@@ -39,6 +41,10 @@ struct upstream_kind {
   // For spec.own: frees it after its last reference; returns whether two are equal for a reload.
   void (*own_free)(struct upstream_own *own);
   bool (*own_same)(const struct upstream_own *a, const struct upstream_own *b);
+  // Passes each secret in spec.own to `take`: it is masked in logs and for agents, if it has SECRETS_LEAST bytes.
+  void (*secrets)(const struct upstream_own *own, kind_take *take, void *ctx);
+  // Passes each string that the definitions depend on to `take`. Required of a kind that is `kept` and has spec.own.
+  void (*fingerprint)(const struct upstream_own *own, kind_take *take, void *ctx);
   struct upstream_names (*names)(const struct upstream_spec *s);
   str (*public_place)(const struct upstream_spec *s);  // the part of its place that agents may read
   // Returns an error text of the gateway without the place: the text itself, or a copy in the arena.
@@ -47,7 +53,6 @@ struct upstream_kind {
   struct link *(*open)(struct upstream *u, const struct link_options *opt, const struct link_events *ev, void *ctx);
 };
 
-// The position is part of fingerprints on disk (definition_cache.c): new rows go to the end.
 #define UPSTREAM_KINDS(ROW) ROW(stdio) ROW(http) ROW(sse) ROW(http_auto) ROW(snapshot)
 
 #define DECLARE_KIND(name) extern const struct upstream_kind upstream_##name;

@@ -2,6 +2,7 @@
 // The configuration of servers that are files, and of the folder for what is kept.
 #include "config_folder.h"
 
+#include "app/config/config_load.h"
 #include "upstream/kind.h"
 #include "upstream/snapshot.h"
 
@@ -195,6 +196,32 @@ static void state_is_kept_where_the_environment_says_unless_the_file_does(void *
   is_kept_in(p, both, "");
 }
 
+// ---- secrets in the data of a kind
+
+static void name_secrets(const struct upstream_own *own, kind_take *take, void *ctx) {
+  take(ctx, STR("a long secret"));
+  take(ctx, STR("short"));
+  take(ctx, STR("first line\nsecond line"));
+}
+
+static void secrets_in_the_data_of_a_kind_are_known(void **state) {
+  static const struct upstream_kind kind = {.name = "table", .place = "table", .secrets = name_secrets};
+  static const char *const want[] = {"a long secret", "first line\nsecond line", "first line", "second line"};
+  char *const env[] = {NULL};
+  struct config_loader l = {.env = env};
+  struct upstream_own own = {1};
+  struct upstream_spec spec = {.name = STR("s"), .kind = &kind, .own = &own};
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  arena_init(&l.work);
+  config_secrets(&l, json_parse(&a, STR("{\"table\":{}}"), &json_default_limits, &f), &a, &spec);
+  arena_done(&l.work);
+  assert_int_equal(spec.secrets.count, 4);
+  for (size_t i = 0; i < 4; i++) assert_true(str_eq(spec.secrets.values[i], str_of(want[i])));
+  arena_done(&a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_FOLDER(a_catalog_on_the_command_line_is_all_that_is_needed),
@@ -205,6 +232,7 @@ int main(void) {
       IN_A_FOLDER(an_entry_may_be_a_catalog),
       IN_A_FOLDER(an_entry_has_one_place),
       IN_A_FOLDER(a_wrong_catalog_leaves_out_that_server_only),
+      cmocka_unit_test(secrets_in_the_data_of_a_kind_are_known),
       IN_A_FOLDER(state_is_kept_where_the_environment_says_unless_the_file_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "upstream/kind.h"
 #include "upstream/upstream_impl.h"
 
 struct fixture {
@@ -184,6 +185,40 @@ static void another_way_to_the_server_is_another_server(void **state) {
     x->spec = others[i];
     if (is_kept(x)) fail_msg("number %zu is believed", i);
   }
+}
+
+struct table {
+  struct upstream_own own;
+  str text;
+};
+
+static void print_table(const struct upstream_own *own, kind_take *take, void *ctx) {
+  take(ctx, ((const struct table *)own)->text);
+}
+
+static void other_data_of_a_kind_is_another_server(void **state) {
+  static const struct upstream_kind kind = {.name = "table", .kept = true, .fingerprint = print_table};
+  struct fixture *x = *state;
+  struct table one = {.text = STR("one")}, two = {.text = STR("two")};
+  x->spec = (struct upstream_spec){.name = STR("s"), .kind = &kind, .own = &one.own};
+  save(x, TOOLS, "");
+  assert_true(is_kept(x));
+  x->spec.own = &two.own;
+  assert_false(is_kept(x));
+}
+
+static void another_kind_is_another_server(void **state) {
+  struct fixture *x = *state;
+  x->spec = (struct upstream_spec){.name = STR("s"), .kind = &upstream_http, .url = STR("http://a/")};
+  save(x, TOOLS, "");
+  assert_true(is_kept(x));
+  x->spec.kind = &upstream_sse;
+  assert_false(is_kept(x));
+}
+
+static void the_names_of_kinds_differ(void **state) {
+  for (size_t i = 0; i < UPSTREAM_KIND_COUNT; i++)
+    for (size_t k = 0; k < i; k++) assert_string_not_equal(upstream_kinds[i]->name, upstream_kinds[k]->name);
 }
 
 static void nothing_of_the_configuration_is_in_a_file(void **state) {
@@ -492,6 +527,9 @@ int main(void) {
       TEST(what_is_kept_comes_back_as_it_was),
       TEST(files_and_folder_are_for_their_owner_alone),
       TEST(another_way_to_the_server_is_another_server),
+      TEST(other_data_of_a_kind_is_another_server),
+      TEST(another_kind_is_another_server),
+      cmocka_unit_test(the_names_of_kinds_differ),
       TEST(nothing_of_the_configuration_is_in_a_file),
       TEST(a_program_without_a_folder_is_of_the_folder_that_it_is_started_in),
       TEST(what_is_not_whole_is_ignored),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collects the secrets in the entry of a server: values with the name of a secret, values of variables, passwords and
-// keys in URLs. They are masked in everything that the server sends (text/secrets.h). The spellings of the server's
-// address follow: they are masked in errors that agents read (docs/reference/results.md#addresses).
+// keys in URLs, secrets in the data of a kind. They are masked in everything that the server sends (text/secrets.h).
+// The spellings of the server's address follow: they are masked in errors that agents read
+// (docs/reference/results.md#addresses).
 #include <netdb.h>
 
 #include "app/config/config_load.h"
@@ -254,12 +255,18 @@ static void add_addresses(struct secret_collector *c, const struct upstream_spec
   for (size_t i = 0; i < s.count; i++) keep(c, found[i], ADDRESS_LEAST);
 }
 
+static void add_own(void *ctx, str value) {
+  add(ctx, value);
+  add_lines(ctx, value);
+}
+
 void config_secrets(struct config_loader *l, const struct json *entry, struct arena *a, struct upstream_spec *spec) {
   struct secret_collector c = {l, ARENA_ARRAY(&l->work, str, MOST_VALUES + MOST_ADDRESSES), 0, MOST_VALUES};
   add_pairs(&c, json_get(entry, STR("env")));
   add_pairs(&c, json_get(entry, STR("headers")));
   add_arguments(&c, json_get(entry, STR("args")));
   add_text(&c, json_get(entry, STR("url")), false);
+  if (spec->own && spec->kind->secrets) spec->kind->secrets(spec->own, add_own, &c);
   add_proxies(&c);
   size_t secrets = c.count;
   ASSERT(secrets <= MOST_VALUES);
