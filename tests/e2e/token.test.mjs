@@ -214,7 +214,7 @@ describe('a revoked token is refused although other files are wrong', () => {
   };
   const broken = { agents: { a: { denny: {} } } };
 
-  test('in the rules, with its session; another token stays, and the revoked one may return', async (t) => {
+  test('with invalid rules: its session ends, other tokens work, a restored token works again', async (t) => {
     const w = world(t), [a, b] = [await w.json('new', '--agent', 'a'), await w.json('new', '--agent', 'b')];
     const g = await start(t, w);
     const client = await open(t, g.gateway, 'http', { headers: { authorization: `Bearer ${a.token}` } });
