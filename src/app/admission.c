@@ -19,7 +19,7 @@ static const str *take_scopes(struct admission *a, const struct config_jwt *jwt)
   return scopes;
 }
 
-// Clients ask for a token for the path that they call. Whatever path that is, it is this gateway.
+// Accepts the URL of each mode (RESOURCE/MODE) as an audience, because clients request a token for the path they call.
 static void take_parts(struct admission *a, str resource, struct jwt_rules *rules) {
   if (!str_eq(rules->audience, resource)) return;
   str *parts = ARENA_ARRAY(&a->arena, str, MODE_COUNT);
@@ -40,11 +40,11 @@ static const struct jwt_rules *take_issuer(struct admission *a, const struct con
       .claim = arena_str(&a->arena, jwt->claim),
       .leeway = (int64_t)(jwt->leeway_ms / 1000),
   };
-  ASSERT(rules->audience.n && rules->claim.n);  // a token for anybody else must not pass
+  ASSERT(rules->audience.n && rules->claim.n);  // without an audience, tokens for other services would be accepted
   take_parts(a, resource, rules);
   a->challenge = (struct challenge){
       .names = mode_names, .name_count = MODE_COUNT, .scopes = take_scopes(a, jwt), .scope_count = jwt->scope_count};
-  // An issuer that is no URL is no authorization server that a client could find.
+  // The challenge names the issuer only if it is a URL: otherwise clients cannot reach it.
   if (!http_url_parse(jwt->issuer, &url)) return rules;
   a->challenge.resource = arena_str(&a->arena, resource);
   a->challenge.issuer = rules->issuer;

@@ -5,15 +5,16 @@
 #include "mcp/auth/challenge.h"
 
 struct admission {
-  struct credentials *credentials;  // NULL: anyone may come
+  struct credentials *credentials;  // NULL: clients need no credentials
   struct challenge challenge;
   struct arena arena;  // private
 };
 
-// url: of the endpoint as it is listened on. Nothing of the configuration is needed afterwards. False: f says why, and
-// there is nothing to close.
+// Reads the authentication from the configuration, which is not needed afterwards. `url` is the URL of the listener. On
+// failure returns false with the reason in `f`, and admission_close must not be called.
 bool admission_open(struct admission *a, const struct config *c, struct loop *l, struct principals *p, str url,
                     struct fault *f);
-// Refuses from now on the tokens that `valid` does not have, or has for another agent; adds none. Returns their number.
+// Revokes the tokens that `valid` does not contain, or binds to another agent. Adds no tokens. Returns the number of
+// revoked tokens.
 size_t admission_revoke(struct admission *a, const struct config *valid);
 void admission_close(struct admission *a);

@@ -19,13 +19,13 @@
 
 enum {
   MOST_PEERS = 32,
-  MOST_REQUESTS = 16,       // of one command, under way
-  MOST_LINE = 80 << 20,     // of a request: arguments of `call` may have 64 MiB
-  MOST_QUEUED = 256 << 20,  // of answers that a command has not read
-  HIGH_WATER = 1 << 20,     // of those; beyond it no further requests are read
-  QUIET_MS = 60000,         // a command that asks nothing, or reads nothing, for so long is cut off
+  MOST_REQUESTS = 16,       // requests in flight of one command
+  MOST_LINE = 80 << 20,     // bytes of a request: arguments of `call` may have 64 MiB
+  MOST_QUEUED = 256 << 20,  // bytes of answers that a command has not read
+  HIGH_WATER = 1 << 20,     // bytes of unread answers after which no further requests are read
+  QUIET_MS = 60000,         // a command that sends or reads nothing for this time is disconnected
   BACKLOG = 64,
-  REFUSALS_PER_SECOND = 1,  // that are logged
+  REFUSALS_PER_SECOND = 1,  // refused connections that are logged
 };
 
 enum { CONTROL_MAGIC = 0x6374726c, PEER_MAGIC = 0x70656572 };
@@ -42,7 +42,7 @@ struct control {
   struct rate refusals;
 };
 
-// One command.
+// The connection of one command.
 struct control_peer {
   uint32_t magic;
   struct list node;
@@ -53,11 +53,11 @@ struct control_peer {
   struct session_operator terms;
   str agent, owner;
   struct loopback *clients[MODE_COUNT];
-  struct list asked;  // struct asked: requests under way
+  struct list asked;  // struct asked: requests in flight
   size_t asked_count;
   bool greeted;
   struct timer quiet;
-  struct timer end;  // frees it, outside of its own callbacks
+  struct timer end;  // frees the peer later, outside its own callbacks
 };
 
 struct asked {
@@ -106,7 +106,7 @@ static void hang_up(struct control_peer *p) {
   if (!timer_running(&p->end)) timer_start(p->control->loop, &p->end, 0);
 }
 
-// A result is JSON as its server wrote it, perhaps with line breaks.
+// Sends a message on one line. A result has the JSON text of its server, which may contain line breaks.
 static void send_line(struct control_peer *p, str message) {
   struct buf flat;
   buf_init(&flat, message.n + 1);
@@ -134,14 +134,14 @@ static void reply(struct control_peer *p, str id, str result) {
   buf_done(&b);
 }
 
-// Replies with the written result, unless it is too large, and frees it.
+// Sends the result in the buffer, or an error if the result is too large. Frees the buffer.
 static void reply_with(struct control_peer *p, str id, struct buf *result) {
   if (result->over) refuse(p, id, RPC_INTERNAL_ERROR, "the answer is too large for the control socket");
   else reply(p, id, buf_view(result));
   buf_done(result);
 }
 
-// ---- what can be asked
+// ---- requests
 
 struct question {
   struct control_peer *peer;
@@ -156,7 +156,7 @@ static void hello(const struct question *q) {
   int64_t number;
   struct buf b;
   p->greeted = true;
-  p->terms.skips_installs = true;  // the installation goes on when the command has ended
+  p->terms.skips_installs = true;  // an installation continues after the command has ended
   p->agent = p->owner = STR_NONE;
   json_string(json_get(q->params, STR("agent")), &p->arena, &p->agent);
   p->agent = arena_str(&p->arena, p->agent);
@@ -186,7 +186,7 @@ static void on_asked(void *ctx, const struct json *result, const struct fault *f
 }
 
 static struct loopback *client_in(struct control_peer *p, enum surface_mode mode) {
-  ASSERT(p->greeted && p->owner.n);  // sessions belong to the agent of the greeting
+  ASSERT(p->greeted && p->owner.n);  // set by toolgate/hello
   struct client_identity who = {
       .principal = -1, .mode = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
   if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.model->gateway->server, who);
@@ -261,9 +261,9 @@ static void answer(struct control_peer *p, const struct rpc_message *m, struct a
   struct question q = {p, json_span(m->id), m->params, a};
   for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
     if (!str_eq(m->method, methods[i].method)) continue;
-    if (!p->greeted && i > 0) refuse(p, q.id, RPC_INVALID_REQUEST, "the first request is toolgate/hello");
-    else if (p->greeted && i == 0) refuse(p, q.id, RPC_INVALID_REQUEST, "toolgate/hello comes once");
-    else if (p->asked_count >= MOST_REQUESTS) refuse(p, q.id, RPC_INTERNAL_ERROR, "too many requests are under way");
+    if (!p->greeted && i > 0) refuse(p, q.id, RPC_INVALID_REQUEST, "the first request must be toolgate/hello");
+    else if (p->greeted && i == 0) refuse(p, q.id, RPC_INVALID_REQUEST, "toolgate/hello was already sent");
+    else if (p->asked_count >= MOST_REQUESTS) refuse(p, q.id, RPC_INTERNAL_ERROR, "too many requests in flight");
     else methods[i].answer(&q);
     return;
   }
@@ -288,7 +288,7 @@ static void on_line(void *ctx, str line) {
   arena_done(&a);
 }
 
-// The peers are in the order of their last bytes, the longest silent one first.
+// Moves the peer to the end of the list, which is ordered by the time of the last received bytes.
 static void on_data(void *ctx, str bytes) {
   struct control_peer *p = ctx;
   ASSERT_MAGIC(p, PEER_MAGIC);
@@ -311,7 +311,7 @@ static void on_drain(void *ctx) {
 
 static void on_quiet(struct timer *t) {
   struct control_peer *p = CONTAINER_OF(t, struct control_peer, quiet);
-  // Answers that take long are waited for, unless it does not even take those that are there.
+  // A command may wait for a slow answer, but must read the answers that are already queued.
   if (p->asked_count && p->stream && !stream_queued(p->stream)) timer_start(p->control->loop, t, QUIET_MS);
   else hang_up(p);
 }
@@ -334,7 +334,8 @@ static void peer_new(struct control *c, struct stream *stream) {
   stream_start(stream, &events, p);
 }
 
-// Returns whether there is a place for another command. The one that is silent for the longest time makes room.
+// Returns whether there is room for another command. If necessary, disconnects the command without requests that has
+// been silent for the longest time.
 static bool make_room(struct control *c) {
   if (c->peer_count < MOST_PEERS) return true;
   LIST_EACH(it, &c->peers) {
@@ -346,8 +347,9 @@ static bool make_room(struct control *c) {
   return false;
 }
 
-// Returns, for the log, the kind of process that is refused; NULL: a command of the operator. The rules do not bind the
-// operator, so a server, which runs as the same user, must not pass for it. The guard is an ancestor of every server.
+// Returns why the process must be refused, as a description for the log; NULL: it is a command of the operator. Servers
+// run as the same user as the operator, but the rules do not restrict the operator, so servers must be refused. All
+// servers are descendants of the guard.
 static const char *find_stranger(const struct control *c, int fd) {
   int pid = control_peer(fd);
   if (!control_trusts(fd)) return "another user";
@@ -364,7 +366,8 @@ static void on_connection(uv_stream_t *listener, int status) {
   const char *stranger = find_stranger(c, stream_fd(stream));
   unsigned more;
   if (stranger && rate_allow(&c->refusals, loop_now(c->loop), REFUSALS_PER_SECOND, &more))
-    log_warn(c->loop->log, "refused a connection of %s to the control socket (%u more before it)", stranger, more);
+    log_warn(c->loop->log, "refused a connection of %s to the control socket (%u earlier ones were not logged)",
+             stranger, more);
   if (!stranger && make_room(c)) peer_new(c, stream);
   else stream_close(&stream);
   loop_end(c->loop, LOOP_ACCEPT, "");
@@ -376,7 +379,7 @@ static void on_closed(uv_handle_t *handle) {
   mem_free(handle);
 }
 
-// Under another name until it listens: commands remove sockets that nobody listens on.
+// The socket gets its final name when it listens, because commands remove sockets on which no process listens.
 static int bind_socket(struct control *c, struct fault *f) {
   char unfinished[CONTROL_NAME + 8];
   ASSERT(c->folder >= 0);
@@ -407,7 +410,7 @@ static bool start_listening(struct control *c, struct fault *f) {
   return err == 0;
 }
 
-// Those of gateways that were killed.
+// Removes the sockets of gateways that were killed.
 static void remove_stale(const struct control *c, const char *id) {
   struct control_socket all[CONTROL_MOST];
   size_t n = control_list(c->folder, id, all);
@@ -431,12 +434,12 @@ struct control *control_open(const struct control_options *opt) {
   c->folder = control_folder(opt->model->gateway->config, opt->env, true, &f);
   if (c->folder >= 0) remove_stale(c, id);
   if (c->folder >= 0 && start_listening(c, &f)) {
-    log_debug(c->loop->log, "commands can ask at %s in the state folder", c->name);
+    log_debug(c->loop->log, "control socket: %s in the state folder", c->name);
     return c;
   }
-  // FAULT_NOT_FOUND: the configuration leaves no folder for a socket, on purpose.
+  // FAULT_NOT_FOUND: the configuration sets no folder for a socket, so this is only a debug message.
   log_line(c->loop->log, f.code == FAULT_NOT_FOUND ? LOG_DEBUG : LOG_WARN,
-           "no control socket: toolgate status and other commands cannot ask this gateway: %s", f.message);
+           "no control socket, so toolgate status and other commands cannot reach this gateway: %s", f.message);
   control_close(&c);
   return NULL;
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control socket of a running gateway: `toolgate status`, `browse`, `call` and others ask here instead of starting
-// every server again. Only processes of the same user, or of root, are answered, and none that the gateway's servers
-// started.
+// The control socket of a running gateway. `toolgate status`, `browse`, `call` and other commands send their requests
+// here, so that they need not start every server again. The gateway accepts connections only from processes of the same
+// user or of root, and refuses its servers and the processes that its servers started.
 //
-// JSON-RPC, one message a line, requests from the command only:
+// The protocol is JSON-RPC, one message per line; only the command sends requests:
 //
-//   toolgate/hello {"version", "agent"?, "wait_ms"?, "result_tokens"?}   the first; {"version", "pid", "stale"?}
-//   toolgate/ask {"mode", "method", "params"?}    an MCP request of a client that sees this mode; its result
+//   toolgate/hello {"version", "agent"?, "wait_ms"?, "result_tokens"?}   first; returns {"version", "pid", "stale"?}
+//   toolgate/ask {"mode", "method", "params"?}    sends an MCP request as a client in this mode; returns its result
 //   toolgate/status                               state of the gateway, its clients and its servers
 //   toolgate/definitions                          definitions of the servers, to build a catalog from
 //   toolgate/logs {"server", "after"?, "lines"?}  lines that the server wrote to stderr
 //
-// A request that is wrong is answered with an error; input that is no request ends the connection, as does a command
-// that does not read its answers.
+// An invalid request gets an error. The gateway closes the connection if the input is not a request, or if the command
+// does not read its answers.
 #pragma once
 #include "app/admin/model.h"
 
@@ -23,9 +23,9 @@ struct control_options {
   char *const *env;
 };
 
-// Opens the socket. NULL: there is no place for one; the log says why. The rest works without.
+// Opens the socket. On failure logs the reason and returns NULL; the gateway works without a control socket.
 struct control *control_open(const struct control_options *opt);
 void control_close(struct control **c);
 
-// The gateway has taken over another configuration: the socket is named after it.
+// Renames the socket after a reload: its name contains the id of the configuration.
 void control_rename(struct control *c, const char *id);

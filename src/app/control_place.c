@@ -23,7 +23,7 @@ enum { CONNECT_S = 2 };
 #define PREFIX "gateway-"
 #define SUFFIX ".sock"
 
-// A field, and its length before it: no two lists of fields give the same text.
+// Appends a path with its length before it, so that two different lists of paths never give the same text.
 static void put_path(struct buf *out, str path) {
   struct file_path room;
   path = file_real_path(path, &room);
@@ -57,7 +57,8 @@ static int open_folder(str path, bool make, struct fault *f) {
 
 int control_folder(const struct config *c, char *const *env, bool make, struct fault *f) {
   int fd = -1;
-  fault_set(f, FAULT_NOT_FOUND, "there is no state folder (state_dir: none) and no XDG_RUNTIME_DIR");
+  fault_set(f, FAULT_NOT_FOUND,
+            "no folder for the control socket: there is no state folder, and XDG_RUNTIME_DIR is not set");
   if (c->state_dir.n) fd = open_folder(c->state_dir, make, f);
   str runtime = str_env(env, STR("XDG_RUNTIME_DIR"));
   if (fd >= 0 || !str_starts(runtime, STR("/"))) return fd;
@@ -118,7 +119,8 @@ int control_connect(int folder, const struct control_socket *s) {
   struct sockaddr_un address = control_address(folder, s->name);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  // A gateway that is stopped accepts nobody, and its queue may be full.
+  // Without a timeout, connecting could block: a suspended gateway does not accept connections, and its queue may be
+  // full.
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = CONNECT_S}, sizeof(struct timeval));
   if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
   int why = errno;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where running gateways can be asked: sockets gateway-ID-PID.sock in the state folder, or, without one, in
-// $XDG_RUNTIME_DIR/toolgate. ID names the configuration: equal for gateways and commands that read the same files.
+// Finds the control sockets of running gateways: gateway-ID-PID.sock in the state folder or, without a state folder, in
+// $XDG_RUNTIME_DIR/toolgate. ID identifies the configuration: gateways and commands that read the same files have the
+// same ID.
 #pragma once
 #include <sys/un.h>
 
@@ -8,34 +9,39 @@
 
 enum { CONTROL_ID = 12, CONTROL_NAME = 64, CONTROL_MOST = 64 };
 
-// Made of the canonical paths of the configuration, the servers, the rules and the catalog, and of the state folder.
+// Computes the ID: a hash of the canonical paths of the configuration, servers, rules, catalog and state folder.
 void control_id(const struct config *c, char out[CONTROL_ID + 1]);
 
-// Opens the folder that sockets are in, made (0700) if need be and asked for. -1: f says why it cannot be used.
+// Opens the folder of the sockets and returns its descriptor. Creates a missing folder (mode 0700) if `make`. Returns
+// -1 on failure, with the reason in `f`.
 int control_folder(const struct config *c, char *const *env, bool make, struct fault *f);
 
 void control_name(const char *id, int pid, char out[CONTROL_NAME]);
 
-// Returns the address of a socket in an open folder. It names the descriptor, so that no path is too long.
+// Returns the address of a socket in an open folder. The address contains the descriptor instead of the folder's path,
+// which could be too long.
 struct sockaddr_un control_address(int folder, const char *name);
 
 struct control_socket {
   char name[CONTROL_NAME];
   int pid;
-  int64_t made_ns;  // when, since 1970
-  bool ours;        // it is of a gateway with this id
+  int64_t made_ns;  // time of creation, since 1970
+  bool ours;        // the socket's gateway has the given id
 };
 
-// The sockets in a folder, the newest first; at most CONTROL_MOST. Gives their number.
+// Lists the sockets in a folder, the newest first, at most CONTROL_MOST. Returns their number.
 size_t control_list(int folder, const char *id, struct control_socket out[CONTROL_MOST]);
 
-// Connects to one. -1: errno says why; ECONNREFUSED: nobody listens any more, and the socket was removed.
+// Connects to a socket and returns the descriptor. Returns -1 on failure, with the reason in errno. If it is
+// ECONNREFUSED, the gateway has ended, and the socket was removed.
 int control_connect(int folder, const struct control_socket *s);
 
-// Whether the process at the other end runs as our user, or as root.
+// Returns whether the process at the other end of the connection runs as our user or as root.
 bool control_trusts(int fd);
 
-// The process at the other end, which has called connect or listen; 0: it is in another namespace, or unknown.
+// Returns the id of the process that called connect or listen at the other end; 0 if it is unknown or the process is in
+// another namespace.
 int control_peer(int fd);
-// False: that process has ended, and its id may be that of another one. True where the kernel cannot tell.
+// Returns false if the process at the other end has ended; another process may then have its id. Returns true if the
+// kernel does not support this check.
 bool control_peer_lives(int fd);

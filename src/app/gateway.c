@@ -15,11 +15,11 @@
 
 enum {
   GATEWAY_MAGIC = 0x67617465,
-  HELD_REQUESTS = 4,  // requests of the largest size fit in any case
-  SPANS_MS = 2000,    // a collector has for the last spans
+  HELD_REQUESTS = 4,  // memory limits always have room for this number of requests of the largest size
+  SPANS_MS = 2000,    // longest time for sending the last spans to the collector
 };
 
-// Thousands of streams need as many descriptors as we are allowed.
+// Raises the limit on open descriptors to the allowed maximum, for thousands of streams.
 static void raise_descriptor_limit(void) {
   struct rlimit r;
   if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
@@ -27,7 +27,7 @@ static void raise_descriptor_limit(void) {
   setrlimit(RLIMIT_NOFILE, &r);
 }
 
-// Servers keep the limit that the gateway was started with.
+// Disables core files of this process, which could contain secrets. Servers keep the limit of the start.
 static void write_no_core_files(void) {
   struct rlimit r;
   if (getrlimit(RLIMIT_CORE, &r) != 0) return;
@@ -83,7 +83,7 @@ str gateway_local(const struct config *c, struct arena *a) {
   return c->agent.n ? arena_printf(a, "local/%.*s", STR_ARG(c->agent)) : STR("local");
 }
 
-// One of the files by which a gateway that serves the same is recognised.
+// Appends the real path of a file that identifies the configuration, for loop detection.
 static void put_real_path(struct buf *out, str file) {
   struct file_path room;
   if (file.n) buf_printf(out, "%.*s\n", STR_ARG(file_real_path(file, &room)));
@@ -190,7 +190,7 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
   arena_init(&g->names);
   signal(SIGPIPE, SIG_IGN);
   mapped_survive();
-  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like any other
+  signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then an ordinary write error
   raise_descriptor_limit();
   write_no_core_files();
   loop_init(&g->loop, &g->log, clock, rand);
@@ -221,14 +221,14 @@ static void take_rules(struct gateway *g, struct policy *p) {
 }
 
 static void say_taken(const struct config *c, const struct upstreams_change *change, char *told, size_t size) {
-  int n = snprintf(told, size, "taken: %zu server%s (%zu added, %zu changed, %zu removed)", c->upstream_count,
+  int n = snprintf(told, size, "applied: %zu server%s (%zu added, %zu changed, %zu removed)", c->upstream_count,
                    c->upstream_count == 1 ? "" : "s", change->added, change->changed, change->removed);
   if (n < 0 || (size_t)n >= size || !c->policy) return;
   size_t agents = policy_agent_count(c->policy);
   snprintf(told + n, size - (size_t)n, ", rules for %zu agent%s", agents, agents == 1 ? "" : "s");
 }
 
-// Rules that come while the gateway runs bring the audit log with them. One that is written goes on as it is.
+// Opens the audit log if the new configuration has one. An audit log that is already open stays unchanged.
 static bool take_audit(struct gateway *g, const struct config *c, struct fault *f) {
   if (g->audit_recorder) return true;
   bool ok = make_audit(g, c, f);
@@ -270,7 +270,7 @@ static void on_ended(void *ctx) {
   if (--g->ending == 0) g->stopped(g->ctx);
 }
 
-// The store and the tracers end last, so that everything accepted is written and sent.
+// The store and the tracers are closed last, so that all accepted data is written and sent.
 static void on_upstreams_stopped(void *ctx) {
   struct gateway *g = ctx;
   ASSERT_MAGIC(g, GATEWAY_MAGIC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything between clients and servers, put together from a configuration: loop, child processes, sessions, surface,
-// upstreams. It does not connect clients: `serve` opens a front, the other commands a loopback.
+// The gateway as a whole: creates loop, child processes, sessions, surface and upstreams from a configuration. It does
+// not connect clients: `serve` opens a front, other commands open a loopback.
 #pragma once
 #include "app/config/config.h"
 #include "io/http/proxy.h"
@@ -17,18 +17,18 @@ struct gateway {
   struct loop loop;
   struct child_host *children;
   struct store *store;
-  struct recorder *recorder;              // NULL: calls are not written down
+  struct recorder *recorder;              // NULL: calls are not recorded
   struct audit_recorder *audit_recorder;  // NULL: there is no audit log
   struct metrics *metrics;
-  struct tracer *tracer;   // NULL: nobody collects spans
-  struct tracer *records;  // NULL: nobody collects log records
+  struct tracer *tracer;   // sends spans; NULL: there is no collector
+  struct tracer *records;  // sends log records; NULL: there is no collector
   struct rulebook rules;
-  struct chain chain;  // gateways upstream of this one's clients, for loop detection
+  struct chain chain;  // gateways through which this one was started, for loop detection
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;
-  unsigned ending;  // of what ends last: how much has not yet
+  unsigned ending;  // parts that are still closing at the end of a stop
   void (*stopped)(void *ctx);
   void *ctx;
 };
@@ -37,25 +37,26 @@ struct gateway {
 // different names.
 str gateway_local(const struct config *c, struct arena *a);
 
-// Starts no upstream yet. Config and environment must outlive it, and it must not move. False: f says why; it is to be
-// stopped and done with all the same.
+// Creates the gateway; starts no upstream yet. `c` and `env` must outlive the gateway, and *g must not move. On failure
+// returns false with the reason in `f`; gateway_stop and gateway_done must be called in any case.
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                   struct fault *f);
 
-// The same with another clock and another source of randomness, for tests. Both must outlive the gateway. The clock is
-// also read by the thread that writes to the store.
+// Like gateway_init, with another clock and another source of randomness, for tests. Clock and source must outlive the
+// gateway. The thread that writes to the store also reads the clock.
 bool gateway_init_with(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                        const struct clock *clock, const struct rand_source *rand, struct fault *f);
 
 // Takes over the parts of another configuration that can change at run time: servers, rules, log level and, if no audit
-// log is open yet, the audit log. Writes a line about it to `told`. Keeps no pointers to c. False: nothing changed, and
-// f says why.
+// log is open yet, the audit log. Writes a summary of the changes to `told`. Keeps no pointers to `c`. Returns false,
+// with the reason in `f`, if nothing was changed.
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f);
 
-// Every session must be closed before. `stopped` is called once the upstreams are, everything that is to last is
-// written, and the collector has the last spans or had two seconds for them; the loop then runs out, unless others have
-// something on it.
+// Stops the gateway; every session must be closed before. Calls `stopped` when the upstreams are stopped, all durable
+// data is written, and the last spans are sent or two seconds have passed. The loop ends then, unless the caller has
+// other handles on it.
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx);
 
-// Once it was stopped and the loop has run out: waits for the child processes to end, gives everything back.
+// Waits for the child processes to end, and frees everything. Must be called after gateway_stop and the end of the
+// loop.
 void gateway_done(struct gateway *g);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line: a table of commands.
+// The main function: finds the command in a table and runs it.
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "usage: toolgate COMMAND [options]\n"
                             "\n"
                             "  serve                        serve the configured MCP servers to clients\n"
-                            "  check                        print every problem of the configuration\n"
+                            "  check                        print every problem in the configuration\n"
                             "  import [CLIENT]              copy the servers of other clients\n"
                             "  connect CLIENT               let a client use Toolgate in place of its servers\n"
                             "  add, remove, enable, disable NAME\n"
                             "                               change the configured servers\n"
                             "  token new | list | revoke    issue bearer tokens for agents over HTTP\n"
                             "  status                       show a running gateway, its clients and servers\n"
-                            "  top                          show calls and latencies of its servers, live\n"
+                            "  top                          show calls and latencies of the servers, live\n"
                             "  logs SERVER [-f]             show what a server wrote to standard error\n"
                             "  catalog                      list all tools, resources and prompts with ids\n"
                             "  browse QUERY | --path PATH   find tools, as an agent does\n"
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
   if (!strcmp(name, "--version")) name = "version";
   command_run *run = find_command(name);
   if (run) {
-    char shown[32];  // messages begin with it
+    char shown[32];  // program name for messages
     int n = snprintf(shown, sizeof shown, "toolgate %s", name);
     ASSERT(n > 0 && (size_t)n < sizeof shown);
     argv[1] = shown;

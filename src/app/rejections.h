@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refused requests: every one is counted, and a limited number is written to the log and the audit log. Each reason has
-// ten lines at once, then one a minute, with the number of requests that were omitted. So clients without a credential
-// cannot fill the disk, nor push the actions of others out of the log.
+// Counts requests refused for their credentials, and writes a limited number of them to the log and the audit log: for
+// each reason ten lines at once, then one per minute with the number of omitted requests. This prevents clients without
+// a credential from filling the disk, or from displacing other entries of the log.
 #pragma once
 #include "app/gateway.h"
 #include "io/http/http_server.h"
@@ -10,14 +10,13 @@
 struct rejections {
   struct gateway *gateway;
   struct {
-    uint64_t full_at;  // of the loop's time: when ten may come again
+    uint64_t full_at;  // time of the loop from which ten lines are allowed again
     uint64_t omitted;
   } of[REJECTION_COUNT];
 };
 
-// Counts a refusal at this time and returns whether it gets a line. *out_omitted: refusals without a line since the
-// last line.
+// Counts a refusal and returns whether it is logged. *out_omitted: number of refusals since the last logged one.
 bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
 
-// at: the address that refused it, or STR_NONE for the endpoint of clients.
+// `at` is the listener that refused the request: "admin", or STR_NONE for the endpoint of clients.
 void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at);

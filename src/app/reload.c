@@ -9,11 +9,11 @@
 #include "text/secrets.h"
 
 enum {
-  SETTLE_MS = 300,  // an editor, or a script with several files, is done by then
+  SETTLE_MS = 300,  // delay after a change, for programs that write several files
   MOST_LOGGED = 50,
 };
 
-// A configuration that was read, and what was said of it.
+// A configuration that was read, and its problems.
 struct edition {
   struct config config;
   struct config_problems problems;
@@ -25,11 +25,11 @@ struct reload {
   uint32_t magic;
   struct reload_options opt;
   struct filewatch *watch;    // NULL: nothing is watched
-  struct edition *taken;      // the last one; NULL: that of the start
-  struct edition *audited;    // the one that the audit log was opened with; NULL: that of the start
-  struct edition *refused;    // the last attempt, if it failed: mending any of its files is a reason to try again
-  struct deferred due;        // files that change together are read together
-  bool of_servers, of_rules;  // what changed
+  struct edition *taken;      // in force; NULL: the configuration of the start
+  struct edition *audited;    // the audit log was opened with it; NULL: the configuration of the start
+  struct edition *refused;    // last attempt, if it failed: a change to one of its files causes a new attempt
+  struct deferred due;        // delays the reload, so that files that change together are read together
+  bool of_servers, of_rules;  // whether servers or rules changed
 };
 
 static struct gateway *gateway_of(const struct reload *r) {
@@ -57,7 +57,7 @@ static void edition_free(struct edition **edition) {
   mem_free(e);
 }
 
-// ---- what is wrong
+// ---- problems
 
 static void put_problem(const struct config_problem *p, char *out, size_t size) {
   snprintf(out, size, "%.*s%s%.*s: %.*s", STR_ARG(p->file), p->pointer.n ? ":" : "", STR_ARG(p->pointer),
@@ -85,19 +85,20 @@ static void add_problem(struct edition *e, str file, const char *message) {
       (struct config_problem){.file = arena_str(&p->arena, file), .message = arena_str(&p->arena, str_of(message))};
 }
 
-// A missing file may be about to come back, because many programs save that way. Without its tokens the gateway would
-// let every client in. (Missing servers and rules are found where they are read.)
+// Reports a missing configuration file or missing authentication as an error. Many programs remove a file while they
+// save it, and without its tokens the gateway would accept every client. (Missing servers and rules are reported where
+// they are read.)
 static void check_gone(const struct reload *r, struct edition *e) {
   const struct config *before = current(r), *next = &e->config;
   if (before->config_file.n && !next->config_file.n)
-    add_problem(e, before->config_file, "is gone: its last content stays in force; restart to run without it");
+    add_problem(e, before->config_file, "does not exist any more: its content stays in force; restart to run without");
   else if (config_has_auth(before) && !config_has_auth(next) && !config_problems_fatal(&e->problems))
     add_problem(e, before->config_file,
-                "auth is gone: the previous one stays in force; restart to let every client in");
+                "has no auth any more: the previous auth stays in force; restart to accept every client");
 }
 
-// Returns the problem to report for an obstacle. "This server is left out" would be wrong for a server that stays, so
-// its cause is reported instead.
+// Returns the problem to report for an obstacle. A rejected reload leaves no server out, so for "this server is left
+// out" this is the cause of that problem.
 static const struct config_problem *cause_of(const struct edition *e, const struct config_problem *p) {
   ASSERT(p->cause <= e->problems.count);
   return p->cause ? &e->problems.list[p->cause - 1] : p;
@@ -130,16 +131,16 @@ static void log_problems(const struct reload *r, const struct edition *e) {
     log_problem(r, is_cause(r, e, p) ? LOG_ERROR : LOG_WARN, p);
   }
   if (e->problems.count > MOST_LOGGED)
-    log_warn(log_of(r), "reload: %zu more: toolgate check tells them", e->problems.count - MOST_LOGGED);
+    log_warn(log_of(r), "reload: %zu more problems; toolgate check prints them", e->problems.count - MOST_LOGGED);
 }
 
-// ---- how it went
+// ---- results
 
 static int64_t now_of(const struct reload *r) {
   return clock_wall_ms(r->opt.gateway->loop.clock);
 }
 
-// Those about the rules file: what it names and nobody knows.
+// Records the warnings about the rules file, such as unknown servers.
 static void note_warnings(struct reload *r) {
   const struct config_problems *all = current_problems(r);
   str file = current(r)->rules_file;
@@ -168,7 +169,8 @@ static void note_attempt(struct reload_record *record, int64_t at, const struct 
   }
 }
 
-// Records for servers and for rules their own error, or else the error of the other that prevented the reload.
+// Records the result for servers and for rules. If only one of the two has an error, the error is recorded for both,
+// because it prevented the whole reload.
 static void note(struct reload *r, const struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   const struct config_problem *why = first_obstacle(r, e, STR_NONE);
@@ -190,7 +192,7 @@ static void name_files(struct reload *r) {
   status->rules.file = c->rules_file;
 }
 
-// ---- taking it over
+// ---- applying a configuration
 
 static void say_restart(struct reload *r, const struct config *next) {
   struct reload_status *status = &gateway_of(r)->reload;
@@ -199,7 +201,7 @@ static void say_restart(struct reload *r, const struct config *next) {
   const struct config *started = gateway_of(r)->config;
   config_put_restart_keys(started, r->audited ? &r->audited->config : started, next, &keys);
   snprintf(status->restart, sizeof status->restart, "%.*s", STR_ARG(buf_view(&keys)));
-  if (keys.n) log_warn(log_of(r), "reload: needs a restart: %s", status->restart);
+  if (keys.n) log_warn(log_of(r), "reload: these keys need a restart: %s", status->restart);
   buf_done(&keys);
 }
 
@@ -211,8 +213,8 @@ static void settle(struct reload *r, bool taken) {
   if (r->opt.settle) r->opt.settle(r->opt.ctx, taken);
 }
 
-// Steps that can fail come first and change nothing. The prepared parts then change together with the gateway, or not
-// at all.
+// Applies a configuration. Steps that can fail come first and change nothing; then the prepared parts change together
+// with the gateway, or not at all.
 static void take(struct reload *r, struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   struct fault f;
@@ -243,15 +245,16 @@ static void keep(struct reload *r, struct edition *e) {
   if (before != r->audited) edition_free(&before);
 }
 
-// ---- tokens that are gone, whatever else is wrong
+// ---- revoked tokens
 
-// A configuration file with any error counts as not read: a token that it seems to lack may be there.
+// Returns the configuration whose auth.tokens are valid. If the configuration file has an error, that is the one in
+// force: tokens may be missing from the new one only because of the error.
 static const struct config *configured_tokens(const struct reload *r, const struct edition *e) {
   bool read = e->config.config_file.n && !first_obstacle(r, e, e->config.config_file);
   return read ? &e->config : current(r);
 }
 
-// A revoked token must not wait until somebody has repaired the rules. Returns the number of tokens revoked.
+// Revokes removed tokens even if the reload fails for another reason. Returns the number of revoked tokens.
 static size_t revoke_gone(struct reload *r, const struct edition *e) {
   struct config_problems problems;
   struct config left;
@@ -332,7 +335,7 @@ static struct edition *read_again(const struct reload *r) {
   return e;
 }
 
-// For who reads afterwards which rules were in force when.
+// Writes the reload to the audit log, so that the log shows which rules were in force at any time.
 static void tell_audit(struct reload *r, const char *rules_before) {
   const struct reload_status *status = &gateway_of(r)->reload;
   struct arena a;
@@ -393,7 +396,7 @@ struct reload *reload_new(const struct reload_options *opt) {
   note_warnings(r);
   if (opt->gateway->config->reload != CONFIG_RELOAD_WATCH) return r;
   r->watch = filewatch_new(&opt->gateway->loop, SETTLE_MS, on_changed, r, &f);
-  if (!r->watch) log_warn(log_of(r), "%s: SIGHUP has them read again", f.message);
+  if (!r->watch) log_warn(log_of(r), "%s; send SIGHUP to reload changed files", f.message);
   watch_files(r, opt->gateway->config);
   return r;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the files of the configuration again while the gateway runs: when one of them changes (`reload: watch`), on
-// SIGHUP, and on POST /reload.
+// Reloads the files of the configuration while the gateway runs: when one of them changes (`reload: watch`), on SIGHUP,
+// and on POST /reload.
 //
-// Everything is read and checked aside, as at the start. If anything is wrong, nothing changes. If all is well, what a
-// running gateway can take over is taken over as a whole, in one turn of the loop; keys that count from the next start
-// on only are named in the log. A server whose entry is wrong is a reason to change nothing, unless it was left out
-// before too. Rules are replaced, never lost: a rules file that is gone is a mistake, as is a configuration file.
+// A reload reads and checks the whole configuration, as at the start. If there is an error, nothing changes. Otherwise
+// all changes that a running gateway supports are applied at once, in one turn of the loop; the log names the changed
+// keys that need a restart. An invalid server entry is an error, unless the server was already left out before. A
+// missing rules file or configuration file is also an error.
 //
-// Revoked tokens are the exception: they are refused even if nothing else can be taken over.
+// Revoked tokens are an exception: they are refused even if the reload fails.
 //
 // The watched files are those of the configuration in force and, if the last attempt failed, those of the attempt.
 //
@@ -19,21 +19,22 @@ struct reload;
 
 struct reload_options {
   struct gateway *gateway;
-  const struct config_options *said;      // on the command line
-  const struct config_problems *started;  // what was said of the configuration that the gateway has
+  const struct config_options *said;      // the command line
+  const struct config_problems *started;  // problems of the configuration at the start
   char *const *env;
-  // `prepare` makes the caller's parts of the new configuration ready, without effect; `before` is the one in force.
-  // False: f says why, and nothing changes. After it returned true, `settle` is called in the same turn: the prepared
-  // parts take effect, or are given up. Neither keeps pointers to a configuration. Both are set, or both are NULL.
+  // `prepare` makes the caller's parts of the configuration `next` ready, without effect; `before` is in force. If it
+  // returns false, with the reason in `f`, nothing changes. If it returns true, `settle` is called in the same turn and
+  // must apply the prepared parts if `taken`, and drop them otherwise. The callbacks must not keep pointers to a
+  // configuration. Set both, or neither.
   bool (*prepare)(void *ctx, const struct config *before, const struct config *next, struct fault *f);
   void (*settle)(void *ctx, bool taken);
-  // When a configuration cannot be taken over: refuses the tokens that `valid` does not have, and returns their number.
-  // May be NULL.
+  // Called when a configuration is rejected: must revoke the tokens that `valid` does not contain, and return their
+  // number. May be NULL.
   size_t (*revoke)(void *ctx, const struct config *valid);
   void *ctx;
 };
 
-// All of it must outlive this.
+// Starts watching the files. All pointers in `opt` must outlive the result.
 struct reload *reload_new(const struct reload_options *opt);
 void reload_free(struct reload **r);
 

@@ -38,21 +38,21 @@ struct serving {
   const struct config *config;
   struct arena arena;
   struct reload *reload;
-  struct control *control;            // NULL: commands cannot ask this gateway
-  char next_control[CONTROL_ID + 1];  // its name by the configuration that is being taken over
+  struct control *control;            // NULL: commands cannot reach this gateway
+  char next_control[CONTROL_ID + 1];  // id of the configuration that is being applied
   struct model model;
   struct admin admin;
   struct rejections rejections;
-  bool terminal;  // it was started at one
-  // one of these
+  bool terminal;  // the gateway was started at a terminal
+  // How clients connect: either `front`, or `http` and `endpoint`.
   struct stdio_front *front;
   struct http_server *http;
   struct endpoint *endpoint;
   struct principals *principals;
   struct admission admission;
-  struct admission next;  // between prepare and settle, if it readmits
+  struct admission next;  // new authentication, between prepare and settle; used if `readmits`
   bool readmits;
-  bool revoked;  // of `admission`: tokens of the configuration in force
+  bool revoked;  // `admission` lacks revoked tokens that the configuration in force contains
   str url;
 
   uv_signal_t signals[SIGNALS];
@@ -61,7 +61,7 @@ struct serving {
   int status;
 };
 
-// ---- stopping: first what is under way is finished, then clients go, then upstreams
+// ---- stopping: first calls in flight are finished, then clients are disconnected, then upstreams are stopped
 
 static void on_stopped(void *ctx) {
   struct serving *s = ctx;
@@ -90,17 +90,17 @@ static void on_drained(void *ctx) {
 
 static void on_drain_timeout(struct timer *t) {
   struct serving *s = CONTAINER_OF(t, struct serving, drain_timer);
-  log_warn(&s->gateway.log, "stopping with calls still under way");
+  log_warn(&s->gateway.log, "stopping with calls still in flight");
   stop_now(s);
 }
 
-// After a failed start the end has begun without it, and there is no endpoint.
+// Starts a graceful stop. After a failed start the gateway is already stopping, and there is no endpoint.
 static void drain(struct serving *s) {
   if (s->stopping) return;
   ASSERT(!s->draining);
   ASSERT(!s->front != !s->endpoint && !s->endpoint == !s->http);  // clients connect in one way
   s->draining = true;
-  log_info(&s->gateway.log, "stopping: finishing what is under way");
+  log_info(&s->gateway.log, "stopping: finishing calls in flight");
   if (s->gateway.tracer) tracer_flush(s->gateway.tracer);
   if (s->gateway.records) tracer_flush(s->gateway.records);
   if (s->front) {
@@ -112,8 +112,8 @@ static void drain(struct serving *s) {
   http_server_drain(s->http, on_drained, s);
 }
 
-// Another guard cannot be forked from a process with threads and clients. The gateway ends, and the service manager or
-// the client starts it again.
+// Ends the gateway, so that the service manager or the client starts it again: a new guard cannot be forked from a
+// process that has threads and clients.
 static void on_guard_lost(void *ctx) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
@@ -126,13 +126,13 @@ static void on_signal(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
   ASSERT_MAGIC(s, SERVING_MAGIC);
   loop_begin(&s->gateway.loop);
-  // The second one means it.
+  // A second signal stops the gateway without waiting for calls.
   if (s->draining) stop_now(s);
   else drain(s);
   loop_end(&s->gateway.loop, LOOP_SIGNAL, "");
 }
 
-// SIGHUP also comes when the terminal is closed that this was started at; that means to stop.
+// Returns whether SIGHUP was sent because the terminal was closed, which means: stop.
 static bool terminal_left(const struct serving *s) {
   return s->terminal && !isatty(STDERR_FILENO);
 }
@@ -143,12 +143,12 @@ static void on_hangup(uv_signal_t *handle, int signum) {
   loop_begin(&s->gateway.loop);
   if (terminal_left(s)) on_signal(handle, signum);
   else if (s->config->reload == CONFIG_RELOAD_OFF)
-    log_warn(&s->gateway.log, "SIGHUP is ignored: the configuration says reload: off");
+    log_warn(&s->gateway.log, "SIGHUP is ignored: the configuration has reload: off");
   else if (s->reload && !s->draining) reload_now(s->reload);
   loop_end(&s->gateway.loop, LOOP_SIGNAL, "");
 }
 
-// For POST /reload.
+// Handles POST /reload.
 static bool read_again(void *ctx) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
@@ -157,7 +157,7 @@ static bool read_again(void *ctx) {
   return true;
 }
 
-// The audit log goes on in a new file.
+// Continues the audit log in a new file.
 static void on_rotate(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
   ASSERT_MAGIC(s, SERVING_MAGIC);
@@ -165,7 +165,7 @@ static void on_rotate(uv_signal_t *handle, int signum) {
 }
 
 static void on_client_ended(void *ctx) {
-  // From inside a callback of the front: it is freed a turn later.
+  // This is called from inside a callback of the front, so the front is freed a turn later.
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
   ASSERT(s->front);
@@ -191,7 +191,7 @@ static void watch_signals(struct serving *s) {
   }
 }
 
-// For the person who started it. stdout is free: clients come by HTTP.
+// Prints how clients can connect. With HTTP, stdout is not used for messages.
 static void say_how_to_connect(const struct serving *s, const char *url) {
   bool token = s->admission.credentials != NULL;
   const char *header = token ? " --header 'Authorization: Bearer TOKEN'" : "";
@@ -216,7 +216,7 @@ static void on_refused(void *ctx, const struct http_exchange *x, enum rejection 
   rejections_note(ctx, x, why, STR_NONE);
 }
 
-// Before the gateway says that it is there: commands may ask it from then on.
+// Must be called before the gateway logs that it is listening: scripts may run commands from then on.
 static void start_control(struct serving *s) {
   ASSERT(!s->control);
   struct control_options opt = {&s->model, s->opt->env};
@@ -274,7 +274,7 @@ static bool start_http(struct serving *s, struct fault *f) {
   uint16_t port;
   if (!http_server_listen(s->http, c->host, c->port, &port, f)) {
     struct fault why = *f;
-    fault_set(f, why.code, "%s; --listen HOST:PORT takes another one, port 0 a free one", why.message);
+    fault_set(f, why.code, "%s; choose another address with --listen HOST:PORT (port 0: any free port)", why.message);
     return false;
   }
   endpoint_listens(s->endpoint, port);
@@ -295,7 +295,7 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   timer_init(&s->drain_timer, on_front_over);
   if (isatty(STDIN_FILENO))
     log_info(&s->gateway.log,
-             "speaking MCP on stdin and stdout, for a client that starts this program; --transport http listens");
+             "speaking MCP on stdin and stdout, for a client that starts this program; to listen: --transport http");
   struct stdio_front_options opt = {
       .in_fd = STDIN_FILENO,
       .out_fd = STDOUT_FILENO,
@@ -311,11 +311,11 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   return s->front != NULL;
 }
 
-// New credentials end the open streams, so they are only made if the configured authentication differs.
+// Makes new credentials only if the configured authentication differs, because they end the open streams.
 static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
-  ASSERT(!s->readmits);  // every prepare was settled
+  ASSERT(!s->readmits);  // on_settle was called after every on_prepare
   control_id(next, s->next_control);
   s->readmits = s->endpoint && (s->revoked || !config_same_auth(before, next));
   if (!s->readmits || admission_open(&s->next, next, &s->gateway.loop, s->principals, s->url, f)) return true;
@@ -360,16 +360,16 @@ static void start_reload(struct serving *s) {
   s->reload = reload_new(&opt);
 }
 
-// A gateway that a server of the same configuration started, perhaps through others, would start it again.
+// Detects a loop: a gateway that was started, directly or through others, by a server of the same configuration.
 static bool is_first(const struct serving *s, struct fault *f) {
   if (!chain_repeats(&s->gateway.chain)) return true;
   fault_set(f, FAULT_INVALID,
-            "this is a loop: a gateway with the same files is among those that started this one (" CHAIN_VARIABLE
-            "); remove the entry that leads back here");
+            "this is a loop: this gateway was started through a gateway with the same files (" CHAIN_VARIABLE
+            "); remove the server entry that starts this gateway");
   return false;
 }
 
-// From here on the gateway opens files and sockets, and nothing else: its guard starts the servers.
+// Restricts this process: from here on it may only open files and sockets. The guard starts the servers.
 static void lock_down(struct serving *s) {
   const struct log *log = &s->gateway.log;
   struct lockdown_gaps gaps = lockdown_gaps();
@@ -385,7 +385,8 @@ static void lock_down(struct serving *s) {
     log_warn(log, "servers can read each other's memory and environment: this process is in as many nested Landlock "
                   "domains as the kernel allows; start it in fewer sandboxes");
   if (gaps.keeps_capabilities)
-    log_warn(log, "servers of root keep CAP_SYS_PTRACE, which reads the gateway: CAP_SETPCAP is needed to drop it");
+    log_warn(log, "servers run as root keep CAP_SYS_PTRACE and can read the gateway's memory: give the gateway "
+                  "CAP_SETPCAP, so that it can drop it");
   if (!lockdown_calls()) log_warn(log, "system calls are not restricted: %s", strerror(errno));
 }
 
@@ -403,7 +404,7 @@ static bool start(struct serving *s, const struct guard *guard, struct fault *f)
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   store_tidy(s->gateway.store);
   if (ok) start_reload(s);
-  // On stdio the upstreams are started with the one client's own capabilities, once it has told them.
+  // On stdio the upstreams are started after the handshake of the client, with the client's capabilities.
   if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(s->gateway.upstreams);
   return ok;
 }

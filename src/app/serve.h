@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `toolgate serve`: puts the parts together, runs until a signal or the end of the client, takes them apart.
+// `toolgate serve`: creates the gateway and its listeners, runs until a signal or the end of the client, and frees
+// everything.
 #pragma once
 #include "app/config/config.h"
 #include "io/process/child.h"
@@ -12,5 +13,5 @@ struct serve_options {
   char *const *env;
 };
 
-// Gives the exit code: 0, or 3 when it could not run.
+// Returns the exit code: 0, or 3 if the gateway could not run.
 int serve_run(const struct serve_options *opt, const struct guard *guard);

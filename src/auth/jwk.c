@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads keys: JWK sets, PEM, secrets.
+// Reads keys from JWK sets, PEM text and secrets.
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
@@ -79,7 +79,7 @@ unsigned jwt_keys_algorithms(const struct jwt_keys *k) {
 
 // ---- JWK
 
-// Gets the bytes of a member in base64.
+// Decodes a member that holds base64url text.
 static bool get_bytes(const struct json *jwk, const char *name, struct arena *a, str *out) {
   str text;
   struct buf b;
@@ -194,7 +194,7 @@ struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct 
     if (json_is(it, JSON_OBJECT) && read_key(k, it, secrets, &k->list[k->count])) k->count++;
   ASSERT(k->count <= list->count);
   if (k->count) return k;
-  fault_set(f, FAULT_INVALID, "has no key for RS256 (2048 bits or more), ES256%s",
+  fault_set(f, FAULT_INVALID, "has no usable key; use RS256 (2048 bits or more), ES256%s",
             secrets ? ", EdDSA (Ed25519) or HS256 (32 bytes)" : " or EdDSA (Ed25519)");
   jwt_keys_unref(&k);
   return NULL;
@@ -210,7 +210,7 @@ struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f) {
   enum jwt_algorithm algorithm;
   if (!key || !algorithm_of(key, &algorithm)) {
     EVP_PKEY_free(key);
-    fault_set(f, FAULT_INVALID, "is not a public key in PEM: RSA of 2048 bits or more, P-256 or Ed25519");
+    fault_set(f, FAULT_INVALID, "is not a PEM public key of type RSA (2048 bits or more), P-256 or Ed25519");
     return NULL;
   }
   struct jwt_keys *k = keys_new(1);

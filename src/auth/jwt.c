@@ -14,7 +14,7 @@ struct jwt_token {
   const struct json *header, *payload;
 };
 
-// Receives the flaw.
+// Stores why the token is rejected.
 struct jwt_report {
   struct fault *fault;
   enum jwt_flaw flaw;
@@ -48,12 +48,12 @@ static bool split(str text, struct arena *a, struct jwt_token *out, struct jwt_r
   str header, rest, payload, signature;
   if (text.n > JWT_TOKEN_MAX) return reject(c, JWT_MALFORMED, "is too long");
   if (!str_cut(text, '.', &header, &rest) || !str_cut(rest, '.', &payload, &signature))
-    return reject(c, JWT_MALFORMED, "is no JSON Web Token");
+    return reject(c, JWT_MALFORMED, "is not a JSON Web Token");
   out->signed_text = (str){text.p, header.n + 1 + payload.n};
   out->header = decode_object(header, a);
   out->payload = decode_object(payload, a);
   if (!out->header || !out->payload || !decode(signature, a, &out->signature))
-    return reject(c, JWT_MALFORMED, "is no JSON Web Token");
+    return reject(c, JWT_MALFORMED, "is not a JSON Web Token");
   return true;
 }
 
@@ -69,7 +69,8 @@ static bool read_algorithm(const struct json *header, unsigned accepted, enum jw
   return false;
 }
 
-// Rejects tokens for other purposes by their type, whatever their signature (RFC 8725, 3.11).
+// Returns whether the token's type is that of an access token. Tokens issued for other purposes must be rejected even
+// if the signature is valid (RFC 8725, 3.11).
 static bool is_access_token(const struct json *header, struct arena *a) {
   static const str types[] = {STR("JWT"), STR("at+jwt"), STR("application/at+jwt"), STR("application/jwt")};
   const struct json *v = json_get(header, STR("typ"));
@@ -89,7 +90,7 @@ static bool check_signature(const struct jwt_keys *keys, unsigned accepted, cons
   const struct json *named = json_get(t->header, STR("kid"));
   if (named && !json_string(named, a, &id)) return reject(c, JWT_MALFORMED, "has a key id that is not a string");
   if (json_get(t->header, STR("crit"))) return reject(c, JWT_MALFORMED, "requires unknown extensions");
-  if (!is_access_token(t->header, a)) return reject(c, JWT_MALFORMED, "is of another type");
+  if (!is_access_token(t->header, a)) return reject(c, JWT_MALFORMED, "is not an access token (typ)");
   if (!read_algorithm(t->header, accepted, &algorithm))
     return reject(c, JWT_ALGORITHM, "is signed with an algorithm that is not accepted");
   for (size_t i = 0; i < keys->count; i++) {
@@ -163,7 +164,8 @@ static bool check_claims(const struct json *payload, const struct jwt_rules *rul
   if (!ours) return reject(c, JWT_AUDIENCE, "is for another audience");
   if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
     return reject(c, JWT_NAMELESS, "does not name an agent");
-  // The subject is the principal: callers without one would share one. With a NUL it could pass for a shorter one.
+  // The subject is the principal: callers without a subject would share a principal, and a subject with a NUL could be
+  // read as a shorter subject.
   str subject;
   if (!json_string(json_get(payload, STR("sub")), a, &subject) || !subject.n || memchr(subject.p, 0, subject.n))
     return reject(c, JWT_MALFORMED, "does not name its subject (sub)");

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA (Ed25519), compact form.
 //
-// The key decides the algorithm, not the token: `none`, or a public key used as a secret, is rejected. Only configured
-// algorithms are accepted. Expiry is required; issuer, audience and the claim that names the agent are checked as
-// configured. A failure reveals nothing of the token except the flaw.
+// The key, not the token, determines the algorithm, so `none` and a public key used as an HMAC secret are rejected.
+// Only configured algorithms are accepted. Expiry is required; issuer, audience and the claim that names the agent are
+// checked as configured. An error message reveals only the reason for the rejection, nothing else about the token.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
 #include "json/json.h"
 
-enum { JWT_TOKEN_MAX = 16 << 10, JWT_KEYS_MAX = 64, JWT_SECRET_MIN = 32 };  // bytes, keys, bytes of a secret
+enum {
+  JWT_TOKEN_MAX = 16 << 10,
+  JWT_KEYS_MAX = 64,
+  JWT_SECRET_MIN = 32
+};  // bytes of a token, keys in a set, bytes of a secret
 
 enum jwt_algorithm { JWT_HS256, JWT_RS256, JWT_ES256, JWT_EDDSA };
 enum { JWT_ALGORITHMS = 4 };
@@ -22,8 +26,8 @@ static inline unsigned jwt_bit(enum jwt_algorithm a) {
 struct jwt_keys;  // reference-counted, immutable
 
 // Reads a JWK set (RFC 7517): {"keys": […]}. Ignores keys for other algorithms or other purposes, and keys whose id is
-// not a string. secrets: also accept HS256 secrets, which must not be in a set that others can read. NULL, with f set,
-// without a usable key.
+// not a string. If `secrets` is set, also accepts HS256 secrets, which must not be in a set that others can read.
+// Returns NULL and sets f if no key is usable.
 struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f);
 // Read a public key in PEM (RSA, P-256 or Ed25519), or a secret for HS256.
 struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
@@ -32,7 +36,7 @@ struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
 void jwt_keys_unref(struct jwt_keys **k);
 bool jwt_keys_same(const struct jwt_keys *a, const struct jwt_keys *b);  // the same keys in the same order
 size_t jwt_keys_count(const struct jwt_keys *k);
-unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // of these keys, as bits
+unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // algorithms of these keys, as bits
 
 struct jwt_rules {
   unsigned algorithms;  // accepted algorithms, as bits
@@ -51,12 +55,12 @@ struct jwt_claims {
   int64_t expires;
 };
 
-// The flaw of a rejected token.
+// The reason why a token was rejected.
 enum jwt_flaw {
   JWT_FINE,
-  JWT_MALFORMED,  // no token, or a token of another kind
+  JWT_MALFORMED,  // not a JWT, or a JWT for another purpose
   JWT_ALGORITHM,
-  JWT_UNKNOWN_KEY,  // no key has the token's key id: newer keys may help
+  JWT_UNKNOWN_KEY,  // no key has the token's key id; fetching newer keys may help
   JWT_SIGNATURE,
   JWT_EXPIRED,
   JWT_EARLY,
@@ -65,7 +69,7 @@ enum jwt_flaw {
   JWT_NAMELESS,  // no valid agent id
 };
 
-// Checks a token at the time `now` (seconds since 1970). *out points into the arena. False: f describes the flaw, and
-// so does *out_flaw unless NULL.
+// Verifies a token at the time `now` (seconds since 1970). The texts of *out are in the arena. On failure, returns
+// false and stores the reason in f and, unless out_flaw is NULL, in *out_flaw.
 bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
                 struct jwt_claims *out, enum jwt_flaw *out_flaw, struct fault *f);

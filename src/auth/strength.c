@@ -23,7 +23,7 @@ static bool are_neighbours(char a, char b) {
   return at && b > ' ' && (at[1] == b || (at > rows && at[-1] == b));
 }
 
-// Returns whether the pair that ends at `at` occurs earlier.
+// Returns whether the two characters that end at `at` also occur earlier in the text.
 static bool had_pair(str s, size_t at) {
   for (size_t i = 1; i < at; i++)
     if (ascii_lower(s.p[i - 1]) == ascii_lower(s.p[at - 1]) && ascii_lower(s.p[i]) == ascii_lower(s.p[at])) return true;

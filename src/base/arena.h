@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory by lifetime: allocations live until the arena is reset or done and are never freed alone.
-// Allocation never fails (see base/mem.h); callers bound the size of their input first.
+// An arena: memory allocations that are freed together, when the arena is rewound, reset or done, never singly.
+// Allocation never fails (see base/mem.h); callers must bound the size of their input first.
 #pragma once
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@ struct arena {
   size_t total;              // bytes of all chunks
 };
 
-void arena_init(struct arena *a);   // takes no memory yet
+void arena_init(struct arena *a);   // allocates no memory yet
 void arena_done(struct arena *a);   // frees everything; the arena is as after arena_init
-void arena_reset(struct arena *a);  // drops the contents, keeps one chunk for the next use
+void arena_reset(struct arena *a);  // frees the contents, but keeps one chunk for the next use
 
 // A position in the arena. arena_rewind frees everything allocated after it.
 struct arena_mark {
@@ -29,8 +29,8 @@ void arena_rewind(struct arena *a, const struct arena_mark *to);
 
 void *arena_alloc(struct arena *a, size_t n);  // aligned for any type, not cleared; never NULL, even when n is 0
 void *arena_zero(struct arena *a, size_t n);   // cleared
-str arena_str(struct arena *a, str s);         // a copy, followed by a NUL
-char *arena_cstr(struct arena *a, str s);      // the same as a C string
+str arena_str(struct arena *a, str s);         // returns a copy, followed by a NUL
+char *arena_cstr(struct arena *a, str s);      // returns a copy as a C string
 str arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define ARENA_NEW(a, type) ((type *)arena_zero((a), sizeof(type)))

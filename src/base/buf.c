@@ -75,7 +75,7 @@ void buf_printf(struct buf *b, const char *fmt, ...) {
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, ap);
   va_end(ap);
-  // vsnprintf also writes a NUL, which does not count.
+  // One more byte for the NUL that vsnprintf writes; the NUL is not part of the contents.
   char *to = n < 0 ? NULL : buf_room(b, (size_t)n + 1);
   if (to) {
     vsnprintf(to, (size_t)n + 1, fmt, again);

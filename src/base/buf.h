@@ -10,9 +10,9 @@ struct buf {
   bool over;
 };
 
-void buf_init(struct buf *b, size_t max);   // takes no memory yet
-void buf_done(struct buf *b);               // frees; the buffer may be used again, with the same maximum
-void buf_reset(struct buf *b);              // empties, keeps the memory
+void buf_init(struct buf *b, size_t max);   // allocates no memory yet
+void buf_done(struct buf *b);               // frees the memory; the buffer may be used again, with the same maximum
+void buf_reset(struct buf *b);              // empties the buffer, but keeps its memory
 void buf_trim(struct buf *b, size_t keep);  // frees the memory of an empty buffer when it holds more than `keep`
 
 void buf_add(struct buf *b, const void *p, size_t n);
@@ -20,7 +20,8 @@ void buf_str(struct buf *b, str s);
 void buf_u64(struct buf *b, uint64_t v);  // decimal
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// Returns space for n more bytes. The caller fills it and adds to b->n. NULL, with `over` set, beyond the maximum.
+// Returns space for n more bytes, which the caller fills and adds to b->n. Returns NULL and sets `over` if the bytes
+// would exceed the maximum.
 char *buf_room(struct buf *b, size_t n);
 
 // Removes the first n bytes.
@@ -37,8 +38,9 @@ static inline str buf_view(const struct buf *b) {
   return (str){b->p, b->n};
 }
 
-// Bytes to send. If their owner no longer needs them, `memory` is the buffer that holds them: a sender that cannot
-// write all of them at once may take that memory and leave the buffer empty. If it is NULL, the sender copies them.
+// Bytes to send. `memory` is the buffer that holds them if their owner no longer needs that buffer: a sender that
+// cannot write all bytes at once may then take the buffer's memory and leave the buffer empty. If `memory` is NULL, the
+// sender copies the bytes.
 struct payload {
   str text;
   struct buf *memory;

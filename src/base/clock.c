@@ -38,7 +38,8 @@ static char *put_digits(char *out, int64_t value, int width, char then) {
   return out + width + 1;
 }
 
-// The Gregorian calendar, in eras of 400 years that begin in March, so that a leap day is the last day of its year.
+// Writes the Gregorian date of a day number. The calculation uses eras of 400 years that begin in March, so that a leap
+// day is the last day of its year.
 static char *put_date(char *out, int64_t days) {
   enum { ERA = 146097, BEFORE_1970 = 719468 };
   int64_t since = days + BEFORE_1970, era = since / ERA, of_era = since % ERA;

@@ -11,10 +11,10 @@
 #define FAULT_TABLE(X) \
   X(INVALID, false)              /* the input is malformed */ \
   X(LIMIT, false)                /* the input is larger than a configured limit */ \
-  X(IO, false)                   /* the system refused: file, socket, process */ \
+  X(IO, false)                   /* the operating system refused to open, read, write or start something */ \
   X(PROTOCOL, false)             /* the peer broke the protocol */ \
   X(NOT_FOUND, false)            /* no such tool, resource, prompt */ \
-  X(UPSTREAM_UNAVAILABLE, true)  /* not connected, or lost */ \
+  X(UPSTREAM_UNAVAILABLE, true)  /* the upstream is not connected, or its connection was lost */ \
   X(UPSTREAM_SESSION_LOST, true) /* the upstream dropped our session; it did not run the request */ \
   X(UPSTREAM_TIMEOUT, true)      /* no answer in time */ \
   X(UPSTREAM_ERROR, false)       /* the upstream answered with an error or with a wrong answer */ \
@@ -25,13 +25,13 @@
   X(ARGS_INVALID, false)         /* arguments of a meta-tool, or of the tool it calls */ \
   X(SCHEMA_INVALID, false)       /* the input schema of a tool is not usable */ \
   X(PATH_INVALID, false)         /* a malformed path */ \
-  X(PATH_NOT_FOUND, false)       /* a path to nothing */ \
+  X(PATH_NOT_FOUND, false)       /* nothing has this path */ \
   X(HYDRATE_FAILED, false)       /* no such tool for this caller */ \
-  X(TOOL_NOT_FOUND, false)       /* the same, for an id with neither version nor hash */ \
+  X(TOOL_NOT_FOUND, false)       /* no such tool; its id has neither version nor hash */ \
   X(RESOURCE_NOT_FOUND, false)   /* no such resource */ \
   X(PROMPT_NOT_FOUND, false)     /* no such prompt */ \
   X(VIEW_FAILED, false)          /* no such artifact for this caller, or no such slice of it */ \
-  X(INVALID_AGENT_ID, false)     /* the agent is missing or in no rule */ \
+  X(INVALID_AGENT_ID, false)     /* the agent is missing, or no rule names it */ \
   X(FALLBACK_AGENT_NOT_IN_RULES, false) \
   X(NO_FALLBACK_CONFIGURED, false) \
   X(DENIED_BY_POLICY, false) /* a rule denies the request */ \
@@ -46,7 +46,7 @@ enum fault_code {
       FAULT_COUNT
 };
 
-// The limit that a text exceeds, in a FAULT_LIMIT of json_parse; LIMIT_OTHER in other faults.
+// The limit that a text exceeds, in a FAULT_LIMIT fault of json_parse; LIMIT_OTHER in all other faults.
 enum fault_limit { LIMIT_OTHER, LIMIT_BYTES, LIMIT_DEPTH, LIMIT_VALUES };
 
 enum { FAULT_CHARS = 256, FAULT_TEXT = 4 * FAULT_CHARS + 1, FAULT_PATH = 256 };
@@ -58,12 +58,12 @@ struct fault {
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
   uint64_t after_ms;         // earliest useful retry, in ms from now; 0: unknown
   bool undone;               // the request certainly did not run
-  bool again;                // the object in use was replaced meanwhile: get it again and repeat
-  bool passes;               // a retry can help, whatever the code says
+  bool again;                // the object in use was replaced: get the new one and repeat the operation
+  bool passes;               // a retry can help, even if the code is not retryable
 };
 
-// Sets code and message, clears everything else. The message loses terminal sequences; each run of white space and
-// control characters becomes one blank (base/text/plain.h). Arguments may point into f.
+// Sets code and message and clears all other members. Removes terminal sequences from the message and replaces each run
+// of white space and control characters with one blank (base/text/plain.h). The arguments may point into f.
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void fault_set_path(struct fault *f, str path);
 

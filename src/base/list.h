@@ -18,7 +18,7 @@ static inline void list_init(struct list *l) {
 static inline bool list_empty(const struct list *l) {
   return l->next == l;
 }
-static inline void list_push(struct list *head, struct list *node) {  // at the end
+static inline void list_push(struct list *head, struct list *node) {  // adds at the end
   node->prev = head->prev;
   node->next = head;
   head->prev->next = node;
@@ -30,13 +30,13 @@ static inline void list_remove(struct list *node) {
   node->next->prev = node->prev;
   list_init(node);
 }
-static inline struct list *list_pop(struct list *head) {  // the first, or NULL
+static inline struct list *list_pop(struct list *head) {  // removes and returns the first node, or NULL
   struct list *n = head->next;
   if (n == head) return NULL;
   list_remove(n);
   return n;
 }
 
-// Reads `next` before the body runs: the body may remove `it` (but not its successor).
+// Runs the body for each node. The body may remove the current node `it`, but not its successor, which is read before.
 #define LIST_EACH(it, head) \
   for (struct list *it = (head)->next, *it##_next = it->next; it != (head); it = it##_next, it##_next = it->next)

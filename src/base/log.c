@@ -13,8 +13,8 @@ enum { LINE_MAX_BYTES = 2048 };
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
-// Returns the number of bytes at `at` that a terminal obeys or does not show: C0, DEL, C1 (as UTF-8: c2 80 … c2 9f),
-// hidden characters.
+// Returns the length of the character at `at` if a terminal would obey or not show it: C0, DEL, C1 (as UTF-8: c2 80 …
+// c2 9f) and hidden characters. Returns 0 for all others.
 static size_t count_unsafe(str text, size_t at) {
   unsigned char c = (unsigned char)text.p[at], next = at + 1 < text.n ? (unsigned char)text.p[at + 1] : 0;
   if (c < 0x20 || c == 0x7f) return 1;

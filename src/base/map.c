@@ -27,7 +27,7 @@ static void place(struct map *m, uint32_t index) {
   m->slots[at] = index + 1;
 }
 
-// Makes room for one more entry: drops the holes, and doubles the table if it is still full.
+// Makes room for one more entry: removes the holes and adapts the size of the table to the number of entries.
 static void rebuild(struct map *m) {
   size_t live = map_count(m), cap = m->cap ? m->cap : 8;
   if (live * 4 >= cap) cap *= 2;
@@ -76,10 +76,11 @@ void *map_remove(struct map *m, str key) {
   struct map_entry *e = m->cap ? find_entry(m, key, hash_sip(&m->seed, key)) : NULL;
   if (!e) return NULL;
   void *value = e->value;
-  // The slot stays in use, so that lookups still find later keys of the same run; the next rebuild drops it.
+  // The slot stays in use, because a lookup stops at a free slot and would miss later keys of the same run. The next
+  // rebuild frees the slot.
   *e = (struct map_entry){0};
   m->holes++;
-  // A small table that becomes empty starts over at once, so that a sequence of calls does not allocate.
+  // A small table that becomes empty is cleared at once, so that adding and removing in turn does not allocate.
   if (m->holes == m->used && m->cap <= SMALL) {
     memset(m->slots, 0, m->cap * sizeof *m->slots);
     m->used = m->holes = 0;

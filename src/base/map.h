@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table from byte strings to pointers, seeded against flooding, iterated in order of insertion.
-// The table does not copy keys: they live in the values or in an arena that outlives the table.
+// A hash table from byte strings to pointers, with a seed against flooding, iterated in order of insertion. The table
+// does not copy keys: a key must live in its value or in an arena that outlives the table.
 #pragma once
 #include "base/crypto/hash.h"
 
@@ -17,7 +17,7 @@ struct map {
   size_t used, holes, cap;    // entries (including holes), holes, size of `slots`
 };
 
-void map_init(struct map *m, const struct hash_key *seed);  // takes no memory yet
+void map_init(struct map *m, const struct hash_key *seed);  // allocates no memory yet
 void map_done(struct map *m);                               // frees the table, not the values
 
 void *map_find(const struct map *m, str key);       // NULL if the key is absent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A limit on events per second that counts the suppressed ones.
+// Limits the number of events per second and counts the suppressed events.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/map.h"
 
-// The places of one holder; freed with the last of them.
+// The places of one holder. Freed when the holder gives back its last place.
 struct share {
   size_t count;
   struct list members;  // for the caller: list of the objects that use the places, or empty
@@ -28,8 +28,8 @@ size_t shares_free(const struct shares *s);
 struct share *shares_find(const struct shares *s, str name);  // NULL if the name holds no place
 size_t shares_count(const struct shares *s, str name);
 
-// Returns whether the name may take one more place if `extra` further places were free.
+// Returns whether `name` may take one more place if `extra` further places were free.
 bool shares_allow(const struct shares *s, str name, size_t extra);
 
-struct share *shares_take(struct shares *s, str name);     // takes one place without asking shares_allow
+struct share *shares_take(struct shares *s, str name);     // takes one place; does not check shares_allow
 void shares_drop(struct shares *s, struct share **share);  // gives one place back

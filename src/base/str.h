@@ -34,39 +34,39 @@ static inline str str_from(str s, size_t from) {
   return from >= s.n ? (str){s.p + s.n, 0} : (str){s.p + from, s.n - from};
 }
 
-// ASCII case only.
+// Ignores the case of ASCII letters only.
 bool str_eq_nocase(str a, str b);
 static inline bool str_starts_nocase(str s, str prefix) {
   return s.n >= prefix.n && str_eq_nocase((str){s.p, prefix.n}, prefix);
 }
 
-// Bytewise order, as memcmp; a prefix comes first.
+// Compares bytewise, like memcmp; a prefix comes before longer strings.
 int str_cmp(str a, str b);
 
-// Without blanks (space, tab) at both ends.
+// Returns s without leading and trailing spaces and tabs.
 str str_trim(str s);
 
 // Replaces control characters (C0, DEL, and C1 as UTF-8), which terminals obey, and hidden characters
 // (base/text/plain.h) by '?', one for each byte, in place.
 void str_mask_controls(char *p, size_t n);
 
-// Splits at the first `sep`. False, with all of s in out_head, if s has no `sep`.
+// Splits s at the first `sep`. Without a `sep`, returns false and sets *out_head to all of s.
 bool str_cut(str s, char sep, str *out_head, str *out_tail);
 
-// The part of a path after its last slash.
+// Returns the part of a path after its last slash.
 static inline str str_base_name(str path) {
   const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
   return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
 }
 
-// Returns the value of a variable in an environment, which may be NULL; STR_NONE if it is not set.
+// Returns the value of a variable in an environment (which may be NULL), or STR_NONE if it is not set.
 str str_env(char *const *env, str name);
 
-// Returns a number in decimal; the digits are in *room.
+// Writes a number in decimal to *room and returns the digits.
 struct str_digits {
   char text[20];
 };
 str str_from_u64(uint64_t v, struct str_digits *room);
 
-// The whole slice as a decimal number without sign. False on anything else, or overflow.
+// Converts the whole slice as a decimal number without sign. Returns false for any other text and on overflow.
 bool str_to_u64(str s, uint64_t *out);

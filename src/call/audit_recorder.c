@@ -28,7 +28,7 @@ struct audit_recorder {
   uv_work_t work;
   bool writing, freed;
   struct list waiting;  // requests that wait until it is known whether the log can be written
-  struct timer ask;     // checks again
+  struct timer ask;     // time of the next check
 };
 
 // A waiting request; in the request's arena.
@@ -50,11 +50,11 @@ struct audit_recorder_note {
   enum fault_code fault;
   str unknown_rule;
   bool denied;
-  bool sent;  // a server may have received it
+  bool sent;  // a server may have received the request
   bool counted;
 };
 
-// ---- when lines are written
+// ---- writing lines
 
 static void on_work(uv_work_t *work) {
   audit_write(CONTAINER_OF(work, struct audit_recorder, work)->opt.audit);
@@ -82,9 +82,9 @@ static void on_written(uv_work_t *work, int status) {
   loop_end(loop, LOOP_JOB, LOOP_CALLBACK(on_written));
 }
 
-// Writes on another thread: the disk may be slow, other processes may hold the lock, and tokens are counted there. One
-// job runs at a time, so that lines added in the meantime are written together. A failed write is repeated even if no
-// line is waiting.
+// Writes lines on another thread, because the disk may be slow, other processes may hold the lock, and counting tokens
+// takes time. One job runs at a time, so that lines added in the meantime are written together. A failed write is
+// repeated even if no line is waiting.
 static void write_lines(struct audit_recorder *l) {
   timer_stop(&l->later);
   if (l->writing) return;
@@ -97,7 +97,7 @@ static void write_lines(struct audit_recorder *l) {
   ASSERT(uv_queue_work(&l->opt.loop->uv, &l->work, on_work, on_written) == 0);
 }
 
-// Runs before the loop waits. During a burst it collects lines for GATHER_MS.
+// Runs before the event loop waits. Writes the lines; during a burst, first collects more lines for GATHER_MS.
 static void on_due(struct deferred *d) {
   struct audit_recorder *l = CONTAINER_OF(d, struct audit_recorder, due);
   bool burst = loop_now(l->opt.loop) - l->written_at < GATHER_MS;
@@ -118,9 +118,9 @@ static void settle(struct request *r, enum audit_readiness state, audit_admitted
     return;
   }
   fault_set(&f, FAULT_AUDIT_UNAVAILABLE,
-            "the audit log cannot be written, and every request requires it; try again later");
+            "the request cannot be logged, because the audit log cannot be written; try again later");
   r->note->fault = f.code;
-  r->note->arguments = NULL;  // the request is not carried out, so the space left is used for other lines
+  r->note->arguments = NULL;  // the request is not carried out, so the log's space is used for other lines
   admitted(ctx, r, &f);
 }
 
@@ -270,7 +270,7 @@ void audit_recorder_shown_text(struct request *r, str text, str structured) {
       both ? arena_printf(&r->arena, "%.*s\n%.*s", STR_ARG(text), STR_ARG(structured)) : arena_str(&r->arena, text);
 }
 
-// Counts nothing of a long result: its values may not be in memory.
+// Does not count the tokens of a long result, whose values may not be in memory.
 void audit_recorder_shown(struct request *r, const struct json *result) {
   struct audit_recorder_note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
@@ -286,7 +286,7 @@ static str keep(struct request *r, str text) {
   return text.n ? arena_str(&r->arena, text) : STR_NONE;
 }
 
-// The same for text that a client may have written.
+// Copies text that a client may have written, with secrets masked.
 static str keep_masked(struct request *r, str text) {
   const struct audit_recorder_note *n = r->note;
   if (!text.n) return STR_NONE;
@@ -375,7 +375,7 @@ static enum audit_decision decision_of(enum fault_code code) {
   }
 }
 
-// The name of a JSON-RPC error code without a fault.
+// Returns the name of a JSON-RPC error code, for errors without a fault.
 static str name_of(int code) {
   switch (code) {
   case RPC_METHOD_NOT_FOUND: return STR("METHOD_NOT_FOUND");
@@ -400,7 +400,7 @@ static void conclude(struct audit_recorder_note *n, const struct request *r, str
   e->code = name_of(r->code);
 }
 
-// Returns whether a fault means that the gateway refused the request or knows no such target, and did nothing.
+// Returns whether a fault means that the gateway refused the request or does not know its target, and did nothing.
 static bool is_refusal(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:
@@ -420,7 +420,7 @@ static bool is_refusal(enum fault_code code) {
   }
 }
 
-// Returns whether the request gets a line of its own. False: it is a repeated refusal, and was counted.
+// Returns whether the request gets its own line. Otherwise the request is a repeated refusal and has been counted.
 static bool has_line(struct audit_recorder *l, const struct audit_recorder_note *n, const struct request *r,
                      str answer) {
   bool failed = n->denied || n->fault;

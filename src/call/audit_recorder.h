@@ -2,10 +2,10 @@
 // Writes exactly one line of the audit log for every request that a surface gets, except for refusals that repeat
 // (call/refusals.h).
 //
-// audit_recorder_open gives a request its note. The functions below copy facts to the note: the server, the tool, the
-// decision of the rules, the fault. The session reports the end of every request, whether it was answered, refused,
-// cancelled or abandoned by its client, and audit_recorder_close writes the line. So a new operation is logged without
-// any code of its own.
+// audit_recorder_open gives a request a note, which collects the data for the line. The functions below copy facts to
+// the note: the server, the tool, the decision of the rules, the fault. The session reports the end of every request,
+// whether it was answered, refused, cancelled or abandoned by its client, and audit_recorder_close writes the line. So
+// a new operation is logged without additional code.
 //
 // Without an audit log requests have no notes, and the functions do nothing.
 #pragma once
@@ -33,28 +33,28 @@ bool audit_recorder_failing(const struct audit_recorder *l);     // the log cann
 uint64_t audit_recorder_lost(const struct audit_recorder *l);    // lines lost so far
 uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // logs that could not be verified so far
 
-// Gives a request its note. operation: a constant, or memory of the request; mode: a constant.
+// Gives a request its note. `operation` must be a constant or in the request's memory; `mode` must be a constant.
 void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
-// Calls `admitted`: at once, or later if it is not known yet whether the log can be written; never for a request that
-// is cancelled in the meantime. f: NULL, or the fault that refuses the request because a required log cannot be
+// Calls `admitted` at once, or later if it is not yet known whether the log can be written; does not call it for a
+// request that is cancelled in the meantime. `f` is NULL, or the reason to refuse the request: a required log cannot be
 // written.
 typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
-// Writes the line of a request. answer.p NULL: the request gets no answer.
+// Writes the line of a request. answer.p is NULL if the request gets no answer.
 void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer);
 
-// Logs an event other than a request, such as a refused connection or changed rules. NULL: does nothing.
+// Logs an event other than a request, such as a refused connection or changed rules. Does nothing if `l` is NULL.
 void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e);
 
-// Facts for the note, which copies them. The last value counts.
+// Set facts in the note. Values are copied; a later value replaces an earlier one.
 void audit_recorder_agent(struct request *r, str agent);
 void audit_recorder_server(struct request *r, str server);
 void audit_recorder_tool(struct request *r, str server, str tool);
-// A URI, a prompt, a task or a handle. Secrets in it are masked.
+// `target` is a URI, a prompt, a task or a handle. Its secrets are masked.
 void audit_recorder_target(struct request *r, str target);
-// The decision of the rules. It is logged also if the client only learns that the item does not exist.
+// Sets the decision of the rules. It is logged even if the client only learns that the item does not exist.
 void audit_recorder_decided(struct request *r, const struct policy_decision *d);
-// The rule as a dotted path if there is no struct policy_decision, or STR_NONE.
+// Sets the rule as a dotted path, or STR_NONE, for cases without a struct policy_decision.
 void audit_recorder_rule(struct request *r, str rule);
 // The rule that is logged if the request fails because its caller is unknown.
 void audit_recorder_unknown(struct request *r, str rule);
@@ -62,8 +62,9 @@ void audit_recorder_unknown(struct request *r, str rule);
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
 void audit_recorder_trace(struct request *r, str trace);  // the trace id, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);
-// The part of the answer that the client shows its model (mcp/server/clients.h), whose tokens are counted. If neither
-// function is called, the whole answer counts. structured: the raw structuredContent of the same answer, or STR_NONE.
+// Set the part of the answer that the client shows its model (mcp/server/clients.h), whose tokens are counted. If
+// neither function is called, the whole answer is counted. `structured` is the raw structuredContent of the same
+// answer, or STR_NONE.
 void audit_recorder_shown(struct request *r, const struct json *result);
 void audit_recorder_shown_text(struct request *r, str text, str structured);
 

@@ -6,7 +6,7 @@
 
 enum { NAME_SHOWN = 100 };  // bytes of a name in a message
 
-// A peer of the control socket may name any agent: it can read the rules file anyway.
+// A client of the control socket may name any agent, because it can read the rules file anyway.
 static struct identity_question question(const struct rulebook *book, const struct session *s, str named) {
   return (struct identity_question){
       .policy = book->policy,
@@ -18,7 +18,8 @@ static struct identity_question question(const struct rulebook *book, const stru
 }
 
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
-  if (!book->policy && !named.n && !session_agent(s).n) {  // fast path: runs several times a request
+  if (!book->policy && !named.n &&
+      !session_agent(s).n) {  // fast path, because this runs several times for each request
     *out = (struct caller){.id = book->fallback.n ? book->fallback : STR("")};
     return true;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller of a request: its agent, and the rules that apply to it. A call keeps its caller, so that a call that
-// began under some rules ends under them, unless it is parked in the meantime (call/bridge/parked_calls.c).
+// The caller of a request: its agent, and the rules that apply to the agent. A call ends under the rules under which it
+// began, unless it is parked in the meantime (call/bridge/parked_calls.c).
 #pragma once
 #include "catalog/catalog.h"
 #include "mcp/server/session.h"
@@ -10,7 +10,7 @@
 struct rulebook {
   struct policy *policy;  // NULL: every caller may use everything
   str fallback;           // the agent of a request that names none; may be empty
-  bool trust_stated;      // a request may name any agent, without a credential for it
+  bool trust_stated;      // a request may name any agent without a credential for that agent
 };
 
 struct caller {
@@ -19,8 +19,8 @@ struct caller {
   str id;                            // may be empty without rules
 };
 
-// Finds the caller. named: the agent that the request names; empty: it names none; STR_NONE: it cannot name one. The
-// policy is the rulebook's, without a reference of its own. Returns false with the reason in f.
+// Finds the caller of a request. `named` is the agent that the request names: empty if it names none, STR_NONE if it
+// cannot name one. out->policy is the rulebook's policy, without a new reference. Returns false with the reason in f.
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f);
 
 static inline bool caller_is_unknown(enum fault_code code) {  // caller_find failed with this code
@@ -32,9 +32,9 @@ static inline bool caller_is_unknown(enum fault_code code) {  // caller_find fai
 // decided by their server.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
 
-// The rule that made caller_find fail, as a dotted path; STR_NONE if the credential was the reason.
+// Returns the rule that made caller_find fail, as a dotted path; STR_NONE if the credential was the reason.
 str caller_rule(const struct rulebook *book, const struct session *s, str named, const struct fault *f);
-// Describes the denial of a tool, or (tool: STR_NONE) of a server.
+// Describes the denial of a tool or, if `tool` is STR_NONE, of a server.
 void caller_describe_denial(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f);
 
 static inline bool caller_may(const struct caller *c, str server, enum item_kind kind, str name) {

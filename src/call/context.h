@@ -30,17 +30,17 @@ struct call_results {
 
 // Functions of the surface that calls use.
 struct call_surface {
-  // The loop time until which a request of this session may wait for upstreams that are starting.
+  // Returns the loop time until which a request of this session may wait for upstreams that are starting.
   uint64_t (*wait_until)(void *ctx, const struct session *s);
-  // Carries out a call of a `local` method, which has its lane. Returns like a step.
+  // Carries out a call of a `local` method, after the call has got its lane. Returns like a step.
   enum call_result (*local)(void *ctx, struct call *c);
-  // Such a call has ended, or was cancelled.
+  // Called when a call of a `local` method has ended or was cancelled.
   void (*local_over)(void *ctx, struct call *c);
-  // A CALL_META call for `about` (the client's name for it) has succeeded.
+  // Called when a CALL_META call has succeeded. `about` is the client's name for the target.
   void (*used)(void *ctx, const struct session *s, str about);
-  // The part of a catalog that a caller sees, with its names; valid until the next call.
+  // Returns the part of a catalog that a caller sees, with the caller's names; valid until `names` is called again.
   struct naming (*names)(void *ctx, const struct caller *c, const struct catalog *catalog);
-  // The id and the client-safe name of a tool of the current catalog; STR_NONE if it has none.
+  // Return the id and the client-safe name of a tool of the current catalog, or STR_NONE.
   str (*id_of)(void *ctx, const struct item *tool);
   str (*safe_of)(void *ctx, const struct item *tool);
 };
@@ -60,15 +60,15 @@ struct call_context {
   size_t call_size;                   // of a call with the states of its steps
   uint32_t state_at[CALL_MAX_STEPS];  // the offset of each state
   // calls that wait
-  struct list unsettled;  // in step_find, for upstreams that are starting
+  struct list unsettled;  // calls in step_find that wait for starting upstreams
   struct {
-    struct list open;     // questions of servers without an answer
-    struct deferred due;  // some of them wait to be sent to stateless clients
+    struct list open;     // unanswered questions of servers
+    struct deferred due;  // sends waiting questions to stateless clients
     uint64_t next;
   } asks;
   struct {
     struct map waiting;  // calls that wait for their client's answers, by number
-    struct list all;     // these, and the calls that a request has taken up again
+    struct list all;     // calls in `waiting`, and calls that a request has continued
     uint64_t next;
   } parked;
   struct tickets tickets;
@@ -79,7 +79,7 @@ struct call_context {
   struct limiter *limiter;
   struct allowances *allowances;
   struct result_cache *cache;
-  struct store *store;  // of results that were cut
+  struct store *store;  // for parts that are cut from results
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;
@@ -91,11 +91,11 @@ struct call_context {
 struct call_options {
   struct loop *loop;
   size_t max_message;
-  uint64_t input_ms;             // how long a call waits for its client's answers
+  uint64_t input_ms;             // maximum time that a call waits for its client's answers
   const struct rulebook *rules;  // NULL: no rules
   struct call_results results;
   struct schema_options schemas;          // limits for input schemas
-  const struct controls *controls;        // copied; what they point to must outlive the calls. NULL: none
+  const struct controls *controls;        // copied; the data they point to must outlive the calls. NULL: none
   struct recorder *recorder;              // NULL: calls are not recorded
   struct audit_recorder *audit_recorder;  // NULL: no audit log
   struct metrics *metrics;                // NULL: no metrics

@@ -10,12 +10,12 @@ static bool is_word(char c) {
   return ascii_is_alnum(c) || c == '_';
 }
 
-// Index −1 wraps to SIZE_MAX: it is a blank too, like the position after the last character.
+// Positions outside the text count as blanks. Index −1 wraps to SIZE_MAX, which is also outside.
 static char at(str text, size_t i) {
   return i < text.n ? text.p[i] : ' ';
 }
 
-// A blank in a phrase also matches the hyphens and underscores of error codes: RATE_LIMIT_EXCEEDED.
+// A blank in a phrase also matches the hyphens and underscores of error codes such as RATE_LIMIT_EXCEEDED.
 static bool matches(str text, size_t from, str phrase) {
   if (from + phrase.n > text.n) return false;
   for (size_t i = 0; i < phrase.n; i++) {
@@ -26,7 +26,7 @@ static bool matches(str text, size_t from, str phrase) {
   return !is_word(at(text, from - 1)) && !is_word(at(text, from + phrase.n));
 }
 
-// A phrase in quotes is a name, and does not count.
+// Returns whether the text contains the phrase. A phrase in quotes is a name, and does not count.
 static bool contains(str text, str phrase) {
   for (size_t i = 0; i < text.n; i++) {
     if (!matches(text, i, phrase)) continue;
@@ -37,8 +37,9 @@ static bool contains(str text, str phrase) {
   return false;
 }
 
-// Returns whether the phrase is the whole message, except for a lead such as "Error:" and an explanation after it. With
-// a colon the explanation may be about a parameter of that name, so `colon` says whether one counts.
+// Returns whether the phrase is the whole message, except for a lead such as "Error:" and a following explanation. An
+// explanation after a colon may be about a parameter that is called like the phrase, so `colon` says whether a colon is
+// accepted.
 static bool heads(str text, size_t from, size_t n, bool colon) {
   static const str leads[] = {STR("error"), STR("exception"), STR("failed"), STR("failure"), STR("http")};
   str before = str_trim((str){text.p, from}), after = str_trim(str_from(text, from + n));
@@ -56,7 +57,8 @@ static bool is_alone(str text, str phrase, bool colon) {
 
 // ---- numbers
 
-// A number is a status after a word that says so: "HTTP 401", "HTTP/1.1 401", "status code: 429", "statusCode=429".
+// Returns whether `before` ends with a word that makes the next number a status: "HTTP 401", "HTTP/1.1 401", "status
+// code: 429", "statusCode=429".
 static bool follows_status(str before) {
   static const str words[] = {STR("http"), STR("status"), STR("status code"), STR("statuscode"), STR("error code")};
   while (before.n && strchr(" :=(#", before.p[before.n - 1])) before.n--;
@@ -67,7 +69,7 @@ static bool follows_status(str before) {
   return false;
 }
 
-// A number is also a status before the reason phrase that HTTP has for it.
+// Returns whether `after` begins with an HTTP reason phrase, which makes the number before it a status.
 static bool precedes_reason(str after) {
   static const str reasons[] = {STR("unauthorized"),        STR("forbidden"),         STR("proxy authentication"),
                                 STR("request timeout"),     STR("too many requests"), STR("bad gateway"),

@@ -47,7 +47,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
            secrets_mask_known(&c->request->arena, str_of(named.message), &call_spec(c)->secrets).p);
-  // The reason why a server does not start has words of the server and of the system.
+  // The reason why a server does not start may quote the server and the system, so secrets and addresses are masked.
   fault_set(&masked, f->code, "%.*s", STR_ARG(call_said(&c->request->arena, call_spec(c), str_of(named.message))));
   memcpy(named.message, masked.message, sizeof named.message);
   fault_set_path(&named, c->about);

@@ -50,7 +50,7 @@ void call_detach(struct call *c, struct arena *a) {
   for (size_t i = 0; i < c->route_count; i++) c->routes[i].uri = call_kept(a, c->routes[i].uri);
 }
 
-// ---- from the beginning to the end
+// ---- running a call
 
 static void call_free(struct call *c) {
   struct call_context *x = c->context;
@@ -92,7 +92,7 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   struct call *c = unused ? CONTAINER_OF(unused, struct call, node) : mem_alloc(x->call_size);
   if (unused) x->free_count--;
   *c = (struct call){0};
-  memset(c->state, 0, x->call_size - sizeof *c);  // apart: over 2 KB, memset is slower
+  memset(c->state, 0, x->call_size - sizeof *c);  // a separate memset, because one over 2 KB is slower
   c->magic = CALL_MAGIC;
   c->context = x;
   c->request = r;
@@ -155,7 +155,7 @@ void call_discard(struct call *c) {
   call_free(c);
 }
 
-// Answer the request last: the answer may bring the client's next request.
+// The caller must answer the request last, because the client may send its next request at once.
 struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_report(c, false);

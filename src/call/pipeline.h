@@ -3,7 +3,7 @@
 #pragma once
 #include "call/call.h"
 
-// The table, in order. Rows marked "-" have no `run`: the steps above them wait there.
+// The table, in order. Rows marked "-" have no `run`: other steps use their states, for example to wait.
 #define CALL_STEPS(ROW) \
   ROW(STEP_RESUME, step_resume)               /* a retry with answers continues the call that asked */ \
   ROW(STEP_CHAIN, step_chain)                 /* refuses a call that has passed this gateway before */ \
@@ -38,17 +38,19 @@
 enum call_step_id { CALL_STEPS(CALL_STEP_ID) STEP_COUNT };
 #undef CALL_STEP_ID
 
-// A row. Its state is memory of the call, zero when the call begins, that only the step's own file reads. A state that
-// waits has a pointer to its call: NULL means that it never waited, and `cancel` has nothing to do.
+// A step. Its state is part of the call's memory, is zero when the call begins, and is used only by the step's own
+// file. The state of a step that can wait has a pointer to its call. If the call never waited there, the pointer is
+// NULL, and `cancel` has nothing to do.
 struct call_step {
   const char *name;  // in traces, dry runs and the documentation
   const char *does;
   size_t state;  // bytes
   enum call_result (*run)(struct call *c, void *state);
-  // Ends the waiting: stops timers, leaves lists. May run several times, last rows first. reason: the client no longer
-  // waits, so the server is notified; STR_NONE: the call has been answered.
+  // Ends the waiting: stops timers, leaves lists. May run several times; the last step is cancelled first. `reason` is
+  // why the client no longer waits, and is sent to the server; STR_NONE: the call has been answered.
   void (*cancel)(struct call *c, void *state, str reason);
-  // The request is about to end: copies the state's references to its memory to `a`. NULL: they were copied before.
+  // Called before the request ends: copies texts that the state has in the request's memory to `a`. `a` is NULL if the
+  // texts were copied before.
   void (*detach)(struct call *c, void *state, struct arena *a);
   void (*done)(struct call *c, void *state);  // frees what the state owns
 };
@@ -61,7 +63,7 @@ static inline void *call_state(const struct call *c, enum call_step_id step) {
   return (char *)c->state + c->context->state_at[step];
 }
 
-// A copy of the text in `a`; STR_NONE stays STR_NONE.
+// Returns a copy of the text in `a`; STR_NONE stays STR_NONE.
 static inline str call_kept(struct arena *a, str text) {
   return text.p ? arena_str(a, text) : text;
 }
@@ -70,13 +72,13 @@ static inline str call_kept(struct arena *a, str text) {
 
 void call_resume(struct call *c);                           // continues after the step that waits
 void call_restart(struct call *c, enum call_step_id from);  // continues with a step, earlier or later
-const char *call_step_name(const struct call *c);           // of the current step
+const char *call_step_name(const struct call *c);           // name of the current step
 void call_stop(struct call *c, str reason);                 // cancels every step
 void call_detach(struct call *c, struct arena *a);          // detaches every step, and the call
 void call_drop(struct call *c, str reason);                 // stops and frees a call without answering
 void call_discard(struct call *c);                          // frees a call; its request stays
 struct request *call_release_request(struct call *c);       // reports and frees the call; answer the request next
-enum { CALL_REUSED = 256 };                                 // freed calls that are kept
+enum { CALL_REUSED = 256 };                                 // number of freed calls that are kept for reuse
 
 // ---- for the context
 

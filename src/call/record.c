@@ -35,7 +35,7 @@ static void put_outcome(struct call *c, struct arena *a, struct recorded_call *o
   } else if (c->answer.p) {
     put_result(c, json_parse(a, c->answer, &json_default_limits, &f), a, out);
   } else if (c->reply && c->reply->kind == RPC_RESULT && c->reply->large_message) {
-    // Too large for a prompt, and it may be folded.
+    // A large result does not fit into a prompt, and may be folded.
     json_bool(json_get(c->reply->result, STR("isError")), &out->failed);
     out->text = arena_printf(a, "(a result of %u bytes)", c->reply->result->n);
   } else if (c->reply && c->reply->kind == RPC_RESULT) {

@@ -13,7 +13,7 @@ struct pair {
   str key;  // reason, space, principal
   str code, principal;
   enum audit_decision decision;
-  uint64_t began;  // its minute
+  uint64_t began;  // start of the minute
   unsigned logged;
   uint64_t omitted;
   int64_t first, last;  // wall time of the first and the last omitted refusal

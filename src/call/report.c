@@ -18,7 +18,7 @@ enum fault_code call_ended_with(const struct call *c) {
   return policy_hidden(c) ? FAULT_DENIED_BY_POLICY : fault_told_as(c->failure->fault.code);
 }
 
-// A server that only the caller names counts if it is configured.
+// A server that the call did not reach, but that the caller named, counts if it is configured.
 str call_ended_at(const struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   const struct call_hidden *hidden = policy_hidden(c);
@@ -37,7 +37,7 @@ str call_ended_tool(const struct call *c) {
 
 // ---- the audit line
 
-// The target as the client named it, unless that is a tool.
+// Returns the target as the client named it. For calls of tools, audit_tool is used instead.
 static str target_of(struct call *c) {
   static const struct {
     enum call_target target;
@@ -52,7 +52,7 @@ static str target_of(struct call *c) {
   return text;
 }
 
-// The server, the tool and the decision about it. tool.p NULL: the decision is about the server.
+// Records the server, the tool and the access decision about the tool or, if tool.p is NULL, about the server.
 static void audit_tool(struct call *c, str server, str tool) {
   audit_recorder_tool(c->request, server, tool);
   if (!c->policy) return;
@@ -65,10 +65,10 @@ static void audit_target(struct call *c) {
   const struct call_hidden *hidden = policy_hidden(c);
   bool tool = c->item && c->item->kind == ITEM_TOOL;
   if (c->place.server.p) {
-    audit_tool(c, c->place.server, c->place.tool);  // even if it does not exist
+    audit_tool(c, c->place.server, c->place.tool);  // even if the tool does not exist
     return;
   }
-  if (tool && find_is_set(c)) return;  // noted by the surface
+  if (tool && find_is_set(c)) return;  // recorded by the surface
   if (!tool) audit_recorder_target(r, target_of(c));
   if (hidden) audit_tool(c, upstreams_name(c->context->upstreams, hidden->source), hidden->tool);
   if (!c->route_count) return;
@@ -123,7 +123,7 @@ static void measure(struct call *c, bool cancelled) {
   metrics_count_call(m, &end);
 }
 
-// Extrapolates from the beginning of a long text.
+// Estimates the tokens of a long text from its beginning.
 static uint64_t tokens_about(str text) {
   str sample = utf8_cut(text, SAMPLE_BYTES);
   uint64_t n = tokens_count(sample);
@@ -137,7 +137,7 @@ void call_measure_saved(struct call *c, str whole, str shown) {
   if (all > left) metrics_count_saved(m, all - left);
 }
 
-// ---- the event: `execute.completed` or `execute.dry_run`, a line of the log at level debug and a log record
+// ---- the event `execute.completed` or `execute.dry_run`: a debug line in the log, and a log record
 
 static void log_event(const struct call *c, str event, const struct trace_field *fields, size_t count, str trace) {
   struct buf line;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of a call, sent when it leaves its request or the client cancels it: the audit line, metrics, the span, the
-// event. They include items that were hidden from the caller.
+// Reports about a call: the audit line, metrics, the span, the event. They are made before the request is answered or
+// when the client cancels it, and also name items that were hidden from the caller.
 #pragma once
 #include "call/steps/steps.h"
 
-void call_report(struct call *c, bool cancelled);  // all of them, once for each request
+void call_report(struct call *c, bool cancelled);  // makes all reports, once for each request
 
 void call_audit(struct call *c, bool asked);  // asked: the request was answered with questions, and the call continues
 void call_measure_saved(struct call *c, str whole, str shown);  // a result was cut
@@ -15,5 +15,5 @@ void call_trace_end(struct call *c, bool cancelled);
 void call_trace_refused(struct call_context *x, struct request *r, const struct call_refused *c);
 
 enum fault_code call_ended_with(const struct call *c);
-str call_ended_at(const struct call *c);    // the server, or STR_NONE
-str call_ended_tool(const struct call *c);  // or STR_NONE
+str call_ended_at(const struct call *c);    // the server's name, or STR_NONE
+str call_ended_tool(const struct call *c);  // the tool's name, or STR_NONE

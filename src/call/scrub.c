@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks messages of a server other than results: notifications, progress, questions, and answers about tasks. With
-// result.scrub they lose secrets; errors among them always lose secrets and addresses. step_firewall masks the results
-// themselves. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
-// messages of a server, results included, unless result.hidden_characters keeps them.
 #include "call/scrub.h"
 #include "base/assert.h"
 #include "call/steps/steps.h"
@@ -13,7 +9,7 @@
 
 static const struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
 
-// The masked text of v in the arena, or STR_NONE if v has no secret.
+// Returns the masked text of v in the arena, or STR_NONE if v has no secret.
 static str masked(struct arena *a, const struct json *v, const struct secrets_known *known) {
   struct buf b;
   buf_init(&b, secrets_json_max(v));
@@ -22,8 +18,8 @@ static str masked(struct arena *a, const struct json *v, const struct secrets_kn
   return text;
 }
 
-// The same for params. _meta has tokens of the protocol, a task is found by its id, and a URL that the user opens must
-// stay complete: these are not masked.
+// Returns masked params, or STR_NONE if they have no secret. Does not mask _meta, which has tokens of the protocol, the
+// id of a task, or a URL, which must stay complete for the user.
 static str masked_params(struct arena *a, const struct json *params, const struct secrets_known *known) {
   static const str kept[] = {STR("_meta"), STR("taskId"), STR("url")};
   struct json_edit edits[3];
@@ -39,7 +35,7 @@ static str masked_params(struct arena *a, const struct json *params, const struc
   return clean ? json_edited(a, clean, edits, count) : text;
 }
 
-// Reads the text as a message in the arena; NULL if it is not a message.
+// Reads the text as a message in the arena. Returns NULL if it is not a message.
 static const struct rpc_message *read_again(struct arena *a, str text) {
   struct rpc_message *copy = ARENA_NEW(a, struct rpc_message);
   struct rpc_error err;
@@ -48,7 +44,7 @@ static const struct rpc_message *read_again(struct arena *a, str text) {
   return root && rpc_read(root, a, copy, &err) ? copy : NULL;
 }
 
-// The message with another text for one of its members; NULL if the result is not a message.
+// Returns the message with another text for one of its members, or NULL if this is no longer a message.
 static const struct rpc_message *replaced(struct arena *a, const struct rpc_message *m, str member, str text) {
   struct json_edit edit = {member, text};
   return read_again(a, json_edited(a, m->root, &edit, 1));
@@ -78,7 +74,7 @@ void calls_unhide_text(const struct call_context *x, struct buf *result) {
 
 const struct rpc_message *calls_scrub(const struct call_context *x, const struct lane *lane,
                                       const struct rpc_message *m, struct arena *a) {
-  m = calls_unhide(x, m, a);  // first: a hidden character may split an address
+  m = calls_unhide(x, m, a);  // before masking, because a hidden character may split an address
   const struct upstream_spec *spec = lane_spec(lane);
   // A notification reports an error if a task failed, or if it is a log message of level error or above.
   bool log = str_eq(m->method, STR("notifications/message"));
@@ -107,7 +103,7 @@ const struct rpc_message *call_scrub_questions(struct call *c, const struct rpc_
   return count ? replaced(a, reply, STR("result"), json_edited(a, reply->result, &all, 1)) : reply;
 }
 
-// The URLs that the client opens are not masked.
+// Masks the elicitations, except for the URLs that the client opens.
 static str masked_urls(struct arena *a, const struct json *urls, const struct secrets_known *known) {
   struct buf b;
   buf_init(&b, secrets_json_max(urls));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks messages of a server other than results: notifications, progress, questions, and answers about tasks. With
-// result.scrub they lose secrets; errors among them always lose secrets and addresses. step_firewall masks the results
-// themselves. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
-// messages of a server, results included, unless result.hidden_characters keeps them.
+// result.scrub, their secrets are masked; in errors, secrets and addresses are always masked. step_firewall masks
+// results. A message that cannot be masked is not passed on. Also removes hidden characters (text/hidden.h) from all
+// messages of a server, including results, unless result.hidden_characters allows them.
 #pragma once
 #include "call/pipeline.h"
 
-// Returns a message of a server without hidden characters (text/hidden.h): m, or a copy in the arena. In a large
-// message they were removed when it was parsed.
+// Returns a message of a server without hidden characters: m, or a copy in the arena. From a large message, they were
+// removed when it was parsed.
 const struct rpc_message *calls_unhide(const struct call_context *x, const struct rpc_message *m, struct arena *a);
 
 // Removes hidden characters from the texts of a result of the gateway, which may quote data of a server.
@@ -21,5 +21,5 @@ const struct rpc_message *call_scrub_questions(struct call *c, const struct rpc_
 // NULL if it cannot be masked.
 const struct rpc_message *call_scrub_url_needed(struct call *c, const struct rpc_message *reply);
 
-// Masks a raw result that does not pass step_firewall, like that step. STR_NONE if it is too large to be searched.
+// Masks a raw result that does not pass through step_firewall. Returns STR_NONE if it is too large to be searched.
 str call_scrubbed(struct call *c, str result);

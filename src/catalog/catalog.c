@@ -39,7 +39,7 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
         struct item *known = map_find(&own, d->name);
-        // Later sets repeat the first; only a repetition inside one set is the server's mistake.
+        // Later sets may repeat definitions of the first. Only a repetition inside one set is a mistake of the server.
         if (known->seen & 1u << k) note_twice(c, index, known->name);
         known->seen |= 1u << k;
         continue;
@@ -71,11 +71,11 @@ static void collect(struct catalog *c, const struct catalog_source *sources, enu
   }
 }
 
-// ---- keeping
+// ---- cache times
 
-// A set that declares nothing has 0 and false, which then apply to the source.
+// A set without a declared cache time has 0 and false, which then apply to the whole source.
 static struct catalog_keeping keeping_of(const struct catalog_source *s, enum item_kind kind) {
-  ASSERT(s->definitions_count <= 32);  // item.seen has a bit for each
+  ASSERT(s->definitions_count <= 32);  // item.seen has one bit for each set
   if (!s->definitions_count) return (struct catalog_keeping){0};
   struct catalog_keeping k = {UINT64_MAX, true};
   for (size_t i = 0; i < s->definitions_count; i++) {
@@ -158,7 +158,7 @@ struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind k
     if (k->ttl_ms < all.ttl_ms) all.ttl_ms = k->ttl_ms;
     all.is_public = all.is_public && k->is_public;
   }
-  // No source has a list.
+  // No source has a list of this kind.
   return all.ttl_ms == UINT64_MAX ? (struct catalog_keeping){0} : all;
 }
 
@@ -203,7 +203,7 @@ void catalog_unref(struct catalog **catalog) {
   mem_free(c);
 }
 
-// ---- asking
+// ---- lookups
 
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown) {
   ASSERT((int)kind < ITEM_KINDS);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The immutable set of all definitions of all upstreams, with the names that clients see. A change builds a new catalog
-// and swaps it; users of the old one hold a reference.
+// and replaces the old one; users of the old catalog hold a reference.
 //
-// The names here are for clients that see everything. catalog/naming/naming.h describes how names are made, and makes
-// those for clients that see less.
+// The names in a catalog are for clients that see everything. catalog/naming/naming.h describes how names are made, and
+// makes the names for clients that see less.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -12,12 +12,12 @@
 
 struct catalog_source {
   str server;
-  const struct definitions *const *definition_sets;  // at most 32, some NULL; the first one with a name defines it
+  const struct definitions *const *definition_sets;  // at most 32, may be NULL; the first set with a name defines it
   size_t definitions_count;
   str instructions;  // the server's description of itself; may be empty
-  uint64_t version;  // changes with its definitions or instructions
-  bool anonymous;    // the server has no configured name: names of tools may have namespaces of their own
-  bool (*serves)(const void *ctx, str tool);  // whether a tool is in the catalog; NULL: all are
+  uint64_t version;  // changes with the source's definitions or instructions
+  bool anonymous;    // the server has no configured name, so the names of its tools may contain namespaces
+  bool (*serves)(const void *ctx, str tool);  // returns whether a tool is in the catalog; NULL: all tools are
   const void *serves_ctx;
   bool gone;       // the server was removed; its index stays reserved
   unsigned order;  // position in the configuration; equal positions are ordered by index
@@ -26,38 +26,38 @@ struct catalog_source {
 struct item {
   enum item_kind kind;
   unsigned source;                     // index of the upstream
-  str name;                            // name at the upstream
+  str name;                            // the upstream's own name for it
   str shown;                           // name for clients that see everything
-  str text;                            // the definition, under the shown name
-  str old_text;                        // the definition for clients with a handshake; equals text if nothing differs
+  str text;                            // the definition, with the shown name
+  str old_text;                        // like `text`, for clients with a handshake; the same text if nothing differs
   bool stateless;                      // its server is stateless
-  struct param_headers param_headers;  // ITEM_TOOL: arguments repeated in headers; none if they break a rule
-  bool wraps_output;                   // old_text promises {"result": …}: structuredContent must be wrapped too
-  bool task_required;                  // a handshake server accepts calls of it only as tasks
-  bool plain;                          // declares neither param headers nor tasks
+  struct param_headers param_headers;  // ITEM_TOOL: arguments to repeat in headers; empty if they break a rule
+  bool wraps_output;   // old_text promises {"result": …}, so structuredContent of a result must be wrapped, too
+  bool task_required;  // a handshake server accepts calls of this tool only as tasks
+  bool plain;          // the tool declares neither param headers nor tasks
   struct item_hints hints;
-  uint32_t seen;   // bit k: the source's k-th definition set has it
-  str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: form for comparison of URIs (catalog/naming/uri_key.h)
-  unsigned owner;  // ITEM_RESOURCE, ITEM_TEMPLATE: 1 + the source that owns this URI; 0: its own source
+  uint32_t seen;   // bit k is set if the k-th definition set of the source has this item
+  str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: normal form of the URI for comparison (catalog/naming/uri_key.h)
+  unsigned owner;  // ITEM_RESOURCE, ITEM_TEMPLATE: 1 + the source that owns this URI; 0: this item's source
 };
 
 enum { CATALOG_TWICE = 100 };
 
 // How long clients may cache a list.
 struct catalog_keeping {
-  uint64_t ttl_ms;  // minimum over all servers; 0 if one declares none
-  bool is_public;   // all servers declare it equal for all clients
+  uint64_t ttl_ms;  // minimum over all servers; 0 if a server declares none
+  bool is_public;   // all servers declare that the list is the same for all clients
 };
 
-// The part of one source.
+// The data of one source in a catalog.
 struct catalog_part {
   str server, instructions;
-  str prefix;  // prefix of its URIs that another server owns
+  str prefix;  // prefix for those of its URIs that another server owns
   uint64_t version;
   bool anonymous, gone;
-  size_t first[ITEM_KINDS], count[ITEM_KINDS];  // range of its items
-  str *twice;                                   // names listed more than once, whose repetitions are left out
-  size_t twice_count;                           // at most CATALOG_TWICE
+  size_t first[ITEM_KINDS], count[ITEM_KINDS];  // range of the source's items
+  str *twice;          // names that the source listed more than once; only the first definition is in the catalog
+  size_t twice_count;  // at most CATALOG_TWICE
   struct catalog_keeping keeping[ITEM_KINDS];
 };
 
@@ -65,14 +65,14 @@ struct catalog {
   unsigned refs;
   uint64_t generation;
   struct arena arena;
-  struct item *items[ITEM_KINDS];  // in order of sources, then as listed
+  struct item *items[ITEM_KINDS];  // in order of sources; of one source, in its own order
   size_t count[ITEM_KINDS];
-  struct catalog_part *parts;  // one for each source, in their order
+  struct catalog_part *parts;  // one for each source, in the same order
   size_t part_count;
   unsigned *order;  // indexes of the parts, in the order of the configuration
   struct map by_shown[ITEM_KINDS];
-  size_t contested;  // items renamed because of other items: clients that see less may have other names
-  size_t shadowed;   // resources and templates among them
+  size_t contested;  // items renamed because other items have the same name: clients that see less may see other names
+  size_t shadowed;   // number of resources and templates in `contested`
   bool prefix_always;
 };
 
@@ -92,7 +92,7 @@ const struct item *catalog_find(const struct catalog *c, enum item_kind kind, st
 // Returns how long clients may cache a list of the sources whose index is set (NULL: all).
 struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind kind, const bool *sources);
 
-// Returns whether two items, perhaps of two catalogs, look the same to clients.
+// Returns whether two items, which may be from two catalogs, look the same to clients.
 bool catalog_same_item(const struct item *a, const struct item *b);
 // Returns whether two catalogs show the same list.
 bool catalog_same(const struct catalog *a, const struct catalog *b, enum item_kind kind);

@@ -50,7 +50,7 @@ static void keep_for(struct definitions *r, enum item_kind kind, uint64_t ttl_ms
 }
 
 static void refuse(struct definitions *r, str name, const char *why) {
-  enum { NAME_SHOWN = 60 };  // leaves room for the reason
+  enum { NAME_SHOWN = 60 };  // leaves space in refused_why for the reason
   if (r->refused++) return;
   snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(utf8_cut(name, NAME_SHOWN)), why);
 }
@@ -64,7 +64,7 @@ static bool hints_at(const struct json *tool, const char *hint) {
   return json_is(json_get(json_get(tool, STR("annotations")), str_of(hint)), JSON_TRUE);
 }
 
-// Returns false if the tool cannot be called; *why is then the reason.
+// Returns false if the tool cannot be called, with the reason in *why.
 static bool read_tool(const struct definitions *r, const struct json *tool, bool *out_plain, const char **why) {
   struct param_headers param_headers = {0};
   struct arena scratch;
@@ -95,7 +95,7 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
   str text =
       clean_definition(&r->arena, entry, str_of(item_kind_rules[kind].name_key), r->description_max, &r->cleaned);
   if (!text.p) {
-    refuse(r, name, "two of its names are the same without hidden characters");
+    refuse(r, name, "two of its keys are equal without hidden characters");
     return;
   }
   d.name = arena_str(&r->arena, name);

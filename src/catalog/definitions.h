@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definitions of one upstream, added page by page, as the server sent them without hidden characters.
+// The definitions of one upstream, added page by page. They are as the server sent them, without hidden characters.
 #pragma once
 #include "base/arena.h"
 #include "catalog/clean.h"
@@ -9,30 +9,30 @@ enum { ITEM_KINDS = 4 };
 
 struct item_kind_rules {
   const char *list_method;  // "tools/list"
-  const char *capability;   // of the server: "tools"
-  const char *list_key;     // of its result: "tools"
-  const char *name_key;     // of a definition: "name"
-  const char *changed;      // the notification that the list changed
+  const char *capability;   // capability of the server: "tools"
+  const char *list_key;     // member of the result: "tools"
+  const char *name_key;     // member of a definition: "name"
+  const char *changed;      // the notification that reports a changed list
 };
 extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 
-// Annotations of a tool, unverified; false if absent.
+// Annotations of a tool as the server declares them, unverified; false if absent.
 struct item_hints {
   bool read_only, idempotent, destructive;
 };
 
 struct definition {
-  str name;    // unescaped: a name, URI or URI template
-  str text;    // the definition as sent, without hidden characters
-  bool plain;  // declares neither param headers nor tasks; true for all except tools
+  str name;    // name, URI or URI template, unescaped
+  str text;    // JSON text as sent, without hidden characters
+  bool plain;  // declares neither param headers nor tasks; always true for items other than tools
   struct item_hints hints;
 };
 
 // The kind of server that sent the definitions.
 struct definitions_origin {
-  bool stateless;  // a server of the revision without a handshake
-  bool tasks;      // may answer any call with a task (the tasks extension)
-  bool http;       // reached by HTTP, where tools whose param headers break a rule are left out
+  bool stateless;  // the server uses a revision without a handshake
+  bool tasks;      // the server may answer any call with a task (the tasks extension)
+  bool http;       // the server is reached by HTTP: tools whose param headers break a rule are left out
 };
 
 struct definitions {
@@ -40,13 +40,13 @@ struct definitions {
   struct arena arena;
   struct definition *defs[ITEM_KINDS];
   size_t count[ITEM_KINDS], cap[ITEM_KINDS];
-  uint64_t ttl_ms[ITEM_KINDS];  // cache time of the list: minimum over pages, 0 if one declares none
+  uint64_t ttl_ms[ITEM_KINDS];  // cache time of the list: minimum over its pages, 0 if a page declares none
   bool is_public[ITEM_KINDS];   // every page declares the list public
-  bool paged[ITEM_KINDS];       // a page was added
-  size_t skipped;               // entries without a usable name, or beyond DEFINITIONS_MAX_ITEMS or _BYTES
-  size_t refused;               // tools that cannot be called, because their param headers break a rule
-  char refused_why[160];        // the first refused tool, and the rule
-  size_t description_max;       // maximum bytes of a title or description, which are cut there; 0: no maximum
+  bool paged[ITEM_KINDS];       // at least one page was added
+  size_t skipped;               // number of entries without a usable name, or above DEFINITIONS_MAX_ITEMS or _BYTES
+  size_t refused;               // number of tools that cannot be called, because their param headers break a rule
+  char refused_why[160];        // name of the first refused tool, and the broken rule
+  size_t description_max;       // maximum bytes of a title or description, which are cut there; 0: no limit
   struct clean_report cleaned;  // changes made to definitions of pages
 };
 
@@ -55,12 +55,12 @@ enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
 struct definitions *definitions_new(struct definitions_origin origin);
 void definitions_free(struct definitions **definitions);
 
-// Copies the entries of one result of a list method. Returns false if it is no such result.
+// Copies the entries of one result of a list method. Returns false if `result` is not such a result.
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result);
 
-// Adds all definitions of one kind of another set, with their cache time and refusals.
+// Adds all definitions of one kind from another set, with their cache time and refusals.
 void definitions_copy(struct definitions *r, const struct definitions *from, enum item_kind kind);
 
-// Returns whether both have the same definitions, byte for byte, in the same order, with the same origin and cache
-// time.
+// Returns whether two sets have the same definitions, byte for byte and in the same order, and the same origin and
+// cache time.
 bool definitions_same(const struct definitions *a, const struct definitions *b);

@@ -32,7 +32,7 @@ static void put_origin(struct json_writer *w, const struct definitions_origin *o
 }
 
 struct tool_filter {
-  bool (*serves)(const void *ctx, str tool);  // NULL: all
+  bool (*serves)(const void *ctx, str tool);  // NULL: all tools
   const void *ctx;
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Definitions as JSON: for the definition cache, and for commands that read the catalog of a running gateway.
+// Writes and reads definitions as JSON, for the definition cache and for commands that read the catalog of a running
+// gateway.
 #pragma once
 #include "catalog/definitions.h"
 #include "json/write.h"
 
-// Writes the members "origin" and "lists" of an object that the caller has begun. Each list has the form of its
-// method's result. serves: the tools to write, as in struct catalog_source; NULL: all.
+// Writes the members "origin" and "lists" into an object that the caller has begun. Each list has the form of the list
+// method's result. `serves` selects the tools to write, as in struct catalog_source; NULL: all tools.
 void definitions_put(struct json_writer *w, const struct definitions *r, bool (*serves)(const void *ctx, str tool),
                      const void *ctx);
 
-// Reads an object with these members. NULL if it is incomplete.
+// Reads an object with the members of definitions_put. Returns NULL if it is incomplete.
 struct definitions *definitions_read(const struct json *v);

@@ -7,8 +7,8 @@
 
 struct seen_item {
   str id;
-  bool shown;        // card is set
-  struct card card;  // as it was first shown
+  bool shown;        // the card was shown, and `card` is set
+  struct card card;  // the card as it was first shown
 };
 
 void seen_init(struct seen *s, size_t max_bytes, const struct hash_key *seed) {
@@ -51,7 +51,7 @@ static size_t text_bytes(const struct card *c) {
   return n;
 }
 
-// Stores a copy of the card, unless there is no more room.
+// Stores a copy of the card if there is space for it.
 static void freeze(struct seen *s, struct seen_item *item, const struct card *c) {
   if (is_full(s, text_bytes(c))) return;
   ASSERT(!item->shown);

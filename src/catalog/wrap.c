@@ -18,7 +18,7 @@ bool wrap_needed(const struct json *schema) {
 
 struct wrap_copy {
   struct buf *out;
-  const char *from;  // copied so far
+  const char *from;  // text before this position is already copied
   struct arena *arena;
 };
 
@@ -33,15 +33,15 @@ static bool is_data(const struct json *member) {
   return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
-// Returns whether a member's value has schemas under names that are not keywords.
+// Returns whether a member's value is an object that contains schemas by name.
 static bool has_names(const struct json *member) {
   static const str keys[] = {STR("properties"),  STR("patternProperties"), STR("$defs"),
                              STR("definitions"), STR("dependentSchemas"),  STR("dependencies")};
   return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
-// Returns whether a part has its own address, to which its references are relative; "#name" is another form of
-// "$anchor".
+// Returns whether a part of the schema has its own base address for references. "#name" in "$id" is not one: it is
+// another form of "$anchor".
 static bool is_document(const struct json *schema, struct arena *a) {
   const struct json *id = json_get(schema, STR("$id"));
   str text;
@@ -70,7 +70,7 @@ static void move_references(struct wrap_copy *c, const struct json *v, bool name
 // ---- the schema
 
 str wrap_schema(const struct json *schema, struct arena *a) {
-  // A reference, "$ref":"#", has at least ten bytes and grows by eighteen; the dialect may occur twice.
+  // Four times the size suffices: a reference, "$ref":"#", has at least ten bytes and grows by eighteen.
   struct buf b;
   buf_init(&b, (size_t)schema->n * 4 + 128);
   const struct json *dialect = json_get(schema, STR("$schema"));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of any type for clients that support objects only: a result r becomes {"result": r}, and so does its schema.
+// Wraps results of any type for clients that support objects only: a result r becomes {"result": r}, and its schema
+// changes accordingly.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
 
-// Returns whether a result must be wrapped: not if the schema has {"type": "object"} at its root, or is not a schema.
+// Returns whether a result must be wrapped: true unless the schema has {"type": "object"} at its root or is not a
+// schema.
 bool wrap_needed(const struct json *schema);
 
-// Returns the schema of {"result": r} from that of r, in the arena. References to its root are adjusted.
+// Returns the schema of {"result": r} for the schema of r, allocated in the arena. Adjusts references to the root.
 str wrap_schema(const struct json *schema, struct arena *a);

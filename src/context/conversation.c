@@ -19,14 +19,14 @@ bool conversation_read(const struct json *root, struct arena *a, struct conversa
   const struct json *messages = json_get(root, STR("messages"));
   struct conversation c = {.root = root};
   if (!json_is(messages, JSON_ARRAY) || messages->count > CONVERSATION_MESSAGES) {
-    fault_set(f, FAULT_INVALID, "a conversation is an object with a list \"messages\", of at most %d",
+    fault_set(f, FAULT_INVALID, "a conversation must be an object with a list \"messages\" of at most %d messages",
               CONVERSATION_MESSAGES);
     return false;
   }
   c.messages = ARENA_ARRAY(a, const struct json *, messages->count + 1);
   JSON_EACH(it, messages) {
     if (it->type != JSON_OBJECT) {
-      fault_set(f, FAULT_INVALID, "message %zu of the conversation is no object", c.count);
+      fault_set(f, FAULT_INVALID, "message %zu of the conversation is not an object", c.count);
       return false;
     }
     c.messages[c.count++] = it;
@@ -111,7 +111,7 @@ str conversation_text(const struct json *message, struct arena *a) {
 struct turn_list {
   const struct conversation *c;
   struct arena *a;
-  struct map calls;  // index of the message with a call (size_t), by its id
+  struct map calls;  // call id -> index of the message with the call (size_t)
   size_t *starts, count;
 };
 
@@ -128,7 +128,7 @@ static void note_calls(struct turn_list *t, size_t i) {
   }
 }
 
-// A late reply joins all turns since its call into one.
+// Joins all turns since a reply's call into one turn, because the reply belongs to the turn of its call.
 static void join_reply(struct turn_list *t, size_t i) {
   str id;
   if (!json_string(json_get(t->c->messages[i], STR("tool_call_id")), t->a, &id)) return;
@@ -176,7 +176,7 @@ bool conversation_save(struct store *s, str context, str text, struct fault *f) 
   buf_done(&name);
   if (saving.kept == STORE_KEPT) return true;
   struct fault why;
-  fault_set(&why, FAULT_IO, "the store is full, or cannot be written");
+  fault_set(&why, FAULT_IO, "the store is full or not writable");
   store_usable(s, &why);
   fault_set(f, FAULT_IO, "the conversation could not be saved: %s", why.message);
   return false;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the size of a conversation in the form of chat APIs, {"messages": [...], ...}: moves its oldest turns to the
-// archive (store/archive.h). They leave the conversation after they are stored durably.
+// archive (store/archive.h). Turns are removed from the conversation after they are stored durably.
 //
-// A turn is a message with its answers: an assistant's tool_calls, all replies to them, and system messages after it.
-// It moves as a whole, so that no reply is left without its call.
+// Here a turn is a message with its answers: an assistant's tool_calls, all replies to these calls, and system messages
+// that follow. A turn moves as a whole, so that no reply stays without its call.
 //
-// Every archived message has an id: its member "id", or a hash of the message and all before it. A message that is
-// already in the archive, because a process ended before it saved the shorter conversation, is not added again.
+// Every archived message has an id: its member "id", or a hash of the message and all messages before it. A message
+// that is already in the archive, because a process ended before it saved the shorter conversation, is not added again.
 #pragma once
 #include "store/archive.h"
 #include "json/json.h"
@@ -23,39 +23,40 @@ struct conversation {
   size_t leading;  // number of system messages at the start, which always stay
 };
 
-// Fails if there is no list of messages, if it is too long, or if a message is not an object.
+// Fails if there is no list of messages, if the list is too long, or if a message is not an object.
 bool conversation_read(const struct json *root, struct arena *a, struct conversation *out, struct fault *f);
 
 // Returns whether a context id is valid: not empty, without control characters.
 bool conversation_id_ok(str id);
 
-// Return the size of a message: its text, and the names and arguments of its calls.
+// Return the size of a message: of its text, and of the names and arguments of its calls.
 size_t conversation_tokens(const struct json *message, struct arena *scratch);
 size_t conversation_quarters(const struct json *message, struct arena *scratch);  // characters / 4, rounded up
 
 // Returns all text of a message, for searches.
 str conversation_text(const struct json *message, struct arena *a);
 
-// Returns the indexes of the first messages of turns, ascending, from c->leading on. In the arena.
+// Returns, in the arena, the index of each turn's first message, ascending. The first c->leading messages are in no
+// turn.
 size_t *conversation_turns(const struct conversation *c, struct arena *a, size_t *out_count);
 
 struct trim_order {
-  struct store *store;  // without a loop
+  struct store *store;  // a store that works without a loop
   str context;
   size_t limit;    // size of the messages after the leading system messages
-  bool estimated;  // limit in characters / 4, not in tokens
+  bool estimated;  // sizes are in characters / 4 instead of tokens
 };
 
 struct trimmed {
   str text;      // the new conversation; the same bytes if nothing was moved
-  size_t moved;  // messages that left it
-  size_t added;  // moved messages that were not yet in the archive
-  size_t size;   // after the move, in the unit of the limit
-  bool over;     // the last turn, which stays, exceeds the limit alone
+  size_t moved;  // number of messages moved
+  size_t added;  // number of moved messages that were new to the archive
+  size_t size;   // size after the move, in the unit of `limit`
+  bool over;     // the last turn, which always stays, exceeds the limit
 };
 
-// Moves turns to the archive; they are durable when this returns true. One system message, the marker, replaces them
-// with their number and place. On failure nothing leaves the conversation.
+// Moves turns to the archive, where they are durable when this returns true. One system message, the marker, replaces
+// them; it has their number and says where they are. On failure the conversation does not change.
 bool conversation_trim(const struct trim_order *order, const struct conversation *c, struct arena *a,
                        struct trimmed *out, struct fault *f);
 

@@ -7,7 +7,7 @@
 
 #define MARK "[archive] "
 
-enum { MADE_ID = 16 };  // hex digits of an id that is made here
+enum { MADE_ID = 16 };  // hex digits of an id that made_id returns
 
 // ---- the marker
 
@@ -20,7 +20,8 @@ static void take_word(str *text, str *out) {
   str_cut(*text, ' ', out, text);
 }
 
-// [archive] 12 earlier messages are kept, the last is 0123456789abcdef: toolgate context archive --context "ID"
+// Reads a marker: [archive] 12 earlier messages are kept, the last is 0123456789abcdef: toolgate context archive
+// --context "ID"
 static bool read_marker(const struct json *message, struct arena *a, struct marker *out) {
   static const str words[] = {STR("earlier"), STR("messages"), STR("are"), STR("kept,"),
                               STR("the"),     STR("last"),     STR("is")};
@@ -59,7 +60,7 @@ static str made_id(str before, const struct json *message, struct arena *a) {
   return arena_str(a, (str){hex, MADE_ID});
 }
 
-// The id up to its first colon, which would end the id in the marker.
+// Returns the message's own id, or one made by made_id if the message has none or its id does not fit into the marker.
 static str message_id(str before, const struct json *message, struct arena *a) {
   str id;
   bool own = json_string(json_get(message, STR("id")), a, &id) && conversation_id_ok(id) && !memchr(id.p, ':', id.n) &&
@@ -97,7 +98,7 @@ static void on_added(struct store_wait *w, enum store_kept kept) {
   CONTAINER_OF(w, struct adding, wait)->kept = kept;
 }
 
-// Adds all records or none, durably.
+// Adds either all records or none to the archive, durably.
 static bool add(struct store *s, const struct archive_record *records, size_t count, struct fault *f) {
   struct adding adding = {.kept = STORE_LOST};
   if (!count) return true;

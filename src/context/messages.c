@@ -28,7 +28,7 @@ static const struct planned_call *placeholder(const struct filler *f, str text, 
   return NULL;
 }
 
-// Text that was inserted is not searched for placeholders.
+// Writes a string with its placeholders replaced. Inserted text is not searched for placeholders.
 static void put_filled(struct filler *f, str text) {
   struct buf b;
   buf_init(&b, MESSAGES_PARAMS_BYTES);
@@ -101,7 +101,7 @@ static void put_bytes_note(struct buf *b, const struct json *part, str data, str
   buf_printf(b, "[data:%.*s;base64, %zu bytes]", STR_ARG(type), data.n / 4 * 3 - (data.n >= 4 ? padding : 0));
 }
 
-// One part of a tool's content, or one of a resource's contents.
+// Writes one part of a tool's content or of a resource's contents.
 static void put_part(struct buf *b, const struct json *part, struct arena *a) {
   const struct json *inner = json_get(part, STR("resource")), *json = json_get(part, STR("json"));
   const struct json *holder = json_is(inner, JSON_OBJECT) ? inner : part;
@@ -154,7 +154,7 @@ void messages_take_result(struct planned_call *call, const struct json *result, 
   json_bool(json_get(result, STR("isError")), &call->failed);
 }
 
-// {"error": {"code", and a member with details}}
+// Returns {"error": {"code": code, key: value}}.
 static str error_text(str code, str key, str value, struct arena *a) {
   struct buf b;
   buf_init(&b, 6 * (code.n + value.n) + 128);
@@ -193,8 +193,7 @@ static void make_call(struct messages_plan *plan, struct planned_call *c, messag
   if (params_of(plan, c, a, &params)) {
     answer(ctx, c, buf_view(&params), a);
   } else {
-    fault_set(&f, FAULT_LIMIT, "with the responses in them, the arguments are larger than %d bytes",
-              MESSAGES_PARAMS_BYTES);
+    fault_set(&f, FAULT_LIMIT, "the arguments exceed %d bytes after the responses are inserted", MESSAGES_PARAMS_BYTES);
     messages_take_fault(c, &f, a);
   }
   buf_done(&params);

@@ -10,7 +10,7 @@
 struct planner {
   struct arena *a;
   struct map ids;              // struct planned_call by id
-  struct planned_call *calls;  // as they are written
+  struct planned_call *calls;  // calls in the order of the input
   const struct json **depends;
   size_t count;
   struct fault *f;
@@ -24,7 +24,7 @@ static bool wrong(struct planner *p, size_t i, const char *what) {
   return false;
 }
 
-// An id as it is written in a placeholder.
+// Reads an id, in the form that placeholders use.
 static bool read_id(const struct json *v, struct arena *a, str *out) {
   if (json_is(v, JSON_NUMBER)) *out = json_span(v);
   return json_is(v, JSON_NUMBER) || (json_string(v, a, out) && out->n);
@@ -56,10 +56,10 @@ static bool read_call(struct planner *p, size_t i, const struct json *entry) {
   const struct json *rpc = resource ? resource : tool, *params = json_get(rpc, STR("params"));
   struct planned_call *c = &p->calls[i];
   if (!json_is(rpc, JSON_OBJECT) || (resource && tool))
-    return wrong(p, i, "must have one of resource_call and tool_call");
+    return wrong(p, i, "must have either resource_call or tool_call");
   if (!json_equals_str(json_get(rpc, STR("method")), resource ? STR("resources/read") : STR("tools/call")))
     return wrong(p, i, resource ? "the method must be resources/read" : "the method must be tools/call");
-  if (!read_id(json_get(rpc, STR("id")), p->a, &c->id)) return wrong(p, i, "there must be an id");
+  if (!read_id(json_get(rpc, STR("id")), p->a, &c->id)) return wrong(p, i, "id must be a number or a non-empty string");
   if (!json_is(params, JSON_OBJECT)) return wrong(p, i, "params must be an object");
   if (!map_add(&p->ids, c->id, c)) return wrong(p, i, "another call has the same id");
   c->meta = json_get(params, STR("_meta"));
@@ -73,7 +73,7 @@ static bool add_dependency(struct planner *p, size_t i, const struct json *v) {
   str id;
   if (!read_id(v, p->a, &id)) return wrong(p, i, "depends must be an id, or a list of ids");
   const struct planned_call *other = map_find(&p->ids, id);
-  if (!other) return wrong(p, i, "depends on an id that no call has");
+  if (!other) return wrong(p, i, "depends on an unknown id");
   if (other == c) return wrong(p, i, "depends on itself");
   c->depends[c->depend_count++] = (size_t)(other - p->calls);
   return true;
@@ -114,7 +114,7 @@ static bool put_in_order(struct planner *p, struct planned_call *out) {
   for (size_t i = 0; i < p->count; i++) place[i] = SIZE_MAX;
   for (size_t n = 0; n < p->count; n++) {
     size_t i = next_free(p, place);
-    if (i == p->count) return wrong(p, first_left(p, place), "is part of a circle of dependencies, or waits for one");
+    if (i == p->count) return wrong(p, first_left(p, place), "is part of a dependency cycle, or depends on one");
     place[i] = n;
     out[n] = p->calls[i];
   }

@@ -4,16 +4,16 @@
 #include "context/messages.h"
 #include "json/write.h"
 
-// The arguments as written, without `depends`.
+// Returns the arguments as written, without `depends`.
 static str arguments_text(const struct planned_call *c, struct arena *a) {
   static const struct json_edit without = {STR("depends"), STR_NONE};
   if (c->is_resource) return arena_printf(a, "{\"uri\":%.*s}", STR_ARG(json_escaped(a, c->target)));
   return c->arguments ? json_compacted(a, json_edited(a, c->arguments, &without, 1)) : STR("{}");
 }
 
-// ---- the form of the seed
+// ---- MESSAGES_SEED
 
-// "tool request using <A>, <B> response: name {arguments}"
+// Returns a text such as "tool request using <A>, <B> response: name {arguments}".
 static str description(const struct messages_plan *plan, const struct planned_call *c, struct arena *a) {
   struct buf b;
   str arguments = arguments_text(c, a);
@@ -46,7 +46,7 @@ static void put_seed(struct json_writer *w, const struct messages_plan *plan, co
   put_message(w, c->is_resource ? STR("system") : STR("tool"), c->response);
 }
 
-// ---- the form of OpenAI's API
+// ---- MESSAGES_OPENAI
 
 static str function_name(const struct planned_call *c, struct arena *a) {
   return c->is_resource ? STR("resources_read") : names_safe(a, STR(""), c->target, false, 0);

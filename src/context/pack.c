@@ -71,7 +71,7 @@ static unsigned char *choose(const struct pack_order *o, struct arena *scratch) 
   for (size_t i = 0; i < log->count; i++) {
     const struct event *e = &log->list[i], *parent;
     if (wanted[i] != WANT_KIND) continue;
-    // Stops at an event that is already wanted: its parents are handled elsewhere, and cycles end.
+    // Stops at an event that is already wanted: its parents are or will be handled, and cycles end.
     for (; e->parent.p && (parent = map_find(&by_id, e->parent)) && !wanted[parent - log->list]; e = parent)
       wanted[parent - log->list] = WANT_PARENT;
   }
@@ -146,7 +146,7 @@ static void add_facts(struct pack *p, const str *facts, size_t count) {
   }
 }
 
-// Replaces the text of a result with a summary. Its facts are added to facts_of, which may be NULL.
+// Replaces the text of a result with a summary. Adds the facts in the text to `facts_of`, which may be NULL.
 static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, struct arena *a) {
   struct summary summary;
   str found[FACTS_MOST];
@@ -174,8 +174,8 @@ static void firewall(struct pack *p, struct arena *a) {
 // ---- header and footer
 
 struct pack_frame {
-  str head, foot;                   // head: facts and header
-  size_t head_tokens, foot_tokens;  // of the head with the separator after it, of the foot alone
+  str head, foot;                   // texts; `head` has facts and header
+  size_t head_tokens, foot_tokens;  // tokens of `head` and the following separator, and of `foot` alone
 };
 
 static str trim_lines(str s) {
@@ -212,7 +212,7 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
 // Tokens of blocks add up: no token crosses the end of a separator, because a label follows it.
 struct sum {
   size_t tokens;
-  const struct pack_item *last;  // in the order of the session
+  const struct pack_item *last;  // the last item in the order of the session
 };
 
 static size_t total(const struct sum *s, const struct pack_frame *frame) {
@@ -255,8 +255,8 @@ static bool is_full(const struct pack_choice *c, const struct pack_item *it) {
   return c->kinds[it->event->kind] == PACK_KIND_MOST;
 }
 
-// `mate` is shown together with `it`, or NULL. A pair is a duplicate only if both are: two calls with the same result,
-// or one call with two results, are worth showing.
+// Returns the fate of `it` and `mate`, which are shown together; `mate` may be NULL. A pair is a duplicate only if both
+// items are: two calls with the same result, or one call with two results, are worth showing.
 static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
@@ -280,7 +280,7 @@ static size_t room_for(const struct pack_choice *c, const struct pack_item *it, 
   return has > over ? has - over : 0;
 }
 
-// Tries to fit `it` and its mate with a shorter summary of the result, which has a handle to the whole.
+// Tries to fit `it` and its mate by shortening the summary of the result.
 static enum pack_fate fate_of_short(struct pack_choice *c, struct pack_item *it, struct pack_item *mate) {
   struct pack_item *result = mate && mate->event->kind == EVENT_TOOL_RESULT ? mate : it;
   struct pack_item whole = *result;
@@ -316,7 +316,7 @@ static void select_best(struct pack *p, const struct pack_frame *frame, struct p
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = ranked[i], *mate = it->mate && !it->mate->settled ? it->mate : NULL;
     if (it->fate != PACK_INCLUDED || it->settled) continue;
-    // Another result of a call is shown only if the call is.
+    // A further result of a call is shown only if the call is shown.
     bool alone = it->mate && it->mate->settled && it->mate->fate != PACK_INCLUDED;
     enum pack_fate fate = alone ? it->mate->fate : fate_of(&c, it, mate);
     if (fate == PACK_OVER_BUDGET && !alone) fate = fate_of_short(&c, it, mate);
@@ -353,7 +353,7 @@ static struct pack_item *worst_included(const struct pack *p, struct pack_item *
   return NULL;
 }
 
-// Leaves out an item: with a call all of its results, and with its last result the call.
+// Leaves out an item. A call is left out with all its results, and with its last result.
 static void leave_out(struct pack *p, struct pack_item *it) {
   struct pack_item *call = it->event->kind == EVENT_TOOL_RESULT ? it->mate : it;
   it->fate = PACK_OVER_BUDGET;
@@ -403,7 +403,8 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
     struct pack_item **ranked = pack_ranked(&p, &scratch);
     select_best(&p, &frame, ranked, a);
     write_prompt(&p, &frame, a);
-    // The first characters of a footer may form a token with the separator before it.
+    // The first characters of a footer may merge into a token with the separator before them, so the sum may be
+    // exceeded.
     for (struct pack_item *it; p.tokens > p.budget && (it = worst_included(&p, ranked)); write_prompt(&p, &frame, a))
       leave_out(&p, it);
     count(&p, &frame);

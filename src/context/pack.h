@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a prompt from the events of a session that matter for the phase and the query, within an exact number of
-// tokens. Events are in the order of the session. The same input gives the same bytes.
+// Builds a prompt of at most a number of tokens from the events of a session that matter for a phase and a query. The
+// events are in the order of the session. The same input gives the same bytes.
 //
 // Steps: take the events of the kinds that the phase shows, and their parents of any kind; remove sensitive events;
-// summarise large tool results; score all; choose the best that fit, without duplicates of better ones. A call and its
-// result are scored by the words that either shares with the query, and are shown together or not at all.
-// docs/reference/context.md has the numbers.
+// summarise large tool results; score all events; choose the best events that fit, without duplicates of better events.
+// A call and its result share the better similarity to the query of the two, and are shown together or not at all.
+// docs/reference/context.md has the weights and limits.
 #pragma once
 #include "context/session_events.h"
 #include "json/write.h"
@@ -14,7 +14,7 @@ enum pack_phase { PACK_ROUTE, PACK_CALL, PACK_INTERPRET, PACK_ANSWER, PACK_PHASE
 
 enum {
   PACK_BUDGET_MAX = 1 << 20,
-  PACK_KIND_MOST = 50,        // events of one kind
+  PACK_KIND_MOST = 50,        // maximum of events of one kind
   PACK_WHOLE_CHARS = 2000,    // a longer tool result is summarised
   PACK_SUMMARY_TOKENS = 200,  // tokens of a summary
   PACK_SHORTEST_TOKENS = 20,  // tokens of the shortest summary
@@ -26,12 +26,12 @@ struct pack_order {
   const struct event_log *log;
   enum pack_phase phase;
   str query;
-  const str *tags;  // of the query: with tags, events are compared by tags instead of words
+  const str *tags;  // tags of the query, to compare with tags of events instead of words
   size_t tag_count;
   str header, footer;      // blanks and line ends around them are removed
   size_t budget;           // tokens of the whole prompt; 0: the default of the phase
-  enum event_level floor;  // the lowest level that is not shown; LEVEL_COUNT: all are shown
-  bool redact;             // replaces such events with a mark, and masks secrets (text/secrets.h)
+  enum event_level floor;  // the lowest level that is not shown; LEVEL_COUNT: all levels are shown
+  bool redact;             // replaces such events with "[REDACTED: …]" instead, and masks secrets (text/secrets.h)
 };
 
 enum pack_fate { PACK_INCLUDED, PACK_SENSITIVE, PACK_SAID_ALREADY, PACK_KIND_LIMIT, PACK_OVER_BUDGET, PACK_FATES };
@@ -44,15 +44,15 @@ struct pack_words {
 
 struct pack_item {
   const struct event *event;
-  size_t place;  // in the session
+  size_t place;  // index in the session
   enum pack_fate fate;
   bool redacted, summarised;
   str text;                 // text to show
   str whole;                // text before it was summarised
   str artifact;             // handle of the whole result, or STR_NONE
-  str block;                // with its label, as in the prompt
-  size_t tokens;            // of the block with the separator after it
-  size_t alone;             // of the block
+  str block;                // label and text, as in the prompt
+  size_t tokens;            // tokens of the block and the following separator
+  size_t alone;             // tokens of the block
   struct pack_words words;  // used during the choice
   struct pack_item *mate;   // first shown result of a call, or the call of a result; may be NULL
   bool settled;             // its fate is final
@@ -62,12 +62,12 @@ struct pack_item {
 struct pack {
   str prompt;
   size_t tokens, budget;
-  size_t frame_tokens;  // of header, facts and footer
+  size_t frame_tokens;  // tokens of header, facts and footer
   size_t kind_tokens[EVENT_KINDS];
   size_t fates[PACK_FATES];  // number of items with each fate
   struct pack_item *items;   // all candidates, in the order of the session
   size_t count;
-  size_t closures;  // candidates that are parents only
+  size_t closures;  // number of candidates that are included only as parents
   str *facts;
   size_t fact_count;
 };
@@ -79,7 +79,7 @@ bool pack_phase_find(str name, enum pack_phase *out);
 const char *pack_phase_name(enum pack_phase phase);
 const char *pack_fate_name(enum pack_fate fate);
 
-// Writes an object; with `explain`, the parts of every score, too.
+// Writes the pack as an object; with `explain`, including the parts of every score.
 void pack_put(struct json_writer *w, const struct pack_order *order, const struct pack *p, bool explain);
 
 // Writes the scores as a table, best first.

@@ -6,11 +6,11 @@
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Only the beginning of a text is read.
+// Only this beginning of a text is read.
 enum { LOOKED_AT_BYTES = 1 << 20 };
 
 struct fact {
-  size_t key_n;  // of its text; 0: it has no key
+  size_t key_n;  // length of the key in `text`; 0 if there is no key
   str text;
 };
 
@@ -29,7 +29,7 @@ static bool is_key_char(char c) {
   return ascii_is_alnum(c) || c == '_' || c == ' ';
 }
 
-// Splits at the first : or =, if the text before it is a name.
+// Splits a line at the first : or =, if the text before that sign is a name.
 static bool split(str line, str *out_key, str *out_value) {
   size_t n = 0;
   if (!line.n || ascii_is_digit(line.p[0])) return false;
@@ -70,7 +70,7 @@ static bool has(const struct fact_list *f, str text) {
   return false;
 }
 
-// Adds the text after the mark of an entry (`mark` bytes) and at least one blank.
+// Adds an entry of a list: the text that follows `mark` bytes and at least one blank.
 static void add_entry(struct fact_list *f, str line, size_t mark) {
   str rest = str_from(line, mark), text = str_trim(rest);
   if (rest.n == text.n || !is_short(text) || f->count == f->max || has(f, text)) return;

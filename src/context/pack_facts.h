@@ -5,7 +5,8 @@
 
 enum { FACTS_MOST = 64, FACT_CHARS = 200 };
 
-// Finds at most `max` facts, and returns their number: first the lines `key: value` or `key = value`, each key once, in
-// lower case with underscores, at its first place with its last value; then numbered entries; then entries after -, *
-// or •. Facts are unique, not empty and shorter than FACT_CHARS characters. Only the beginning of a long text is read.
+// Finds at most `max` facts, and returns their number: first the lines `key: value` or `key = value`, then numbered
+// entries, then entries after -, * or •. Keys are in lower case with underscores; a repeated key gives one fact, with
+// the last value at the first position. Facts are unique, not empty and shorter than FACT_CHARS characters. Only the
+// beginning of a long text is read.
 size_t facts_extract(str text, struct arena *a, str *out, size_t max);

@@ -6,7 +6,7 @@
 // pack_score.c: sets the words and scores of the included items.
 void pack_score(const struct pack_order *order, struct pack *p, struct arena *scratch);
 
-// Returns whether both have nearly the same words, at least one each.
+// Returns whether two sets have nearly the same words; false if a set is empty.
 bool pack_same_words(const struct pack_words *x, const struct pack_words *y);
 
 // Returns the items, best first: by score descending, then by id. In the arena.
@@ -15,5 +15,5 @@ struct pack_item **pack_ranked(const struct pack *p, struct arena *a);
 // pack_render.c: sets block, tokens and alone of an item.
 void pack_render(struct pack_item *it, struct arena *a);
 
-// Returns the block [FACTS] with the facts that fit, or an empty text.
+// Returns the block [FACTS] with the facts that fit; an empty text if none fits.
 str pack_render_facts(const str *facts, size_t count, size_t tokens, struct arena *a);

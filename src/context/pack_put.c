@@ -84,7 +84,7 @@ static void put_facts(struct json_writer *w, const struct pack *p) {
   json_end_array(w);
 }
 
-// The type of artifacts that are made here is known.
+// Writes the artifacts of the included items.
 static void put_artifacts(struct json_writer *w, const struct pack *p) {
   json_put_key(w, STR("artifacts"));
   json_begin_array(w);

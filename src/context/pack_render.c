@@ -9,7 +9,7 @@
 
 enum { LABEL_BYTES = 64, HANDLE_BYTES = 256, NAME_BYTES = 256 };
 
-// Returns an outside name without characters that could end its bracket.
+// Returns an untrusted name with its brackets replaced, so that it cannot end the brackets around it.
 static str named(struct arena *a, str name, size_t max) {
   str line = utf8_cut(oneline(a, name), max);
   char *p = (char *)arena_str(a, line).p;
@@ -18,7 +18,7 @@ static str named(struct arena *a, str name, size_t max) {
   return (str){p, line.n};
 }
 
-// Compares letters only, so that a blank or a dot does not make another label.
+// Compares letters only, so that text with added blanks or dots still equals the label.
 static bool same_letters(str text, str label) {
   size_t i = 0, k = 0;
   while (true) {
@@ -29,8 +29,8 @@ static bool same_letters(str text, str label) {
   }
 }
 
-// Returns whether the section is the label of another kind, such as policy or a user turn. kind EVENT_KINDS: of any
-// kind.
+// Returns whether the section is the label of a kind other than `kind`, such as POLICY or USER; of any kind if `kind`
+// is EVENT_KINDS.
 static bool is_pretence(str section, int kind) {
   for (int i = 0; i < EVENT_KINDS; i++)
     if (i != kind && same_letters(section, str_of(event_kind_label((enum event_kind)i)))) return true;
@@ -47,12 +47,12 @@ static void put_label(struct buf *b, const struct pack_item *it, struct arena *a
   buf_str(b, STR("]\n"));
 }
 
-// Brackets, and characters that look like them.
+// Brackets, and characters that look like brackets.
 static const str brackets[][2] = {
     {STR("["), STR("]")}, {STR("［"), STR("］")}, {STR("【"), STR("】")}, {STR("〔"), STR("〕")}, {STR("⟦"), STR("⟧")}};
 enum { OPENS, CLOSES, BRACKETS = sizeof brackets / sizeof *brackets };
 
-// Returns the bytes of the bracket at the start of the text, or 0.
+// Returns the size of the bracket at the start of the text, or 0.
 static size_t bracket_at(str text, int which) {
   for (size_t i = 0; i < BRACKETS; i++)
     if (str_starts(text, brackets[i][which])) return brackets[i][which].n;
@@ -66,7 +66,7 @@ static bool ends_in_bracket(str text) {
   return false;
 }
 
-// Returns the text inside the bracket at the start of the text; empty without one.
+// Returns the text inside the brackets at the start of the text; empty if there are no brackets.
 static str in_brackets(str text) {
   size_t from = 0, n;
   while ((n = bracket_at(str_from(text, from), OPENS))) from += n;
@@ -77,7 +77,7 @@ static str in_brackets(str text) {
 }
 
 // Returns whether a reader could take this line for a label. An indented line is not a label, nor is JSON. If text
-// follows the bracket, it must have the name of a label: logs have many such lines.
+// follows the closing bracket, the text in brackets must be the name of a label, because logs have many such lines.
 static bool looks_like_label(str line, struct arena *a) {
   unsigned char first = (unsigned char)line.p[0];
   if (first == '\t' || (first >= ' ' && first < 0x7f && first != '[')) return false;
@@ -86,7 +86,8 @@ static bool looks_like_label(str line, struct arena *a) {
   return ends_in_bracket(seen) || is_pretence(name, EVENT_KINDS);
 }
 
-// Returns the bytes of a line end at `at`, as any reader may see one: LF, CR, VT, FF, U+0085, U+2028, U+2029; or 0.
+// Returns the size of the line end at `at`, or 0. Everything that a reader may take for a line end counts: LF, CR, VT,
+// FF, U+0085, U+2028, U+2029.
 static size_t line_end(str text, size_t at) {
   static const str ends[] = {STR("\n"),       STR("\r"),           STR("\v"),          STR("\f"),
                              STR("\xc2\x85"), STR("\xe2\x80\xa8"), STR("\xe2\x80\xa9")};
@@ -97,7 +98,7 @@ static size_t line_end(str text, size_t at) {
   return 0;
 }
 
-// Indents a line that looks like a label by a blank, so that no text can begin an event.
+// Writes the text. Indents lines that look like a label by a blank, so that text cannot imitate the start of an event.
 static void put_body(struct buf *b, str text, struct arena *a) {
   while (text.n) {
     size_t n = 0, end = 0;

@@ -9,21 +9,21 @@
 #include "text/search/lexicon.h"
 #include "text/search/words.h"
 
-enum { WORDS_MOST = 4096 };  // of one text; what comes later is not compared
+enum { WORDS_MOST = 4096 };  // maximum of words of one text; later words are not compared
 
 // ---- texts as sets of words
 
 struct query_word {
-  uint32_t number;  // in the order in which words are met
-  uint32_t last;    // the last text that was seen to have it, from 1
-  bool asked;       // it is in the query
-  bool grammar;     // it says nothing
+  uint32_t number;  // in the order of first occurrence
+  uint32_t last;    // number of the last text with this word, from 1
+  bool asked;       // the word is in the query
+  bool grammar;     // function word, which is ignored
 };
 
 struct vocabulary {
   struct arena *a;
-  struct arena splitting;  // of the text that is being read
-  struct map words;        // struct query_word by its text
+  struct arena splitting;  // for the text that is being read
+  struct map words;        // word -> struct query_word
   uint32_t texts;
 };
 
@@ -42,7 +42,7 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Reads each word once, without function words. Returns the number of words that are in the query.
+// Reads the different words of a text, without function words. Returns how many of them are in the query.
 static uint32_t read_words(struct vocabulary *v, str text, struct pack_words *out) {
   arena_reset(&v->splitting);
   struct word_list list = words_split(&v->splitting, text, WORDS_MOST);
@@ -68,7 +68,7 @@ static struct pack_words read_query(struct vocabulary *v, str query) {
   return words;
 }
 
-// ---- likeness
+// ---- similarity
 
 static double ratio(size_t both, size_t either) {
   return either ? (double)both / (double)either : 0;
@@ -92,7 +92,7 @@ static double like_tags(const struct pack_order *o, const struct event *e) {
   return ratio(both, either);
 }
 
-// The Jaccard index is 17/20 or more: of n words in one and m in the other, at most 3/37 are in only one of them.
+// The Jaccard index must be 17/20 or more: at most (n + m) * 3/37 words are in only one of two sets of n and m words.
 bool pack_same_words(const struct pack_words *x, const struct pack_words *y) {
   uint64_t most = ((uint64_t)x->count + y->count) * 3 / 37, alone = 0;
   uint32_t i = 0, j = 0;
@@ -118,7 +118,8 @@ static void score(struct pack_item *it, double recency) {
   it->score = 0.3 * it->recency + 0.25 * it->similarity + 0.35 * it->priority + 0.1 * it->brevity;
 }
 
-// The text of an event; for a call with the name of its function, since arguments say little without it.
+// Returns the text of an event to compare; for a call, including the name of its function, because arguments alone say
+// little.
 static str said_by(const struct pack_item *it, struct arena *a) {
   const struct event *e = it->event;
   if (!e->function_name.p || it->redacted) return it->text;

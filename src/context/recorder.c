@@ -14,7 +14,7 @@ enum {
   EVENT_BYTES = 8 * RECORDER_TEXT_BYTES,
   MOST_HANDLES = 32,
   LOOKED_AT = 2 * RECORDER_TEXT_BYTES,  // bytes of a text that are searched for secrets
-  TAIL_BYTES = 8 << 10,                 // at their end, where a secret may start that was not searched to its end
+  TAIL_BYTES = 8 << 10,  // dropped from the end of such bytes: a secret that begins there may continue beyond them
 };
 
 struct recorder {
@@ -23,7 +23,7 @@ struct recorder {
   const struct clock *clock;
   uint64_t session_bytes;
   uint64_t next;           // number of a call
-  struct store_wait wait;  // for one write at a time
+  struct store_wait wait;  // for the one write that may be in progress
   bool complained;
 };
 
@@ -31,7 +31,7 @@ static void on_written(struct store_wait *w, enum store_kept kept) {
   struct recorder *r = CONTAINER_OF(w, struct recorder, wait);
   if (kept == STORE_KEPT || r->complained) return;
   r->complained = true;
-  log_warn(r->log, "sessions are no longer recorded: the archive is full (archive.max_bytes), or cannot be written");
+  log_warn(r->log, "sessions are no longer recorded: the archive is full (archive.max_bytes) or not writable");
 }
 
 struct recorder *recorder_new(struct store *s, const struct log *log, const struct clock *clock,
@@ -63,8 +63,8 @@ static void put_time(struct json_writer *w, int64_t ms) {
   json_member_str(w, STR("timestamp"), (str){text, n});
 }
 
-// Masks before it cuts, because a part of a secret cannot be recognised. A very long text is also cut before masking;
-// then its last TAIL_BYTES are dropped.
+// Masks secrets before the text is cut, because a part of a secret cannot be recognised. A very long text is also cut
+// before masking; then the last TAIL_BYTES of the masked text are dropped.
 static void put_text(struct json_writer *w, const struct recorded_call *c, str text, struct arena *a) {
   str looked_at = utf8_cut(text, LOOKED_AT), masked = secrets_mask(a, looked_at, &c->secrets);
   size_t most = masked.n;
@@ -74,7 +74,7 @@ static void put_text(struct json_writer *w, const struct recorded_call *c, str t
   json_member_str(w, STR("text"), cut ? arena_printf(a, "%.*s…", STR_ARG(shown)) : shown);
 }
 
-// The members that both events of a call have: metadata and timestamp.
+// Writes the members that the two events of a call have in common: metadata and timestamp.
 static void put_end(struct json_writer *w, const struct recorded_call *c, bool is_result, int64_t now) {
   json_put_key(w, STR("metadata"));
   json_begin_object(w);
@@ -162,7 +162,7 @@ void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t
 
 // ---- reading
 
-// One search of the store returns a limited number of records.
+// Repeats a search of the store, which returns a limited number of records at a time.
 struct recorder_walk {
   bool (*each)(struct recorder_walk *w, const struct archive_record *r);
   uint64_t last;
@@ -207,7 +207,7 @@ bool recorder_export(struct store *s, str session, struct buf *out, struct fault
   if (!walk(&e.walk, s, q, f)) return false;
   if (out->over) fault_set(f, FAULT_LIMIT, "the session is larger than %zu bytes", out->max);
   else if (!out->n)
-    fault_set(f, FAULT_NOT_FOUND, "there is no session \"%.*s\": toolgate context sessions lists them",
+    fault_set(f, FAULT_NOT_FOUND, "unknown session \"%.*s\"; toolgate context sessions lists all sessions",
               STR_ARG(session));
   return out->n && !out->over;
 }
@@ -215,7 +215,7 @@ bool recorder_export(struct store *s, str session, struct buf *out, struct fault
 struct recorder_listing {
   struct recorder_walk walk;
   struct arena *a;
-  struct map sessions;  // struct recorded_session by name
+  struct map sessions;  // name -> struct recorded_session
 };
 
 static struct recorded_session *session_of(struct recorder_listing *l, const struct archive_record *r) {
@@ -233,7 +233,7 @@ static bool list_record(struct recorder_walk *w, const struct archive_record *r)
   struct fault f;
   s->last_ms = r->time_ms;
   if (str_eq(r->kind, STR(RECORDER_EVENT))) {
-    s->calls++;  // halved later: a call is two events
+    s->calls++;  // counts events; halved later, because a call has two
     return true;
   }
   const struct json *v = json_parse(l->a, arena_str(l->a, r->text), &json_default_limits, &f);

@@ -12,14 +12,14 @@ struct search {
   const struct retrieve_order *order;
   struct arena arena;    // for results
   struct arena scratch;  // for the current record
-  struct map seen;       // contexts and ids of messages
+  struct map seen;       // context and id of each message found
   bool (*each)(void *ctx, const struct retrieved *r);
   void *ctx;
   size_t told;
   uint64_t last;  // number of the last record that was read
   size_t looked_at;
   bool stopped;
-  // of a ranked search
+  // only in a ranked search:
   struct retrieved *found;
   struct search_doc *docs;
   size_t count;
@@ -64,7 +64,7 @@ static struct archive_query query_of(const struct retrieve_order *o) {
       .context = o->context, .kind = STR(CONVERSATION_KIND), .from_ms = o->from_ms, .until_ms = o->until_ms};
 }
 
-// One search of the store returns a limited number of records.
+// Repeats a search of the store, which returns a limited number of records at a time.
 static bool list(struct search *s, struct fault *f) {
   struct archive_search search = {.query = query_of(s->order), .each = on_record, .ctx = s};
   do {

@@ -7,11 +7,11 @@ enum { RETRIEVE_RANKED = 10000 };  // newest records that a ranked search reads
 
 struct retrieve_order {
   struct store *store;
-  str context;                // empty: all
+  str context;                // empty: all contexts
   int64_t from_ms, until_ms;  // time of archiving, until_ms exclusive; 0: no bound
   str contains;               // text in a message, ignoring ASCII case; may be empty
-  str search;                 // words, best matches first; empty: in the order of the archive
-  size_t limit;               // 0: all (of a search: SEARCH_MOST_HITS)
+  str search;                 // words to rank messages by, best first; empty: messages are in the order of the archive
+  size_t limit;               // maximum of messages; 0: all (SEARCH_MOST_HITS if `search` is given)
 };
 
 struct retrieved {
@@ -19,7 +19,7 @@ struct retrieved {
   uint64_t number;
   int64_t time_ms;
   bool duplicate;  // an equal message of the same context was found before
-  double score;    // of a search
+  double score;    // rank score, if `search` is given
   str message;     // original JSON
 };
 

@@ -58,9 +58,9 @@ bool event_level_find(str name, enum event_level *out) {
 // ---- one line
 
 struct event_reader {
-  struct arena *a;       // of the events
-  struct arena scratch;  // of the line that is being read
-  struct map ids;        // struct event by id
+  struct arena *a;       // holds the events
+  struct arena scratch;  // holds data of the current line
+  struct map ids;        // event id -> number of its line
   struct session_limits limits;
   struct event_log log;
   size_t cap, line;
@@ -76,7 +76,7 @@ static bool is_null(const struct json *v) {
   return !v || v->type == JSON_NULL;
 }
 
-// Empty as in Python, which writes these sessions.
+// Returns whether Python, which writes these sessions, treats a value as false.
 static bool is_empty(const struct json *v) {
   int64_t n;
   if (is_null(v) || v->type == JSON_FALSE) return true;
@@ -120,9 +120,9 @@ static bool read_id(struct event_reader *r, const struct json *line, struct even
   return true;
 }
 
-// Refuses an unknown type: reading it as a user turn would give it too much weight.
+// Rejects an unknown type: reading it as a user turn would give the event too much weight.
 static bool wrong_kind(struct event_reader *r, str name, str near) {
-  fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: there is no type \"%.*s\"%s%.*s%s", r->line,
+  fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: unknown type \"%.*s\"%s%.*s%s", r->line,
             STR_ARG(utf8_cut(name, KIND_TOLD)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
   return false;
 }
@@ -165,7 +165,7 @@ static bool read_estimate(struct event_reader *r, const struct json *line, struc
   return true;
 }
 
-// A handle, or an object with one.
+// Reads artifact_ref: a handle, or an object with a handle.
 static bool read_artifact(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *ref = json_get(line, STR("artifact_ref"));
   if (is_null(ref) || json_string(ref, r->a, &e->artifact)) return true;
@@ -189,12 +189,12 @@ static bool read_metadata(struct event_reader *r, const struct json *line, struc
   return true;
 }
 
-// Everything that is read of a line, in this order.
+// Functions that read the members of a line, in this order.
 static bool (*const members[])(struct event_reader *r, const struct json *line, struct event *e) = {
     read_id, read_kind, read_text, read_parent, read_level, read_estimate, read_artifact, read_metadata,
 };
 
-// The names that the format's first reader uses.
+// Returns the name of a value's type in Python, which the original reader of this format uses.
 static const char *type_name(const struct json *v) {
   static const char *const names[] = {"NoneType", "bool", "bool", "int", "str", "list", "dict"};
   bool fraction =
@@ -202,7 +202,7 @@ static const char *type_name(const struct json *v) {
   return fraction ? "float" : names[v->type];
 }
 
-// The part of "line 1, column 7" from the column on.
+// Returns ", column 7" from the path "line 1, column 7".
 
 static const char *column(const struct fault *f) {
   const char *comma = strchr(f->path, ',');
@@ -245,8 +245,8 @@ static bool is_twice(struct event_reader *r, const struct event *e) {
   *line = e->line;
   if (map_add(&r->ids, e->id, line)) return false;
   const size_t *first = map_find(&r->ids, e->id);
-  fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: the id \"%.*s\" is that of line %zu already",
-            r->line, STR_ARG(e->id), *first);
+  fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: line %zu already has the id \"%.*s\"", r->line,
+            *first, STR_ARG(e->id));
   return true;
 }
 

@@ -4,14 +4,14 @@
 //   {"id": "tr1", "type": "tool_result", "text": "…", "parent_id": "tc1", "sensitivity": "internal",
 //    "artifact_ref": {"handle": "…"}, "token_estimate": 12, "metadata": {"tags": ["billing"], "function_name": "…"}}
 //
-// All members are optional: the default id is `mcp-line-N`, the type user_turn, the sensitivity public. `content`
-// replaces a missing or empty text. Other members are ignored; blank lines are skipped.
+// All members are optional: the default id is `mcp-line-N`, the type user_turn, the sensitivity public. If `text` is
+// missing or empty, `content` is used instead. Other members are ignored; blank lines are skipped.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
 #include "json/json.h"
 
-// name, label in a prompt, priority in hundredths
+// X(constant, name, label in a prompt, priority in hundredths)
 #define EVENT_TABLE(X) \
   X(USER_TURN, "user_turn", "USER", 85) \
   X(AGENT_MSG, "agent_msg", "ASSISTANT", 70) \
@@ -45,7 +45,7 @@ struct event {
   str *tags;          // metadata.tags
   size_t tag_count;
   uint64_t token_estimate;  // 0: unknown
-  size_t line;              // from 1
+  size_t line;              // line number, from 1
 };
 
 struct event_log {
@@ -59,8 +59,8 @@ struct session_limits {
 
 extern const struct session_limits session_default_limits;  // 64 MiB, 16 MiB, 100 000
 
-// Events are in the arena; the text must outlive them. Fails at the first line that is not a JSON object, has a member
-// of a wrong type, an unknown type or a duplicate id; f names the line and the problem.
+// Events are in the arena; `text` must outlive the events. Fails at the first line that is not a JSON object, has a
+// member of a wrong type, an unknown type or a duplicate id; f names the line and the problem.
 bool session_read(struct arena *a, str text, const struct session_limits *limits, struct event_log *out,
                   struct fault *f);
 

@@ -44,11 +44,11 @@ static bool write_all(int fd, str text) {
   return fsync(fd) == 0;
 }
 
-// Gives the finished file its name.
+// Renames the finished temporary file `from` to `name`. With `exclusive`, fails if `name` exists.
 static bool put_in_place(int folder, const char *from, const char *name, bool exclusive, struct fault *f) {
   if (!exclusive) return renameat(folder, from, folder, name) == 0 || refused(f, "cannot be renamed");
   bool ok = linkat(folder, from, folder, name, 0) == 0;
-  if (!ok && errno == EEXIST) fault_set(f, FAULT_INVALID, "is there already");
+  if (!ok && errno == EEXIST) fault_set(f, FAULT_INVALID, "exists already");
   else if (!ok) refused(f, "cannot be linked");
   unlinkat(folder, from, 0);
   return ok;
@@ -60,7 +60,7 @@ bool file_write_aside(int folder, str text, const struct rand_source *rand, char
   rand_id(rand, id);
   snprintf(name, sizeof name, ".%s" FILE_UNFINISHED, id);
   int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return refused(f, "cannot be made");
+  if (fd < 0) return refused(f, "cannot be created");
   bool ok = write_all(fd, text) || refused(f, "cannot be written");
   close(fd);
   if (ok) memcpy(out_name, name, sizeof name);
@@ -98,7 +98,7 @@ static bool make_folders(char *path) {
 bool file_is_private(int fd, struct fault *f) {
   struct stat st;
   if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH))) return true;
-  fault_set(f, FAULT_IO, "others can write to it: chmod 700, and chown");
+  fault_set(f, FAULT_IO, "others can write to it: chmod 700, and chown it to the user of the gateway");
   return false;
 }
 

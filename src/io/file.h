@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads whole files up to a limit, and writes them atomically: a reader sees the old contents or the new ones. These
-// calls block on the disk: use them at the start, or on libuv's thread pool.
+// Reads whole files up to a limit, and writes files atomically: a reader sees either the old or the new contents. These
+// functions wait for the disk: call them only during the start or on libuv's thread pool.
 #pragma once
 #include <limits.h>
 
@@ -8,7 +8,8 @@
 #include "base/crypto/rand.h"
 #include "base/fault.h"
 
-// Reads to the end of the file. Fails with FAULT_LIMIT if it has more than `max` bytes, else with FAULT_IO.
+// Reads to the end of the file. Fails with FAULT_LIMIT if the file has more than `max` bytes, and with FAULT_IO
+// otherwise.
 bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 
 // Writes `text` to the file `name` in an open folder, with mode 0600. With `exclusive`, fails with FAULT_INVALID if the
@@ -16,14 +17,14 @@ bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
                 struct fault *f);
 
-// The same in two steps: writes and syncs a temporary file with a unique name ...
+// Does the same as file_write in two steps. The first one writes and syncs a temporary file with a unique name.
 enum { FILE_ASIDE_SIZE = RAND_ID_SIZE + 8 };
 bool file_write_aside(int folder, str text, const struct rand_source *rand, char out_name[FILE_ASIDE_SIZE],
                       struct fault *f);
-// ... and renames it, replacing an existing file, then syncs the folder.
+// The second step renames the temporary file, replaces an existing file, and syncs the folder.
 bool file_rename(int folder, const char *from, const char *name, struct fault *f);
 
-// Opens a folder that only its owner can write to. Creates it (0700) and its parents if they are missing. Returns the
+// Opens a folder that only its owner can write to. Creates missing folders on the path (mode 0700). Returns the
 // descriptor, or -1 with a reason in f.
 int file_open_folder(str path, struct fault *f);
 bool file_is_private(int fd, struct fault *f);  // only the owner can write to it
@@ -38,5 +39,5 @@ struct file_path {
 };
 str file_real_path(str path, struct file_path *room);
 
-// Suffix of temporary files; an old file with it is the rest of an interrupted write.
+// Suffix of temporary files. An old file with this suffix is left over from an interrupted write.
 #define FILE_UNFINISHED ".new"

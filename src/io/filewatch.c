@@ -41,9 +41,9 @@ struct filewatch {
   size_t file_count;
   struct watched_name places[PLACES];
   size_t place_count;
-  size_t failed, told;  // folders that cannot be watched: in this scan, and in the last one
-  struct arena arena;   // of the places' names
-  bool *gone;           // while callbacks run: set if one of them frees the watch
+  size_t failed, told;  // number of folders that cannot be watched: in this scan, and in the last one
+  struct arena arena;   // holds the names of the places
+  bool *gone;           // while callbacks run: points to a flag to set if a callback frees the watch
 };
 
 // ---- places
@@ -63,7 +63,7 @@ static bool same(const struct file_state *a, const struct file_state *b) {
          same_time(a->changed, b->changed) && same_time(a->modified, b->modified);
 }
 
-// Logs a folder that cannot be watched once, not at every scan.
+// Logs that a folder cannot be watched, unless the last scan already logged as many such folders.
 static void complain(struct filewatch *w, str folder) {
   w->failed++;
   if (w->failed > w->told)
@@ -93,8 +93,8 @@ static str follow(struct filewatch *w, str link, str rest, bool *out_missing) {
   return arena_printf(&w->arena, "%.*s%.*s%.*s", above, link.p, (int)n, target, STR_ARG(rest));
 }
 
-// Adds a place for every entry on the path that may change: the last one, links among the parent folders, and the first
-// missing folder, which may be created later.
+// Adds a place for every entry on the path that may change: the last entry, links among the parent folders, and the
+// first missing folder, which may be created later.
 static void add_places(struct filewatch *w, str path, unsigned links) {
   for (size_t i = 1; i <= path.n; i++) {
     if (i < path.n && path.p[i] != '/') continue;
@@ -113,7 +113,7 @@ static bool is_watched(const struct filewatch *w, int folder) {
   return false;
 }
 
-// Finds the places of all files again, and removes the watches of folders without places.
+// Updates the places of all files, and removes the watches of folders that have no place any more.
 static void find_places(struct filewatch *w) {
   int before[PLACES];
   size_t count = w->place_count;
@@ -125,7 +125,7 @@ static void find_places(struct filewatch *w) {
   for (size_t i = 0; i < w->file_count; i++) add_places(w, str_of(w->files[i].path), 0);
   w->told = w->failed;
   for (size_t i = 0; i < count; i++)
-    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // harmless if repeated
+    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // no harm if the same folder is listed twice
 }
 
 // ---- events
@@ -185,7 +185,7 @@ void filewatch_add(struct filewatch *w, str path) {
   f->path = mem_alloc(path.n + 1);
   memcpy(f->path, path.p, path.n);
   f->path[path.n] = 0;
-  find_places(w);  // before the state is read, so that no change is missed in between
+  find_places(w);  // before the state is read, so that no change between the two is missed
   f->state = file_state_of(f->path);
 }
 
@@ -214,7 +214,7 @@ struct filewatch *filewatch_new(struct loop *l, uint64_t settle_ms, filewatch_ch
   ASSERT(changed);
   int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (fd < 0) {
-    fault_set(f, FAULT_IO, "files cannot be watched for changes: %s", strerror(errno));
+    fault_set(f, FAULT_IO, "cannot watch files for changes: %s", strerror(errno));
     return NULL;
   }
   struct filewatch *w = MEM_NEW(struct filewatch);

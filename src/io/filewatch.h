@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches files for changes: writes, renames over the file, changed symbolic links, removal and re-creation. Ignores
+// Watches files for changes: a write, a rename over the file, a changed symbolic link, removal, re-creation. Ignores
 // other files in the same folders.
 //
-// A file has changed if its inode, size or time differs after `settle_ms` without further events. An editor that saves
-// in several steps therefore causes one callback.
+// A file counts as changed if its inode, size or time differs once `settle_ms` have passed without further events. An
+// editor that saves in several steps therefore causes only one callback.
 #pragma once
 #include <sys/types.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 
 struct filewatch;
 
-enum { FILEWATCH_FILES = 64, FILEWATCH_LINKS = 16 };  // limits: files, and links followed for each
+enum { FILEWATCH_FILES = 64, FILEWATCH_LINKS = 16 };  // limits: number of files, and of links followed for each file
 
 // Identifies one version of a file.
 struct file_state {
@@ -25,10 +25,10 @@ struct file_state {
 };
 struct file_state file_state_of(const char *path);
 
-// Called from the loop for each file that changed, in the order in which they were added; it may free the watch.
+// Called from the loop for each changed file, in the order in which the files were added. May free the watch.
 typedef void filewatch_changed(void *ctx, str path);
 
-// Returns NULL on failure, with a reason in f (the system's limit of watches).
+// Returns NULL on failure, with a reason in f (such as the system's limit on inotify instances).
 struct filewatch *filewatch_new(struct loop *l, uint64_t settle_ms, filewatch_changed *changed, void *ctx,
                                 struct fault *f);
 void filewatch_free(struct filewatch **w);  // does not wait
@@ -36,7 +36,7 @@ void filewatch_free(struct filewatch **w);  // does not wait
 // Adds a file. Neither the file nor its folders need to exist. Ignores a file that is watched already, and any file
 // beyond FILEWATCH_FILES.
 void filewatch_add(struct filewatch *w, str path);
-// Adds a file that was read before, in that state. Calls `changed` if its state has changed since.
+// Adds a file that was read earlier, when it was in `state`. Calls `changed` if the file has changed since.
 void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state);
 // Stops watching the files for which `wanted` returns false.
 typedef bool filewatch_wanted(void *ctx, str path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs run on another thread work that would block the loop. One job runs at a time, in the order of job_start, which
-// bounds their memory. `run` is called on that thread and must not touch data that other threads use. `done` is called
-// once, on the loop, and may start the job again or free it. A started job cannot be cancelled.
+// A job runs work that would block the loop on another thread. Jobs run one at a time in the order of job_start, which
+// bounds their memory. `run` is called on the other thread and must not access data that other threads use. `done` is
+// called once, on the loop, and may start the job again or free it. A started job cannot be cancelled.
 #pragma once
 #include "io/loop.h"
 
@@ -9,7 +9,7 @@ struct job {
   struct list node;
   struct loop *loop;
   uv_work_t request;
-  const char *name;  // the file that started it, for the loop's watchdog
+  const char *name;  // source file that started the job, for the loop's watchdog
   void (*run)(struct job *c);
   void (*done)(struct job *c);
 };

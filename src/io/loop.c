@@ -12,7 +12,7 @@ const char *const loop_work_names[LOOP_WORKS] = {
     [LOOP_INDEX] = "index",
 };
 
-// The counter of a callback. A name beyond LOOP_SLOW_NAMES is counted without it.
+// Returns the counter of a callback. If LOOP_SLOW_NAMES names exist, further names share the counter without a name.
 static struct loop_slow *find_slow(struct loop *l, enum loop_work work, const char *name) {
   if (!*name) return &l->slow[work];
   for (size_t i = LOOP_WORKS; i < l->slow_count; i++)
@@ -38,13 +38,13 @@ void loop_end(struct loop *l, enum loop_work work, const char *name) {
               *name ? " " : "", name);
 }
 
-// Runs just before the loop waits, so that the first callback after the wait reads the clock again.
+// Runs just before the loop waits, and makes the first callback after the wait read the clock again.
 static void on_turn(uv_prepare_t *turn) {
   struct loop *l = CONTAINER_OF(turn, struct loop, turn);
   if (l->busy) loop_end(l, LOOP_OTHER, "");
   for (struct list *n; (n = list_pop(&l->deferred));) {
     struct deferred *d = CONTAINER_OF(n, struct deferred, node);
-    const char *name = d->name;  // running may free it
+    const char *name = d->name;  // running the function may free d
     loop_begin(l);
     d->run(d);
     loop_end(l, LOOP_DEFERRED, name);

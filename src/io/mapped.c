@@ -6,14 +6,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// State of the thread: a signal handler gets no argument that could lead to any other.
+// Counts missing pages per thread: thread-local, because a signal handler gets no argument that could lead to other
+// state.
 static volatile sig_atomic_t *count(void) {
   static _Thread_local volatile sig_atomic_t missing;
   return &missing;
 }
 
-// Maps a page of zeros in place of the missing one, and continues the thread. The page is writable, because SQLite
-// writes to the file that it maps. Any other SIGBUS ends the process.
+// Maps a page of zeros in place of the missing one and lets the thread continue. The page is writable, because SQLite
+// also writes to the file that it maps. Any other SIGBUS ends the process.
 static void on_missing(int sig, siginfo_t *info, void *context) {
   uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)info->si_addr & ~(size - 1);
   void *at = (void *)page;  // NOLINT(performance-no-int-to-ptr)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Survives reads of a mapped file that has shrunk: by default the kernel ends the process with SIGBUS.
+// Keeps the process alive when it reads a part of a mapped file that no longer exists because the file has shrunk. By
+// default the kernel ends the process with SIGBUS.
 #pragma once
 
-// Makes missing pages of mapped files read as zeros, and writable, until they are unmapped. Applies to the whole
-// process; call it once.
+// Makes missing pages of mapped files readable as zeros, and writable, until they are unmapped. Applies to the whole
+// process; must be called once.
 void mapped_survive(void);
 
 // Returns a number that changes with each missing page that this thread has accessed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hashed wheel: the deadline's tick number modulo the number of slots gives the slot. Timers beyond the wheel's
-// span stay in their slot until their own lap. libuv's timer is set to the next slot with anything in it, so that
-// a loop without timers does not wake up, and one with distant timers wakes up once a lap.
+// A hashed wheel: a deadline's tick number modulo the number of slots gives the slot. A timer that is more than one lap
+// of the wheel away stays in its slot until its lap. libuv's timer is set to the next slot that is not empty: a loop
+// without timers never wakes up, and one with only distant timers wakes up once a lap.
 #include "io/timer.h"
 
 #include "base/assert.h"
@@ -48,17 +48,17 @@ void timer_start(struct loop *l, struct timer *t, uint64_t after_ms) {
   ASSERT(t->fire);
   timer_stop(t);
   uint64_t now = loop_now(l);
-  if (l->timers++ == 0) l->wheel_at = tick_of(now);  // an empty wheel has not been turned
+  if (l->timers++ == 0) l->wheel_at = tick_of(now);  // the wheel does not turn while it is empty
   t->loop = l;
   t->at = now + after_ms;
   uint64_t tick = tick_of(t->at + TIMER_TICK_MS - 1);
-  // The slot at wheel_at has been emptied in this lap.
+  // The slot at wheel_at was already emptied in this lap, so the timer must go to a later one.
   if (tick <= l->wheel_at) tick = l->wheel_at + 1;
   list_push(slot_of(l, tick), &t->node);
   if (!l->armed_at || tick < l->armed_at) arm(l, tick);
 }
 
-// The due timers leave the slot before the first of them fires: timers that it starts fire in a later slot.
+// All due timers leave the slot before the first one fires, so that timers started meanwhile fire in a later slot.
 static void run_slot(struct loop *l, uint64_t tick) {
   struct list due, *slot = slot_of(l, tick);
   list_init(&due);
@@ -69,7 +69,7 @@ static void run_slot(struct loop *l, uint64_t tick) {
   }
   while (!list_empty(&due)) {
     struct timer *t = CONTAINER_OF(due.next, struct timer, node);
-    const char *name = t->name;  // firing may free it
+    const char *name = t->name;  // firing may free the timer
     forget(t);
     loop_begin(l);
     t->fire(t);
@@ -83,6 +83,6 @@ void timer_run_due(struct loop *l) {
   while (l->timers && l->wheel_at < until) run_slot(l, ++l->wheel_at);
   if (!l->timers) return;
   uint64_t tick = l->wheel_at + 1;
-  while (list_empty(slot_of(l, tick))) tick++;  // ends within a lap: there are timers
+  while (list_empty(slot_of(l, tick))) tick++;  // ends within a lap, because there are timers
   arm(l, tick);
 }

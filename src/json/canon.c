@@ -22,7 +22,7 @@ struct member {
 
 static bool write_value(struct canon *c, const struct json *v);
 
-// UTF-16 puts the characters above U+FFFF (lead bytes from f0) before those from U+E000 on (lead bytes ee and ef).
+// UTF-16 orders characters above U+FFFF (UTF-8 lead bytes from f0) before those from U+E000 on (lead bytes ee and ef).
 static int utf16_rank(unsigned char c) {
   if (c >= 0xf0) return c - 2;
   return c >= 0xee ? c + 5 : c;
@@ -35,7 +35,7 @@ static int by_utf16(const void *pa, const void *pb) {
   return (a.n > b.n) - (a.n < b.n);
 }
 
-// The order of UTF-8 bytes is that of code points.
+// Orders keys by code point, which is also the order of their UTF-8 bytes.
 static int by_code_point(const void *a, const void *b) {
   return str_cmp(((const struct member *)a)->key, ((const struct member *)b)->key);
 }
@@ -49,7 +49,7 @@ static struct member *sorted_members(struct canon *c, const struct json *object)
   return members;
 }
 
-// text: the inside of a string, still escaped.
+// Writes a string in ASCII. `text` is the inside of the string, still escaped.
 static void write_ascii_string(struct buf *out, str text) {
   buf_char(out, '"');
   while (text.n) json_text_put_ascii(out, json_text_next(&text));

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// 0.DDD * 10^point
+// The number 0.DDD * 10^point.
 struct decimal {
   char digits[20];
   int count, point;
@@ -27,7 +27,7 @@ static void trim_zeros(struct decimal *x) {
 // Rounds d > 0 to `count` digits.
 static struct decimal round_to(double d, int count) {
   ASSERT(d > 0 && count > 0 && count <= 17);
-  char text[40];  // as %e writes it: 1.234e-56
+  char text[40];  // in the format of %e: 1.234e-56
   snprintf(text, sizeof text, "%.*e", count - 1, d);
   struct decimal x = {.count = count, .point = 1 + (int)strtol(strchr(text, 'e') + 1, NULL, 10)};
   x.digits[0] = text[0];
@@ -53,8 +53,8 @@ static struct decimal shortest(double d) {
     struct decimal x = round_to(d, count);
     bool found = reads_back(&x, d);
     if (!found) {
-      // Above a power of two doubles are farther apart than below: the next number may read back where the nearest does
-      // not.
+      // The gap between doubles is larger above a power of two than below it: the next larger number may read back as
+      // `d` where the nearest one does not.
       step_up(&x);
       found = reads_back(&x, d);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as spans of its source text (RFC 8259, strict).
+// A JSON parser whose nodes are spans of the source text (RFC 8259, strict).
 //
-// json_parse checks every byte and builds nodes in an arena. A node keeps the span of its source text and copies
-// nothing: unchanged values are forwarded as exactly those bytes, so numbers, key order, escapes and white space
-// survive. The source text must outlive the nodes.
+// json_parse checks every byte and builds nodes in an arena. A node refers to a span of the source text and copies
+// nothing. Unchanged values are forwarded as these bytes, so numbers, key order, escapes and white space survive. The
+// source text must outlive the nodes.
 //
 // json_parse rejects duplicate keys (compared after unescaping, case-sensitively), invalid UTF-8, lone surrogate
-// escapes, raw control characters, trailing bytes, and more depth, bytes or nodes than the limits allow.
+// escapes, raw control characters, trailing bytes, and text that exceeds the limits on depth, bytes or nodes.
 #pragma once
 #include "base/arena.h"
 #include "base/assert.h"
@@ -22,13 +22,13 @@ enum json_flag {
 };
 
 struct json {
-  const char *p;       // span: a string with its quotes, a container with its brackets
-  const char *key;     // in an object: the key between its quotes, still escaped; else NULL
-  struct json *next;   // next element or member
+  const char *p;    // start of the span: a string includes its quotes, a container its brackets
+  const char *key;  // start of the key, between its quotes and still escaped; NULL if this is not a member of an object
+  struct json *next;   // next element or member of the same container
   struct json *child;  // first element or member
-  uint32_t n;          // bytes of the span
+  uint32_t n;          // length of the span in bytes
   uint32_t key_n;
-  uint32_t count;  // elements or members
+  uint32_t count;  // number of elements or members
   uint8_t type;    // enum json_type
   uint8_t flags;   // enum json_flag
 };
@@ -41,30 +41,31 @@ struct json_limits {
 
 extern const struct json_limits json_default_limits;  // 64 MiB, depth 128
 
-// Upper bounds of all limits, as well as 4 GiB of text: walks over a value may recurse, and a node takes 48 bytes.
+// No limit may exceed these bounds, or 4 GiB of text: walks over a value may recurse, and a node takes 48 bytes.
 enum { JSON_DEEPEST = 1024, JSON_MOST_VALUES = 8 << 20 };
 
-// Parses the whole of `text` as one value. NULL on failure: f has FAULT_INVALID or FAULT_LIMIT, a message, and the path
-// "line L, column C"; f->limit is the exceeded limit.
+// Parses the whole of `text` as one value. Returns NULL on failure: `f` has FAULT_INVALID or FAULT_LIMIT, a message,
+// and the path "line L, column C"; f->limit says which limit was exceeded.
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
 
-// json_parse for a large text of which the caller reads little. A container at `depth` (1: the outermost value) that
-// holds more than `values` values, or more than earlier containers left of them, is folded: checked like any other,
-// with span and count, but without nodes. Read its contents by a walk over its span (json/scan.h) or by json_unfold.
+// Like json_parse, for a large text of which the caller reads little. A container at `depth` (1: the outermost value)
+// is folded if it holds more values than allowed: more than `values`, minus the values read before it. A folded
+// container is checked like any other and has a span and a count, but no nodes for its contents. To read them, walk
+// over the span (json/scan.h) or call json_unfold.
 struct json_fold {
   unsigned depth;
   uint32_t values;
 };
 
-// A container that may be folded gets at least a sixteenth of `values`. The whole text gets at most JSON_FOLD_MOST
-// times `values` nodes, plus JSON_FOLD_OTHERS.
+// Every container may hold at least a sixteenth of `values`. The whole text gets at most JSON_FOLD_MOST times `values`
+// nodes, plus JSON_FOLD_OTHERS.
 enum { JSON_FOLD_MOST = 4, JSON_FOLD_OTHERS = 4096 };
 
 struct json *json_parse_folding(struct arena *a, str text, const struct json_limits *limits,
                                 const struct json_fold *fold, struct fault *f);
 
-// Builds the nodes of a folded container, in the arena; with `fold` (may be NULL) containers inside it stay folded.
-// Returns true, without effect, if the container is not folded.
+// Builds the nodes of a folded container in the arena. Folds containers inside it again according to `fold`, which may
+// be NULL. Returns true, without effect, if the container is not folded.
 bool json_unfold(struct arena *a, struct json *v, const struct json_limits *limits, const struct json_fold *fold,
                  struct fault *f);
 
@@ -72,13 +73,13 @@ static inline str json_span(const struct json *v) {
   return (str){v->p, v->n};
 }
 
-// False for NULL.
+// Returns false for NULL.
 static inline bool json_is_folded(const struct json *v) {
   return v && (v->flags & JSON_FOLDED);
 }
 
-// Returns the first element or member, or NULL. Like every function that reads a container, it needs one that is not
-// folded.
+// Returns the first element or member, or NULL. Functions that read the contents of a container, such as this one, must
+// not be called for a folded container.
 static inline struct json *json_first(const struct json *container) {
   ASSERT(!(container->flags & JSON_FOLDED));
   return container->child;
@@ -87,38 +88,39 @@ static inline struct json *json_first(const struct json *container) {
 // Walks the elements of an array or the members of an object.
 #define JSON_EACH(it, container) for (const struct json *it = json_first(container); it; it = it->next)
 
-// Returns the member with this (unescaped) key; NULL if it is absent, or v is NULL or no object.
+// Returns the member with this (unescaped) key; NULL if it is absent, or if `v` is NULL or not an object.
 struct json *json_get(const struct json *v, str key);
 
-// Returns the element at an index; NULL if it is absent, or v is NULL or no array.
+// Returns the element at an index; NULL if it is absent, or if `v` is NULL or not an array.
 struct json *json_at(const struct json *v, size_t index);
 
-// True for a node of that type; false for NULL.
+// Returns whether `v` is a node of this type; false for NULL.
 static inline bool json_is(const struct json *v, enum json_type type) {
   return v && v->type == type;
 }
 
-// Gets the text of a string: unescaped in the arena if it has escapes, else a part of the source.
-// False, with *out untouched, if v is NULL or no string.
+// Gets the text of a string: unescaped in the arena if it has escapes, else a part of the source. Returns false, with
+// *out unchanged, if `v` is NULL or not a string.
 bool json_string(const struct json *v, struct arena *a, str *out);
 
 // Returns the unescaped key of a member.
 str json_key(const struct json *member, struct arena *a);
 
-// Returns whether the unescaped key of a member equals `key`; needs no memory.
+// Returns whether the unescaped key of a member equals `key`. Allocates no memory.
 bool json_key_is(const struct json *member, str key);
 
-// Returns whether the unescaped key is one of these. False for an element of an array.
+// Returns whether the unescaped key of a member is in the list `keys`. Returns false for an element of an array.
 bool json_key_in(const struct json *member, const str *keys, size_t count);
 
-// Returns whether v is a string equal to s after unescaping; needs no memory.
+// Returns whether `v` is a string that equals `s` after unescaping. Allocates no memory.
 bool json_equals_str(const struct json *v, str s);
 
-// False for fractions, for exponents without an integer result, and for values out of range.
+// Returns false if the value is not an integer (1e2 is one, 1e-2 is not) or out of range.
 bool json_int(const struct json *v, int64_t *out);
 bool json_double(const struct json *v, double *out);
 bool json_bool(const struct json *v, bool *out);
 
-// Returns whether two values are equal: strings after unescaping, numbers by exact value (1 = 1.0 = 10e-1), objects in
-// any key order. A number whose exponent has more than 17 digits equals only the same text.
+// Returns whether two values are equal. Compares strings after unescaping, numbers by exact value (1 = 1.0 = 10e-1),
+// and objects regardless of the order of keys. A number whose exponent has more than 17 digits equals only the same
+// text.
 bool json_same(const struct json *a, const struct json *b);

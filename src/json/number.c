@@ -8,14 +8,14 @@
 #include "base/mem.h"
 #include "base/text/word.h"
 
-// Digits of a number that a double holds exactly; it holds as many powers of ten.
+// A double represents numbers of up to MOST_SHORT_DIGITS digits, and powers of ten up to that exponent, exactly.
 enum { MOST_EXPONENT_DIGITS = 17, MOST_SHORT_DIGITS = 15 };
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Reads the exponent; 0 if the number has none.
+// Reads the exponent, or 0 if the number has no exponent.
 static bool read_exponent(str s, int64_t *out) {
   bool negative = s.n && s.p[0] == '-';
   if (s.n && !is_digit(s.p[0])) s = str_from(s, 1);
@@ -49,7 +49,8 @@ bool json_number_read(const struct json *v, struct json_number *out) {
     return true;
   }
   if (!read_exponent(exponent, &x.exponent)) return false;
-  // A first digit after the point follows zeros; a first digit before the point precedes other digits.
+  // Adjusts the exponent by the position of the first digit: zeros precede it if it follows the point, digits follow it
+  // otherwise.
   x.exponent += point - p + (p > point);
   *out = x;
   return true;
@@ -97,7 +98,7 @@ bool json_int(const struct json *v, int64_t *out) {
 
 bool json_double(const struct json *v, double *out) {
   if (!json_is(v, JSON_NUMBER)) return false;
-  // strtod needs a NUL after the number, and the span may be at the end of memory.
+  // strtod needs a NUL after the number, but the span may end at the end of readable memory.
   char small[64], *text = v->n < sizeof small ? small : mem_alloc((size_t)v->n + 1);
   memcpy(text, v->p, v->n);
   text[v->n] = 0;
@@ -137,7 +138,7 @@ bool json_number_is(str s) {
 static const double powers[MOST_SHORT_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-// Reads digit by digit.
+// Reads a number digit by digit.
 static bool read_digits(str s, double *out) {
   size_t digits = 0, after = 0;
   uint64_t value = 0;
@@ -158,21 +159,21 @@ static bool read_digits(str s, double *out) {
   return digits > 0;
 }
 
-// Returns whether these are eight digits, the first in the lowest byte.
+// Returns whether all eight bytes are digits. The first character is the lowest byte.
 static bool are_digits(uint64_t w) {
   const uint64_t upper = UINT64_C(0xf0f0f0f0f0f0f0f0);
   return ((w & upper) | ((w + UINT64_C(0x0606060606060606)) & upper) >> 4) == UINT64_C(0x3333333333333333);
 }
 
-// Joins neighbours: digits to numbers below a hundred, these to numbers below ten thousand, and so on.
+// Joins neighbouring digits to numbers below a hundred, these to numbers below ten thousand, and these to the result.
 static uint64_t join_digits(uint64_t w) {
   w = (w & UINT64_C(0x0f0f0f0f0f0f0f0f)) * (1 + (10 << 8)) >> 8;
   w = (w & UINT64_C(0x00ff00ff00ff00ff)) * (1 + (100 << 16)) >> 16;
   return (w & UINT64_C(0x0000ffff0000ffff)) * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-// Reads one to eight bytes at once, padded with zeros at the front: their number is hard to predict, so no branch
-// depends on it. Digits before a point move up by one place.
+// Reads one to eight characters at once, padded with zeros at the front. The length of a number is hard to predict, so
+// no branch depends on it. Digits before a point are shifted to close the gap.
 static bool read_eight(str s, double *out) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
   unsigned zeros = 8 - (unsigned)s.n, after = 0;

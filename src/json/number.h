@@ -3,15 +3,15 @@
 #pragma once
 #include "json/json.h"
 
-// The number ±0.DDD * 10^exponent.
+// The number ±0.DDD * 10^exponent, where DDD are the digits.
 struct json_number {
   bool negative;
-  str digits;    // text from the first to the last significant digit, perhaps with a decimal point in it
-  size_t count;  // significant digits; 0 means zero
+  str digits;    // text from the first to the last significant digit, which may contain a decimal point
+  size_t count;  // number of significant digits; 0 means zero
   int64_t exponent;
 };
 
-// False if the exponent has too many digits.
+// Returns false if the exponent has too many digits.
 bool json_number_read(const struct json *v, struct json_number *out);
 
 bool json_number_same(const struct json *a, const struct json *b);
@@ -19,6 +19,6 @@ bool json_number_same(const struct json *a, const struct json *b);
 // Returns whether the whole text is one JSON number.
 bool json_number_is(str text);
 
-// Reads a short number, as nearly all are: at most fifteen digits, perhaps a point, no exponent. *out is the nearest
-// double, so short numbers compare like their doubles. False for any other text.
+// Reads a short number: at most fifteen digits, with or without a point, no exponent. Nearly all numbers are short.
+// *out is the nearest double; short numbers compare like their doubles. Returns false for any other text.
 bool json_number_short(str text, double *out);

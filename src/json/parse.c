@@ -56,7 +56,7 @@ static const char *check_unicode_escape(struct parser *s, const char *p) {
   if (c < 0xd800 || c > 0xdfff) return p + 6;
   bool paired = c < 0xdc00 && s->end - p >= 12 && p[6] == '\\' && p[7] == 'u';
   int low = paired ? json_text_hex4(p + 8) : -1;
-  if (low < 0xdc00 || low > 0xdfff) return json_fail(s, p, "an escaped surrogate without its other half");
+  if (low < 0xdc00 || low > 0xdfff) return json_fail(s, p, "an escaped surrogate that is not part of a pair");
   return p + 12;
 }
 
@@ -157,7 +157,8 @@ static inline const char *read_key(struct parser *s, const char *p, struct json 
 
 // ---- folding
 
-// Values read before the container count against its limit, but at least a sixteenth is left.
+// Starts a container that may be folded. Values read before it count against its limit, but at least a sixteenth of the
+// limit is left.
 static void begin_foldable(struct parser *s, struct json *v) {
   size_t left = s->fold_values > s->nodes ? s->fold_values - s->nodes : 0, least = s->fold_values / 16;
   s->foldable = v;
@@ -173,7 +174,8 @@ static void end_foldable(struct parser *s) {
   s->max_nodes = s->most_nodes;
 }
 
-// Too many values: reads the foldable container again from its start, without nodes for its contents.
+// Called when there are too many values: reads the foldable container again from its start, without nodes for its
+// contents.
 static const char *fold(struct parser *s, const char *p) {
   struct json *v = s->foldable;
   if (!v) return json_fail_limit(s, p, LIMIT_VALUES, s->max_nodes);

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 
-// An array index: digits, no leading zero.
+// Reads an array index: digits without a leading zero.
 static bool read_index(str token, uint64_t *out) {
   return (token.n < 2 || token.p[0] != '0') && str_to_u64(token, out);
 }
@@ -13,7 +13,7 @@ static struct json *find_element(struct json *array, str token) {
   return read_index(token, &index) ? json_at(array, index) : NULL;
 }
 
-// "~1" and "~0" become "/" and "~"; false for any other "~".
+// Replaces "~1" by "/" and "~0" by "~". Returns false for any other "~".
 static bool unescape(str token, char *out, size_t *out_n) {
   size_t n = 0;
   for (size_t i = 0; i < token.n; i++) {
@@ -44,7 +44,7 @@ struct json *json_pointer_find(struct json *root, str pointer) {
     if (pointer.p[0] != '/') return NULL;
     str rest = str_from(pointer, 1), token, tail;
     str_cut(rest, '/', &token, &tail);
-    pointer = str_from(rest, token.n);  // keeps its slash, so that "/a/" ends in an empty token
+    pointer = str_from(rest, token.n);  // includes the slash, so that "/a/" ends in an empty token
     v = json_is(v, JSON_ARRAY) ? find_element(v, token) : find_member(v, token);
   }
   return v;
@@ -63,7 +63,7 @@ static const char *step_to_member(struct json_walk *w, str token) {
   char *key = arena_alloc(&scratch, token.n);
   size_t n;
   bool well_formed = unescape(token, key, &n);
-  const char *member = step_to(w, well_formed ? (str){key, n} : (str){"\xff", 1});  // no key is equal to that
+  const char *member = step_to(w, well_formed ? (str){key, n} : (str){"\xff", 1});  // not UTF-8, so it equals no key
   arena_done(&scratch);
   return member;
 }

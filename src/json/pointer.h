@@ -5,12 +5,12 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-// Returns the value at a pointer ("" is the root); NULL if it is absent or the pointer is malformed.
+// Returns the value at a pointer ("" is the root). Returns NULL if it is absent or the pointer is malformed.
 struct json *json_pointer_find(struct json *root, str pointer);
 
-// Takes one step of a pointer in unparsed text: returns the start of the member or element that a token (between two
-// slashes, still escaped) names. NULL if it is absent, the token is malformed, or scan->wrong; *out_count is the number
-// of members or elements read.
+// Takes one step of a pointer in unparsed text: returns the start of the member or element that the token (the text
+// between two slashes, still escaped) names. Returns NULL if it is absent, the token is malformed, or scan->wrong is
+// set. Sets *out_count to the number of members or elements read.
 const char *json_pointer_step(struct json_scan *scan, const char *container, str token, size_t *out_count);
 
 // Appends "/" and the escaped token.

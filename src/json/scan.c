@@ -28,7 +28,7 @@ const char *json_scan_fail(struct json_scan *s, const char *at, const char *what
   return NULL;
 }
 
-// ---- what is wrong, and where
+// ---- errors
 
 void json_scan_fault(const struct json_scan *s, struct fault *f) {
   ASSERT(s->wrong && s->what);
@@ -63,7 +63,8 @@ enum json_type json_scan_type(const struct json_scan *s, const char *value) {
   }
 }
 
-// Finds the closing quote from the position after the opening one; the end of the text if it is missing.
+// Finds the closing quote from the position after the opening quote. Returns the end of the text if the quote is
+// missing.
 static inline const char *find_quote(const char *p, const char *end, bool *out_escaped) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
@@ -98,14 +99,15 @@ static inline const char *skip_scalar(struct json_scan *s, const char *p) {
   return json_scan_scalar_end(p, s->end);
 }
 
-// ---- containers, 64 bytes at once
+// ---- skipping containers by blocks of 64 bytes
 
 struct skip {
   struct json_strings strings;
   size_t depth;
 };
 
-// Goes bit by bit in a block where the container may end. Returns the place of its end, or BLOCK_BYTES.
+// Reads the brackets of a block one by one, because the container may end in it. Returns the offset of its end, or
+// BLOCK_BYTES.
 static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
   for (uint64_t both = opens | closes; both; both &= both - 1) {
     unsigned i = block_first(both);
@@ -115,7 +117,7 @@ static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes)
   return BLOCK_BYTES;
 }
 
-// If few brackets are open, counting the closing ones would not save this search.
+// With few open brackets, counting the closing ones costs more than reading them one by one.
 __attribute__((always_inline)) static inline unsigned skip_block(struct skip *k, const char *p) {
   struct json_marks m = json_scan_marks(&k->strings, p);
   size_t closing = 0;
@@ -137,7 +139,8 @@ static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p)
 }
 
 #ifdef __SSE2__
-// Most containers are small: the first sixteen bytes are tried alone. Text with a backslash is left to the blocks.
+// Handles small containers, which are the most frequent ones: reads only the first sixteen bytes. Text with a backslash
+// is left to skip_rest.
 static inline const char *skip_short(const char *p) {
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p), folded = _mm_or_si128(x, _mm_set1_epi8(0x20));
   unsigned inside = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
@@ -151,7 +154,8 @@ static inline const char *skip_short(const char *p) {
 }
 #endif
 
-// Starts `depth` deep inside a container; returns the position after its end.
+// Starts at a position `depth` levels deep inside a container; returns the position after the container's closing
+// bracket.
 static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   struct skip k = {.depth = depth};
   for (; s->end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
@@ -209,7 +213,7 @@ bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *contai
   return true;
 }
 
-// Reads from the opening quote of a key to the start of its value.
+// Reads from the opening quote of a key to the start of the member's value.
 static inline const char *read_key(struct json_walk *w, const char *p) {
   struct json_scan *s = w->scan;
   if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
@@ -231,7 +235,7 @@ static bool end_walk(struct json_walk *w, const char *after) {
   return false;
 }
 
-// Returns the start of the next value; NULL at the end, or after an error.
+// Returns the start of the next value, or NULL at the end or after an error.
 static inline const char *find_next(struct json_walk *w) {
   struct json_scan *s = w->scan;
   if (!w->after && !(w->after = skip_value(s, w->value))) return NULL;
@@ -246,7 +250,7 @@ static inline const char *find_next(struct json_walk *w) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// *out_from: the position after the previous value.
+// Moves to the next value. Sets *out_from to the position after the previous value.
 static inline bool walk_on(struct json_walk *w, const char **out_from) {
   if (!w->close || w->scan->wrong) return false;
   const char *p = find_next(w);
@@ -273,7 +277,7 @@ static inline bool key_is(const struct json_walk *w, str key) {
 
 enum { HINT_BYTES = 32 };
 
-// Compares n bytes, sixteen at once. HINT_BYTES bytes of both can be read.
+// Compares `n` bytes, sixteen at once. HINT_BYTES bytes must be readable at `a` and `b`.
 static inline bool same_bytes(const char *a, const char *b, size_t n) {
 #ifdef __SSE2__
   for (size_t i = 0;; i += 16) {
@@ -297,7 +301,7 @@ static void remember(const struct json_walk *w, struct json_names *names, const 
                                                .name = (int16_t)name};
 }
 
-// Returns the position after a value that is not wanted. The most frequent kinds come first.
+// Returns the position after a value that is skipped. Checks for the most frequent types first.
 static inline const char *pass_value(struct json_scan *s, const char *p) {
   if ((unsigned char)(*p - '0') < 10) return json_scan_scalar_end(p, s->end);
   return *p == '"' ? skip_string(s, p) : skip_value(s, p);
@@ -311,8 +315,8 @@ static void take_guessed(struct json_walk *w, const struct json_hint *h, const c
   w->count++;
 }
 
-// Skips members that are like those of an earlier object, up to a wanted one. Returns its index; -1: the walk continues
-// from the position reached.
+// Skips members that equal those of an earlier object, up to one with a wanted name, whose index it returns. Returns -1
+// if the next member differs: the walk then continues there.
 static inline int pass_known(struct json_walk *w, const struct json_names *names) {
   struct json_scan *s = w->scan;
   const char *from = w->after ? w->after : skip_value(s, w->value);
@@ -321,7 +325,7 @@ static inline int pass_known(struct json_walk *w, const struct json_names *names
     const struct json_hint *h = &names->at[i];
     if (!h->n || !same_bytes(from, h->p, h->n)) break;
     const char *value = json_scan_blanks(from + h->n, s->end);
-    if (value == s->end || json_scan_ends_scalar(*value)) break;  // no value: reading the member reports the error
+    if (value == s->end || json_scan_ends_scalar(*value)) break;  // there is no value: read_member reports the error
     if (h->name >= 0) {
       w->count = i;
       take_guessed(w, h, from, value);
@@ -340,7 +344,8 @@ static int name_of(const struct json_walk *w, const struct json_names *names) {
   return -1;
 }
 
-// Reads the next member, whatever its name, and remembers the bytes between the previous value and it.
+// Reads the next member, whatever its name. Stores the bytes from the end of the previous value to this value as a
+// hint.
 __attribute__((noinline)) static bool read_member(struct json_walk *w, struct json_names *names, int *out_name) {
   const char *from;
   if (!walk_on(w, &from)) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks every byte of JSON text and builds nothing. Open containers are a bit for each level.
+// Checks every byte of JSON text without building nodes. Open containers are stored as one bit for each level.
 //
 // Functions that read take a position and return the position after the bytes they read, or NULL after a failure.
 #include "base/assert.h"
@@ -15,7 +15,7 @@ static const char *check_unicode_escape(struct json_scan *s, const char *p) {
   if (c < 0xd800 || c > 0xdfff) return p + 6;
   bool paired = c < 0xdc00 && s->end - p >= 12 && p[6] == '\\' && p[7] == 'u';
   int low = paired ? json_text_hex4(p + 8) : -1;
-  if (low < 0xdc00 || low > 0xdfff) return json_scan_fail(s, p, "an escaped surrogate with its other half");
+  if (low < 0xdc00 || low > 0xdfff) return json_scan_fail(s, p, "a pair of escaped surrogates");
   return p + 12;
 }
 
@@ -85,7 +85,7 @@ static inline const char *check_scalar(struct json_scan *s, const char *p) {
 
 struct nesting {
   unsigned depth, max;
-  uint64_t objects[JSON_DEEPEST / 64];  // a bit for each level: 1 for an object
+  uint64_t objects[JSON_DEEPEST / 64];  // one bit for each level: 1 for an object
 };
 
 static bool in_object(const struct nesting *n) {
@@ -108,7 +108,7 @@ static inline const char *check_key(struct json_scan *s, const char *p) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// Closes the containers that end here. Stops at the next value, or after the outermost one.
+// Closes the containers that end here. Stops at the next value, or after the outermost container.
 static inline const char *check_separators(struct json_scan *s, struct nesting *n, const char *p) {
   while (n->depth) {
     bool object = in_object(n);

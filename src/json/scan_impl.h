@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internals of the scan, shared by scan.c, scan_check.c and json/path/.
+// The interface between scan.c, scan_check.c and json/path/; private to them.
 #pragma once
 #include "base/text/block.h"
 #include "json/scan.h"
@@ -9,7 +9,7 @@ extern const char json_scan_too_deep[];
 // Records the first error; returns NULL.
 const char *json_scan_fail(struct json_scan *s, const char *at, const char *what);
 
-// Returns 0 at the end of the text: no rule of the grammar accepts that byte.
+// Returns 0 at the end of the text: the grammar accepts this byte nowhere.
 static inline char json_scan_peek(const struct json_scan *s, const char *p) {
   return p < s->end ? *p : 0;
 }
@@ -20,12 +20,13 @@ static inline const char *json_scan_blanks(const char *p, const char *end) {
   return p;
 }
 
-// White space, control characters, comma, colon, closing brackets and bytes above ASCII end a scalar that is no string.
+// Returns whether the byte ends a scalar other than a string: white space, control characters, comma, colon, closing
+// brackets and bytes above ASCII do.
 static inline bool json_scan_ends_scalar(char c) {
   return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
 }
 
-// Returns the end of a number. Its length is unpredictable, so no branch depends on it.
+// Returns the end of a number. The length of a number is hard to predict, so no branch depends on it.
 static inline const char *json_scan_scalar_end(const char *p, const char *end) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
@@ -49,22 +50,22 @@ static inline struct json_walk json_walk_object(struct json_scan *s, const char 
 // Skips true, false or null.
 const char *json_scan_word(struct json_scan *s, const char *p);
 
-// Checks every byte of the value that starts here and returns the position after it; NULL if it is wrong or nests
-// deeper than max_depth.
+// Checks every byte of the value that starts here and returns the position after it. Returns NULL if the value is not
+// JSON or nests deeper than max_depth.
 const char *json_scan_verify(struct json_scan *s, const char *value, unsigned max_depth);
 
-// The same for a scalar.
+// Like json_scan_verify, for a scalar.
 const char *json_scan_verify_scalar(struct json_scan *s, const char *value);
 
-// ---- sixty-four bytes at once
+// ---- blocks of 64 bytes
 
-// State at the end of the block before.
+// State at the end of the previous block.
 struct json_strings {
   uint64_t inside;  // all ones inside a string, else 0
-  bool escaped;     // the last byte was an escaping backslash
+  bool escaped;     // the last byte was a backslash that escapes the next byte
 };
 
-// Masks of a block: a bit for each byte.
+// Bit masks of a block, with one bit for each byte.
 struct json_marks {
   uint64_t strings;        // bytes of strings, including the opening quotes
   uint64_t quotes;         // quotes that open or close a string
@@ -87,7 +88,7 @@ static inline uint64_t json_scan_escaped(struct json_strings *k, uint64_t slashe
 
 __attribute__((always_inline)) static inline struct json_marks json_scan_marks(struct json_strings *k,
                                                                                const char *block) {
-  struct block b = block_load(block), folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
+  struct block b = block_load(block), folded = block_or(b, 0x20);  // 0x20 is the bit that turns [ into { and ] into }
   struct json_marks m = {.quotes = block_is(b, '"')};
   if (__builtin_expect(block_has(b, '\\') || k->escaped, 0)) m.quotes &= ~json_scan_escaped(k, block_is(b, '\\'));
   m.strings = block_between(m.quotes) ^ k->inside;
@@ -97,7 +98,7 @@ __attribute__((always_inline)) static inline struct json_marks json_scan_marks(s
   return m;
 }
 
-// Copies the last bytes of the text, fewer than a block, and pads them with blanks.
+// Copies the rest of the text, which must be shorter than a block, and pads it with blanks.
 static inline void json_scan_tail(const struct json_scan *s, const char *p, char out[BLOCK_BYTES]) {
   size_t n = (size_t)(s->end - p);
   ASSERT(n <= BLOCK_BYTES);

@@ -9,10 +9,10 @@ int json_text_hex4(const char *p) {
   return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;
 }
 
-// The escapes of one letter and their characters; quote, backslash and slash stand for themselves.
+// The escapes of one letter and their characters. Quote, backslash and slash are escaped as themselves.
 static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
 
-// Reads the checked escape at p; returns its length.
+// Reads the escape at `p`, which must be valid, and returns its length.
 static size_t read_escape(const char *p, uint32_t *c) {
   if (p[1] != 'u') {
     const char *letter = strchr(letters, p[1]);
@@ -25,7 +25,7 @@ static size_t read_escape(const char *p, uint32_t *c) {
   return 12;
 }
 
-// Reads the checked UTF-8 character at p; returns its length.
+// Reads the UTF-8 character at `p`, which must be valid, and returns its length.
 static size_t read_utf8(const unsigned char *p, uint32_t *c) {
   if (p[0] < 0x80) {
     *c = p[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a JSON string: the bytes between its quotes. Functions for checked text rely on the parser's checks.
+// The inside of a JSON string: the text between its quotes. "Checked text" has been validated by the parser.
 #pragma once
 #include <endian.h>
 #ifdef __SSE2__
@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 
-// Marks the bytes of eight that are not plain: quote, backslash, control characters, bytes above ASCII.
-// Only the lowest mark is exact; borrows may set more above it.
+// Marks each of eight bytes that is not plain: quotes, backslashes, control characters, bytes above ASCII. Only the
+// lowest mark is exact; borrows may set wrong marks above it.
 static inline uint64_t json_text_stops(uint64_t w) {
   const uint64_t ones = 0x0101010101010101, highs = ones << 7;
   uint64_t quote = w ^ ones * '"', backslash = w ^ ones * '\\';
@@ -19,7 +19,7 @@ static inline uint64_t json_text_stops(uint64_t w) {
 // Returns the first byte from p on that is not plain, or end.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
 #ifdef __SSE2__
-  // Sixteen at once where every processor can: as signed numbers, bytes above ASCII are less than the blank.
+  // Reads sixteen bytes at once on processors with SSE2. As signed numbers, bytes above ASCII are less than a blank.
   for (; end - p >= 16; p += 16) {
     __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
     __m128i marked = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
@@ -40,20 +40,20 @@ static inline const char *json_text_skip_plain(const char *p, const char *end) {
 // Returns the value of four hex digits, or -1.
 int json_text_hex4(const char *p);
 
-// Takes the next character off the front of checked text, which is not empty, and returns its code point.
+// Removes the first character of *rest, which must be checked text and not empty, and returns its code point.
 uint32_t json_text_next(str *rest);
 
-// Unescapes checked text into out, which has room for text.n bytes, and returns the length (at most text.n).
+// Unescapes checked text into `out`, which must have room for text.n bytes. Returns the length of the result.
 size_t json_text_unescape(str text, char *out);
 
-// Returns whether checked text, unescaped, equals `plain`.
+// Returns whether `text`, which must be checked text, equals `plain` after unescaping.
 bool json_text_equals(str text, str plain);
 
 // Writes the escape of a quote, a backslash or a control character.
 void json_text_escape(struct buf *out, char c);
 
-// Writes a code point as \uXXXX, beyond U+FFFF as a pair of surrogates.
+// Writes a code point as \uXXXX, or as a pair of surrogates if it is above U+FFFF.
 void json_text_escape_code(struct buf *out, uint32_t c);
 
-// Writes a code point of a string in ASCII: printable characters as they are, others escaped.
+// Writes a code point of a string in ASCII: printable characters unchanged, other characters escaped.
 void json_text_put_ascii(struct buf *out, uint32_t c);

@@ -153,8 +153,8 @@ static const char *member_end(const struct json *member) {
 
 struct copy {
   struct buf *out;
-  const char *from;  // source text from here on is still to be copied or left out
-  bool kept;         // a member is in the output already
+  const char *from;  // the next byte of the source text that must be copied or left out
+  bool kept;         // the output already has a member
 };
 
 static void copy_up_to(struct copy *c, const char *to) {
@@ -163,7 +163,7 @@ static void copy_up_to(struct copy *c, const char *to) {
   c->from = to;
 }
 
-// A removed member takes the comma before it along or, if no member stays before it, the one after it.
+// Leaves out a member and the comma before it or, if it is the first member of the output, the comma after it.
 static void leave_out(struct copy *c, const struct json *member, const struct json *before) {
   ASSERT(!c->kept || before);
   copy_up_to(c, c->kept ? member_end(before) : member_start(member));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON text into a buffer. The writer adds the commas and copies raw spans unchanged.
-// Exceeding the buffer's maximum sets buf.over, which the caller checks once, at the end.
+// Writes JSON text into a buffer. The writer adds the commas and copies raw spans unchanged. If the text exceeds the
+// buffer's maximum, buf.over is set, which the caller must check once, at the end.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
 
 struct json_writer {
   struct buf *out;
-  bool comma;  // a value precedes at this level
+  bool comma;  // a value precedes on this level, so the next value needs a comma
 };
 
 struct json_writer json_writer(struct buf *out);
@@ -16,37 +16,38 @@ void json_begin_object(struct json_writer *w);
 void json_end_object(struct json_writer *w);
 void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
-void json_put_key(struct json_writer *w, str key);   // escapes
-void json_put_str(struct json_writer *w, str s);     // quotes and escapes; invalid UTF-8 becomes U+FFFD
-void json_put_raw(struct json_writer *w, str text);  // a span or any other JSON text
+void json_put_key(struct json_writer *w, str key);   // escapes the key
+void json_put_str(struct json_writer *w, str s);     // adds quotes and escapes; replaces invalid UTF-8 by U+FFFD
+void json_put_raw(struct json_writer *w, str text);  // writes a span or any other JSON text
 void json_put_int(struct json_writer *w, int64_t v);
 void json_put_u64(struct json_writer *w, uint64_t v);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_null(struct json_writer *w);
 
-// Each writes a member: the key and its value.
+// Each function writes a member: the key and its value.
 void json_member_str(struct json_writer *w, str key, str value);
-void json_member_str_or_null(struct json_writer *w, str key, str value);  // null for STR_NONE
+void json_member_str_or_null(struct json_writer *w, str key, str value);  // writes null for STR_NONE
 void json_member_raw(struct json_writer *w, str key, str text);
 void json_member_int(struct json_writer *w, str key, int64_t value);
 void json_member_u64(struct json_writer *w, str key, uint64_t value);
 void json_member_bool(struct json_writer *w, str key, bool value);
-void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // 1500 is 1.5
+void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // 1500 is written as 1.5
 
-// Appends the string with quotes and escapes, without a writer.
+// Appends the string in quotes and escaped, without a writer.
 void json_escape(struct buf *out, str s);
 
-// A change of one member in a copy of an object. raw.p == NULL removes the member. At most one edit for each key.
+// A change of one member in a copy of an object. Removes the member if raw.p is NULL. There must be at most one edit
+// for each key.
 struct json_edit {
   str key;  // unescaped
   str raw;  // JSON text of the new value
 };
 
-// Copies an object, byte for byte where nothing changes. A member named by an edit gets the text of the edit; edits for
+// Copies an object, byte for byte except for the edits. A member named by an edit gets the text of the edit; edits for
 // absent keys are appended in their order (removals of absent keys do nothing).
 void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count);
 
-// json_copy_edited and json_escape with the result in an arena.
+// Like json_copy_edited and json_escape, with the result in an arena.
 str json_edited(struct arena *a, const struct json *object, const struct json_edit *edits, size_t count);
 str json_escaped(struct arena *a, str s);
 

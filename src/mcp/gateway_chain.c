@@ -9,7 +9,7 @@ enum {
   MAX_TEXT = 2048,
   MAX_ENTRIES = 64,
   SEEN_MS = 5 * 60 * 1000,
-  RENEW_MS = 20 * 1000,  // less than the longest back-off of a lane: each of its attempts is news
+  RENEW_MS = 20 * 1000,  // shorter than the longest back-off of a lane, so that each attempt renews the marks
 };
 
 // ---- reading
@@ -26,7 +26,7 @@ struct chain_reading {
   bool marked;
 };
 
-// The next entry of a list, which is taken off it. False: it is malformed.
+// Removes the next entry from a list. Returns false if the entry is malformed.
 static bool next_entry(str *list, struct chain_reading *out) {
   str item, id, digest;
   if (!str_cut(*list, ',', &item, list)) *list = STR_NONE;
@@ -51,7 +51,8 @@ static bool too_deep(struct fault *f) {
 }
 
 static bool is_loop(struct fault *f) {
-  fault_set(f, FAULT_UPSTREAM_ERROR, "this is a loop: the request comes from this gateway itself, through others");
+  fault_set(f, FAULT_UPSTREAM_ERROR,
+            "this is a loop: the request comes from this gateway itself, through other gateways");
   return false;
 }
 
@@ -108,7 +109,7 @@ static void put_member(struct buf *out, str before, const char *text) {
   buf_char(out, ',');
 }
 
-// Part of every request to a server, so without formatting.
+// Avoids formatting functions, because every request to a server contains this header.
 void chain_put_header(const struct chain *c, const struct chain_marks *marks, uint64_t now, struct buf *out) {
   put_member(out, STR(CHAIN_HEADER ": ~"), c->mark);
   for (size_t i = 0; marks && i < CHAIN_SEEN; i++)
@@ -118,7 +119,7 @@ void chain_put_header(const struct chain *c, const struct chain_marks *marks, ui
   buf_str(out, STR("\r\n"));
 }
 
-// The place of this mark, or the one that was used longest ago.
+// Returns the index of this mark or, if it is not stored, of the least recently used one.
 static size_t place_of(const struct chain_marks *m, const char *mark) {
   size_t oldest = 0;
   for (size_t i = 0; i < CHAIN_SEEN; i++) {
@@ -140,8 +141,8 @@ bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64
   return news;
 }
 
-// Of gateways in a ring each gets its mark from the one before it. One of them has to give way, not all: where the ids
-// rise, the connection is refused, and there is such a place in every ring.
+// In a ring of gateways, each one receives its own mark from the gateway before it. Only some of them must refuse: a
+// gateway refuses if its id is larger than that of the gateway before it, and every ring has such a place.
 bool chain_admit(const struct chain *c, str header, struct fault *f) {
   struct chain_entry path[CHAIN_DEPTH];
   size_t depth = 0, entries = 0;

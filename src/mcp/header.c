@@ -7,15 +7,16 @@
 #define CODED_START STR("=?base64?")
 #define CODED_END STR("?=")
 
-// The two may share their question mark: "=?base64?=" counts as coded too, as it does for the official SDKs.
+// The start and the end may share a question mark: "=?base64?=" also counts as encoded, as in the official SDKs.
 static bool looks_coded(str s) {
   return str_starts(s, CODED_START) && str_ends(s, CODED_END);
 }
 
-// Returns whether a header can hold the text as it is: ASCII without control characters, so without line ends.
+// Returns whether a header can contain the text unchanged: only ASCII without control characters and line ends, but
+// with tabs.
 static bool is_plain(str s) {
   size_t i = 0;
-  // Eight bytes at a time, while none is above ASCII, a control character or DEL.
+  // Checks eight bytes at a time, until one is not ASCII, a control character or DEL.
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   for (uint64_t x; i + 8 <= s.n; i += 8) {
     memcpy(&x, s.p + i, 8);
@@ -31,7 +32,7 @@ static bool is_plain(str s) {
 void header_put(struct buf *out, str name, str value) {
   buf_str(out, name);
   buf_str(out, STR(": "));
-  // An empty value, or one with blanks at its ends, would change in a header.
+  // An empty value, or one with blanks at its ends, would not be preserved in a header.
   if (value.n && str_trim(value).n == value.n && is_plain(value) && !looks_coded(value)) {
     buf_str(out, value);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that a stateless request repeats in HTTP headers (Mcp-Method, Mcp-Name, Mcp-Param-*), so that proxies can
-// route without reading the body. A value that does not fit a header as it is becomes "=?base64?…?=".
+// Values that HTTP headers of a stateless request repeat (Mcp-Method, Mcp-Name, Mcp-Param-*), so that proxies can route
+// without reading the body. A value that a header cannot contain is encoded as "=?base64?…?=".
 #pragma once
 #include "base/buf.h"
 
@@ -9,5 +9,5 @@ void header_put(struct buf *out, str name, str value);
 
 enum header_match { HEADER_SAME, HEADER_DIFFERENT, HEADER_MALFORMED };
 
-// Compares a header's decoded value, without surrounding blanks.
+// Decodes the value of a header, without surrounding blanks, and compares it with `value`.
 enum header_match header_compare(str header, str value);

@@ -17,12 +17,12 @@
 // The gateway's name, for clients and servers.
 #define META_TOOLGATE STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}")
 
-// The _meta of a result without other members of _meta.
+// The _meta of a result that has no other members in _meta.
 #define META_OF_TOOLGATE \
   STR("{\"io.modelcontextprotocol/serverInfo\":" \
       "{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}}")
 
-// Members of the _meta of a stateless request, of any type; NULL if absent.
+// Members in the _meta of a stateless request. They may have any type, and are NULL if absent.
 struct meta {
   const struct json *version, *capabilities, *client, *log_level;
 };
@@ -37,12 +37,12 @@ struct meta_caller {
 };
 
 // Writes the _meta object of a request: the members of `old` (may be NULL) and, for a stateless server, those of
-// `caller`. If caller is NULL, members of stateless requests are left out. `token` (raw) replaces the progress token;
-// STR_NONE leaves it.
+// `caller`. If caller is NULL, leaves out members for stateless servers. `token` (raw) replaces the progress token
+// unless it is STR_NONE.
 void meta_write(struct buf *out, const struct json *old, const struct meta_caller *caller, str token);
 
-// Returns whether all members are for stateless servers.
+// Returns whether all members of `meta` are only for stateless servers.
 bool meta_only_stateless(const struct json *meta);
 
-// Returns the member by which a message claims to be a stateless request, of any type, or NULL.
+// Returns the member that marks a message as a stateless request, or NULL. The member may have any type.
 const struct json *meta_claim(const struct json *message);

@@ -7,7 +7,7 @@ bool method_is_foreign(str method) {
                             STR("elicitation/"),   STR("roots/"),      STR("server/"),  STR("subscriptions/")};
   static const str whole[] = {STR("initialize"), STR("ping")};
   for (size_t i = 0; i < method.n; i++)
-    if (method.p[i] <= ' ' || method.p[i] >= 0x7f) return false;  // a server may trim or fold these
+    if (method.p[i] <= ' ' || method.p[i] >= 0x7f) return false;  // a server may remove or change such characters
   while (method.n && method.p[0] == '/') method = str_from(method, 1);
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (str_starts_nocase(method, own[i])) return false;
@@ -18,7 +18,7 @@ bool method_is_foreign(str method) {
 }
 
 enum { BY_CLIENT = 1, BY_SERVER = 2, BY_BOTH = 3 };
-enum { ANY_ERA, WITH_SESSION, STATELESS, WITH_TASKS };  // WITH_TASKS: the revision that has tasks and URLs to open
+enum { ANY_ERA, WITH_SESSION, STATELESS, WITH_TASKS };  // WITH_TASKS: the revision that has tasks and URL elicitation
 
 static const struct {
   str method;

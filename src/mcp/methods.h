@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods of the protocol: notifications that a peer may send, and method names that MCP does not have.
+// Methods of the protocol: which notifications a peer may send, and which method names MCP does not have.
 #pragma once
 #include "mcp/revision.h"
 
-// Returns whether the protocol has no such method and no server could take it for one. Not foreign are a method that
-// equals one of the protocol, or begins like a group of them ("tools/"), when case and slashes around it are ignored,
-// and a name that is empty or has bytes other than printable ASCII without the blank.
+// Returns whether the protocol has no such method and no server could mistake it for one. Ignoring case and surrounding
+// slashes, a method is not foreign if it equals one of the protocol or begins like a group of them ("tools/"). An empty
+// name, or one with a blank or bytes other than printable ASCII, is not foreign, either.
 bool method_is_foreign(str method);
 
 // Returns whether a client, or a server, may send this notification in that revision.

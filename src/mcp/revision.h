@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The revisions of MCP, as rows of rules. Other code reads the rules and never compares names.
+// The revisions of MCP, each with its rules. Other code reads the rules and never compares names.
 #pragma once
 #include "base/str.h"
 
 struct mcp_revision {
   const char *name;
   bool batches;         // arrays of messages are accepted
-  bool version_header;  // MCP-Protocol-Version follows the handshake on HTTP
-  bool sse_priming;     // a stream starts with an event without data, and may be polled
-  bool tasks;           // of the core protocol, not of the extension
+  bool version_header;  // HTTP requests after the handshake have the header MCP-Protocol-Version
+  bool sse_priming;     // a stream starts with an event without data, and the client may poll for the answer
+  bool tasks;           // tasks are part of the core protocol, not of the extension
   bool stateless;       // no handshake and no sessions: every request names its client and its revision
 };
 
@@ -17,13 +17,13 @@ extern const struct mcp_revision mcp_revisions[];
 extern const size_t mcp_revision_count;
 
 const struct mcp_revision *mcp_revision_find(str name);   // NULL if unsupported
-const struct mcp_revision *mcp_revision_latest(void);     // the newest with a handshake
-const struct mcp_revision *mcp_revision_stateless(void);  // the newest without
+const struct mcp_revision *mcp_revision_latest(void);     // the newest revision with a handshake
+const struct mcp_revision *mcp_revision_stateless(void);  // the newest revision without a handshake
 
-// Returns the answer to a handshake that asks for `name`: the same revision if supported, else the latest.
+// Returns the revision with which to answer a handshake that asks for `name`: the same if supported, else the latest.
 const struct mcp_revision *mcp_revision_negotiate(str name);
 
-// Returns the revision of HTTP requests that state none.
+// Returns the revision of HTTP requests that do not name one.
 const struct mcp_revision *mcp_revision_unstated(void);
 
 // "2024-11-05, 2025-03-26, …" for messages.

@@ -23,11 +23,11 @@ struct audit {
   uint64_t all_lost;
   unsigned breaks;
   bool aside;     // rotate before the next write
-  bool doubtful;  // not in place when last checked: write even if no line is pending
-  bool trying;    // `doubtful` at the time of the take
+  bool doubtful;  // the files were not in place at the last check: write even if no line is pending
+  bool trying;    // value of `doubtful` when the batch was taken
   bool failing;
   uint64_t failed_at, looked_at, taken_at;
-  // While `taken` is set, the writer owns these.
+  // While `taken` is set, only the writer uses the following members.
   bool taken;
   struct audit_file file;
   bool take_aside, ok, written, headless;
@@ -72,15 +72,15 @@ void audit_add(struct audit *a, const struct audit_event *e) {
 static void note_failure(struct audit *a) {
   if (!a->failing)
     log_error(a->opt.log, "%s; %s", a->why.message,
-              a->opt.required ? "everything is refused until it can be written (audit.on_failure: deny)"
-                              : "lines are kept in memory meanwhile");
+              a->opt.required ? "all requests are refused until the log can be written (audit.on_failure: deny)"
+                              : "lines are kept in memory until the log can be written");
   a->failing = true;
   a->failed_at = clock_mono_ms(a->opt.clock);
 }
 
 static void note_success(struct audit *a) {
-  if (a->failing) log_info(a->opt.log, "the audit log %s is written again", a->file.path);
-  if (a->lost) log_error(a->opt.log, "%zu lines of the audit log were lost: it could not be written", a->lost);
+  if (a->failing) log_info(a->opt.log, "the audit log %s can be written again", a->file.path);
+  if (a->lost) log_error(a->opt.log, "%zu lines were lost because the audit log could not be written", a->lost);
   a->failing = false;
   a->lost = 0;
 }

@@ -37,7 +37,7 @@ struct audit_options {
 
 enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ERROR, AUDIT_TIMEOUT, AUDIT_DRY_RUN };
 
-// Texts may hold any bytes: the line escapes them to ASCII and truncates them. STR_NONE: null, or left out.
+// Texts may hold any bytes: they are escaped to ASCII and truncated. STR_NONE is written as null or left out.
 struct audit_event {
   str agent, operation, server, tool;
   enum audit_decision decision;
@@ -58,9 +58,9 @@ struct audit_event {
   str arguments;  // raw JSON, scrubbed; STR_NONE: left out
   // For events other than requests:
   str reason, peer;                     // why a client was rejected, and its address
-  uint64_t omitted;                     // number of similar events without a line
+  uint64_t omitted;                     // number of similar events that were not logged
   int64_t omitted_from, omitted_until;  // wall time of the first and the last omitted event; 0: unknown
-  str rules_before, rules_after;        // hashes
+  str rules_before, rules_after;        // hashes of the rules
 };
 
 // Reads a key of at least 16 bytes from a file, without the trailing line end, into the arena.
@@ -88,14 +88,14 @@ void audit_rotate(struct audit *a);
 // Whether an operation may begin. Always AUDIT_READY if the log is not required.
 enum audit_readiness {
   AUDIT_READY,
-  AUDIT_WAIT,    // not known yet: take and write, and check again after at most AUDIT_ASK_MS
+  AUDIT_WAIT,    // not known yet: call audit_take and audit_write, and check again after at most AUDIT_ASK_MS
   AUDIT_REFUSE,  // the log cannot be written now
 };
 enum { AUDIT_ASK_MS = 10 };
 
-// To be called before each operation. Checks, at most once a millisecond and with a few system calls, that the files
-// are in place and that no other process holds the lock. If not, lines must be written first, even if none wait; a
-// lock is waited for AUDIT_GLANCE_MS at most. Never blocks.
+// Must be called before each operation. Checks, at most once a millisecond and with a few system calls, that the files
+// are in place and that no other process holds the lock. If the check fails, the operation must wait for a successful
+// write, even if no line is pending; it waits for a lock for at most AUDIT_GLANCE_MS. Never blocks.
 enum audit_readiness audit_ready(struct audit *a);
 bool audit_failing(const struct audit *a);       // the last write failed and must be retried
 uint64_t audit_retry_ms(const struct audit *a);  // time to wait before the retry
@@ -128,6 +128,6 @@ struct audit_verdict {
 typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
 // Verifies a file with its rotated files (FILE.1, …) and FILE.head. Checks signatures with `key`; with STR_NONE only
-// hashes. Ignores lines that are appended meanwhile, uses about 256 KiB of memory, and reports the first 1000 findings.
-// Returns false if a file cannot be read or is not a regular file.
+// hashes. Ignores lines that are appended during the check, uses about 256 KiB of memory, and reports the first 1000
+// findings. Returns false if a file cannot be read or is not a regular file.
 bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);

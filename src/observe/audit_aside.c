@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the end of an existing log against the key, and sets aside logs that fail. Such a log is evidence: it is
-// renamed but not changed, and a new chain begins.
+// Verifies the end of an existing log with the key, and sets aside a log that fails the check. Such a log is evidence:
+// it is renamed but not changed, and a new chain begins.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "observe/audit_impl.h"
 
 enum {
-  ASIDE_MOST = 1000,    // logs set aside; more are not made
-  ASIDE_APART = 60000,  // ms: two gateways with different keys must not set each other's logs aside forever
+  ASIDE_MOST = 1000,    // maximum number of logs set aside
+  ASIDE_APART = 60000,  // ms between logs set aside: otherwise two gateways with different keys would alternate forever
 };
 
 // ---- checking the end
@@ -32,10 +32,10 @@ bool audit_was_rotated(struct audit_file *a, const char *hash) {
   return is;
 }
 
-// A file without a complete line: new, just rotated, or truncated.
+// Checks a file without a complete line: it is new, was just rotated, or was truncated.
 static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) {
   if (!e->size || a->seq) return NULL;
-  if (!e->headed) return "its head is missing";
+  if (!e->headed) return "its head file is missing";
   return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
 }
 
@@ -53,19 +53,19 @@ static const char *doubt_last(struct audit_file *a, const struct audit_end *e) {
   if (memcmp(hash, last->hash.p, AUDIT_HASH) != 0) return "its last line was altered";
   if (e->headed && last->seq < e->head.seq) return "lines are missing at its end";
   if (as_noted && memcmp(hash, e->head.hash, AUDIT_HASH) != 0)
-    return "its last line is not the one that its head names";
+    return "its last line is not the one recorded in its head file";
   if (last->seq < a->seq || (last->seq == a->seq && memcmp(hash, a->prev, AUDIT_HASH) != 0))
     return "lines that this process wrote are missing";
-  if (is_copied(a, e)) return "lines were added that are copies of others";
+  if (is_copied(a, e)) return "copies of earlier lines were appended";
   return as_noted || audit_line_is_signed(last, a->key) ? NULL : "its last line is not signed with the key";
 }
 
 const char *audit_doubt(struct audit_file *a, const struct audit_end *e) {
   if (!a->key) return NULL;
-  if (e->head_there && !e->headed) return "its head is not signed with the key";
+  if (e->head_there && !e->headed) return "its head file is not signed with the key";
   if (e->headed && e->head.began < a->began) return "it is an older log";
-  if (!e->lined) return e->tail == e->size ? doubt_empty(a, e) : "its last line is no line of an audit log";
-  if (!e->headed && !a->seq) return "its head is missing";
+  if (!e->lined) return e->tail == e->size ? doubt_empty(a, e) : "its last line is not an audit line";
+  if (!e->headed && !a->seq) return "its head file is missing";
   return doubt_last(a, e);
 }
 
@@ -88,7 +88,7 @@ static bool is_there(const char *path) {
   return lstat(path, &st) == 0;
 }
 
-// Finds a name that is free for both the file and its head. Returns false if all names are taken.
+// Finds a name that neither a log nor a head file uses. Returns false if there is no such name.
 static bool find_name(const struct audit_file *a, char *out, size_t size, char *head, size_t head_size) {
   for (unsigned i = 1; i <= ASIDE_MOST; i++) {
     snprintf(out, size, "%s.unverified-%u", a->path, i);
@@ -99,7 +99,7 @@ static bool find_name(const struct audit_file *a, char *out, size_t size, char *
   return false;
 }
 
-// Renames the rotated files too: they are parts of the same chain.
+// Renames the rotated files, because they belong to the same chain.
 static void move_rotated(const struct audit_file *a, const char *name) {
   bool moved = true;
   for (unsigned i = 1; moved; i++) {
@@ -133,8 +133,8 @@ bool audit_set_aside(struct audit_file *a, const struct audit_end *e, const char
   ASSERT(a->key && why);
   if (a->set_aside_at && now - a->set_aside_at < ASIDE_APART) {
     fault_set(f, FAULT_IO,
-              "the audit log %s cannot be verified (%s), and another was set aside a moment ago: do two gateways write "
-              "it with different keys?",
+              "the audit log %s cannot be verified (%s), and another log was set aside less than a minute ago; check "
+              "whether two gateways write it with different keys",
               a->path, why);
     return false;
   }

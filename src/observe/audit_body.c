@@ -8,8 +8,8 @@
 
 enum {
   NAME_MOST = 256,        // bytes of a name
-  NAME_WRITTEN = 768,     // bytes of a name with escapes, which take up to six bytes for one
-  ARGUMENTS_MOST = 8192,  // bytes of arguments, with escapes
+  NAME_WRITTEN = 768,     // bytes of a name after escaping, which turns one byte into up to six
+  ARGUMENTS_MOST = 8192,  // bytes of arguments after escaping
 };
 
 static bool is_plain(char c) {
@@ -36,13 +36,13 @@ static void put_string(struct buf *out, str s) {
   buf_char(out, '"');
 }
 
-// Appends valid JSON, in which control characters occur only as white space between tokens. Returns false if it needs
-// more than `most` bytes.
+// Appends `s` with escapes. `s` must be valid JSON, in which control characters are white space between tokens. Returns
+// false if it needs more than `most` bytes.
 static bool put_json(struct buf *out, str s, size_t most) {
   size_t end = out->n + most;
   while (s.n) {
     size_t n = 0;
-    if (out->n + s.n > end) return false;  // the rest takes at least its own length
+    if (out->n + s.n > end) return false;  // the rest needs at least s.n bytes
     while (n < s.n && s.p[n] >= 0x20 && s.p[n] < 0x7f) n++;
     buf_add(out, s.p, n);
     s = str_from(s, n);
@@ -54,7 +54,7 @@ static bool put_json(struct buf *out, str s, size_t most) {
   return out->n <= end;
 }
 
-// A key with its punctuation, as one constant: keys are most of a line.
+// A key with its punctuation, as one constant, because keys make up most of a line.
 #define KEY(name) STR(",\"" name "\":")
 
 // Appends a key and a value that needs no escapes.
@@ -115,7 +115,7 @@ static void put_arguments(struct buf *out, str arguments) {
   buf_str(out, STR("null"));
 }
 
-// Members of events other than requests.
+// Appends the members of events other than requests.
 static void put_event(const struct audit_event *e, struct buf *out) {
   if (e->reason.n) put_text(out, KEY("reason"), e->reason);
   if (e->peer.n) put_text(out, KEY("peer"), e->peer);
@@ -126,7 +126,7 @@ static void put_event(const struct audit_event *e, struct buf *out) {
   if (e->rules_after.n) put_text(out, KEY("rules_after"), e->rules_after);
 }
 
-// Members that most lines do not have.
+// Appends the members that most lines do not have.
 static void put_rest(const struct audit_event *e, struct buf *out) {
   if (e->subject.n) put_text(out, KEY("subject"), e->subject);
   if (e->issuer.n) put_text(out, KEY("issuer"), e->issuer);

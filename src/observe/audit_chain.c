@@ -19,7 +19,7 @@ static bool is_hex(str s) {
   return s.n == AUDIT_HASH;
 }
 
-// Removes `text` from the end.
+// Removes `text` from the end of *s. Returns false if *s does not end with `text`.
 static bool take_end(str *s, str text) {
   if (!str_ends(*s, text)) return false;
   s->n -= text.n;
@@ -41,7 +41,8 @@ static bool take_number(str *s, uint64_t *out) {
   return str_to_u64(digits, out);
 }
 
-// The chain fields end the line in a fixed form, so that the hashed part does not depend on a JSON parser.
+// The chain fields are at the end of the line, in a fixed form, so that no JSON parser is needed to find the hashed
+// part.
 bool audit_read_place(str line, struct audit_place *out) {
   str rest = line;
   if (!take_end(&rest, STR(AUDIT_LINE_END)) || !take_hex(&rest, &out->hash)) return false;
@@ -88,7 +89,7 @@ bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room,
   if (!n || pread(fd, room, n, (off_t)(size - n)) != (ssize_t)n) return false;
   const char *end = memrchr(room, '\n', n);
   *out_tail = end ? (size_t)(room + n - end) - 1 : n == size ? size : UINT64_MAX;
-  // An unfinished line is not part of the chain: the next line follows the last complete one.
+  // An unfinished line is not part of the chain: the next line is chained to the last complete line.
   if (!end) return false;
   str text = {room, (size_t)(end - room)};
   const char *begin = memrchr(room, '\n', text.n);
@@ -119,7 +120,7 @@ static bool parse_head(str text, struct arena *a, struct audit_head *out) {
   return true;
 }
 
-// Accepts an unfinished first line.
+// Returns whether the text begins like an audit log. Accepts an unfinished first line.
 static bool begins_log(str text) {
   static const str begin = STR(AUDIT_LINE_BEGIN);
   struct audit_place ignored;
@@ -133,7 +134,7 @@ bool audit_is_log(int fd, const char *path, const char *head_path, struct fault 
   char *room = mem_alloc(AUDIT_LINE_MAX);
   ssize_t n = pread(fd, room, AUDIT_LINE_MAX, 0);
   bool log = n <= 0 || begins_log((str){room, (size_t)n}) || audit_read_head(head_path, &head);
-  if (!log) fault_set(f, FAULT_IO, "the audit log %s holds something else already: name another file", path);
+  if (!log) fault_set(f, FAULT_IO, "the file %s is not an audit log; choose another path for the audit log", path);
   mem_free(room);
   return log;
 }
@@ -155,12 +156,12 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
   if (fd >= 0) close(fd);
   if (!ok) {
     struct fault why = *f;
-    fault_set(f, why.code, "the key %.*s cannot be used: %s", STR_ARG(path), why.message);
+    fault_set(f, why.code, "the key file %.*s cannot be used: %s", STR_ARG(path), why.message);
   }
   return ok;
 }
 
-// Omits a `began` of 0, so that signatures of heads from earlier versions, which lack it, stay valid.
+// Omits a `began` of 0, so that signatures of heads from earlier versions, which have no `began`, stay valid.
 static size_t put_claim(const struct audit_head *head, char out[AUDIT_HEAD_MAX]) {
   int n = snprintf(out, AUDIT_HEAD_MAX, "{\"seq\":%llu,\"hash\":\"%s\",\"begins\":%llu", (unsigned long long)head->seq,
                    head->hash, (unsigned long long)head->begins);

@@ -32,7 +32,7 @@ static void close_file(struct audit_file *a) {
   a->fd = -1;
 }
 
-// Returns false if it is not a regular file.
+// Gets the identity of an open file. Returns false if it is not a regular file.
 static bool identify(int fd, struct audit_inode *out) {
   struct stat st;
   bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -40,7 +40,7 @@ static bool identify(int fd, struct audit_inode *out) {
   return regular;
 }
 
-// Returns whether this file is at the path.
+// Returns whether the file with this identity is at the path.
 static bool is_at(const char *path, const struct audit_inode *inode) {
   struct stat st;
   return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode->number && st.st_dev == inode->device;
@@ -54,7 +54,7 @@ static bool open_file(struct audit_file *a, struct fault *f) {
   a->reserved = 0;
   bool regular = identify(a->fd, &a->inode);
   if (regular && audit_is_log(a->fd, a->path, a->head_path, f)) return true;
-  if (!regular) fault_set(f, FAULT_IO, "the audit log %s is no regular file", a->path);
+  if (!regular) fault_set(f, FAULT_IO, "the audit log %s is not a regular file", a->path);
   close_file(a);
   return false;
 }
@@ -92,14 +92,14 @@ static bool take_lock(struct audit_file *a, struct fault *f) {
   return true;
 }
 
-// Opens and locks the file at the path. Closes a file that was moved away meanwhile, and tries again.
+// Opens and locks the file at the path. If the file was moved away before it was locked, closes it and tries again.
 static bool lock(struct audit_file *a, struct fault *f) {
   for (int tries = 0; tries < 100; tries++) {
     if ((a->fd < 0 && !open_file(a, f)) || !take_lock(a, f)) return false;
     if (is_at(a->path, &a->inode)) return true;
     close_file(a);
   }
-  fault_set(f, FAULT_IO, "the audit log %s is moved away all the time", a->path);
+  fault_set(f, FAULT_IO, "the audit log %s cannot be opened: another program keeps moving it away", a->path);
   return false;
 }
 
@@ -107,16 +107,16 @@ static void unlock(struct audit_file *a) {
   if (a->fd >= 0) flock(a->fd, LOCK_UN);
 }
 
-// Continues the chain after this line, unless a later one is known already: so the next line reveals that lines were
-// removed from the end or replaced.
+// Continues the chain after the line with this number and hash, unless a later line is known already. In that case the
+// next line follows the later line, which reveals that lines were removed from the end or replaced.
 static void continue_after(struct audit_file *a, uint64_t seq, const char *hash) {
   if (seq <= a->seq) return;
   a->seq = seq;
   memcpy(a->prev, hash, AUDIT_HASH);
 }
 
-// Repairs an unfinished last line of `tail` bytes. Removes it if the head does not record it (`noted`); otherwise ends
-// it with a newline, so that audit_verify finds it.
+// Repairs an unfinished last line of `tail` bytes. If the head records the line (`noted`), ends it with a newline, so
+// that audit_verify finds it; otherwise removes it.
 static bool mend_end(struct audit_file *a, uint64_t size, uint64_t tail, bool noted, struct fault *f) {
   ASSERT(tail == UINT64_MAX || tail <= size);
   a->size = size;
@@ -145,13 +145,13 @@ static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out)
   out->lined = audit_read_last(a->fd, size, &out->last, a->room, sizeof a->room, &out->tail);
 }
 
-// Notes a break if a log with a key is empty but its last line, as known from the head or this process, is not in
-// FILE.1: the lines were removed, or a program that rotates logs moved them elsewhere.
+// Notes a break if a log with a key is empty but its last line, as recorded in the head or by this process, is not in
+// FILE.1. Then the lines were removed, or a log rotation program moved them elsewhere.
 static void check_empty(struct audit_file *a, const struct audit_end *e) {
   bool by_head = e->headed && e->head.seq >= a->seq;
   uint64_t seq = by_head ? e->head.seq : a->seq, begins = e->headed ? e->head.begins : a->begins;
   if (!a->key || e->size || seq < begins || audit_was_rotated(a, by_head ? e->head.hash : a->prev)) return;
-  audit_note_break(a, a->path, "it is empty, and its last line is not in the file before it");
+  audit_note_break(a, a->path, "it is empty, and its last line is not in the newest rotated file");
   fault_set(&a->broke, FAULT_INVALID, "the audit log %s is empty: %llu lines are missing", a->path,
             (unsigned long long)seq - begins + 1);
 }
@@ -159,12 +159,12 @@ static void check_empty(struct audit_file *a, const struct audit_end *e) {
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f);
 
 // Determines where the chain continues: after the lines that this or another process wrote, or at its beginning. With a
-// key, ignores a head that it did not sign, and sets aside a log that fails audit_doubt.
+// key, ignores a head that is not signed with it, and sets aside a log that fails audit_doubt.
 static bool catch_up(struct audit_file *a, struct fault *f) {
   struct stat st;
   struct audit_end e;
   ASSERT(a->fd >= 0);
-  if (fstat(a->fd, &st) != 0) return refused(a, "cannot be looked at", f);
+  if (fstat(a->fd, &st) != 0) return refused(a, "cannot be examined", f);
   if ((uint64_t)st.st_size == a->size) return true;
   read_end(a, (uint64_t)st.st_size, &e);
   if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);  // another gateway began it
@@ -191,7 +191,7 @@ static bool reserve(struct audit_file *a, struct fault *f) {
   if (!fits) errno = EFBIG;
   if (fits && fallocate(a->fd, FALLOC_FL_KEEP_SIZE, (off_t)a->size, RESERVE) != 0)
     fits = errno != ENOSPC && errno != EDQUOT && errno != EROFS && errno != EIO;
-  if (!fits) return refused(a, "has no room left", f);
+  if (!fits) return refused(a, "has no disk space left", f);
   a->reserved = a->size + RESERVE;
   return true;
 }
@@ -236,15 +236,15 @@ static bool has_head(const struct audit_file *a, struct fault *f) {
 // with the same file.
 static bool rotate(struct audit_file *a, struct fault *f) {
   bool gone;
-  if (a->reserved && ftruncate(a->fd, (off_t)a->size) != 0) return refused(a, "cannot be cut", f);
+  if (a->reserved && ftruncate(a->fd, (off_t)a->size) != 0) return refused(a, "cannot be truncated", f);
   a->reserved = 0;
   if (!audit_shift_files(a, &gone)) {
-    refused(a, "cannot be rotated, and goes on in the same file", &a->broke);
+    refused(a, "cannot be rotated and continues in the same file", &a->broke);
     a->rotate_from = clock_mono_ms(a->clock) + ROTATE_APART;
     return true;
   }
   if (gone) a->begins = audit_first_kept(a);
-  write_head(a);  // catch_up continues the new file from it
+  write_head(a);  // catch_up needs it to continue the chain in the new file
   unlock(a);
   close_file(a);
   return lock(a, f) && catch_up(a, f);
@@ -255,7 +255,7 @@ static bool begin_again(struct audit_file *a, const struct audit_end *e, const c
   bool moved = audit_set_aside(a, e, why, f);
   if (moved) {
     begin_chain(a, a->began);
-    write_head(a);  // tells another gateway that waits for the lock about the new chain
+    write_head(a);  // a gateway that waits for the lock finds the new chain in it
   }
   unlock(a);
   close_file(a);
@@ -264,7 +264,7 @@ static bool begin_again(struct audit_file *a, const struct audit_end *e, const c
 
 // ---- lines
 
-// Runs before the lock is taken, so that other processes do not wait for it.
+// Counts the tokens of a batch. Runs before the lock is taken, so that other processes do not wait for it.
 static void count_tokens(struct audit_file *a, struct buf *batch) {
   for (size_t at = 0; at < batch->n;) {
     struct audit_record r;
@@ -342,7 +342,7 @@ static bool append(struct audit_file *a, str batch, struct fault *f) {
   return false;
 }
 
-// Returns about how many bytes these records add to the file.
+// Estimates the number of bytes that these records add to the file.
 static uint64_t length_of(str batch) {
   uint64_t n = 0;
   while (batch.n) {
@@ -382,7 +382,9 @@ static bool make_folder(const struct audit_file *a, struct fault *f) {
   struct fault why;
   int folder = file_open_folder((str){a->path, (size_t)(slash - a->path)}, &why);
   if (folder >= 0) close(folder);
-  else fault_set(f, FAULT_IO, "the audit log %s cannot be opened, nor its folder made: %s", a->path, why.message);
+  else
+    fault_set(f, FAULT_IO, "the audit log %s cannot be opened, because its folder cannot be created: %s", a->path,
+              why.message);
   return folder >= 0;
 }
 

@@ -35,8 +35,8 @@ bool audit_read_place(str line, struct audit_place *out);  // returns false if i
 // SHA-256 of the hashed part of a line, in hex.
 void audit_hash(str hashed, char out[AUDIT_HASH + 1]);
 
-// HMAC-SHA256 in hex. A line's mac signs its hash, which covers all preceding lines too. The text of a head never
-// looks like a hash, so one signature cannot serve as the other.
+// HMAC-SHA256 in hex. A line's mac signs its hash, which also covers all preceding lines. The text of a head never
+// looks like a hash, so the signature of a head cannot serve as that of a line.
 void audit_sign(struct hmac *key, str text, char out[AUDIT_HASH + 1]);
 bool audit_line_is_signed(const struct audit_place *p, struct hmac *key);  // recomputes the hash
 
@@ -63,7 +63,7 @@ bool audit_read_head(const char *head_path, struct audit_head *out);
 size_t audit_put_head(const struct audit_head *head, struct hmac *key, char out[AUDIT_HEAD_MAX]);  // key may be NULL
 bool audit_head_is_signed(const struct audit_head *head, struct hmac *key);
 
-enum { AUDIT_LINE_MAX = 1 << 17 };  // bytes: no line is longer
+enum { AUDIT_LINE_MAX = 1 << 17 };  // maximum size of a line in bytes
 
 // Appends the body of a line. The writer adds token counts and chain fields.
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out);
@@ -84,7 +84,7 @@ enum audit_state {
   AUDIT_BROKEN,      // the write failed
 };
 
-// Identity of a regular file; number 0: none.
+// Identity of a regular file; `number` is 0 if there is no file.
 struct audit_inode {
   dev_t device;
   ino_t number;
@@ -118,7 +118,7 @@ struct audit_file {
   struct tokens_memo words;  // cache of token counts
   struct hasher *hasher;
   struct buf notice;      // body of an audit_break line, which is written before other lines
-  struct fault broke;     // message about it for the gateway's log; FAULT_NONE: no message
+  struct fault broke;     // message about the break for the gateway's log; FAULT_NONE: no message
   uint64_t set_aside_at;  // monotonic; 0: never
   uint64_t rotate_from;   // monotonic; time of the next attempt after a failed rotation
   unsigned breaks;        // since the start
@@ -143,18 +143,18 @@ const char *audit_doubt(struct audit_file *a, const struct audit_end *end);
 bool audit_was_rotated(struct audit_file *a, const char *hash);
 
 // Renames the log with its head and its rotated files to FILE.unverified-N, and prepares the audit_break line for the
-// next chain. The caller holds the lock and releases it. On failure, f says why, and nothing may be written.
+// next chain. The caller must hold the lock and release it. On failure, f says why, and nothing may be written.
 bool audit_set_aside(struct audit_file *a, const struct audit_end *end, const char *why, struct fault *f);
 
-// Prepares the audit_break line. `file` is the log that was left, `why` the reason.
+// Prepares the audit_break line. `file` is the log that was set aside or found empty, `why` is the reason.
 void audit_note_break(struct audit_file *a, const char *file, const char *why);
 
 enum { AUDIT_ROTATED_MAX = 1000 };  // rotated files; beyond this number the file is not rotated
 
-// The name of a rotated file, FILE.number; number 0 is FILE itself. Owned by the caller.
+// Returns the name of a rotated file, FILE.number; number 0 is FILE itself. The caller must free it.
 char *audit_file_name(const char *path, unsigned number);
 
-// Returns whether one more rotated file is allowed. The caller holds the lock.
+// Returns whether one more rotated file is allowed. The caller must hold the lock.
 bool audit_may_shift(const struct audit_file *a);
 // Renames FILE to FILE.1, FILE.1 to FILE.2 and so on, then removes the oldest files beyond the newest `keep` that are
 // older than `keep_ms`. Sets *out_gone if a file was removed. On failure, restores the names and sets errno.
@@ -166,8 +166,8 @@ uint64_t audit_first_kept(struct audit_file *a);
 bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f);
 
 enum {
-  AUDIT_LOCK_MS = 1000,  // a batch of lines waits for the lock at most this long
-  AUDIT_GLANCE_MS = 50,  // and requests wait for such a batch at most this long
+  AUDIT_LOCK_MS = 1000,  // a batch of lines waits for the file lock at most this long
+  AUDIT_GLANCE_MS = 50,  // a request waits for a batch of lines at most this long
 };
 
 // On failure, f says why. The caller must close the file in either case, and may write to it after a failure.
@@ -177,6 +177,6 @@ void audit_file_close(struct audit_file *a);
 // Returns whether the log and its head are at their paths and no other process holds the lock. A few system calls.
 bool audit_file_in_place(const struct audit_file *a);
 
-// Appends records; rotates the file first if `aside` is set. Sets *out_written if the records were written, which is
-// possible on failure too: the head could not be written or no room is left.
+// Appends records; rotates the file first if `aside` is set. Sets *out_written if the records were written. They may be
+// written even if the function fails afterwards, because the head could not be written or no space is left.
 bool audit_file_write(struct audit_file *a, struct buf *batch, bool aside, bool *out_written, struct fault *f);

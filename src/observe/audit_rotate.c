@@ -18,7 +18,7 @@ char *audit_file_name(const char *path, unsigned number) {
   return name;
 }
 
-// Returns false if there is no such file.
+// Gets the status of a rotated file. Returns false if there is no such file.
 static bool look_at(const struct audit_file *a, unsigned number, struct stat *out) {
   char *name = audit_file_name(a->path, number);
   bool there = lstat(name, out) == 0;
@@ -77,7 +77,7 @@ static bool move_file(const struct audit_file *a, unsigned number, unsigned next
   return moved;
 }
 
-// Renames the oldest file first, so that no file replaces another one. If a rename fails, undoes those before it.
+// Renames the oldest file first, so that no file replaces another one. If a rename fails, undoes the earlier ones.
 static bool move_all(const struct audit_file *a, unsigned count) {
   ASSERT(count <= AUDIT_ROTATED_MAX);
   unsigned to = count + 1;
@@ -132,8 +132,8 @@ bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f) {
   if (a->others + a->size + more <= a->max_total) return true;
   fault_set(
       f, FAULT_LIMIT,
-      "the audit log %s has no room left: its files have %llu MiB, and audit.max_total is %llu MiB; move old files "
-      "away or raise it",
+      "the audit log %s is full: its files have %llu MiB, and audit.max_total is %llu MiB; move old files away or "
+      "raise audit.max_total",
       a->path, (unsigned long long)((a->others + a->size) >> 20), (unsigned long long)(a->max_total >> 20));
   return false;
 }

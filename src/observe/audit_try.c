@@ -32,7 +32,7 @@ static bool can_open(struct arena *a, const char *path, struct fault *f) {
   if (fd < 0) return errno == ENOENT ? can_make(a, path, f) : cannot(path, strerror(errno), f);
   bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
   close(fd);
-  return regular || cannot(path, "it is no regular file", f);
+  return regular || cannot(path, "it is not a regular file", f);
 }
 
 static bool holds_log(const char *path, const char *head_path, struct fault *f) {

@@ -48,28 +48,29 @@ static void check_link(struct verifier *v, const struct audit_place *p) {
   bool linked = str_eq(p->prev, str_of(v->prev));
   if (linked && p->seq == v->seq + 1) return;
   if (p->seq > v->seq + 1)
-    found(v, AUDIT_UNLINKED, "%llu lines are missing before it: number %llu follows number %llu",
+    found(v, AUDIT_UNLINKED, "%llu lines are missing before this line: number %llu follows number %llu",
           (unsigned long long)(p->seq - v->seq - 1), (unsigned long long)p->seq, (unsigned long long)v->seq);
-  else found(v, AUDIT_UNLINKED, "it does not follow the line before: one was altered, inserted or moved");
+  else found(v, AUDIT_UNLINKED, "the line does not follow the preceding one: a line was altered, inserted or moved");
 }
 
 static void check_beginning(struct verifier *v) {
   uint64_t begins = v->headed ? v->head.begins : 1, first = v->verdict.first_seq;
   if (first > begins)
-    found(v, AUDIT_SHORTENED, "it begins with number %llu: %llu lines before it are missing", (unsigned long long)first,
-          (unsigned long long)(first - begins));
+    found(v, AUDIT_SHORTENED, "the log begins with number %llu: %llu earlier lines are missing",
+          (unsigned long long)first, (unsigned long long)(first - begins));
 }
 
-// Lines written before a key was set need no mac: the signed head covers them, since its hash includes theirs.
+// Lines written before a key was set need no mac: the signed head covers them, since its hash includes their hashes.
 static void check_mac(struct verifier *v, const struct audit_place *p) {
   bool owed = v->signing || !v->headed || p->seq > v->head.seq;
   v->signing |= p->mac.n > 0;
   if (!v->key) return;
-  if (!p->mac.n && owed) found(v, AUDIT_UNSIGNED, "it has no mac: it was not written with the key");
-  else if (p->mac.n && !audit_line_is_signed(p, v->key)) found(v, AUDIT_UNSIGNED, "its mac is not made with this key");
+  if (!p->mac.n && owed) found(v, AUDIT_UNSIGNED, "the line has no mac: it was not written with the key");
+  else if (p->mac.n && !audit_line_is_signed(p, v->key))
+    found(v, AUDIT_UNSIGNED, "the line's mac was not made with this key");
 }
 
-// The first match is the gateway's own key: quotes in values are escaped.
+// The first match is the key itself, not text in a value: quotes in values are escaped.
 static bool is_break(str line) {
   static const str key = STR(",\"operation\":\""), word = STR("audit_break\"");
   const char *at = memmem(line.p, line.n, key.p, key.n);
@@ -82,11 +83,11 @@ static void take_line(struct verifier *v, str line) {
   v->line++;
   v->verdict.lines++;
   if (!audit_read_place(line, &p)) {
-    found(v, AUDIT_MALFORMED, "this is no line of an audit log");
+    found(v, AUDIT_MALFORMED, "not an audit line");
     return;
   }
   audit_hash(p.hashed, hash);
-  if (!str_eq(p.hash, str_of(hash))) found(v, AUDIT_ALTERED, "it was altered: its hash is that of another line");
+  if (!str_eq(p.hash, str_of(hash))) found(v, AUDIT_ALTERED, "the line was altered: its hash does not match its text");
   check_mac(v, &p);
   v->verdict.breaks += is_break(line);
   if (!v->joined) v->verdict.first_seq = p.seq;
@@ -98,26 +99,26 @@ static void take_line(struct verifier *v, str line) {
   memcpy(v->prev, p.hash.p, AUDIT_HASH);
 }
 
-// ---- files, of any length, with lines of any length
+// ---- reading files
 
-// Takes an unfinished last line. It is no finding in the current file if the head does not record it: its writer
-// stopped before it reported the line as written.
+// Checks an unfinished last line. In the current file, the line is not a finding if the head does not record it: then
+// the writer stopped before it reported the line as written.
 static void take_torn(struct verifier *v, str line) {
   struct audit_place p;
   bool noted = !v->last || !v->headed || v->head.seq > v->seq;
   v->verdict.torn = !noted;
   if (!noted) return;
   take_line(v, line);
-  if (audit_read_place(line, &p)) found(v, AUDIT_MALFORMED, "its line end is cut off");
+  if (audit_read_place(line, &p)) found(v, AUDIT_MALFORMED, "the line has no line end");
 }
 
 static void take_long(struct verifier *v) {
   v->line++;
   v->verdict.lines++;
-  found(v, AUDIT_MALFORMED, "this is no line of an audit log: it is too long");
+  found(v, AUDIT_MALFORMED, "not an audit line: too long");
 }
 
-// Takes the complete lines of `text`. Returns the rest, which is the beginning of the next line.
+// Checks the complete lines of `text`. Returns the rest, which is the beginning of the next line.
 static str take_lines(struct verifier *v, str text, bool *in_long) {
   str line, rest;
   while (text.n && str_cut(text, '\n', &line, &rest)) {
@@ -129,7 +130,7 @@ static str take_lines(struct verifier *v, str text, bool *in_long) {
   return text;
 }
 
-// Reads the first `size` bytes, the size when the file was opened; it may grow meanwhile.
+// Reads the first `size` bytes: the file's size when it was opened. The file may grow during the check.
 static bool read_lines(struct verifier *v, int fd, uint64_t size) {
   bool in_long = false;
   size_t n = 0;
@@ -157,18 +158,18 @@ static bool take_file(struct verifier *v, const char *path, struct fault *f) {
   v->file = path;
   v->line = 0;
   bool ok = regular && read_lines(v, fd, (uint64_t)st.st_size);
-  if (there && !regular) fault_set(f, FAULT_IO, "%s is no regular file", path);
+  if (there && !regular) fault_set(f, FAULT_IO, "%s is not a regular file", path);
   else if (!ok) fault_set(f, FAULT_IO, "%s cannot be read: %s", path, strerror(errno));
   if (fd >= 0) close(fd);
   v->verdict.files += ok;
   return ok;
 }
 
-// Lines after the one recorded in the head are no finding: the head is written after the lines.
+// Lines after the one recorded in the head are not a finding: the head is written after the lines.
 static void check_end(struct verifier *v, const char *path) {
   if (!v->headed) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing records where the log ends", path);
   else if (v->headed && v->head.seq > v->seq && (v->joined || v->head.begins <= v->head.seq))
-    found(v, AUDIT_SHORTENED, "it ends with number %llu, and %s.head records number %llu: lines are missing",
+    found(v, AUDIT_SHORTENED, "the log ends with number %llu, but %s.head records number %llu: lines are missing",
           (unsigned long long)v->seq, path, (unsigned long long)v->head.seq);
   else if (v->headed && v->head.seq && !v->head_met && v->joined)
     found(v, AUDIT_SHORTENED, "number %llu is not the line that %s.head records", (unsigned long long)v->head.seq,
@@ -190,7 +191,7 @@ static void check_signature(struct verifier *v, const char *path, const char *he
     found(v, AUDIT_UNSIGNED, "%s.head is not signed with this key", path);
   if (!v->key && v->headed && *v->head.mac && v->verdict.behind && !was_noted_since(v, head_path))
     found(v, AUDIT_UNSIGNED,
-          "%llu lines follow the last line that %s.head names: only the key can vouch for them (--key)",
+          "%llu lines follow the last line that %s.head records: verifying them needs the key (--key)",
           (unsigned long long)v->verdict.behind, path);
 }
 
@@ -212,7 +213,9 @@ static bool is_part(const char *path, char *name, size_t room, struct fault *f) 
   if (!path[n] || n < 2 || path[n - 1] != '.') return false;
   snprintf(name, room, "%.*s", (int)n - 1, path);
   bool part = access(name, F_OK) == 0;
-  if (part) fault_set(f, FAULT_INVALID, "%s is a part of the log %s: verify that, and all its parts are", path, name);
+  if (part)
+    fault_set(f, FAULT_INVALID, "%s is a rotated file of the log %s; verify that log, which includes its rotated files",
+              path, name);
   return part;
 }
 

@@ -7,7 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-// Upper bounds of the histogram buckets, in microseconds, and as printed, in seconds.
+// Upper bounds of the histogram buckets: in microseconds, and as printed, in seconds.
 static const struct {
   uint64_t us;
   const char *le;
@@ -226,7 +226,7 @@ static void put_faults(const struct metrics *m, struct buf *out) {
   }
 }
 
-// Writes zero counters too: an alert on the first failure needs the value before it.
+// Also writes counters that are zero, because an alert on the first failure needs the previous value.
 static void put_rejections(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_auth_failures_total", "counter",
                    "Requests refused for their credentials, by reason.");
@@ -236,13 +236,14 @@ static void put_rejections(const struct metrics *m, struct buf *out) {
 }
 
 void metrics_write(const struct metrics *m, struct buf *out) {
-  metrics_put_head(out, "toolgate_calls_total", "counter", "Calls by server and by how they ended.");
+  metrics_put_head(out, "toolgate_calls_total", "counter", "Calls by server and outcome.");
   put_each(m, out, put_ends);
   put_faults(m, out);
-  metrics_put_head(out, "toolgate_call_seconds", "histogram", "From the client's request to the end of the call.");
+  metrics_put_head(out, "toolgate_call_seconds", "histogram", "Time from the client's request to the end of the call.");
   put_each(m, out, put_times);
-  metrics_put_head(out, "toolgate_result_tokens_saved_total", "counter",
-                   "Tokens of results that were kept instead of being shown (estimated from their beginning).");
+  metrics_put_head(
+      out, "toolgate_result_tokens_saved_total", "counter",
+      "Tokens of results that were stored and not sent to the client (estimated from the beginning of each result).");
   metrics_put_value(out, "toolgate_result_tokens_saved_total", NULL, STR_NONE, m->saved);
   put_rejections(m, out);
 }

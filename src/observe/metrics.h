@@ -27,13 +27,14 @@ struct metrics_call {
 };
 void metrics_count_call(struct metrics *m, const struct metrics_call *c);
 
-// Counts tokens of a result that the client was not sent. Estimated: see docs/reference/metrics.md.
+// Counts tokens of a result that were not sent to the client. The number is an estimate: see docs/reference/metrics.md.
 void metrics_count_saved(struct metrics *m, uint64_t tokens);
 
 // Counts a request that failed authentication, or whose agent the rules do not know.
 void metrics_count_rejection(struct metrics *m, enum rejection why);
 
-// Counters of one server; zeros if it has none. Times cover answered calls and are interpolated from the histogram.
+// Counters of one server; zeros if no call was counted. Times cover answered calls and are interpolated from the
+// histogram.
 struct metrics_tally {
   uint64_t calls, errors;
   uint64_t p50_us, p95_us;  // 0: no call was answered
@@ -51,6 +52,6 @@ bool metrics_last(const struct metrics *m, size_t i, struct metrics_last *out);
 
 void metrics_write(const struct metrics *m, struct buf *out);
 
-// Appends a metric to the page: the head first, then a line for each value. `label` is a constant, or NULL.
+// Append a metric to the page: first its head, then a line for each value. `label` must be a constant or NULL.
 void metrics_put_head(struct buf *out, const char *name, const char *type, const char *help);
 void metrics_put_value(struct buf *out, const char *name, const char *label, str value_of_label, uint64_t value);

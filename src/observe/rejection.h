@@ -9,19 +9,19 @@
 #define REJECTION_TABLE(X) \
   X(MISSING, "missing")             /* no bearer token */ \
   X(MALFORMED, "malformed")         /* the Authorization header is not a bearer token */ \
-  X(UNKNOWN_TOKEN, "unknown_token") /* neither a configured token nor a JSON Web Token of an issuer */ \
-  X(INVALID_TOKEN, "invalid_token") /* a JSON Web Token that is malformed or of another type */ \
-  X(ALGORITHM, "algorithm")         /* signed with an algorithm that is not accepted */ \
-  X(UNKNOWN_KEY, "unknown_key")     /* signed with an unknown key */ \
-  X(SIGNATURE, "signature")         /* the signature is invalid */ \
-  X(EXPIRED, "expired")             /* expired */ \
-  X(NOT_YET_VALID, "not_yet_valid") /* not valid yet */ \
-  X(ISSUER, "issuer")               /* from another issuer */ \
-  X(AUDIENCE, "audience")           /* for another audience */ \
-  X(NO_AGENT, "no_agent")           /* does not name an agent */ \
-  X(SCOPE, "scope")                 /* valid, but lacks a required scope */ \
-  X(NO_KEYS, "no_keys")             /* cannot be verified: the signing keys are unavailable */ \
-  X(UNKNOWN_AGENT, "unknown_agent") /* the rules do not know the agent of the token or of the request */
+  X(UNKNOWN_TOKEN, "unknown_token") /* neither a configured token nor a JWT of a configured issuer */ \
+  X(INVALID_TOKEN, "invalid_token") /* a JWT that is malformed or not an access token */ \
+  X(ALGORITHM, "algorithm")         /* the JWT's algorithm is not accepted */ \
+  X(UNKNOWN_KEY, "unknown_key")     /* the JWT's key is unknown */ \
+  X(SIGNATURE, "signature")         /* the JWT's signature is invalid */ \
+  X(EXPIRED, "expired")             /* the JWT has expired */ \
+  X(NOT_YET_VALID, "not_yet_valid") /* the JWT is not valid yet */ \
+  X(ISSUER, "issuer")               /* the JWT is from another issuer */ \
+  X(AUDIENCE, "audience")           /* the JWT is for another audience */ \
+  X(NO_AGENT, "no_agent")           /* the JWT does not name an agent */ \
+  X(SCOPE, "scope")                 /* the JWT is valid, but lacks a required scope */ \
+  X(NO_KEYS, "no_keys")             /* the JWT cannot be verified: no signing keys are available */ \
+  X(UNKNOWN_AGENT, "unknown_agent") /* the agent of the token or the request is not in the rules */
 
 enum rejection {
 #define X(name, word) REJECTION_##name,

@@ -8,16 +8,16 @@ enum { RELOAD_TEXT = 512, RELOAD_WARNINGS = 4096 };
 
 // Reloads of one kind of file: server files with the configuration, or the rules.
 struct reload_record {
-  str file;  // empty: no such file
+  str file;  // empty if there is no such file
   int64_t last_attempt, last_success;
   uint64_t attempts, successes;
-  char error[RELOAD_TEXT];  // of the last attempt; empty: it succeeded
+  char error[RELOAD_TEXT];  // of the last attempt; empty if the attempt succeeded
 };
 
 struct reload_status {
   struct reload_record servers, rules;
   char warnings[RELOAD_WARNINGS];  // about the rules in force, one per line
-  uint64_t taken, refused;         // attempts for all files
+  uint64_t taken, refused;         // successful and failed reloads of all files
   // the last attempt
   int64_t at;
   bool ok;

@@ -15,7 +15,7 @@ enum {
   SPANS_AT_ONCE = 512,
   SPANS_BYTES = 1 << 20,  // size of the buffer
   TEXT_BYTES = 256,       // of an attribute
-  SPAN_BYTES = 16 << 10,  // upper bound of the size of a span
+  SPAN_BYTES = 16 << 10,  // maximum size of a span
 };
 
 // ---- traceparent: 00-<32 hex>-<16 hex>-<2 hex>
@@ -70,7 +70,7 @@ void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]) {
 
 static const struct form {
   const char *name, *items;
-  const char *head;  // of a message, before the items
+  const char *head;  // start of a message, before the items
 } forms[] = {
     {"traces", "spans", "{\"resourceSpans\":[" RESOURCE "\"scopeSpans\":" SCOPE "\"spans\":["},
     {"logs", "records", "{\"resourceLogs\":[" RESOURCE "\"scopeLogs\":" SCOPE "\"logRecords\":["},
@@ -86,7 +86,7 @@ struct tracer {
   size_t sent;       // number of spans in flight
   bool failing;      // the last batch failed, which was logged
   uint64_t dropped;
-  struct deferred end;        // frees the tracer when nothing is left to send
+  struct deferred end;        // frees the tracer after the last batch
   struct timer last;          // limits the time to close
   void (*closed)(void *ctx);  // set by tracer_close
   void *ctx;
@@ -96,7 +96,7 @@ static void arm(struct tracer *t) {
   if (t->count && !t->sent && !timer_running(&t->flush)) timer_start(t->opt.loop, &t->flush, FLUSH_MS);
 }
 
-// Sends the remaining spans, unless the last batch failed; then ends.
+// Sends the remaining spans, or ends if there are none or if the last batch failed.
 static void continue_close(struct tracer *t) {
   ASSERT(t->closed && !t->sent);
   if (t->count && !t->failing) tracer_flush(t);
@@ -113,7 +113,7 @@ static void sent(struct tracer *t, const char *why) {
                t->form->items);
     t->dropped += t->sent;
   } else if (t->failing) {
-    log_info(t->opt.loop->log, "%s: %.*s takes %s again", t->form->name, STR_ARG(t->opt.url), t->form->items);
+    log_info(t->opt.loop->log, "%s: %.*s accepts %s again", t->form->name, STR_ARG(t->opt.url), t->form->items);
   }
   t->failing = why != NULL;
   t->sent = 0;
@@ -123,7 +123,7 @@ static void sent(struct tracer *t, const char *why) {
 
 static void on_back(struct outgoing *e, const struct fault *f) {
   bool taken = e->status >= 200 && e->status < 300;
-  sent(CONTAINER_OF(e, struct tracer, outgoing), f ? f->message : taken ? NULL : "refuses them");
+  sent(CONTAINER_OF(e, struct tracer, outgoing), f ? f->message : taken ? NULL : "rejected them");
 }
 
 void tracer_flush(struct tracer *t) {
@@ -153,7 +153,9 @@ static void on_end(struct deferred *d) {
   ASSERT(closed);
   void *ctx = t->ctx;
   size_t left = t->count + t->sent;
-  if (left) log_warn(t->opt.loop->log, "%s: %zu %s were not taken before the end", t->form->name, left, t->form->items);
+  if (left)
+    log_warn(t->opt.loop->log, "%s: %zu %s were not sent before the gateway stopped", t->form->name, left,
+             t->form->items);
   tracer_free(&t);
   closed(ctx);
 }

@@ -25,8 +25,8 @@ struct tracer;
 struct tracer_options {
   struct loop *loop;
   const struct rand_source *rand;
-  str url;                   // of the collector
-  unsigned sample_permille;  // share of sampled traces, among those that begin here
+  str url;                   // URL of the collector
+  unsigned sample_permille;  // share of the traces begun by this gateway that are sampled
   bool records;              // send log records instead of spans
 };
 

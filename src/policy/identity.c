@@ -5,7 +5,7 @@
 
 #define HELP "Either provide 'agent_id' in your tool calls, or ask the user to configure the gateway's fallback agent."
 #define MISSING "Missing 'agent_id' parameter"
-// Where requests cannot name an agent, the client's connection does.
+// The message if requests cannot name an agent: only the client's connection can.
 #define UNNAMED "You have no agent identity"
 #define HELP_UNNAMED "Ask the user for a token of an agent (auth.tokens, auth.jwt), or on stdio to serve with --agent"
 
@@ -56,7 +56,7 @@ bool identity_find(const struct identity_question *q, str *out, struct fault *f)
   ASSERT(q && out && f);
   if (q->credential.n) return by_credential(q, out, f);
   if (q->named.n && q->distrust) {
-    fault_set(f, FAULT_INVALID_AGENT_ID, "'agent_id' needs a credential of that agent here. " HELP_UNNAMED ".");
+    fault_set(f, FAULT_INVALID_AGENT_ID, "'agent_id' requires a credential of that agent. " HELP_UNNAMED ".");
     return false;
   }
   if (q->named.n) {

@@ -28,7 +28,7 @@ const struct policy_agent *policy_find(const struct policy *p, str id) {
   return NULL;
 }
 
-// Orders by server, exact names before patterns, exact names by text, then as in the file.
+// Orders entries by server, then exact names (by text) before patterns, then by position in the file.
 static int compare_entries(const void *a, const void *b) {
   const struct policy_entry *x = *(const struct policy_entry *const *)a, *y = *(const struct policy_entry *const *)b;
   int c = str_cmp(x->server, y->server);
@@ -79,7 +79,7 @@ static void compile_agent(struct policy *p, struct policy_agent *a) {
     a->methods[effect] = gather(p, a, effect, OF_METHODS);
     struct policy_list all = gather(p, a, effect, OF_TOOLS);
     qsort(all.list, all.count, sizeof *all.list, compare_entries);
-    // The entries of a server are neighbours now, exact names before patterns.
+    // The entries of each server are now adjacent, with exact names before patterns.
     for (size_t i = 0; i < all.count; i++) {
       struct policy_tools *t = find_tools(a, all.list[i]->server);
       ASSERT(t);
@@ -128,7 +128,7 @@ static const struct policy_entry *match_server(const struct policy_agent *a, enu
 
 // ---- tools
 
-// The rule sets that apply to a server, the first to decide first.
+// The tool rules that apply to a server, in order of precedence.
 struct policy_chain {
   const struct policy_tools *rules[2 * (POLICY_DEPTH_MAX + 1)];
   size_t count;
@@ -172,7 +172,7 @@ static const struct {
     [POLICY_DENY_FIRST] = {{POLICY_DENY, false}, {POLICY_DENY, true}, {POLICY_ALLOW, false}, {POLICY_ALLOW, true}},
 };
 
-// Decides about a tool of a server that d->entry allows.
+// Decides about a tool whose server is allowed by d->entry.
 static void decide_tool(const struct policy *p, struct policy_decision *d, str tool) {
   struct policy_chain c = chain_of(d->agent, d->server);
   for (size_t i = 0; i < 4; i++) {

@@ -6,18 +6,19 @@
 //    "defaults": {"deny_on_missing_agent": true, "precedence": "document"}}
 //
 // An entry matches a whole name, case-sensitively; '*' matches any run of characters. The key "*" of `tools` applies to
-// every server, after the server's own key. `team.role` also has the rules of `team`, after its own.
+// every server, after the server's own key. Agent `team.role` also has the rules of `team`, which come after its own
+// rules.
 //
-// A server: a deny that matches wins, then an allow; else it is denied. A tool needs its server allowed; then
+// A server is denied if a deny entry matches, otherwise allowed if an allow entry matches, otherwise denied. A tool of
+// a denied server is denied. For other tools, the first match in this order decides:
 //   document    explicit deny, explicit allow, wildcard deny, wildcard allow, else denied;
 //   deny-first  explicit deny, wildcard deny, explicit allow, wildcard allow, allowed if every allow list for the
 //               server is empty or missing, else denied.
-// A method outside the protocol (allow.methods, deny.methods) is decided like a tool, without the implicit grant of
-// deny-first.
-// Among matching entries of the deciding class, an own one comes before an ancestor's, the server's key before "*",
-// then the order of the list.
+// Methods outside the protocol (allow.methods, deny.methods) follow the same order as tools, but a method that no entry
+// matches is always denied. If several entries of one class match, the agent's own entries come before those of an
+// ancestor, entries under the server's key before those under "*", and earlier entries before later ones.
 //
-// A policy is immutable and reference-counted: new rules make a new policy, and running requests keep theirs.
+// A policy is immutable and reference-counted: a reload creates a new policy, and running requests keep the old one.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -29,12 +30,12 @@ struct policy_entry;
 
 enum policy_order { POLICY_DOCUMENT, POLICY_DENY_FIRST };
 
-// Receives each error, or (warning) oddity, in the rules. pointer: a JSON Pointer into the document.
+// Receives each error in the rules or, if `warning` is set, each warning. `pointer` is a JSON Pointer into the rules.
 typedef void policy_problem(void *ctx, bool warning, str pointer, const char *message);
 
 enum { POLICY_AGENTS_MAX = 10000, POLICY_DEPTH_MAX = 16 };  // agents; dots in an agent id
 
-// Reads rules and copies what it needs. Returns one reference, or NULL after an error.
+// Compiles rules; `root` is not used afterwards. Returns a policy with one reference, or NULL if an error was reported.
 struct policy *policy_read(const struct json *root, policy_problem *problem, void *ctx);
 struct policy *policy_ref(struct policy *p);
 void policy_unref(struct policy **p);
@@ -45,7 +46,7 @@ enum policy_order policy_order(const struct policy *p);
 // Returns whether the text is a valid agent id.
 bool policy_is_agent_id(str id);
 
-// Returns the rules of an agent: its own, or those of its nearest ancestor with rules; NULL if neither has any.
+// Returns the rules of an agent or, if it has none, those of its nearest ancestor with rules; NULL if there are none.
 const struct policy_agent *policy_find(const struct policy *p, str id);
 str policy_agent_name(const struct policy_agent *a);  // the id in the rules file
 
@@ -61,18 +62,18 @@ struct policy_decision {
   const struct policy_agent *agent;  // NULL if unknown
   const struct policy_entry *entry;  // NULL if no entry matched
   str server;                        // the server in question
-  bool of_tool;                      // tool lists decided, or had no match
-  bool of_method;                    // method lists decided, or had no match
+  bool of_tool;                      // the tool lists decided, or no entry in them matched
+  bool of_method;                    // the method lists decided, or no entry in them matched
 };
 
 // Decides about a tool, or about the server alone if tool is STR_NONE. A NULL agent is denied.
 struct policy_decision policy_decide(const struct policy *p, const struct policy_agent *agent, str server, str tool);
 
-// Decides about a method outside the protocol: like a tool, by the lists `methods`, without an implicit grant. A NULL
-// agent is denied.
+// Decides about a method outside the protocol by the lists `methods`. A NULL agent is denied.
 struct policy_decision policy_decide_method(const struct policy *p, const struct policy_agent *agent, str method);
 
-// Append the rule as a dotted path (agents.t.deny.tools.db[0]) and as a JSON Pointer (/agents/t/deny/tools/db/0).
+// Append the deciding rule as a dotted path (agents.t.deny.tools.db[0]) and as a JSON Pointer
+// (/agents/t/deny/tools/db/0).
 void policy_put_path(const struct policy_decision *d, struct buf *out);
 void policy_put_pointer(const struct policy_decision *d, struct buf *out);
 const char *policy_class_name(enum policy_class c);  // "explicit", "wildcard", …

@@ -14,8 +14,8 @@ struct policy_list {
 // The rules of one agent for the tools of a server, or of all servers ("*").
 struct policy_tools {
   str server;
-  struct policy_list exact[POLICY_EFFECTS];     // by text, then as in the file
-  struct policy_list patterns[POLICY_EFFECTS];  // as in the file
+  struct policy_list exact[POLICY_EFFECTS];     // sorted by text, then in file order
+  struct policy_list patterns[POLICY_EFFECTS];  // in file order
 };
 
 struct policy_agent {
@@ -23,9 +23,9 @@ struct policy_agent {
   const struct policy_agent *parent;  // the nearest ancestor with rules
   struct policy_entry *own;
   size_t own_count;
-  struct policy_list servers[POLICY_EFFECTS];  // as in the file
-  struct policy_list methods[POLICY_EFFECTS];  // as in the file
-  struct policy_tools *tools;                  // by server
+  struct policy_list servers[POLICY_EFFECTS];  // in file order
+  struct policy_list methods[POLICY_EFFECTS];  // in file order
+  struct policy_tools *tools;                  // sorted by server
   size_t tools_count;
 };
 
@@ -33,7 +33,7 @@ struct policy {
   uint32_t magic;
   unsigned refs;
   struct arena arena;
-  struct policy_agent *agents;  // as in the file
+  struct policy_agent *agents;  // in file order
   size_t agent_count;
   struct policy_agent **by_id;
   bool denies_missing;

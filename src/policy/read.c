@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and checks the rules file; keeps the entries in its order.
+// Reads and checks the rules file. Entries stay in file order.
 //
 // An unknown key is an error: a misspelt "deny" would allow everything.
 #include <stdarg.h>
@@ -47,18 +47,18 @@ static bool is_object(struct policy_reader *r, str pointer, const struct json *v
   return false;
 }
 
-// Returns whether the member is a comment for people.
+// Returns whether the member is a comment: its key starts with _, $ or /.
 static bool is_remark(const struct json *member) {
   return member->key_n && (member->key[0] == '_' || member->key[0] == '$' || member->key[0] == '/');
 }
 
 static void report_unknown(struct policy_reader *r, str pointer, const char *known) {
-  report(r, pointer, "is not known here; use %s", known);
+  report(r, pointer, "is an unknown key; use %s", known);
 }
 
 // ---- entries
 
-// Adds the entries of a list to the agent of `like`, as copies of `like` with text and index.
+// Adds an entry to `like.agent` for each name in the list `v`: a copy of `like` with its own text and index.
 static void read_list(struct policy_reader *r, str pointer, const struct json *v, struct policy_entry like) {
   struct policy_agent *a = &r->policy->agents[r->policy->agent_count];
   ASSERT(like.agent == a);
@@ -102,7 +102,7 @@ static void read_section(struct policy_reader *r, str pointer, const struct json
 // ---- agents
 
 bool policy_is_agent_id(str id) {
-  bool boundary = true;  // at the start of a segment
+  bool boundary = true;  // whether this is the start of a segment
   for (size_t i = 0; i < id.n; i++) {
     char c = id.p[i];
     if (c == '.' ? boundary : !(ascii_is_alnum(c) || c == '_' || c == '-')) return false;
@@ -123,7 +123,7 @@ static void read_agent(struct policy_reader *r, str pointer, const struct json *
   struct policy_agent *a = &p->agents[p->agent_count];
   str id = json_key(v, &r->work);
   if (!policy_is_agent_id(id)) {
-    report(r, pointer, "is not an agent name: use letters, digits, _ and -, with dots between parts");
+    report(r, pointer, "is not a valid agent name; use letters, digits, _ and -, with dots between parts");
     return;
   }
   if (!is_object(r, pointer, v)) return;

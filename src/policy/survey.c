@@ -9,7 +9,7 @@ struct survey_work {
   struct survey *survey;
 };
 
-// Marks the entries of an agent and its ancestors that match a question, and the one that decides it.
+// Marks the entries of the agent and its ancestors that match the server or tool, and the entry that decided.
 static void note(struct survey_work *w, const struct policy_decision *d, str server, str tool) {
   for (const struct policy_agent *a = d->agent; a; a = a->parent) {
     for (size_t i = 0; i < a->own_count; i++) {
@@ -46,7 +46,7 @@ struct survey policy_survey(const struct policy *p, const struct survey_server *
     const struct policy_agent *agent = &p->agents[i];
     s.agents[i] = (struct survey_agent){.agent = agent, .entry_count = agent->own_count};
     s.agents[i].entries = ARENA_ARRAY(a, struct survey_entry, agent->own_count + 1);
-    // The methods are unknown here, so an entry for methods counts as deciding.
+    // The existing methods are not known, so every entry for methods counts as deciding.
     for (size_t k = 0; k < agent->own_count; k++)
       s.agents[i].entries[k] = (struct survey_entry){&agent->own[k], agent->own[k].method, agent->own[k].method, NULL};
   }

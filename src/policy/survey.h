@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates rules against the existing servers and tools: which entries decide something, and which tools each agent
-// may call. For authors of rules.
+// Evaluates rules against the existing servers and tools, for authors of rules: finds the entries that decide
+// something, and the tools that each agent may call.
 #pragma once
 #include "policy/policy.h"
 
@@ -13,8 +13,8 @@ struct survey_server {
 struct survey_entry {
   const struct policy_entry *entry;
   bool matches;                     // an existing server or tool
-  bool decides;                     // at least one question
-  const struct policy_entry *over;  // an entry that decided in its place; NULL if none did
+  bool decides;                     // decides about at least one server or tool
+  const struct policy_entry *over;  // an entry that took precedence over this one; NULL if there is none
 };
 
 struct survey_agent {
@@ -25,9 +25,9 @@ struct survey_agent {
 };
 
 struct survey {
-  struct survey_agent *agents;  // as in the file
+  struct survey_agent *agents;  // in file order
   size_t count;
 };
 
-// Decides about every agent, server and tool once. Returns the results in the arena.
+// Applies the rules of each agent to every server and tool. The result is in the arena.
 struct survey policy_survey(const struct policy *p, const struct survey_server *servers, size_t count, struct arena *a);

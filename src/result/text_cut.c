@@ -11,8 +11,8 @@
 // Text is read in blocks, so that skipping a long text costs little.
 enum { BLOCK = BLOCK_BYTES };
 
-// Counting the tokens of a single piece takes more than linear time: of a long piece only this many bytes per token are
-// looked at.
+// Counting the tokens of one piece (text/token_pieces.h) takes more than linear time, so at most this many bytes per
+// token of a long piece are read.
 enum { PIECE_TOKEN_BYTES = 8 };
 
 // ---- characters ----
@@ -36,7 +36,7 @@ static size_t block_chars(const char *p, size_t *out_bytes) {
   return block_count(~follows << (BLOCK - *out_bytes));
 }
 
-// The first byte and its continuation bytes decide about most text.
+// Returns the length of the first character. In most text, its first byte and continuation bytes are enough to decide.
 static inline size_t char_length(const char *p, size_t n) {
   unsigned char c = (unsigned char)*p;
   if (c < 0xc2) return 1;  // ASCII, or an invalid byte
@@ -94,7 +94,7 @@ static bool ends_line_at(str text, size_t i) {
   return ends_line(text.p[i], i + 1 < text.n ? text.p[i + 1] : 0);
 }
 
-// Reads one byte beyond the block.
+// Counts the line ends in a block; reads one byte beyond it.
 static size_t block_ends(const char *block) {
   uint8_t count = 0;
   for (int i = 0; i < BLOCK; i++) count = (uint8_t)(count + ends_line(block[i], block[i + 1]));
@@ -138,7 +138,7 @@ size_t measure_cut_tokens(str text, size_t limit) {
   while (at < text.n) {
     str piece = piece_first(str_from(text, at)).text;
     if (piece.n / PIECE_TOKEN_BYTES > limit || !tokens_fit(piece, limit)) {
-      // A byte is at most one token, so halving ends.
+      // A byte is at most one token, so the loop ends.
       str part = utf8_cut(piece, limit * PIECE_TOKEN_BYTES);
       while (!tokens_fit(part, limit)) part = utf8_cut(part, part.n / 2);
       return at + part.n;

@@ -22,7 +22,7 @@ str measure_next_line(str *text);
 // Appends text as UTF-8, with invalid sequences replaced.
 void measure_repair(struct buf *out, str text);
 
-// Bytes per token that a cut reads at most. Nearly all text has fewer; other text is cut a little earlier.
+// Maximum bytes per token that a cut reads. Nearly all text has fewer; other text is cut a little earlier.
 enum { MEASURE_TOKEN_BYTES = 16 };
 
 // Returns the length of a prefix with at most `limit` tokens, at a character boundary, nearly as long as possible.

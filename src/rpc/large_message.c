@@ -8,7 +8,8 @@
 
 enum { LARGE_MESSAGE_MAGIC = 0x6c6d7331 };
 
-// The members of the result are at the third level; those of a task's result, parsed alone, at the second.
+// The members of `result` are at the third level of a reply. A task's result is parsed separately, with its members at
+// the second level.
 static const struct json_fold fold_result = {.depth = 3, .values = 1 << 16};
 static const struct json_fold fold_inner = {.depth = 2, .values = 1 << 16};
 
@@ -51,14 +52,14 @@ struct large_message *large_message_ref(struct large_message *p) {
   return p;
 }
 
-// Moves the text before the id up to the new id.
+// Moves the text before the id forward, so that the new, shorter id ends where the old id ended.
 bool large_message_rename(struct large_message *p, str id, str *out) {
   enum { MOVED_AT_MOST = 4096 };
   ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
   ASSERT(p->good && p->message.id);
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
-  bool more = root->count > RPC_REPLY_MEMBERS;  // members to drop
+  bool more = root->count > RPC_REPLY_MEMBERS;  // some members must be dropped
   if (id.n > old->n || before > MOVED_AT_MOST || more) return false;
   char *start = p->memory.p + (root->p - p->memory.p);
   memmove(start + shift, start, before);
@@ -99,7 +100,7 @@ static bool is_readable(struct large_message *p, const struct json *object) {
   return true;
 }
 
-// Replaces the text and parses the new one. NULL if it is not a message.
+// Replaces the message's text with `text` and parses it. Returns NULL if it is not a message.
 static struct json *parse_instead(struct large_message *p, struct buf text) {
   struct fault f;
   struct rpc_error err;
@@ -145,7 +146,7 @@ static bool parse(struct large_message *p) {
   struct json *body = json_get(root, p->message.kind == RPC_RESULT ? STR("result") : STR("error"));
   if (!json_is(body, JSON_OBJECT)) return true;
   if (!is_readable(p, body)) return false;
-  // The result of a task contains a result itself.
+  // In a reply about a task, `result` contains the task's own `result`.
   struct json *inner = json_get(body, STR("result"));
   if (!json_is_folded(inner)) return true;
   return json_unfold(&p->arena, inner, &p->limits, &fold_inner, &p->fault) &&

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A large reply that owns its memory. A worker thread (io/job.h) parses it, because that is slow; text and nodes live
-// until the last reference goes.
+// A large reply that owns its memory. A worker thread (io/job.h) parses it, because parsing is slow. Its text and nodes
+// live until the last reference is released.
 //
 // Members of `result` with very many values are folded (json/json.h), such as content and structuredContent. Members
-// that the gateway itself reads are never folded: too many values in them are a fault.
+// that the gateway itself reads are never folded: a reply with too many values in such a member is rejected.
 #pragma once
 #include "io/job.h"
 #include "rpc/message.h"
@@ -24,14 +24,14 @@ struct large_message {
   struct job job;
   void (*opened)(void *ctx, struct large_message *p);
   void *ctx;
-  // Set once it is open:
-  bool good;                   // a reply
+  // Valid after `opened` was called:
+  bool good;                   // the text is a valid reply
   struct rpc_message message;  // the reply, if good
   struct fault fault;          // if not good: FAULT_PROTOCOL or FAULT_UPSTREAM_ERROR
 };
 
-// Gets the id of the request that a text answers. False if the text does not look like a reply; its contents are not
-// checked.
+// Finds the id of the request that `text` answers. Returns false if the text does not look like a reply; does not check
+// its contents.
 bool large_message_answers(str text, uint64_t *out_id);
 
 // Takes ownership of the memory that holds the text. Returns one reference.
@@ -39,11 +39,11 @@ struct large_message *large_message_new(struct loop *l, struct buf *memory, str 
 struct large_message *large_message_ref(struct large_message *p);
 void large_message_unref(struct large_message **large_message);  // NULL is fine
 
-// Replaces the id of the reply in place, if that does not move most of the text. *out is the new text; the nodes become
-// invalid. False, with nothing changed, if it is not possible.
+// Replaces the id of the reply in place and sets *out to the new text; the parsed nodes become invalid. Returns false
+// and changes nothing if too much text would have to move.
 bool large_message_rename(struct large_message *p, str id, str *out);
 
-// Frees text and nodes. The message still counts against the limit on large messages until the last reference goes.
+// Frees text and nodes. The message counts against the limit on large messages until its last reference is released.
 void large_message_empty(struct large_message *p);
 
 // Parses the message on a worker thread, then calls `opened` once on the loop thread, unless large_message_forget was

@@ -12,9 +12,9 @@ enum {  // continues enum members_of
   CONTEXT,
   REF,
   TASK,
-  META,         // of params
-  RESULT_META,  // of results
-  PART_META,    // of all objects inside a result
+  META,         // _meta of params
+  RESULT_META,  // _meta of results
+  PART_META,    // _meta of all objects inside a result
   CAPABILITIES,
   ABILITY,
   INFO,
@@ -22,9 +22,9 @@ enum {  // continues enum members_of
   HINTS,
   ERROR_DATA,
   FILTER,
-  QUESTIONS,  // keys chosen by the server
+  QUESTIONS,  // inputRequests; the server chooses the keys
   QUESTION,
-  ANSWERS,  // the same keys
+  ANSWERS,  // inputResponses; same keys
   COMPLETION,
   OBJECTS,
   // Not objects: classes of _meta keys.
@@ -34,14 +34,14 @@ enum {  // continues enum members_of
 
 struct members_name {
   str text;
-  int holds;  // object that the value is, or MEMBERS_FREE
+  int holds;  // kind of the value, or MEMBERS_FREE
 };
 
 // Frequent names come first: an exact match ends the search.
 
 static const struct members_name envelope[] = {
     {STR("jsonrpc"), 0}, {STR("id"), 0},     {STR("method"), 0},
-    {STR("params"), 0},  {STR("result"), 0}, {STR("error"), 0},  // rpc_read checks the last three
+    {STR("params"), 0},  {STR("result"), 0}, {STR("error"), 0},  // rpc_read checks the values of these three
 };
 
 static const struct members_name params[] = {
@@ -244,7 +244,7 @@ static const struct members_name completion[] = {{STR("values"), 0}, {STR("total
 static const struct members_object {
   const struct members_name *names;
   size_t count;
-  int each;     // object that the values of all other members are
+  int each;     // kind of the values of all other members
   bool prefix;  // some prefixes of keys are reserved
 } objects[OBJECTS] = {
     [MEMBERS_ENVELOPE] = {NAMES(envelope), 0, false},
@@ -277,7 +277,8 @@ static const str prefixes[PREFIXES] = {STR("io.toolgate/"), STR("toolgate/"), ST
 
 // ---- folding
 
-// Returns the lower-case letter that decoders fold the first character of s to; *n: bytes of the character.
+// Returns the lower-case letter that decoders fold the first character of `s` to, and sets *n to that character's
+// length in bytes.
 static char fold(str s, size_t *n) {
   static const struct {
     str bytes;
@@ -285,7 +286,7 @@ static char fold(str s, size_t *n) {
   } beyond[] = {
       {STR("\xc5\xbf"), 's'},      // U+017F, long s
       {STR("\xe2\x84\xaa"), 'k'},  // U+212A, Kelvin sign
-      {STR("\xc4\xb0"), 'i'},      // U+0130 and U+0131: folded by equalsIgnoreCase of Java
+      {STR("\xc4\xb0"), 'i'},      // U+0130 and U+0131: folded by Java's equalsIgnoreCase
       {STR("\xc4\xb1"), 'i'},
   };
   *n = 1;
@@ -298,14 +299,14 @@ static char fold(str s, size_t *n) {
   return s.p[0];
 }
 
-// Returns the rest of `name` after a start that folds to `prefix`, or NULL.
+// If the start of `name` folds to `prefix`, returns the position after that start, otherwise NULL.
 static const char *fold_past(str name, str prefix) {
   for (size_t i = 0, n; i < prefix.n; i++, name = str_from(name, n))
     if (!name.n || fold(name, &n) != ascii_lower(prefix.p[i])) return NULL;
   return name.p;
 }
 
-// Decoders that keep names as C strings read "name\0x" as "name".
+// Decoders that store names as C strings read "name\0x" as "name".
 static bool is_disguised(const struct members_object *o, str name) {
   name.n = strnlen(name.p, name.n);
   for (size_t i = 0; i < o->count; i++)
@@ -323,7 +324,7 @@ static const struct members_name *find(const struct members_object *o, str name)
   return NULL;
 }
 
-// Returns the object that the value of a member is, and adds to *found.
+// Returns the kind of object that a member with this name holds, and records problems with the name in *found.
 static int look_up(int what, str name, struct members_found *found) {
   ASSERT(what >= 0 && what < OBJECTS);
   const struct members_object *o = &objects[what];
@@ -352,15 +353,15 @@ static str name_of(const struct json *member, struct arena *a) {
   return member->flags & JSON_KEY_ESCAPED ? json_key(member, a) : (str){member->key, member->key_n};
 }
 
-// Returns whether the member is the content of an answer to a form, which is free. Such an answer has an action, a
-// message has a role.
+// Returns whether the member is the content of an answer to a form, which is not checked. An answer to a form has an
+// `action`; a message, which also has a `content`, has a `role`.
 static bool is_form(int what, const struct json *object, const struct json *member) {
   return what == MEMBERS_RESULT && member->type == JSON_OBJECT && json_key_is(member, STR("content")) &&
          json_get(object, STR("action")) && !json_get(object, STR("role"));
 }
 
-// Checks a container without nodes. Reserved keys cannot be removed from it, so they count as disguised. Returns the
-// position after the container, so that nested ones are read once, or NULL.
+// Checks a container without nodes. Reserved keys cannot be removed from such a container, so they count as disguised.
+// Returns the position after the container, so that nested containers are read only once, or NULL on failure.
 static const char *check_text(struct json_scan *scan, const char *at, int what, struct members_found *found,
                               struct arena *a) {
   struct json_walk walk;

@@ -18,7 +18,7 @@ static bool refuse(struct rpc_error *err, const struct json *id, const char *why
 // The members of a message, collected in one walk; json_get for each would walk the object six times.
 struct rpc_members {
   const struct json *version, *id, *method, *params, *result, *error;
-  bool disguised;  // a name is written with escapes, or differs only in case
+  bool disguised;  // a name contains escapes, or differs from a known name only in case
 };
 
 // A name with escapes ("\u0069d") is legal JSON, but not all peers unescape names, so they could read the message
@@ -45,7 +45,7 @@ static const struct json *body_of(const struct rpc_message *m, enum members_of *
   return m->params ? m->params : m->result ? m->result : m->error;
 }
 
-// Checks the member names in the body. False if one only looks like a name of the protocol.
+// Checks the member names in the body. Returns false if a name only looks like a protocol name.
 static bool read_body(struct rpc_message *m, struct arena *a, struct rpc_error *err) {
   enum members_of what;
   str name;
@@ -54,7 +54,7 @@ static bool read_body(struct rpc_message *m, struct arena *a, struct rpc_error *
   if (body) found = members_check(body, what, a);
   m->reserved = found.reserved;
   if (!found.disguised) return true;
-  refuse(err, m->id, "a member name differs from one of the protocol only in case; use the name of the protocol");
+  refuse(err, m->id, "a member name differs from a protocol name only in case; use the exact protocol name");
   if (m->params) err->code = RPC_INVALID_PARAMS;
   return false;
 }
@@ -74,7 +74,8 @@ bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out
   }
   struct rpc_message msg = {.root = value, .id = m.id};
   if (m.method) {
-    if (m.result || m.error) return refuse(err, m.id, "a message has either \"method\" or \"result\" or \"error\"");
+    if (m.result || m.error)
+      return refuse(err, m.id, "a message must have exactly one of \"method\", \"result\" and \"error\"");
     if (!json_string(m.method, a, &msg.method)) return refuse(err, m.id, "\"method\" must be a string");
     if (m.params && m.params->type != JSON_OBJECT && m.params->type != JSON_ARRAY)
       return refuse(err, m.id, "\"params\" must be an object");
@@ -89,7 +90,7 @@ bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out
     msg.kind = RPC_ERROR;
     msg.error = m.error;
   } else {
-    return refuse(err, m.id, "a message has either \"method\" or \"result\" or \"error\"");
+    return refuse(err, m.id, "a message must have exactly one of \"method\", \"result\" and \"error\"");
   }
   ASSERT((msg.kind == RPC_REQUEST || msg.kind == RPC_NOTIFICATION) == (msg.method.p != NULL));
   if (!read_body(&msg, a, err)) return false;
@@ -163,7 +164,8 @@ void rpc_put_refusal(struct buf *out, const struct rpc_error *err) {
   rpc_put_error(out, err->id[0] ? str_of(err->id) : STR_NONE, err->code, str_of(err->message), STR_NONE);
 }
 
-// Finds the member "id" of an object that was not parsed. The scan does not check values, so the id is parsed.
+// Finds the member "id" of an object that was not parsed. The scan does not check values, so the id is parsed
+// separately.
 static void find_id(str message, char out[RPC_ERROR_ID]) {
   struct json_scan scan = json_scan(message);
   struct json_walk walk;

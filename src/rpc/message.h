@@ -13,7 +13,7 @@ enum rpc_code {
   RPC_INVALID_PARAMS = -32602,
   RPC_INTERNAL_ERROR = -32603,
   // MCP's own codes
-  RPC_RESOURCE_NOT_FOUND = -32002,  // up to 2025-11-25; RPC_INVALID_PARAMS since
+  RPC_RESOURCE_NOT_FOUND = -32002,  // up to 2025-11-25; later revisions use RPC_INVALID_PARAMS
   RPC_HEADER_MISMATCH = -32020,
   RPC_MISSING_CAPABILITY = -32021,
   RPC_UNSUPPORTED_VERSION = -32022,
@@ -27,7 +27,7 @@ struct rpc_message {
   enum rpc_kind kind;
   struct large_message *large_message;  // owner of the nodes of a large message, else NULL
   const struct json *root;
-  const struct json *id;      // a string or number; NULL in a notification, or in an error without one
+  const struct json *id;      // a string or number; NULL in a notification, or in an error without an id
   str method;                 // requests and notifications
   const struct json *params;  // an object or array; NULL if absent
   const struct json *result;  // RPC_RESULT
@@ -46,22 +46,23 @@ struct rpc_error {
 // Writes an error reply.
 void rpc_put_refusal(struct buf *out, const struct rpc_error *err);
 
-// Makes the error for a message that json_parse rejected. If the message exceeds a limit, the error has its id if that
-// can be found, because the sender waits for an answer with that id.
+// Makes the error for a message that json_parse rejected. If the message exceeds a limit, the error gets the message's
+// id if it can be found, because the sender waits for an answer with that id.
 struct rpc_unread {
   struct rpc_error error;
   char text[FAULT_TEXT + FAULT_PATH + 64];
 };
 void rpc_refuse_unread(str message, const struct fault *why, struct rpc_unread *out);
 
-// Reads a message from a parsed value. False if it is not a message, or has a member that only looks like one of the
-// protocol (rpc/members.h); *err has the reason, with RPC_INVALID_PARAMS if that member is in params.
+// Reads a message from a parsed value. Returns false with the reason in *err if the value is not a message or contains
+// a member name that only looks like a protocol name (rpc/members.h). For such a name in params, the code is
+// RPC_INVALID_PARAMS.
 bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out, struct rpc_error *err);
 
 // Returns whether two ids have the same type and value: 1 is not "1", "\u0061" is "a".
 bool rpc_same_id(const struct json *a, const struct json *b);
 
-// Write messages. id and params are raw JSON; params.n == 0 omits them.
+// Write messages. `id` and `params` are raw JSON; empty params are omitted.
 void rpc_put_request(struct buf *out, str id, str method, str params);
 void rpc_put_notification(struct buf *out, str method, str params);
 void rpc_put_result(struct buf *out, str id, str result);
@@ -73,5 +74,5 @@ void rpc_put_unreserved(struct buf *out, const struct rpc_message *m, struct are
 
 enum { RPC_REPLY_MEMBERS = 3 };  // jsonrpc, id, and result or error
 
-// Writes a reply with another id. All other bytes stay, except for members outside JSON-RPC, which are dropped.
+// Writes a reply with another id. Keeps all other bytes, but drops members that JSON-RPC does not define.
 void rpc_put_reply_as(struct buf *out, const struct rpc_message *reply, str id);

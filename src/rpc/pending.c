@@ -77,14 +77,14 @@ void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
 }
 
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
-  // A callback may end other waits or start new ones. New ones are not failed, so the end is fixed first.
+  // A callback may end other waits or start new ones. New waits must not fail, so their ids are excluded beforehand.
   uint64_t end = p->next_id;
   size_t at = 0;
   const struct map_entry *table = p->waits.entries;
   for (struct rpc_wait *w; (w = map_next(&p->waits, &at));) {
     if (w->id < end) rpc_wait_fail(w, f);
     if (table == p->waits.entries) continue;
-    table = p->waits.entries;  // rebuilt by a callback: start again
+    table = p->waits.entries;  // a callback has rebuilt the table: start again
     at = 0;
   }
 }
@@ -120,7 +120,7 @@ bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, cons
   if (!json_is(value, JSON_OBJECT) || json_get(value, STR("method"))) return false;
   struct rpc_wait *w = find(p, json_get(value, STR("id")));
   if (!w) return false;
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with something that is no reply: %s", why);
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with an invalid reply: %s", why);
   rpc_wait_fail(w, &f);
   return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that we sent and that wait for a reply. Ids are assigned here, so replies to different callers cannot be
-// confused; each request has a deadline that progress renews, up to a hard end.
+// Requests that the gateway sent and that wait for a reply. Ids are assigned here, so that replies to different callers
+// cannot be confused. Each request has a timeout, which progress notifications restart, and a hard deadline.
 #pragma once
 #include "base/fault.h"
 #include "base/map.h"
@@ -15,11 +15,11 @@ struct rpc_pending {
 
 // One request in flight, embedded in the struct that waits for it.
 struct rpc_wait {
-  struct rpc_pending *pending;  // NULL if it does not wait
+  struct rpc_pending *pending;  // NULL unless this request waits
   uint64_t id;
   struct timer timer;
   uint64_t renew_ms, max_ms, hard_end;
-  const char *limit;  // name of the timeout setting, for the message; may be set after the start
+  const char *limit;  // name of the timeout setting, for error messages; may be set after rpc_wait_start
   bool paused;
   // Called at most once, after the wait has ended. Exactly one of reply and f is not NULL.
   void (*done)(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f);
@@ -28,31 +28,31 @@ struct rpc_wait {
 };
 
 void rpc_pending_init(struct rpc_pending *p, struct loop *l);
-void rpc_pending_done(struct rpc_pending *p);  // no request may wait
+void rpc_pending_done(struct rpc_pending *p);  // no request may be waiting
 
-// Gives the wait an id and starts its timeout. timeout_ms: 0 without one. max_ms: the hard end; 0 without one.
+// Gives the wait an id and starts its timeout (timeout_ms) and its hard deadline (max_ms). A value of 0 means no limit.
 void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_ms, uint64_t max_ms);
 
-// Stops waiting, without a callback. No effect if it does not wait.
+// Stops waiting, without a callback. Has no effect on a request that does not wait.
 void rpc_wait_stop(struct rpc_wait *w);
 
-// Restarts the timeout, up to the hard end.
+// Restarts the timeout, but never extends it past the hard deadline.
 void rpc_wait_renew(struct rpc_wait *w);
-// Stops the timeout until it is renewed; the hard end stays.
+// Stops the timeout until it is renewed; the hard deadline still applies.
 void rpc_wait_pause(struct rpc_wait *w);
 
-// End one wait with a fault, or all of them.
+// End one wait, or all waits, with a fault.
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
 struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL if no such request waits
-struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL unless exactly one waits
+struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL unless exactly one request waits
 
-// Delivers a reply. False if no request waits for it.
+// Delivers a reply. Returns false if no request waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
 
-// Fails the request whose reply, by its id, is malformed. False if no such request waits.
+// Ends the request with the id of `value`, a malformed reply, with a fault. Returns false if no such request waits.
 bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, const char *why);
 
-// Delivers a progress notification by its token, which is our id. False if no request waits for it.
+// Delivers a progress notification to the request whose id is its token. Returns false if no such request waits.
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification);

@@ -5,9 +5,9 @@
 
 enum { MOST_ENUM_BYTES_SHOWN = 160 };
 
-// ---- numbers, strings, any value as a whole ----
+// ---- rules for numbers, strings and whole values ----
 
-// Returns the text of a string. Unescaping costs steps.
+// Returns the text of a string. Unescaping the text costs steps.
 static str text_of(struct schema_run *r, const struct json *v) {
   str text = STR_NONE;
   if (!(v->flags & JSON_ESCAPED) || schema_spend(r, v->n / 4)) json_string(v, r->scratch, &text);
@@ -61,7 +61,7 @@ static bool apply_multiple(struct schema_run *r, const struct schema_rule *rule,
   return schema_report(r, f, rule->keyword, f->value, "must be a multiple of %.*s", SHOWN(json_span(rule->source)));
 }
 
-// Returns the number of code points.
+// Returns the number of code points in a string.
 static uint64_t length_of(const struct json *v) {
   ASSERT(v->type == JSON_STRING && v->n >= 2);
   str text = {v->p + 1, v->n - 2};
@@ -107,7 +107,7 @@ static bool apply_count(struct schema_run *r, const struct schema_rule *rule, co
                        (unsigned long long)n);
 }
 
-// Finds a member by name. The search costs steps.
+// Finds a member by its name. The search costs steps.
 static const struct json *find_member(struct schema_run *r, const struct json *object, str name) {
   return schema_spend(r, object->count / 8) ? json_get(object, name) : NULL;
 }
@@ -179,7 +179,7 @@ static bool apply_properties(struct schema_run *r, const struct schema_rule *rul
 static bool apply_property_names(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   bool ok = true;
   JSON_EACH(m, f->value) {
-    // The key as a JSON string: its span in the text with the quotes.
+    // Makes a node of the key: a JSON string whose span is the key in the text, with its quotes.
     struct json key = {.p = m->key - 1, .n = m->key_n + 2, .type = JSON_STRING};
     if (m->flags & JSON_KEY_ESCAPED) key.flags = JSON_ESCAPED;
     if (schema_test(r, rule->node, &key, f->scope, NULL)) continue;
@@ -262,7 +262,8 @@ static bool apply_unevaluated(struct schema_run *r, const struct schema_rule *ru
 
 // ---- schemas applied to the same value ----
 
-// Tests a schema that may fail. It gets its own marks, which the caller merges if the schema holds.
+// Tests a schema that may fail. The schema gets separate marks in `out_marks`, which the caller merges if the schema
+// holds.
 static bool test_branch(struct schema_run *r, const struct schema_node *n, const struct schema_frame *f,
                         struct schema_marks *out_marks) {
   if (!f->marks) return schema_test(r, n, f->value, f->scope, NULL);
@@ -277,8 +278,8 @@ static bool apply_all(struct schema_run *r, const struct schema_rule *rule, cons
   return ok;
 }
 
-// Reports that none of several schemas holds. If only one of them admits the type of the value, its errors are reported
-// instead: they are more precise.
+// Reports that none of several schemas holds. If only one of them accepts the type of the value, its errors are
+// reported instead, because they are more precise.
 static bool none_holds(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   if (r->quiet) return false;
   const struct json *v = f->value;

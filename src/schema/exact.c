@@ -6,7 +6,7 @@
 
 enum { MOST_DIVISOR_DIGITS = 19 };
 
-// Reads any number. One that json_number_read cannot hold becomes larger than every other number, or nearly zero.
+// Reads any number. A number that json_number_read rejects becomes larger than every other number, or nearly zero.
 static struct json_number read_any(const struct json *v) {
   struct json_number x;
   ASSERT(v->type == JSON_NUMBER);
@@ -79,7 +79,7 @@ bool exact_multiple(const struct json *v, const struct exact_divisor *divisor) {
   struct json_number x = read_any(v);
   ASSERT(divisor->digits > 0);
   if (!x.count) return true;
-  // v = a * 10^e, where a does not end in a zero: it has no factor 10 left for a divisor of finer digits.
+  // v = a * 10^e, where a does not end in a zero, so it has no factor 10 left for a divisor with a smaller exponent.
   int64_t shift = x.exponent - (int64_t)x.count - divisor->exponent;
   if (shift < 0) return false;
   uint64_t rest = 0, modulus = divisor->digits;

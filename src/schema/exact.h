@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on numbers as they are written, without rounding.
+// Exact arithmetic on JSON numbers, without rounding.
 #pragma once
 #include "json/json.h"
 
-// Returns a number below, equal to or above 0, as memcmp does. A number whose exponent does not fit in 64 bits compares
+// Returns an int below, equal to or above 0, like memcmp. A number whose exponent does not fit in 64 bits is treated
 // like zero or infinity.
 int exact_compare(const struct json *a, const struct json *b);
 
-// Returns whether a number has no fraction: 1, 1.0, 10e-1.
+// Returns whether a number is an integer; 1, 1.0 and 10e-1 are.
 bool exact_integer(const struct json *v);
 
 struct exact_divisor {
@@ -15,9 +15,10 @@ struct exact_divisor {
   int64_t exponent;
 };
 
-// Returns false if the number is not above 0, or has more than 19 digits.
+// Returns false if the number is not positive or has more than 19 digits.
 bool exact_divisor(const struct json *v, struct exact_divisor *out);
 bool exact_multiple(const struct json *v, const struct exact_divisor *divisor);
 
-// Reads a non-negative integer; returns false for any other value. Integers above 64 bits become UINT64_MAX.
+// Reads a non-negative integer. Returns false for any other value. Sets *out to UINT64_MAX if the integer exceeds 64
+// bits.
 bool exact_count(const struct json *v, uint64_t *out);

@@ -6,12 +6,12 @@
 #include "schema/regex.h"
 #include "schema/uri.h"
 
-// Returns whether s has an escape of a URI at i: "%" and two hexadecimal digits.
+// Returns whether `s` has a URI escape at `i`: "%" and two hexadecimal digits.
 static bool has_escape(str s, size_t i) {
   return i + 2 < s.n && s.p[i] == '%' && ascii_hex(s.p[i + 1]) >= 0 && ascii_hex(s.p[i + 2]) >= 0;
 }
 
-// Reads exactly `digits` digits and advances s.
+// Reads exactly `digits` digits and advances `s`.
 static bool take_number(str *s, size_t digits, unsigned *out) {
   unsigned v = 0;
   if (s->n < digits) return false;
@@ -65,7 +65,7 @@ static bool take_time(str *s) {
     while (s->n && ascii_is_digit(s->p[0])) *s = str_from(*s, 1);
   }
   if (!take_offset(s, &offset) || hours > 23 || minutes > 59 || seconds > 60) return false;
-  // A leap second is the last second of a day in UTC.
+  // A leap second is valid only as the last second of a day in UTC.
   int utc = ((int)(hours * 60 + minutes) - offset + 2 * 1440) % 1440;
   return seconds < 60 || utc == 1439;
 }
@@ -82,7 +82,7 @@ static bool check_date_time(str s) {
   return take_date(&s) && (take_char(&s, 'T') || take_char(&s, 't')) && take_time(&s) && !s.n;
 }
 
-// Reads units of a duration, each at most once and in the given order. Returns their number, or -1.
+// Reads units of a duration, each at most once and in the given order. Returns their number, or -1 if they are invalid.
 static int take_units(str *s, const char *units) {
   int count = 0;
   while (s->n && ascii_is_digit(s->p[0])) {
@@ -158,7 +158,7 @@ static bool check_ipv6(str s) {
   return gap ? groups < 8 : groups == 8;
 }
 
-// Accepts a local part, of atoms or in quotes, at a host or at an IP address in brackets.
+// Accepts a local part (atoms or a quoted string) at a host or at an IP address in brackets.
 static bool check_email(str s) {
   size_t at = s.n;
   while (at && s.p[at - 1] != '@') at--;
@@ -219,7 +219,7 @@ static bool valid_uri(str s, bool absolute, bool international) {
   bool authority = str_starts(rest, STR("//"));
   size_t n = authority ? 2 : 0;
   while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?') {
-    if (!authority && !scheme && rest.p[n] == ':') return false;  // otherwise it would read as a scheme
+    if (!authority && !scheme && rest.p[n] == ':') return false;  // the text before the colon would be read as a scheme
     n++;
   }
   if (authority && !valid_authority((str){rest.p + 2, n - 2})) return false;
@@ -245,7 +245,7 @@ static bool check_iri_reference(str s) {
 
 // ---- URI templates, RFC 6570 ----
 
-// Accepts names separated by dots, each of letters, digits, underscores and escapes; then "*" or ":LENGTH".
+// Accepts names separated by dots, made of letters, digits, underscores and escapes, and then "*" or ":LENGTH".
 static bool valid_variable(str s) {
   bool dot_before = true;
   while (s.n && s.p[0] != '*' && s.p[0] != ':') {

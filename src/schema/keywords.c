@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of keywords, and the compilation of each into rules.
+// The table of keywords, and the functions that compile each keyword into rules.
 #include "base/assert.h"
 #include "schema/schema_impl.h"
 
@@ -85,7 +85,7 @@ static const struct schema_keyword keywords[] = {
 const struct schema_keyword *schema_keyword_find(const struct schema_resource *r, const struct json *member) {
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
     const struct schema_keyword *k = &keywords[i];
-    // The first letter rules out most keywords cheaply.
+    // Comparing the first letter is a cheap way to skip most keywords.
     if (!(member->flags & JSON_KEY_ESCAPED) && (!member->key_n || member->key[0] != k->name[0])) continue;
     if (r->draft < k->from || r->draft > k->to || !json_key_is(member, str_of(k->name))) continue;
     return r->vocabularies & k->vocabulary ? k : NULL;
@@ -93,7 +93,7 @@ const struct schema_keyword *schema_keyword_find(const struct schema_resource *r
   return NULL;
 }
 
-// Returns a member of a schema whose draft knows the keyword, or NULL.
+// Returns the member `name` of a schema if it is a keyword in the schema's draft, or NULL.
 static const struct json *keyword_get(const struct schema_node *n, str name) {
   const struct json *m = json_get(n->source, name);
   return m && schema_keyword_find(n->resource, m) ? m : NULL;
@@ -134,7 +134,7 @@ bool schema_compile_node(struct schema_compiler *c, struct schema_node *n) {
 
 #define FAIL_AT(c, n, at, ...) schema_fail((c), (n)->resource, (at), FAULT_INVALID, __VA_ARGS__)
 
-// ---- shapes ----
+// ---- checks of keyword values ----
 
 static bool want(struct schema_compiler *c, const struct schema_node *n, const struct json *m, bool ok,
                  const char *shape) {
@@ -168,7 +168,7 @@ static bool want_different(struct schema_compiler *c, const struct schema_node *
   return FAIL_AT(c, n, json_at(list, second), "element %zu equals element %zu", second, first);
 }
 
-// Reads an array of different strings into the arena.
+// Reads an array of strings, which must all be different, into the arena.
 static bool read_names(struct schema_compiler *c, const struct schema_node *n, const struct json *list,
                        const str **out) {
   if (!want(c, n, list, list->type == JSON_ARRAY, "an array of names")) return false;
@@ -242,7 +242,8 @@ static bool compile_const(struct schema_compiler *c, struct schema_node *n, cons
 static bool compile_bound(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   str key = json_key(m, c->arena);
   bool lower = str_ends(key, STR("inimum")), exclusive = str_starts(key, STR("exclusive"));
-  // In draft 4 these were flags of the bounds. Schemas that do not declare their draft still use them.
+  // In draft 4, exclusiveMinimum and exclusiveMaximum were booleans. Schemas that do not declare their draft still use
+  // them.
   bool flag = m->type == JSON_TRUE || m->type == JSON_FALSE;
   if (exclusive && flag && !n->resource->declared) return true;
   if (!want(c, n, m, m->type == JSON_NUMBER, "a number")) return false;
@@ -320,7 +321,7 @@ static bool compile_unique(struct schema_compiler *c, struct schema_node *n, con
 
 // ---- keywords that apply other schemas ----
 
-// The node of a keyword's schema; NULL if the keyword is absent.
+// Returns the node for the schema of a keyword, or NULL if the keyword is absent.
 static const struct schema_node *node_at(struct schema_compiler *c, const struct schema_node *n, str keyword) {
   const struct json *m = keyword_get(n, keyword);
   return m ? schema_node_of(c, m) : NULL;
@@ -379,7 +380,7 @@ static bool compile_ref(struct schema_compiler *c, struct schema_node *n, const 
   return target != NULL;
 }
 
-// The reference is dynamic only if it names a dynamic anchor.
+// The reference is dynamic only if its target is a dynamic anchor.
 static bool compile_dynamic_ref(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   const struct schema_anchor *anchor;
   const struct schema_node *target = schema_resolve(c, n, m, &anchor);
@@ -415,7 +416,7 @@ static bool list_patterns(struct schema_compiler *c, struct schema_node *n, cons
   return true;
 }
 
-// "properties", "patternProperties" and "additionalProperties" become one rule when the first of them is compiled.
+// Compiles "properties", "patternProperties" and "additionalProperties" into one rule when it meets the first of them.
 static bool compile_properties(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   bool map = !json_key_is(m, STR("additionalProperties"));
   if (map && m->type != JSON_OBJECT)
@@ -456,7 +457,8 @@ static bool compile_dependent(struct schema_compiler *c, struct schema_node *n, 
 
 // ---- items ----
 
-// "prefixItems" and "items" become one rule. Until 2019-09 they were an array in "items", and "additionalItems".
+// Compiles "prefixItems" and "items" into one rule. Until 2019-09 they were "items" with an array, and
+// "additionalItems".
 static bool compile_items(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   if (has_rule(n, OP_ITEMS)) return true;
   bool recent = n->resource->draft >= SCHEMA_DRAFT_2020_12;
@@ -464,7 +466,7 @@ static bool compile_items(struct schema_compiler *c, struct schema_node *n, cons
   const struct json *first = recent ? keyword_get(n, STR("prefixItems")) : items;
   const struct json *rest = recent ? items : keyword_get(n, STR("additionalItems"));
   bool list = recent ? first != NULL : json_is(first, JSON_ARRAY);
-  if (!recent && !list) rest = items;  // "additionalItems" has no effect
+  if (!recent && !list) rest = items;  // "additionalItems" has no effect then
   struct schema_rule *r = rule_add(c, n, OP_ITEMS, TYPES_ARRAY, m);
   r->items.rest = rest ? schema_node_of(c, rest) : NULL;
   if (rest) r->items.rest_keyword = json_key(rest, c->arena);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the documents of a schema: drafts, identifiers, anchors and references.
+// Walks the documents of a schema and finds drafts, identifiers, anchors and references.
 #include "base/assert.h"
 #include "schema/schema_impl.h"
 #include "schema/uri.h"
@@ -18,7 +18,7 @@ static const struct {
 };
 
 static const struct {
-  const char *name;  // end of its URI
+  const char *name;  // end of the vocabulary's URI
   unsigned vocabulary;
 } vocabularies[] = {
     {"/vocab/core", VOCABULARY_CORE},
@@ -35,7 +35,7 @@ static const struct {
 struct dialect {
   enum schema_draft draft;
   unsigned vocabularies;
-  bool declared;  // "$schema" names the draft
+  bool declared;  // whether "$schema" names the draft
 };
 
 static bool find_draft(str uri, enum schema_draft *out) {
@@ -73,7 +73,7 @@ static bool read_vocabularies(struct schema_compiler *c, const struct schema_res
     if (!v && m->type == JSON_TRUE)
       return schema_fail(c, r, at, FAULT_INVALID, "the schema needs the unknown vocabulary %.*s", STR_ARG(uri));
     all |= v;
-    // In 2019-09 the "unevaluated…" keywords belong to the applicators.
+    // In 2019-09 the "unevaluated…" keywords belong to the applicator vocabulary.
     if (v == VOCABULARY_APPLICATOR && str_starts(uri, STR("https://json-schema.org/draft/2019-09/")))
       all |= VOCABULARY_UNEVALUATED;
   }
@@ -81,7 +81,7 @@ static bool read_vocabularies(struct schema_compiler *c, const struct schema_res
   return true;
 }
 
-// Reads the draft and vocabularies that "$schema" names; *out stays unchanged if it names none that is known.
+// Reads the draft and vocabularies that "$schema" names. Leaves *out unchanged if it names no known draft.
 static bool read_dialect(struct schema_compiler *c, const struct schema_resource *r, const struct json *schema,
                          struct dialect *out) {
   const struct json *named = json_get(schema, STR("$schema"));
@@ -149,7 +149,7 @@ static bool add_anchor(struct schema_compiler *c, struct schema_resource *r, str
 
 // ---- identifiers ----
 
-// Returns whether all other keywords are ignored, as "$ref" demands until draft 7.
+// Returns whether all keywords except "$ref" are ignored, as required until draft 7.
 static bool only_ref(const struct json *v, enum schema_draft draft) {
   return draft <= SCHEMA_DRAFT_7 && json_is(json_get(v, STR("$ref")), JSON_STRING);
 }
@@ -159,7 +159,7 @@ static const struct json *id_of(const struct json *v, enum schema_draft draft) {
   return json_get(v, draft == SCHEMA_DRAFT_4 ? STR("id") : STR("$id"));
 }
 
-// Enters the resource that starts at a schema with an identifier; *r is the enclosing resource.
+// Enters the resource that starts at a schema with an identifier; *r is the enclosing resource before.
 static bool enter_resource(struct schema_compiler *c, const struct json *v, str uri, struct schema_resource **r) {
   str absolute = uri_resolve(c->arena, (*r)->uri, uri);
   struct dialect dialect = {(*r)->draft, (*r)->vocabularies, (*r)->declared};
@@ -176,7 +176,7 @@ static bool enter_resource(struct schema_compiler *c, const struct json *v, str 
 
 static bool enter(struct schema_compiler *c, const struct json *v, struct schema_resource **r, str *out_anchor) {
   const struct json *id = id_of(v, (*r)->draft);
-  // An embedded schema of another draft declares that draft, and may use that draft's keyword for its identifier.
+  // An embedded schema may declare another draft, and use that draft's keyword for its identifier.
   if (!id && v != (*r)->root && json_get(v, STR("$schema"))) id = id_of(v, SCHEMA_DRAFT_2020_12);
   str text, fragment;
   if (!id) return true;
@@ -216,7 +216,7 @@ static bool walk_each(struct schema_compiler *c, const struct json *container, s
   return true;
 }
 
-// Ignores values of the wrong shape: the compilation of the keyword reports them.
+// Ignores values of the wrong type: the compilation of the keyword reports them.
 static bool walk_keyword(struct schema_compiler *c, const struct json *m, struct schema_resource *r) {
   const struct schema_keyword *k = schema_keyword_find(r, m);
   enum schema_children children = k ? k->children : CHILD_NONE;
@@ -266,7 +266,7 @@ const struct schema_node *schema_load(struct schema_compiler *c, str uri, const 
   if (!read_dialect(c, r, root, &dialect)) return NULL;
   set_dialect(r, &dialect);
   bool added = map_add(&c->resources, uri, r);
-  ASSERT(added);  // a document is loaded once
+  ASSERT(added);  // a document is loaded only once
   return walk(c, root, r) ? schema_node_of(c, root) : NULL;
 }
 
@@ -300,7 +300,7 @@ static struct schema_resource *find_resource(struct schema_compiler *c, const st
   return NULL;
 }
 
-// "~1" and "~0" become "/" and "~".
+// Replaces "~1" by "/" and "~0" by "~".
 static str unescape_token(struct arena *a, str token) {
   if (!token.n || !memchr(token.p, '~', token.n)) return token;
   char *out = arena_alloc(a, token.n);
@@ -322,8 +322,8 @@ static const struct json *step(const struct json *v, str token) {
   return str_to_u64(token, &index) ? json_at(v, index) : NULL;
 }
 
-// Returns the schema at a pointer, which the walk may not have reached. Its resource is that of the last schema on the
-// way.
+// Returns the schema at a pointer, even if the walk has not reached it. Its resource is that of the last schema on the
+// path to it.
 static const struct schema_node *find_pointer(struct schema_compiler *c, struct schema_resource *r, str pointer) {
   const struct json *v = r->root;
   while (v && pointer.n) {
@@ -342,7 +342,7 @@ static const struct schema_node *find_fragment(struct schema_compiler *c, struct
                                                const struct schema_anchor **out_anchor) {
   if (!fragment.n) return schema_node_of(c, r->root);
   if (fragment.p[0] == '/') return find_pointer(c, r, fragment);
-  // A name may be an anchor and a dynamic anchor of the same schema.
+  // One schema may have an anchor and a dynamic anchor with the same name.
   const struct schema_anchor *found = NULL;
   for (const struct schema_anchor *a = r->anchors; a; a = a->next)
     if (a->name.n && str_eq(a->name, fragment) && (!found || a->dynamic)) found = a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed set of names, each with a value, for lookups by binary search.
+// A fixed set of names, each with a value, searched by binary search.
 #pragma once
 #include "base/arena.h"
 
@@ -9,13 +9,13 @@ struct name_set_entry {
 };
 
 struct name_set {
-  struct name_set_entry *list;  // by length, then bytewise
+  struct name_set_entry *list;  // sorted by length, then bytewise
   size_t count, room;
 };
 
-// Makes an empty set for at most `room` names, in the arena. The caller adds the names, then sorts the set once.
+// Creates an empty set for at most `room` names, in the arena. The caller must add the names, then sort the set once.
 struct name_set *name_set_new(struct arena *a, size_t room);
 void name_set_add(struct name_set *n, str text, const void *value);
 void name_set_sort(struct name_set *n);
 
-const struct name_set_entry *name_set_find(const struct name_set *n, str text);  // NULL if absent
+const struct name_set_entry *name_set_find(const struct name_set *n, str text);  // NULL if not found

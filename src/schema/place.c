@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds places in a schema by spans: the pointer to a node, and the smallest part that holds all errors.
+// Finds positions in a schema by spans: the JSON Pointer to a node, and the smallest schema that contains all errors.
 #include "base/assert.h"
 #include "schema/schema_impl.h"
 #include "json/pointer.h"
 
-// Spans of children lie within the spans of their parents, so nodes need not store their path.
+// Nodes do not store their path: it is found by spans, because the span of a child lies within that of its parent.
 void schema_place(struct buf *out, const struct json *root, const struct json *at) {
   struct arena scratch;
   ASSERT(at->p >= root->p && at->p + at->n <= root->p + root->n);
@@ -28,7 +28,7 @@ static bool holds_all(const struct json *v, const struct schema_result *r) {
   return true;
 }
 
-// Returns whether a keyword's value is a list or map of schemas instead of a schema.
+// Returns whether a keyword's value is a list or map of schemas, as opposed to a single schema.
 static bool is_map(const struct json *v) {
   static const str keywords[] = {STR("properties"),       STR("patternProperties"), STR("$defs"),
                                  STR("dependentSchemas"), STR("definitions"),       STR("dependencies")};
@@ -38,7 +38,7 @@ static bool is_map(const struct json *v) {
   return false;
 }
 
-// Returns the innermost schema below v that holds all errors.
+// Returns the innermost schema inside `v` that contains all errors.
 static const struct json *innermost(const struct json *v, const struct schema_result *r) {
   const struct json *found = v;
   bool is_schema = true;
@@ -60,7 +60,7 @@ const struct json *schema_source(const struct schema *s) {
 
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes) {
   const struct json *part = r->count ? innermost(s->root, r) : s->root;
-  // The target of a reference lies elsewhere in the schema.
+  // A part with references is not complete without their targets, which are elsewhere in the schema.
   bool refers = memmem(part->p, part->n, "\"$ref\"", 6) != NULL;
   if (refers && s->root->n <= max_bytes) part = s->root;
   return part->n <= max_bytes ? part : NULL;

@@ -13,15 +13,15 @@
 enum {
   MOST_PATTERN_BYTES = 8192,
   MOST_MATCH_STEPS = 100000,
-  MOST_MATCH_WORK = 32 << 20,  // steps times bytes of the text: one step may read all of it
+  MOST_MATCH_WORK = 32 << 20,  // steps multiplied by bytes of the text, because one step may read the whole text
   HEAP_KIB = 4096,
   NESTED_PARENTHESES = 100,
 };
 
-// White space of ECMA-262, as the contents of a class.
+// White space as defined by ECMA-262, as the contents of a class.
 #define SPACES "\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
 
-// Long names of general categories; PCRE2 knows the short ones.
+// Long names of general categories and the short names that PCRE2 accepts.
 static const struct {
   const char *name, *category;
 } categories[] = {
@@ -56,7 +56,7 @@ static void *arena_malloc(size_t n, void *arena) {
 static void leave_to_arena(void *p, void *arena) {
 }
 
-// Translates the name in "\p{Letter}", from the brace. Returns the number of bytes read.
+// Translates the property name in "\p{Letter}", starting at the brace. Returns the number of bytes read.
 static size_t put_property(struct buf *out, str rest) {
   const char *close = rest.n && rest.p[0] == '{' ? memchr(rest.p, '}', rest.n) : NULL;
   if (!close) return 0;
@@ -71,7 +71,8 @@ static size_t put_property(struct buf *out, str rest) {
   return (size_t)(close - rest.p) + 1;
 }
 
-// Translates a surrogate pair such as "\uD83D\uDC32", from the first "u". Returns the number of bytes read, or 0.
+// Translates a surrogate pair such as "\uD83D\uDC32", starting at the first "u". Returns the number of bytes read, or
+// 0.
 static size_t put_surrogates(struct buf *out, str rest) {
   if (rest.n < 11 || rest.p[5] != '\\' || rest.p[6] != 'u') return 0;
   int high = json_text_hex4(rest.p + 1), low = json_text_hex4(rest.p + 7);
@@ -80,7 +81,8 @@ static size_t put_surrogates(struct buf *out, str rest) {
   return 11;
 }
 
-// Translates an escape, from after its backslash. Returns the number of bytes read; 0 if ECMA-262 lacks the escape.
+// Translates the rest of an escape after its backslash. Returns the number of bytes read, or 0 if ECMA-262 lacks the
+// escape.
 static size_t put_escape(struct buf *out, str rest, bool in_class) {
   char c = rest.n ? rest.p[0] : 0;
   if (c == 's') buf_str(out, in_class ? STR(SPACES) : STR("[" SPACES "]"));
@@ -103,12 +105,12 @@ static size_t put_escape(struct buf *out, str rest, bool in_class) {
   return 1;
 }
 
-// Translates a pattern where ECMA-262 and PCRE2 differ.
+// Translates the parts of a pattern in which ECMA-262 and PCRE2 differ.
 static bool translate(str pattern, struct buf *out) {
   bool in_class = false;
   int depth = 0;
   if (str_starts(pattern, STR("(*"))) return false;
-  // The text before the match is part of the pattern, because PCRE2 resets its limits at each start that it tries.
+  // The text before the match is matched by the pattern itself, because PCRE2 resets its limits at each start position.
   buf_str(out, STR("(?s:.)*?(?:"));
   for (size_t i = 0; i < pattern.n; i++) {
     char c = pattern.p[i];
@@ -118,9 +120,9 @@ static bool translate(str pattern, struct buf *out) {
       i += taken;
       continue;
     }
-    if (c == '[' && in_class) buf_char(out, '\\');  // otherwise "[[:alpha:]]" would be a POSIX class
+    if (c == '[' && in_class) buf_char(out, '\\');  // otherwise "[[:alpha:]]" would become a POSIX class
     if (c == '(' && !in_class) depth++;
-    if (c == ')' && !in_class && --depth < 0) return false;  // it would close the group around the pattern
+    if (c == ')' && !in_class && --depth < 0) return false;  // this bracket would close the group around the pattern
     if (c == '[') in_class = true;
     if (c == ']') in_class = false;
     buf_char(out, c);
@@ -170,8 +172,8 @@ static void room_init(struct regex_room *room) {
   room->data = pcre2_match_data_create(1, general);
 }
 
-// PCRE2 does not report the work of a match. So a match first gets a small limit and pays for that; if it needs more,
-// it starts again with a larger limit and pays for that.
+// PCRE2 does not report the work of a match. Therefore a match starts with a small limit, whose work is subtracted. If
+// the match needs more, it starts again with a larger limit, which is subtracted, too.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps) {
   if (!room->data) room_init(room);
   size_t most = MOST_MATCH_WORK / (text.n + 1);

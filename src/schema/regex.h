@@ -9,7 +9,7 @@ struct regex;
 enum { REGEX_WHY = 128 };
 struct regex *regex_new(struct arena *a, str pattern, char why[REGEX_WHY]);
 
-// Working memory for many matches; starts as {.arena = ...}.
+// Memory shared by many matches. Must be initialized with {.arena = ...}.
 struct regex_room {
   struct arena *arena;
   void *data, *context;  // allocated by the first match
@@ -17,6 +17,6 @@ struct regex_room {
 
 enum regex_verdict { REGEX_NO, REGEX_YES, REGEX_LIMIT };
 
-// Searches the text, which must be valid UTF-8. Subtracts the cost from *steps; returns REGEX_LIMIT if *steps is too
-// small, or if one match needs too much work.
+// Searches the text, which must be valid UTF-8, and subtracts the cost from *steps. Returns REGEX_LIMIT if *steps is
+// too small, or if one match needs too much work.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps);

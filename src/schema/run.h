@@ -12,17 +12,17 @@ struct schema_run {
   struct regex_room regex;
   size_t steps;
   unsigned depth;
-  unsigned quiet;  // above 0: failures are not reported
-  bool over;       // the limits are exhausted, and the result is undecided
+  unsigned quiet;  // failures are not reported while this is above 0
+  bool over;       // the limits are exhausted, so the result is undecided
 };
 
-// The resources entered so far, innermost first, for dynamic references.
+// The resources that were entered, innermost first. Dynamic references need them.
 struct schema_scope {
   const struct schema_scope *up;
   const struct schema_resource *resource;
 };
 
-// The children of a value that some schema has evaluated. NULL if no "unevaluated…" keyword needs them.
+// The children of a value that a schema has evaluated. `bits` is NULL if no "unevaluated…" keyword needs them.
 struct schema_marks {
   uint64_t *bits;
   size_t words;
@@ -36,28 +36,29 @@ struct schema_frame {
   struct schema_marks *marks;
 };
 
-// Applies a schema to a value; `marks` are those of the value.
+// Applies a schema to a value. `marks` are the marks of the value.
 bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct json *v,
                  const struct schema_scope *scope, struct schema_marks *marks);
-// As schema_eval, without reporting errors.
+// Like schema_eval, without reporting errors.
 bool schema_test(struct schema_run *r, const struct schema_node *n, const struct json *v,
                  const struct schema_scope *scope, struct schema_marks *marks);
 
 bool schema_apply(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f);
 
-// Subtracts steps. Returns false, and sets r->over, if too few are left.
+// Subtracts steps. Returns false, and sets r->over, if not enough steps are left.
 bool schema_spend(struct schema_run *r, size_t steps);
 
-// Returns whether a rule that failed may stop: no further errors will be reported.
+// Returns whether a failed rule may stop early, because no further errors will be reported.
 static inline bool schema_enough(const struct schema_run *r) {
   return r->quiet || r->over || r->out->more;
 }
 
-// Adds an error about a keyword of the frame's schema; returns false.
+// Adds an error for a keyword of the frame's schema. Always returns false.
 bool schema_report(struct schema_run *r, const struct schema_frame *f, str keyword, const struct json *at,
                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-// Limits a text in a message to SCHEMA_SHOWN bytes, at a character boundary: "%.*s", SHOWN(text)
+// Returns the length of a text for a message, at most SCHEMA_SHOWN bytes and at a character boundary: "%.*s",
+// SHOWN(text)
 enum { SCHEMA_SHOWN = 80 };
 int schema_shown(str text);
 #define SHOWN(text) schema_shown(text), (text).p

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON Schema: drafts 4, 6, 7, 2019-09 and 2020-12, compiled once and then applied to values.
+// Compiles a JSON Schema (draft 4, 6, 7, 2019-09 or 2020-12) once and applies it to any number of values.
 //
-// Schemas come from untrusted servers. A schema is rejected if it is invalid by its draft, exceeds the limits, or
-// refers to an unknown document: nothing is ever fetched. Validation counts steps, which bounds the work for any
+// Schemas come from untrusted servers. A schema is rejected if it is invalid in its draft, exceeds the limits, or
+// refers to an unknown document: documents are never fetched. Validation counts steps, which bounds the work for any
 // schema and value.
 #pragma once
 #include "json/json.h"
@@ -12,17 +12,17 @@ enum schema_draft { SCHEMA_DRAFT_4, SCHEMA_DRAFT_6, SCHEMA_DRAFT_7, SCHEMA_DRAFT
 // A document that a schema may refer to.
 struct schema_document {
   str uri;                  // absolute, without a fragment
-  const struct json *root;  // outlives every schema compiled with it, as does its text
+  const struct json *root;  // must outlive every schema compiled with it, as must its text
 };
 
 struct schema_options {
   enum schema_draft draft;  // default if "$schema" names no known draft
-  size_t max_bytes;         // length of the schema's text, without white space
-  unsigned max_depth;       // depth of nested objects and arrays
-  size_t max_properties;    // members of all "properties" in the schema
+  size_t max_bytes;         // maximum length of the schema's text, not counting white space
+  unsigned max_depth;       // maximum depth of nested objects and arrays
+  size_t max_properties;    // maximum number of members of all "properties" in the schema
   bool assert_formats;      // a wrong "format" is an error; otherwise "format" is ignored
-  size_t max_steps;         // work for one value, plus one step for each of its bytes
-  size_t max_errors;        // errors reported for one value
+  size_t max_steps;         // maximum work for one value, in addition to one step for each of its bytes
+  size_t max_errors;        // maximum number of errors reported for one value
   const struct schema_document *documents;
   size_t document_count;
 };
@@ -32,9 +32,9 @@ extern const struct schema_options schema_default_options;
 
 struct schema;
 
-// Compiles a schema, with its own copy of the text without white space; the caller frees it.
-// Returns NULL on failure: f has FAULT_INVALID (invalid by its draft), FAULT_LIMIT or FAULT_NOT_FOUND (a reference
-// without a target), a message, and as its path the JSON Pointer to the place in the schema.
+// Compiles a schema. The result has its own copy of the text, without white space; the caller must free it. Returns
+// NULL on failure: `f` has FAULT_INVALID (invalid in its draft), FAULT_LIMIT or FAULT_NOT_FOUND (a reference without a
+// target), a message, and as its path the JSON Pointer to the position in the schema.
 struct schema *schema_compile(const struct json *root, const struct schema_options *options, struct fault *f);
 void schema_free(struct schema **s);  // sets *s to NULL
 
@@ -43,27 +43,27 @@ const struct json *schema_source(const struct schema *s);  // the schema's own c
 size_t schema_bytes(const struct schema *s);               // memory in bytes
 
 struct schema_error {
-  str instance;             // JSON Pointer to the wrong part of the value
-  str keyword;              // the violated keyword
-  str schema;               // JSON Pointer to that keyword in the schema, after "URI#" in another document
-  str message;              // one sentence
+  str instance;  // JSON Pointer to the invalid part of the value
+  str keyword;   // the violated keyword
+  str schema;    // JSON Pointer to that keyword in the schema, preceded by "URI#" if it is in another document
+  str message;   // one sentence
   const struct json *part;  // the schema that contains the keyword
 };
 
 struct schema_result {
   bool valid;
-  bool undecided;               // the work or depth limit was reached; valid is false, fault describes it
-  bool more;                    // the value has more errors than max_errors
-  size_t count;                 // number of errors
-  struct schema_error *errors;  // in the scratch arena
-  struct fault fault;           // set when undecided
+  bool undecided;  // the work or depth limit was reached: `valid` is false, and `fault` describes the limit
+  bool more;       // the value has more errors than max_errors
+  size_t count;    // number of errors
+  struct schema_error *errors;  // allocated in the scratch arena
+  struct fault fault;           // set if `undecided`
 };
 
-// Returns out->valid. `instance` must be as json_parse returned it: places are computed from its spans. The errors live
-// in `scratch`; some refer to the text of the schema and of the value.
+// Returns out->valid. `instance` must be a result of json_parse, because paths are computed from its spans. The errors
+// are allocated in `scratch`; some refer to the text of the schema and of the value.
 bool schema_validate(const struct schema *s, const struct json *instance, struct arena *scratch,
                      struct schema_result *out);
 
-// Returns the smallest schema that contains all errors of a result, or the whole schema if that part has references.
-// Returns NULL if the part is larger than max_bytes.
+// Returns the smallest schema that contains all errors of a result, or the whole schema if this part has references.
+// Returns NULL if the result would be larger than max_bytes.
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes);

@@ -42,7 +42,7 @@ struct extent {
   size_t properties;
 };
 
-// Measures depth and properties; returns false below max_depth, and goes no deeper.
+// Measures depth and number of properties. Stops and returns false at a value deeper than max_depth.
 static bool measure(const struct json *v, unsigned depth, unsigned max_depth, struct extent *out) {
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return true;
   if (depth > max_depth) return false;
@@ -55,11 +55,12 @@ static bool measure(const struct json *v, unsigned depth, unsigned max_depth, st
 
 static bool within_limits(const struct json *root, size_t bytes, const struct schema_options *o, struct fault *f) {
   struct extent e = {0};
-  if (bytes > o->max_bytes) fault_set(f, FAULT_LIMIT, "the schema has %zu bytes, more than %zu", bytes, o->max_bytes);
+  if (bytes > o->max_bytes)
+    fault_set(f, FAULT_LIMIT, "the schema has %zu bytes; the maximum is %zu", bytes, o->max_bytes);
   else if (!measure(root, 1, o->max_depth, &e))
-    fault_set(f, FAULT_LIMIT, "the schema is nested more than %u deep", o->max_depth);
+    fault_set(f, FAULT_LIMIT, "the schema is nested more than %u levels deep", o->max_depth);
   else if (e.properties > o->max_properties)
-    fault_set(f, FAULT_LIMIT, "the schema has %zu properties, more than %zu", e.properties, o->max_properties);
+    fault_set(f, FAULT_LIMIT, "the schema has %zu properties; the maximum is %zu", e.properties, o->max_properties);
   else {
     ASSERT(e.depth <= o->max_depth);
     return true;
@@ -67,7 +68,7 @@ static bool within_limits(const struct json *root, size_t bytes, const struct sc
   return false;
 }
 
-// ---- ----
+// ---- compiling ----
 
 static bool compile(struct schema *s, struct fault *f) {
   struct hash_key seed = rand_hash_key(&rand_system);
@@ -77,9 +78,9 @@ static bool compile(struct schema *s, struct fault *f) {
   map_init(&c.resources, &seed);
   s->start = schema_load(&c, STR(""), s->root);
   bool ok = s->start != NULL;
-  // Compiling a node may append nodes: schemas that only a reference finds, other documents.
+  // Compiling a node may append nodes to the queue: schemas that only a reference finds, and other documents.
   for (struct schema_node *n = c.first; ok && n; n = n->next) ok = schema_compile_node(&c, n);
-  ASSERT(!*c.last && (!ok || s->start->resource));  // the queue ends with its last node
+  ASSERT(!*c.last && (!ok || s->start->resource));  // `last` points to the end of the queue
   map_done(&c.nodes);
   map_done(&c.resources);
   return ok;

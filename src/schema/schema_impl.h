@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled form, shared by the files of this folder. It is written while compiling and only read afterwards.
+// The compiled form of a schema, shared by the files of this folder. It is written while compiling and only read
+// afterwards.
 //
-// A document is walked from its root; every schema in it becomes a node. A node holds rules: compiled keywords, where
-// keywords that depend on each other form one rule. A resource is the part of a document that an "$id" names: it has a
-// base URI, a draft and anchors.
+// A document is walked from its root; every schema in it becomes a node. A node holds rules. A rule is a compiled
+// keyword, or several keywords that depend on each other. A resource is the part of a document that an "$id" names: it
+// has a base URI, a draft and anchors.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -18,7 +19,7 @@ enum schema_vocabulary {
   VOCABULARY_APPLICATOR = 2,
   VOCABULARY_VALIDATION = 4,
   VOCABULARY_UNEVALUATED = 8,
-  VOCABULARY_REMARKS = 16,  // meta-data, content
+  VOCABULARY_REMARKS = 16,  // meta-data and content keywords
   VOCABULARY_FORMAT = 32,
   VOCABULARY_FORMAT_ASSERTED = 64,
   VOCABULARY_USUAL = 63,
@@ -26,7 +27,7 @@ enum schema_vocabulary {
 
 struct schema_anchor {
   struct schema_anchor *next;
-  str name;  // "" for "$recursiveAnchor"
+  str name;  // empty for "$recursiveAnchor"
   struct schema_node *node;
   bool dynamic;
 };
@@ -35,14 +36,14 @@ struct schema_resource {
   str uri;
   const struct json *root;
   const struct json *document;  // root of the document that contains the resource
-  str document_uri;             // "" for the schema itself
+  str document_uri;             // empty for the schema itself
   struct schema_anchor *anchors;
   enum schema_draft draft;
-  bool declared;  // "$schema" names the draft
+  bool declared;  // whether "$schema" names the draft
   unsigned vocabularies;
 };
 
-// A bit for each enum json_type, and one for integers.
+// One bit for each enum json_type, and one for integers.
 enum {
   TYPES_ALL = 0x7f,
   TYPES_INTEGER = 0x80,
@@ -53,17 +54,17 @@ enum {
 };
 
 struct schema_node {
-  const struct json *source;  // this pointer is the key in schema_compiler.nodes
+  const struct json *source;  // this pointer is the node's key in schema_compiler.nodes
   const struct schema_resource *resource;
-  struct schema_node *next;  // next node to compile
+  struct schema_node *next;  // the next node to compile
   struct schema_rule *rules;
   uint32_t rule_count;
-  uint8_t types;        // types that "type" admits
-  uint8_t unevaluated;  // types with an "unevaluated…" rule
-  bool never;           // the schema `false`
+  uint8_t types;        // types that "type" allows
+  uint8_t unevaluated;  // types for which there is an "unevaluated…" rule
+  bool never;           // this is the schema `false`
 };
 
-// In the order of application.
+// The kinds of rules, in the order in which they are applied.
 enum schema_op {
   OP_ENUM,
   OP_CONST,
@@ -100,7 +101,7 @@ struct schema_pattern {
   const struct schema_node *node;
 };
 
-// The requirement of a property that is present: a schema, or other properties.
+// The requirement of "dependencies" if a property is present: a schema, or other properties.
 struct schema_dependent {
   str name;
   const struct schema_node *node;
@@ -120,7 +121,7 @@ struct schema_rule {
   const struct json *source;  // the keyword's value
   union {
     uint64_t count;
-    const struct name_set *strings;  // OP_ENUM of strings only; otherwise NULL
+    const struct name_set *strings;  // OP_ENUM if all values are strings; otherwise NULL
     struct exact_divisor divisor;
     const struct regex *regex;
     const struct schema_format *format;
@@ -131,7 +132,7 @@ struct schema_rule {
       size_t count;
     } required;
     struct {
-      const struct name_set *named;  // values: nodes
+      const struct name_set *named;  // maps names to nodes
       const struct schema_pattern *patterns;
       size_t pattern_count;
       const struct schema_node *rest;
@@ -161,7 +162,7 @@ struct schema_rule {
 };
 
 struct schema {
-  struct arena arena;  // owns everything below
+  struct arena arena;  // memory of everything below
   struct schema_options options;
   const struct json *root;
   const struct schema_node *start;
@@ -173,12 +174,12 @@ struct schema_compiler {
   struct schema *schema;
   struct arena *arena;
   struct fault *fault;
-  struct map nodes;                   // by source
-  struct map resources;               // by URI
+  struct map nodes;                   // maps a schema's source to its node
+  struct map resources;               // maps a URI to its resource
   struct schema_node *first, **last;  // queue of nodes to compile
 };
 
-// Sets the fault with the place of `at` in its document; returns false.
+// Sets the fault with the position of `at` in its document. Always returns false.
 bool schema_fail(struct schema_compiler *c, const struct schema_resource *r, const struct json *at,
                  enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
@@ -188,7 +189,7 @@ struct schema_node *schema_node_of(struct schema_compiler *c, const struct json 
 const struct schema_node *schema_resolve(struct schema_compiler *c, const struct schema_node *from,
                                          const struct json *reference, const struct schema_anchor **out_anchor);
 
-// keywords.c: the table.
+// keywords.c: the table of keywords.
 enum schema_children { CHILD_NONE, CHILD_SCHEMA, CHILD_LIST, CHILD_MAP, CHILD_ITEMS, CHILD_DEPENDENCIES };
 typedef bool schema_keyword_compile(struct schema_compiler *c, struct schema_node *n, const struct json *member);
 struct schema_keyword {
@@ -201,15 +202,15 @@ struct schema_keyword {
 const struct schema_keyword *schema_keyword_find(const struct schema_resource *r, const struct json *member);
 bool schema_compile_node(struct schema_compiler *c, struct schema_node *n);
 
-// place.c: appends the JSON Pointer of a node, found by its span.
+// place.c: appends the JSON Pointer to `at`, which is found by its span.
 void schema_place(struct buf *out, const struct json *root, const struct json *at);
 
-// unique.c: finds two equal elements; returns false if all differ. Costs steps; sets *steps to SIZE_MAX if too few
-// are left.
+// unique.c: finds two equal elements. Returns false if all elements differ. Costs steps; sets *steps to SIZE_MAX if not
+// enough are left.
 bool schema_find_twins(const struct json *array, struct arena *scratch, size_t *steps, size_t *out_first,
                        size_t *out_second);
 
-// meta.c: the meta-schemas, made by the build.
+// meta.c, generated by the build: the meta-schemas.
 struct schema_meta {
   const char *uri, *text;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds two equal elements of an array: by pairs in short arrays, otherwise by sorted hashes.
+// Finds two equal elements of an array: compares all pairs in a short array, otherwise sorts the elements by hash.
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ h >> 29;
 }
 
-// Equal values have equal hashes: numbers are hashed by their digits, strings by their text.
+// Equal values must have equal hashes: numbers are hashed by their digits, strings by their text.
 static uint64_t hash_number(const struct json *v, const struct hash_key *key) {
   struct json_number x;
   if (!json_number_read(v, &x)) return hash_sip(key, json_span(v));
@@ -40,7 +40,7 @@ static uint64_t hash_value(const struct json *v, const struct hash_key *key, str
   case JSON_ARRAY:
     JSON_EACH(e, v) h = mix(h, hash_value(e, key, scratch, spent));
     return mix(h, key->k1);
-  case JSON_OBJECT:  // independent of the order of members
+  case JSON_OBJECT:  // the hash must not depend on the order of members
     JSON_EACH(m, v) h += mix(hash_sip(key, json_key(m, scratch)), hash_value(m, key, scratch, spent));
     return mix(h, key->k1);
   default: return h;
@@ -76,14 +76,15 @@ static bool spend(size_t *steps, size_t n) {
   return true;
 }
 
-// Entries with the same hash are nearly always equal; all of them are compared.
+// Finds equal values among entries with the same hash. Such entries are nearly always equal, but all pairs are
+// compared.
 static bool find_in_sorted(const struct unique_entry *entries, size_t n, size_t *out_first, size_t *out_second) {
   for (size_t i = 1; i < n; i++) {
     for (size_t k = i; k-- > 0 && entries[k].hash == entries[i].hash;) {
       if (!json_same(entries[i].value, entries[k].value)) continue;
       *out_first = entries[k].index;
       *out_second = entries[i].index;
-      ASSERT(*out_first < *out_second);  // entries of one hash are in the order of the array
+      ASSERT(*out_first < *out_second);  // entries with the same hash are in the order of the array
       return true;
     }
   }

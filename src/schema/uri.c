@@ -7,7 +7,7 @@
 #include "base/assert.h"
 
 struct uri_parts {
-  str scheme, authority, path, query;  // the scheme with its colon, the authority with "//", the query with "?"
+  str scheme, authority, path, query;  // `scheme` includes its colon, `authority` its "//", `query` its "?"
 };
 
 str uri_without_fragment(str uri, str *out_fragment) {
@@ -50,7 +50,7 @@ static struct uri_parts split(str uri) {
   return p;
 }
 
-// Appends a path to out and resolves "." and "..", which never remove bytes before `start`.
+// Appends a path to `out` and resolves "." and "..", which must not remove bytes before `start`.
 static void put_path(char *out, size_t *n, str path) {
   size_t start = *n;
   while (path.n) {
@@ -105,7 +105,7 @@ str uri_resolve(struct arena *a, str base, str reference) {
   size_t n = 0;
   put(out, &n, r.scheme);
   put(out, &n, r.authority);
-  // Opaque paths (urn:a:b) have no segments.
+  // An opaque path (urn:a:b) has no segments to resolve.
   if (r.scheme.n && !r.authority.n && r.path.n && r.path.p[0] != '/') put(out, &n, r.path);
   else put_path(out, &n, r.path);
   put(out, &n, r.query);

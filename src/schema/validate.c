@@ -6,7 +6,7 @@
 #include "schema/run.h"
 
 enum {
-  DEEPEST = 768,  // nested evaluations, each with a frame on the stack
+  DEEPEST = 768,  // maximum number of nested evaluations, each of which needs a stack frame
   MOST_POINTER_BYTES = 4096,
   MOST_MESSAGE_BYTES = 512,
 };
@@ -106,7 +106,7 @@ static bool report_type(struct schema_run *r, const struct schema_frame *f) {
 static inline bool type_fits(const struct schema_node *n, const struct json *v) {
   if (n->types >> v->type & 1) return true;
   if (v->type != JSON_NUMBER || !(n->types & TYPES_INTEGER)) return false;
-  // In draft 4 the notation decides.
+  // In draft 4, a number is an integer only if it is written without fraction and exponent.
   if (n->resource->draft == SCHEMA_DRAFT_4)
     return !memchr(v->p, '.', v->n) && !memchr(v->p, 'e', v->n) && !memchr(v->p, 'E', v->n);
   return exact_integer(v);
@@ -136,7 +136,7 @@ bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct
   }
   if (n->never) return schema_report(r, &f, STR(""), v, "no value is allowed here");
   if (!type_fits(n, v)) return report_type(r, &f);
-  // A node with an "unevaluated…" keyword sees the marks of its own rules, not those of outer schemas.
+  // An "unevaluated…" keyword considers only marks of its own schema, not those of outer schemas.
   bool needs_marks = n->unevaluated >> v->type & 1;
   struct schema_marks own_marks;
   if (needs_marks) {

@@ -61,7 +61,7 @@ static void on_first(struct store_read *r) {
   else store_read_over(r, false, &r->fault);
 }
 
-// Data that only the spare has is newer.
+// Searches the spare place (memory), too: data that is only there is newer.
 void archive_find(struct store *s, str owner, struct archive_search *x) {
   ASSERT(x->each);
   size_t limit = x->query.limit;

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that are only added (events of sessions, turns removed from a conversation), and documents that are replaced
-// as a whole. Both belong to an owner; only that owner finds them.
+// Records, which are only added (events of sessions, turns removed from a conversation), and documents, which are
+// replaced as a whole. A record or document belongs to an owner; only that owner can find it.
 //
 // Records are numbered in the order in which they were added, and dropped when they are older than archive_ms. When
-// archive_bytes are in use, further writes are refused (STORE_LOST): archived data is never dropped to make room.
+// archive_bytes are in use, further writes are rejected (STORE_LOST): archived data is never dropped to make room.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
 #include "store/store.h"
 
 enum {
-  ARCHIVE_TEXT_BYTES = 64 << 20,  // limit of one record or document
-  ARCHIVE_NAME_BYTES = 1 << 10,   // limit of an owner, a context, a kind, a message id, a document's name
-  ARCHIVE_FIND_MAX = 10000,       // records that one search returns
+  ARCHIVE_TEXT_BYTES = 64 << 20,  // maximum size of one record or document
+  ARCHIVE_NAME_BYTES = 1 << 10,   // maximum size of an owner, a context, a kind, a message id, or a document's name
+  ARCHIVE_FIND_MAX = 10000,       // maximum number of records that one search returns
 };
 
 struct archive_record {
   str context;      // conversation or session of the record
-  str kind;         // the writer's own word: "message", "event"
-  str message_id;   // the writer's own; may be empty
-  str text;         // JSON, unchanged
-  int64_t time_ms;  // wall clock; 0 in archive_add: now
-  uint64_t number;  // given by archive_add; the first of a store is 1
+  str kind;         // a word chosen by the writer: "message", "event"
+  str message_id;   // chosen by the writer; may be empty
+  str text;         // JSON text, stored unchanged
+  int64_t time_ms;  // wall clock; 0 in archive_add means now
+  uint64_t number;  // set by archive_add; the first record of a store has 1
 };
 
-// Adds copies of all records or none. Calls w->done when they are durable; w may be NULL.
-// STORE_PASSING: they are in memory only. STORE_LOST: they are not stored.
+// Adds copies of all records, or none. Calls w->done when they are durable; `w` may be NULL. STORE_PASSING means that
+// they are in memory only, STORE_LOST that they are not stored.
 void archive_add(struct store *s, str owner, const struct archive_record *records, size_t count, struct store_wait *w);
 
 struct archive_query {
-  str context;       // empty: of all contexts
-  str kind;          // empty: of any
-  str message_id;    // empty: with any
-  str contains;      // bytes in its text, ASCII letters in either case; empty: any
-  int64_t from_ms;   // not before; 0: from the beginning
-  int64_t until_ms;  // before this; 0: to the end
+  str context;       // empty: records of all contexts
+  str kind;          // empty: records of any kind
+  str message_id;    // empty: records with any message id
+  str contains;      // text that a record must contain, ignoring the case of ASCII letters; empty: any text
+  int64_t from_ms;   // only records of this time or later; 0: no limit
+  int64_t until_ms;  // only records before this time; 0: no limit
   uint64_t after;    // only records with a higher number
   bool newest_first;
-  size_t limit;  // 0: ARCHIVE_FIND_MAX
+  size_t limit;  // maximum number of records; 0: ARCHIVE_FIND_MAX
 };
 
 struct archive_search {
@@ -46,19 +46,20 @@ struct archive_search {
   bool (*each)(void *ctx, const struct archive_record *r);
   void *ctx;
   str owner;
-  size_t left;  // private, as is the rest
+  size_t left;  // the following members are private
   bool stopped;
 };
 
-// Calls `each` for every record that matches, oldest first unless newest_first. The record is valid during the call,
-// which must not use the store and returns false to stop. The caller sets query, each and ctx.
+// Calls `each` for every record that matches, oldest first unless newest_first is set. The record is valid during the
+// call. `each` must not use the store; it returns false to stop. The caller sets `query`, `each` and `ctx`.
 void archive_find(struct store *s, str owner, struct archive_search *x);
 
-// Documents: a text under a name ("contexts/abc"), replaced as a whole. `text` of STR_NONE removes it.
+// A document is a text with a name, such as "contexts/abc", and is replaced as a whole. If `text` is STR_NONE, removes
+// the document.
 void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
 
 struct archive_loading {
-  struct store_read read;  // FAULT_NOT_FOUND: no such document
+  struct store_read read;  // FAULT_NOT_FOUND if there is no such document
   str owner, name;
   struct arena *arena;
   str text;  // in the arena
@@ -67,7 +68,7 @@ void archive_load(struct store *s, str owner, str name, struct arena *a, struct 
 
 struct names_found {
   struct arena *arena;
-  str *list;  // sorted by bytes, each name once; in the arena
+  str *list;  // sorted by bytes, without duplicates; in the arena
   size_t count, max;
 };
 
@@ -77,5 +78,5 @@ struct archive_listing {
   struct names_found names;
 };
 
-// Lists the names of documents that begin with `prefix`, at most `max`.
+// Lists at most `max` names of documents that begin with `prefix`.
 void archive_names(struct store *s, str owner, str prefix, size_t max, struct arena *a, struct archive_listing *x);

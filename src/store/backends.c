@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backend keeps what.
+// The backend for each role.
 #include "store/backend.h"
 
 const struct store_backend *const store_backends[] = {

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-enum { ROW_COST = 256 };  // bytes that a row counts in addition to its texts and bytes
+enum { ROW_COST = 256 };  // bytes that each row counts in addition to its texts and bytes
 
 // ---- a batch
 
@@ -54,7 +54,7 @@ static struct piece_entry *new_entry(struct piece_batch *b) {
   return e;
 }
 
-// Small bytes go into the row and need no block.
+// Copies small bytes into the entry and frees the block.
 static void take_bytes(struct piece_batch *b, struct piece_entry *e, char *block) {
   str bytes = e->piece.bytes;
   if (!piece_is_large(&e->piece)) {
@@ -131,7 +131,7 @@ static void end_find(struct store_read *r) {
   store_read_over(r, r->ok, NULL);
 }
 
-// A piece that is missing or damaged here may be in the spare.
+// If a piece is missing or damaged in the place, searches the spare.
 static void on_found(struct store_read *r) {
   struct piece_find *find = CONTAINER_OF(r, struct piece_find, read);
   struct store_place *spare = r->store->spare;

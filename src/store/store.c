@@ -76,7 +76,7 @@ bool store_answered(const struct store_read *r, struct fault *f) {
   return r->ok;
 }
 
-// ---- ordering
+// ---- ordering writes
 
 void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct store_write *w)) {
   ASSERT(kind < WRITE_KINDS && free);
@@ -85,7 +85,7 @@ void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct
   list_init(&w->waits);
 }
 
-// Returns false for a lazy write when too many of them wait.
+// Adds a write to the queue. Returns false for a lazy write if too many lazy writes are waiting.
 static bool enqueue(struct store *s, struct store_write *w) {
   uv_mutex_lock(&s->lock);
   ASSERT(!s->closing || w->lazy);
@@ -131,7 +131,7 @@ static void free_plain(struct store_write *w) {
   mem_free(w);
 }
 
-// The backend removes old data when it opens.
+// Orders an empty write: opening the backend removes old data.
 void store_tidy(struct store *s) {
   ASSERT_MAGIC(s, STORE_MAGIC);
   const struct store_backend *b = s->place->backend;
@@ -160,7 +160,7 @@ static uint64_t at_most(uint64_t v, uint64_t most) {
   return v < most ? v : most;
 }
 
-// Memory has a limit of its own.
+// Returns a limit of the place: data in memory is also limited by memory_bytes.
 static uint64_t limit_of(const struct store_place *p, uint64_t most) {
   return p->backend == store_backends[ROLE_PASSING] ? at_most(most, p->opt->limits.memory_bytes) : most;
 }
@@ -173,7 +173,7 @@ uint64_t place_piece_limit(const struct store_place *p) {
   return limit_of(p, p->opt->limits.piece_bytes);
 }
 
-// ---- life
+// ---- creation and destruction
 
 static void dispose(struct store *s) {
   void (*closed)(void *ctx) = s->closed;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that outlives the process, in a folder that only its owner can read. A backend (store/backend.h) keeps it: by
-// default one SQLite database, with files beside it for large data.
+// Data that outlives the process, in a folder that only its owner can read. A backend (store/backend.h) stores the
+// data: by default in one SQLite database, with separate files for large data.
 //
-// One thread writes. It takes all waiting writes at once, in one transaction and with one sync of the disk; callbacks
-// run afterwards, on the loop, in the order of the writes. Reads begin and end on the loop. Several processes may share
-// a folder: the disk has the truth, memory does not.
+// One thread writes. It takes all waiting writes at once and writes them in one transaction, with one sync of the disk.
+// Callbacks then run on the loop, in the order of the writes. Reads begin and end on the loop. Several processes may
+// share a folder: only the disk has the current data, so nothing is cached in memory.
 //
-// Without a folder everything is kept in memory, with the same bounds and by the same rules. A folder that cannot be
-// used (damaged, of a newer version, read-only, full) is reported by one line in the log that says what to do; the data
-// is then kept in memory, and the callback of the write says so.
+// Without a folder all data is kept in memory, with the same limits and rules. If a folder cannot be used (damaged,
+// from a newer version, read-only, full), one line in the log says so and what to do; new data is then kept in memory,
+// and the callback of the write reports this.
 //
-// It keeps pieces of results (store/pieces.h), records and documents (store/archive.h), and state that
-// gateways share: counters, leases, keys, entries (store/shared.h).
+// The store holds pieces of results (store/pieces.h), records and documents (store/archive.h), and state that gateways
+// share: counters, leases, keys, entries (store/shared.h).
 #pragma once
 #include "base/fault.h"
 #include "io/loop.h"
@@ -19,12 +19,12 @@
 struct store;
 
 struct store_limits {
-  uint64_t piece_bytes;        // bytes of all pieces, names included
-  uint64_t piece_owner_bytes;  // bytes of one owner's pieces
-  uint64_t piece_count;        // pieces of one owner
-  uint64_t piece_ms;           // lifetime of a piece since it was last put
-  uint64_t memory_bytes;       // bytes of all pieces that are kept in memory
-  uint64_t archive_bytes;      // bytes of all records and documents; more are refused
+  uint64_t piece_bytes;        // maximum bytes of all pieces, including names
+  uint64_t piece_owner_bytes;  // maximum bytes of one owner's pieces
+  uint64_t piece_count;        // maximum number of one owner's pieces
+  uint64_t piece_ms;           // lifetime of a piece after it was last stored
+  uint64_t memory_bytes;       // maximum bytes of all pieces that are kept in memory
+  uint64_t archive_bytes;      // maximum bytes of all records and documents; further ones are rejected
   uint64_t archive_ms;         // lifetime of a record
 };
 
@@ -33,60 +33,62 @@ extern const struct store_limits store_default_limits;
 // The result of a write.
 enum store_kept {
   STORE_KEPT,     // stored: on disk, or in memory if the store has no folder
-  STORE_PASSING,  // stored in memory because the disk failed: it ends with this process
-  STORE_LOST,     // not stored: the limits do not allow it, or no place takes it
+  STORE_PASSING,  // stored in memory because the disk failed: lost when this process ends
+  STORE_LOST,     // not stored: the limits do not allow it, or no place accepts it
 };
 
 struct store_options {
-  struct loop *loop;  // NULL: every operation ends before the call that starts it returns (for commands)
+  struct loop *loop;  // NULL: every operation ends before its function returns (for commands)
   const struct log *log;
   const struct clock *clock;
   const struct rand_source *rand;
-  str folder;  // absolute path; made if it does not exist; empty: keep everything in memory
+  str folder;  // absolute path, created if it does not exist; empty: keep everything in memory
   struct store_limits limits;
-  const struct store_backend *backend;  // for a store with a folder; NULL: the default (store/backends.c)
+  const struct store_backend *backend;  // backend of a store with a folder; NULL: the default (store/backends.c)
 };
 
-// Opens nothing: the first write or read opens the folder.
+// Creates a store without opening the folder: the first write or read opens it.
 struct store *store_new(const struct store_options *opt);
 
-// Returns whether the stored data can be read, also if there is no data yet. For commands, which must not take a broken
-// store for an empty one. On failure f says why.
+// Returns whether the stored data can be read; true if there is no data yet. For commands, which must not mistake a
+// broken store for an empty one. On failure, `f` has the reason.
 bool store_probe(struct store *s, struct fault *f);
 
-// Returns whether the folder can take more data, as far as this is known without making files. On failure f says why.
+// Returns whether the folder can store more data, as far as this is known without creating files. On failure, `f` has
+// the reason.
 bool store_usable(const struct store *s, struct fault *f);
 
-// Orders the removal of old data and of files that a crash left, if the store has data at all.
+// If the store has any data, orders the removal of old data and of files that remain from a crash.
 void store_tidy(struct store *s);
 
-// Writes everything that was accepted and calls back the waiters, then calls `closed`: from the loop, or before this
-// returns if the store has no loop. The store may not be used after this call.
+// Writes all accepted data and calls the waiters, then calls `closed`: from the loop, or before it returns if the store
+// has no loop. The store must not be used after this call.
 void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 
-// A waiter for one write, embedded in its owner. `done` is called once, or never after store_wait_cancel.
+// A waiter for one write, embedded in a struct of the caller. `done` is called once, or never after store_wait_cancel.
 struct store_wait {
   struct list node;  // in the write
   void (*done)(struct store_wait *w, enum store_kept kept);
-  int64_t value;  // in `done`: the result of an operation of store/shared.h, and bytes until it returns
+  int64_t value;  // valid in `done`, as is `bytes`: the result of an operation of store/shared.h
   str bytes;
 };
 
 void store_wait_init(struct store_wait *w, void (*done)(struct store_wait *w, enum store_kept kept));
 bool store_waiting(const struct store_wait *w);
-void store_wait_cancel(struct store_wait *w);  // the write still happens; harmless if it does not wait
+void store_wait_cancel(struct store_wait *w);  // the write still happens; does nothing if `w` is not waiting
 
-// A read: the first member of the struct of an operation, which the caller owns. `done` is called once: before the
-// function that starts the read returns, or later from the loop. A read cannot be cancelled; the struct and the strings
-// given to it must live until it is over.
+// The first member of the struct of each read operation. The caller owns that struct. `done` is called once: before the
+// function that starts the read returns, or later from the loop. A read cannot be cancelled: the struct and the strings
+// passed with it must live until the read is over.
 struct store_read {
   void (*done)(struct store_read *r);  // may be NULL
   bool over, ok;
-  struct fault fault;  // set if the read is over and not ok
+  struct fault fault;  // set if the read is over and not `ok`
 
-  struct store *store;  // private, as is the rest
+  struct store *store;  // the following members are private
   void (*next)(struct store_read *r);
 };
 
-// Returns the result of a read that is over, such as every read of a store without a loop. On failure f says why.
+// Returns whether a read that is over has succeeded. On failure, `f` has the reason. Without a loop every read is over
+// at once.
 bool store_answered(const struct store_read *r, struct fault *f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations that only the files of the store share; not for backends.
+// The interface between the files of the store. Backends must not include it.
 #pragma once
 #include "store/backend.h"
 
@@ -9,14 +9,14 @@ struct store {
   uint32_t magic;
   struct store_options opt;
   struct store_place *place;  // the store's own place
-  struct store_place *spare;  // keeps the data that `place` does not take; NULL: it takes everything
-  uv_async_t async;           // the writer has finished writes
+  struct store_place *spare;  // holds the data that `place` does not accept; NULL if `place` accepts everything
+  uv_async_t async;           // signals the loop that the writer has finished writes
 
-  uv_mutex_t lock;  // around the following
+  uv_mutex_t lock;  // protects the following members
   uv_cond_t wake;
   struct list queue, finished;
-  size_t urgent, queued;  // writes in the queue: not lazy; all
-  bool running;           // the writer's thread exists
+  size_t urgent, queued;  // number of writes in the queue: those that are not lazy, and all
+  bool running;           // whether the writer's thread exists
   bool closing, ended;
 
   uv_thread_t thread;
@@ -25,16 +25,16 @@ struct store {
 };
 
 void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct store_write *w));
-// Takes the write. `wait` may be NULL; then it may be called on any thread.
+// Takes ownership of the write and queues it. If `wait` is NULL, this function may be called on any thread.
 void store_order(struct store *s, struct store_write *w, struct store_wait *wait);
 
-// Call it before giving a read to a backend. `next` continues the read after the backend has ended its part; NULL: it
-// is over then.
+// Must be called before a read is passed to a backend. `next` continues the read when the backend has ended its part.
+// If `next` is NULL, the read is over then.
 void read_begin(struct store_read *r, struct store *s, void (*next)(struct store_read *r));
 
 void store_close_places(struct store *s);
 
-// The thread of the writer.
+// The main function of the writer's thread.
 void writer_run(void *store);
-// Writes a list and sets `kept` of each write.
+// Writes a list, and sets `kept` of each write.
 void writer_write(struct store *s, struct list *writes);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer: takes waiting writes, writes them in one transaction, and hands them back.
+// The writer: takes waiting writes, writes them in one transaction, and returns them to the loop.
 #include "base/assert.h"
 #include "store/store_impl.h"
 
 enum {
-  GROUP_MAX = 256,        // writes of one transaction
-  GROUP_BYTES = 8 << 20,  // bytes of one transaction, without its last write
-  LAZY_MS = 1000,         // time that a lazy write waits for others
-  CLEAN_MS = 600 * 1000,  // period in which an idle writer removes old data
+  GROUP_MAX = 256,        // maximum number of writes in one transaction
+  GROUP_BYTES = 8 << 20,  // maximum bytes in one transaction, not counting its last write
+  LAZY_MS = 1000,         // time that a lazy write waits for other writes
+  CLEAN_MS = 600 * 1000,  // interval at which an idle writer removes old data
 };
 
 // ---- a group of writes
@@ -15,7 +15,7 @@ enum {
 static void free_nothing(struct store_write *w) {
 }
 
-// Removes documents from the spare that the place has now: the spare's would hide them.
+// Removes the documents that were written to the place from the spare, where an older version would hide them.
 static void uncover(struct store *s, const struct list *writes) {
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
@@ -45,7 +45,7 @@ static void write_on_spare(struct store *s, struct list *writes) {
   }
 }
 
-// A write that fails must not make the others of its group fail.
+// Writes one by one, so that a write that fails does not make the other writes of its group fail.
 static void write_one_by_one(struct store *s, struct list *writes) {
   struct list done;
   list_init(&done);
@@ -69,8 +69,8 @@ void writer_write(struct store *s, struct list *writes) {
 
 // ---- the thread
 
-// Waits for writes, or for the time to clean (*out_idle). Returns false when the store closes and the queue is empty.
-// The waiting time of lazy writes starts with the first of them; later ones do not extend it.
+// Waits for writes, or for the time to clean (sets *out_idle). Returns false if the store is closing and the queue is
+// empty. The waiting time of lazy writes starts with the first of them; later ones do not extend it.
 static bool await(struct store *s, bool *out_idle) {
   uint64_t began = uv_hrtime();
   bool lazy = s->queued;
@@ -89,7 +89,7 @@ static bool await(struct store *s, bool *out_idle) {
   return s->queued || !s->closing;
 }
 
-// The size of a group is limited, so that its first write does not wait for long.
+// Takes a group of writes. Its size is limited, so that its first write does not wait for long.
 static void take_group(struct store *s, struct list *out) {
   uint64_t bytes = 0;
   list_init(out);

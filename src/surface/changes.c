@@ -8,9 +8,9 @@
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-enum { SLICE_US = 2000 };  // of comparing, before other callbacks of the loop run
+enum { SLICE_US = 2000 };  // longest time to compare before other callbacks of the loop run
 
-// A view of a catalog: one agent, through connections that show it some of the items.
+// The items of a catalog that one agent sees through its connections.
 struct catalog_view {
   const struct catalog *catalog;
   struct caller caller;
@@ -18,11 +18,11 @@ struct catalog_view {
   size_t count;
 };
 
-// Clients of the same agent whose connections show the same share one comparison.
+// Clients of the same agent share one comparison if their connections show the same items.
 struct comparison_key {
   const struct policy_agent *agents[2];
   const struct catalog *catalogs[2];
-  uint64_t digests[2];  // of the views
+  uint64_t digests[2];  // hashes of `views`
 };
 
 struct difference {
@@ -35,7 +35,7 @@ struct difference {
 struct comparison {
   struct surface *d;
   const struct rulebook *before, *after;
-  struct map memo;  // of struct difference, by the bytes of its key
+  struct map memo;  // bytes of a comparison_key -> struct difference
   struct arena arena;
   size_t compared;  // pairs of views
 };
@@ -64,7 +64,7 @@ static const struct item *next_visible(struct surface *d, const struct catalog_v
   return NULL;
 }
 
-// An unknown agent sees no items, so any names are right.
+// Returns the names of items. For an unknown agent the names do not matter, because it sees no items.
 static struct naming names_in(struct surface *d, const struct catalog_view *v) {
   return v->caller.policy && !v->caller.agent ? naming_of_all(v->catalog) : surface_naming(d, &v->caller, v->catalog);
 }
@@ -79,7 +79,7 @@ static bool same_list(struct surface *d, const struct catalog_view *before, cons
   }
 }
 
-// Returns a bit each for resources and prompts if any is visible: only then they have meta-tools.
+// Returns a bit for resources if any is visible, and one for prompts: their meta-tools exist only then.
 static unsigned meta_tools_for(struct surface *d, const struct catalog_view *v) {
   bool any[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
@@ -110,7 +110,8 @@ static const struct difference *compare(struct comparison *x, const struct catal
   return found;
 }
 
-// The catalog must outlive the result. Without a known agent the view is empty if there are rules, else complete.
+// The catalog must outlive the result. If the agent is unknown, the view is empty if there are rules, otherwise
+// complete.
 static struct catalog_view view_of(const struct surface_client *client, const struct rulebook *rules) {
   ASSERT(client->shown && client->views);
   struct catalog_view v = {client->shown, {.policy = rules->policy}, client->views, client->view_count};
@@ -143,7 +144,7 @@ void surface_changes_detach(struct surface_client *client) {
   client->views = NULL;
 }
 
-// Clears the cards that count as seen if a list has changed that the client sees.
+// If a list that the client sees has changed, forgets which cards were shown to the client.
 static void forget_seen(struct surface_client *client, const struct difference *d) {
   bool any = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) any |= d->lists[kind];
@@ -200,7 +201,7 @@ static void update(struct comparison *x, struct surface_client *client) {
 
 // ---- all clients
 
-// Compares clients that saw an earlier catalog, for SLICE_US; the timer continues with the other clients.
+// Compares the lists of clients that saw an earlier catalog. After SLICE_US, leaves the remaining clients to the timer.
 static void run_slice(struct surface *d) {
   const struct catalog *now = upstreams_catalog(d->upstreams);
   ASSERT(!timer_running(&d->changes));

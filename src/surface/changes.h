@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends list changes to the clients whose visible lists have changed. A change is not sent to clients that may not see
-// it, or whose own connections do not show it.
+// Sends list changes to the clients whose visible lists have changed. A client does not receive changes of items that
+// it may not see or that its own connections do not show.
 //
-// Each client keeps the catalog of its last comparison. A change compares the clients in slices of two milliseconds, so
-// that any number of agents does not hold the loop.
+// Each client refers to the catalog of its last comparison. After a change, clients are compared in slices of two
+// milliseconds, so that many agents do not block the event loop.
 #pragma once
 
 struct surface;
@@ -12,18 +12,20 @@ struct rulebook;
 
 void surface_changes_init(struct surface *d);
 
-// Later changes are compared with the lists the client sees now.
+// Compares later changes with the lists that the client sees now.
 void surface_changes_attach(struct surface_client *client);
 void surface_changes_detach(struct surface_client *client);
 
 void surface_catalog_changed(struct surface *d);
 
 // The rules have changed from `before`: notifies clients whose lists differ now and ends subscriptions that are no
-// longer allowed. `before` is not kept.
+// longer allowed. `before` is not used after the call.
 void surface_rules_changed(struct surface *d, const struct rulebook *before);
 
-// The set of servers has changed: starts the servers that clients need. Lists wait for them as they do at the start.
+// The set of servers has changed: starts the servers that clients need. Lists wait for these servers as they do when
+// the gateway starts.
 void surface_servers_changed(struct surface *d);
 
-// Clears the cards that count as seen if the catalog has changed for the client and its turn has not come yet.
+// If the catalog has changed and the client's lists were not compared yet, compares them, and forgets which cards were
+// shown if they differ.
 void surface_check_shown(struct surface_client *client);

@@ -13,7 +13,7 @@ struct index_job {
   struct list waiters;
 };
 
-// A request that waits for an index; in its own arena.
+// A request that waits for an index; allocated in the request's arena.
 struct index_waiter {
   struct work work;
   struct list node;  // in index_job.waiters

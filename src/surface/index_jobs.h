@@ -6,10 +6,10 @@
 
 struct surface;
 
-// Returns whether the visible entries of the current directory can be searched at once. If not, `r` waits; when the
-// index is built, `again` handles the request from its beginning. A cancelled request stops waiting.
+// Returns whether the visible entries of the current directory can be searched now. If not, `r` waits until the index
+// is built; then `again` handles the request from its beginning. A cancelled request stops waiting.
 bool index_jobs_ready(struct surface *d, struct request *r, enum directory_kind kind, const uint64_t *visible,
                       void (*again)(struct surface *d, struct request *r));
 
-// Detaches builds in progress from a surface that ends, when no request waits; they free themselves.
+// Detaches the builds in progress from a surface that ends; no request may wait for them. They free themselves.
 void index_jobs_detach(struct surface *d);

@@ -12,14 +12,14 @@
 enum {
   MOST_SERVERS = 256,
   LEAST_TOKENS = 12,
-  READ_BYTES = 16 << 10,  // of each text, in initialize; bounds the work for each new client
+  READ_BYTES = 16 << 10,  // maximum read of each text in initialize; limits the work for each new client
 };
 
-// The instructions of the servers that the caller may use.
+// Collects the instructions of the servers that the caller may use.
 struct collected {
   struct caller caller;
   struct arena *arena;
-  str only;  // this server; STR_NONE: every server
+  str only;  // only this server; STR_NONE: every server
   str servers[MOST_SERVERS], texts[MOST_SERVERS];
   size_t count;
 };
@@ -43,7 +43,7 @@ static struct collected *collect(struct surface *d, const struct session *s, str
   return h;
 }
 
-// The servers share the budget evenly; servers are left out when it is used up.
+// The servers share the budget evenly; servers that no longer fit are left out.
 void meta_put_instructions(struct surface *d, const struct session *s, struct buf *out) {
   const struct collected *h = collect(d, s, STR_NONE, &d->scratch);
   size_t left = d->opt.instructions.budget, each = h->count ? left / h->count : 0;
@@ -90,7 +90,7 @@ void meta_put_server_instructions(struct surface *d, struct request *r, str serv
       json_member_str(w, STR("instructions"), text);
       return;
     }
-    // Quoting adds tokens: the next try shortens the text by the excess.
+    // Quoting adds tokens, so the next try shortens the text by the excess.
     size_t now = tokens_count(text), over = tokens - room;
     most = now > over ? now - over : 0;
     if (most < LEAST_TOKENS) return;

@@ -7,7 +7,7 @@
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-// Returns whether the request would have been sent to a server.
+// Returns whether the request asks for a call to a server.
 static bool asks_for_call(const struct surface *d, const struct request *r) {
   static const str methods[] = {STR("tools/call"), STR("resources/read"), STR("prompts/get"),
                                 STR("completion/complete")};

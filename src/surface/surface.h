@@ -13,14 +13,14 @@ struct surface_options {
   struct loop *loop;
   uint64_t start_wait_ms;    // longest wait of a list for upstreams that are starting
   uint64_t list_wait_ms;     // the same for the list of meta-tools in mode gateway
-  size_t page_size;          // 0: no paging
+  size_t page_size;          // items of a page of a list; 0: no paging
   size_t definition_tokens;  // limit for a definition that tool_browse returns
   struct instructions_limits {
-    size_t budget, per_server;  // tokens in the answer to initialize, for all servers and for one
+    size_t budget, per_server;  // tokens in the answer to initialize: of all servers, of one server
     size_t browse;              // tokens of one server's instructions in tool_browse of its path
   } instructions;
-  enum surface_mode mode;              // the default mode
-  bool strict;                         // rejects a catalog with a definition that must be left out
+  enum surface_mode mode;              // default mode of a session
+  bool strict;                         // rejects a catalog with an invalid definition (on_invalid: raise)
   bool list_ids;                       // mode transparent lists tools under their ids
   bool cache_stable;                   // cards that were shown before come first and unchanged
   bool lazy;                           // starts servers on first use
@@ -31,7 +31,7 @@ struct surface_options {
 };
 
 struct surface *surface_new(const struct surface_options *opt);
-// Every session must be closed before.
+// Every session must be closed before this call.
 void surface_free(struct surface **surface);
 
 // Connects the surface to the sessions and the upstreams; call once, before anything runs.
@@ -39,9 +39,10 @@ void surface_join(struct surface *d, struct mcp_server *server, struct upstreams
 extern const struct surface_ops surface_for_sessions;        // ctx: struct surface
 extern const struct upstreams_events surface_for_upstreams;  // ctx: struct surface
 
-// Replaces the limits of each principal.
+// Replaces the limits that apply to each principal.
 void surface_limit_principals(struct surface *d, const struct allowance_limits *limits);
-// Later requests get lines in this audit log (NULL: none); requests in flight do not.
+// Writes audit lines for later requests to this audit log, or to none if it is NULL. Requests in flight are not
+// affected.
 void surface_audit(struct surface *d, struct audit_recorder *l);
 
 // Returns the name of the meta-tool that a request calls, or STR_NONE.

@@ -20,20 +20,20 @@ struct surface {
   struct buf text;              // scratch for lists and notifications
   struct buf answer;            // scratch for the result of a meta-tool
   struct arena scratch;         // reset after each use
-  struct directory *directory;  // of the catalog at the last use; NULL before the first use
+  struct directory *directory;  // directory of the catalog at the last use; NULL before the first use
   struct timer warm;            // builds the directory ahead of the first request that needs it
   uint64_t refused;             // generation of the last rejected catalog; 0 if none was rejected
   struct timer changes;         // compares the next clients after a change of the catalog (changes.c)
   struct list visibilities;     // least recently used first (visibility.c)
-  struct map visibility_of;     // by visibility.key
+  struct map visibility_of;     // visibility.key -> struct visibility
   size_t visibility_bytes;
 };
 
-// The open subscriptions/listen request of a stateless client. Its session serves no other request.
+// The open subscriptions/listen request of a stateless client. Its session has no other request.
 struct listening {
   struct request *request;
   bool changes[ITEM_KINDS];  // lists whose changes are sent
-  bool waiting;              // for upstreams that are starting and may have the named resources
+  bool waiting;              // waits for upstreams that are starting and may have the named resources
   bool acknowledged;
   size_t pending;  // subscriptions that no upstream has accepted or refused yet
   struct timer patience;
@@ -48,13 +48,13 @@ struct surface_client {
   struct list subscriptions;
   size_t subscription_count;
   struct listening listening;
-  struct seen seen;       // with cache_stable: cards shown since the visible lists last changed
+  struct seen seen;       // with cache_stable: cards shown since the last change of the visible lists
   struct catalog *shown;  // catalog of the last comparison (changes.c)
-  uint32_t *views;        // bits of item.seen that its connections showed of `shown`, by source
+  uint32_t *views;        // by source: bits of item.seen that the client's connections showed in `shown`
   size_t view_count;
 };
 
-// NULL before the session is attached and after it is closed.
+// Returns NULL before the session is attached and after it is closed.
 static inline struct surface_client *surface_client(const struct session *s) {
   return s->surface;
 }

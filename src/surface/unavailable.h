@@ -11,17 +11,18 @@ struct upstream_spec;
 // the server, or NULL.
 bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane);
 
-// Returns the reason for the client; empty for a server that is starting without installing anything.
+// Returns the reason to report to the client; empty for a server that is starting and not installing anything.
 str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a);
 
-// Reports the unavailable servers, if any: those that are starting, or those that failed. Appends a line that names as
-// many as fit into most_tokens of the whole text, and adds a member `starting` or `unavailable` to the JSON.
+// Reports the servers that are starting or, if `starting` is false, those that failed. Appends a line with as many
+// names as fit so that the whole text has at most most_tokens, and adds a member `starting` or `unavailable` to the
+// JSON.
 void meta_put_unavailable(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
                           struct json_writer *w);
 
 // Returns whether a namespace names a server that this client may use and that is starting with unknown definitions.
 bool meta_is_starting(struct surface *d, const struct session *s, str namespace, unsigned *out_source);
 
-// Details of a fault caused by such a server; the time is in seconds.
+// Details of a fault caused by a server that is starting; the time is in seconds.
 #define META_STARTING_DETAILS STR("{\"reason\":\"starting\",\"retry_after\":2}")
 enum { META_STARTING_RETRY_S = 2 };

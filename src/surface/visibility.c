@@ -9,12 +9,12 @@
 
 enum { MOST_NOTES = 20, VISIBILITIES_BYTES = 32 << 20 };
 
-// Visible items of a catalog for one agent. Worked out on first use and cached up to VISIBILITIES_BYTES.
+// The items of a catalog that one agent may see. Computed on first use and cached, with a limit of VISIBILITIES_BYTES.
 struct visibility {
   struct visibility_key {
     struct policy *policy;
     const struct policy_agent *agent;
-    uint64_t generation;  // of the catalog
+    uint64_t generation;  // generation of the catalog
   } key;
   struct list node;  // in surface.visibilities
   size_t bytes;
@@ -24,7 +24,7 @@ struct visibility {
 
 // ---- the directory
 
-// Logs the notes of definitions that are new or changed.
+// Logs the notes on definitions that are new or changed.
 static void report(struct surface *d, const struct directory *dir) {
   size_t fresh = 0;
   for (size_t i = 0; i < dir->note_count; i++) {
@@ -43,7 +43,7 @@ static void report(struct surface *d, const struct directory *dir) {
 
 static bool refused(struct surface *d, const struct directory *new) {
   if (!d->opt.strict || !(new->skipped || new->unsound)) return false;
-  log_error(d->opt.loop->log, "rejected the new catalog (on_invalid: raise): %s; the entries above say which",
+  log_error(d->opt.loop->log, "rejected the new catalog (on_invalid: raise): %s; see the log lines above",
             new->skipped ? "a definition would be left out" : "a schema is invalid");
   d->refused = new->catalog->generation;
   return true;
@@ -134,7 +134,7 @@ static struct visibility *new_visibility(struct surface *d, const struct caller 
   ASSERT(map_add(&d->visibility_of, key_of(&s->key), s));
   list_push(&d->visibilities, &s->node);
   d->visibility_bytes += s->bytes;
-  // The last two stay: a comparison needs both.
+  // The two last used stay, because a comparison needs two.
   while (d->visibility_bytes > VISIBILITIES_BYTES && map_count(&d->visibility_of) > 2)
     forget(d, CONTAINER_OF(d->visibilities.next, struct visibility, node));
   return s;
@@ -200,8 +200,8 @@ size_t meta_find_short(struct surface *d, const struct session *s, enum director
   return directory_find_short(surface_directory(d), kind, id, looker_sees, &l, out);
 }
 
-// For a short id that names only hidden entries, returns one of them: the request is refused as if the id were unknown,
-// but the audit log gets the rule that hides the entry.
+// For a short id that names only hidden entries, returns one of these entries. The request is refused as if the id were
+// unknown, but the audit log has the rule that hides the entry.
 const struct entry *meta_find(struct surface *d, const struct session *s, enum directory_kind kind, str id) {
   const struct directory *dir = surface_directory(d);
   const struct entry *found[DIRECTORY_SUGGESTIONS], *exact = directory_find(dir, kind, id);
@@ -211,8 +211,8 @@ const struct entry *meta_find(struct surface *d, const struct session *s, enum d
   return n == 1 ? found[0] : NULL;
 }
 
-// Entries have the order of their items, without the items that got no id. The search goes backwards from the place of
-// the item, so it ends after few steps.
+// Entries have the same order as their items, but items without an id have no entry. The search goes backwards from the
+// index of the item, so it ends after few steps.
 static const struct entry *entry_of(struct surface *d, const struct item *tool) {
   const struct directory *dir = surface_directory(d);
   const struct kind_index *kind_index = &dir->kind_indexes[DIRECTORY_TOOLS];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece that is a token is that token. Otherwise every byte is a part, and the first neighbours that form the token
-// of the lowest rank are merged into one part, until no neighbours form a token.
+// A piece that is a token is encoded as that token. Otherwise every byte is a part at first. Then the two neighbouring
+// parts that together form the token of the lowest rank (the first such pair) are merged into one part, until no two
+// neighbours form a token.
 #include "text/bpe.h"
 
 #include <endian.h>
@@ -9,14 +10,14 @@
 #include "base/mem.h"
 #include "text/tables.h"
 
-// Up to SHORT bytes the next pair is found by looking at all pairs; in longer pieces by a heap.
+// In pieces of up to SHORT bytes, the next pair is found by a search of all pairs; in longer pieces, by a heap.
 enum { PLACE_BITS = 8, SHORT = 1 << PLACE_BITS };
 
 // ---- the rank of some bytes ----
 
 static const uint64_t length_factor = 0x9e3779b97f4a7c15, word_factor = 0xd6e8feb86659fd93;
 
-// The n (1 to 8) bytes at p as a number, the first byte lowest.
+// Returns the n (1 to 8) bytes at p as a number, the first byte lowest.
 static inline uint64_t load(const char *p, size_t n, const char *end) {
   uint64_t word = 0;
   if (end - p >= 8) memcpy(&word, p, 8);
@@ -41,13 +42,13 @@ static inline bool same_bytes(const char *p, const char *token, size_t n, const 
   return load(p, n, end) == load(token, n, token + 8);
 }
 
-// The slot of a perfect hash for the hash h.
+// Returns the slot in a perfect hash table for the hash h.
 static inline uint32_t slot_of(uint64_t h, const uint8_t *steps) {
   uint32_t step = steps[h & ((1 << BPE_BUCKET_BITS) - 1)], stride = (uint32_t)(h >> 32) | 1;
   return ((uint32_t)(h >> BPE_BUCKET_BITS) + step * stride) & ((1 << BPE_SLOT_BITS) - 1);
 }
 
-// The rank of n > 0 bytes, or BPE_NO_RANK.
+// Returns the rank of n > 0 bytes, or BPE_NO_RANK.
 static uint32_t rank_of(const char *p, size_t n, const char *end) {
   if (n > bpe_longest[(unsigned char)*p]) return BPE_NO_RANK;
   uint64_t h = hash_bytes(p, n, end);
@@ -60,12 +61,12 @@ static uint32_t rank_of(const char *p, size_t n, const char *end) {
   return head >> 24 == n && same_bytes(p, entry + sizeof head, n, end) ? head & 0xffffff : BPE_NO_RANK;
 }
 
-// The rank of two bytes together, by theirs, or BPE_NO_RANK.
+// Returns the rank of the token of two bytes, by the ranks of the bytes; or BPE_NO_RANK.
 static inline uint32_t rank_of_bytes(uint32_t left, uint32_t right) {
   return bpe_pair_ranks[bpe_pairs[left << 8 | right]];
 }
 
-// The rank of two parts together that are not both bytes, or BPE_NO_RANK.
+// Returns the rank of the token that two parts form together, or BPE_NO_RANK. The parts must not both be single bytes.
 static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
   const uint32_t low_mask = (1 << BPE_LOW_BITS) - 1, token_bit = UINT32_C(1) << 31;
   uint32_t parts = left << (BPE_RANK_BITS - BPE_LOW_BITS) | right >> BPE_LOW_BITS;
@@ -78,16 +79,16 @@ static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
 
 // ---- merging ----
 
-// The initial parts have the places 0 to n - 1; a merged part has the place of its first one.
+// The n initial parts have the places 0 to n - 1; a merged part has the place of its first initial part.
 struct merge {
   size_t n, parts;
-  bool closed;  // the last part, while they are added, is merged no more
+  bool closed;  // while parts are added: the last part cannot be merged with the next
   uint32_t *id;
-  uint8_t *len;   // how many of the first parts: at its first place, and at its last one
-  int32_t *pair;  // of a part and the next: the rank and, in the low bits, the place; or no pair
+  uint8_t *len;   // number of initial parts in a part, stored at its first and at its last place
+  int32_t *pair;  // for a part and the next one: rank of the pair and, in the low bits, the place; or NO_PAIR
 };
 
-enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // and all above
+enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // every value from here on means no pair
 
 static inline void put_pair(struct merge *m, size_t at, uint32_t rank) {
   m->pair[at] = (int32_t)(rank << PLACE_BITS | (at & (SHORT - 1)));
@@ -98,8 +99,8 @@ static inline void rank_pair(struct merge *m, size_t at) {
   put_pair(m, at, next < m->n ? rank_of_parts(m->id[at], m->id[next]) : BPE_NO_RANK);
 }
 
-// Merges the part at `at` with the next. Returns the place of the part before it, or `at` if it is the first: the pairs
-// of these two places are new.
+// Merges the part at `at` with the next part. Returns the place of the part before, or `at` if there is none. The
+// caller must update the pairs at `at` and at the returned place.
 static inline size_t join(struct merge *m, size_t at) {
   size_t next = at + m->len[at], before = at > 0 ? at - m->len[at - 1] : at, len = (size_t)m->len[at] + m->len[next];
   m->parts--;
@@ -111,11 +112,11 @@ static inline size_t join(struct merge *m, size_t at) {
   return before;
 }
 
-// ---- the parts to begin with ----
+// ---- initial parts ----
 
-// Every byte is a part. But if no token crosses an edge of a character without containing all of it, the bytes of the
-// character are merged without their neighbours. If they become one part, it can be merged with others; if not, no
-// token contains all of them, and their parts are not merged further.
+// In principle every byte is an initial part. But if no token begins or ends inside a character and also contains a
+// neighbour, the bytes of the character are merged on their own, by a table. If they become one part, this part can be
+// merged with others; if not, no token contains the whole character, and its parts are not merged further.
 
 static inline uint32_t rank_of_two(uint32_t left, uint32_t right) {
   return (left | right) < 256 ? rank_of_bytes(left, right) : rank_of_parts(left, right);
@@ -129,7 +130,7 @@ static inline void add_part(struct merge *m, uint32_t id, bool closed) {
   m->closed = closed;
 }
 
-// Bytes that are no UTF-8 may give any shape, but only one that has parts.
+// Returns the shape of a character. Invalid UTF-8 may give any shape, but never one that bpe_shapes does not have.
 static inline uint32_t shape_of(const unsigned char *p, size_t len) {
   if (len == 2) return bpe_shapes[(p[0] & 0x1f) << 6 | (p[1] & 0x3f)];
   return bpe_shapes[(p[0] & 0x0f) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f)];
@@ -152,15 +153,15 @@ static void add_shape(struct merge *m, const unsigned char *p, size_t len) {
   }
 }
 
-// Returns whether a token in the cuts, or one with a single-byte character, may cross the edge before p. p has two
-// bytes.
+// Returns whether a token may cross the edge before p and begin or end inside a character there: a token listed in
+// `cuts`, or any token if a character at the edge has a single byte. p must have two bytes.
 static inline bool is_cut(const uint64_t *cuts, const unsigned char *p) {
   if (p[-1] < 0x80 || p[0] < 0x80) return true;
   return cuts[(p[0] & 0x3f) << 6 | (p[1] & 0x3f)] >> (p[-1] & 0x3f) & 1;
 }
 
-// Returns the length of the character at `at` if it has two or three bytes that are merged without neighbours;
-// otherwise 1: its bytes are parts.
+// Returns the length of the character at `at` if it has two or three bytes that are merged on their own; otherwise 1,
+// and each byte is a part.
 static inline size_t length_apart(const unsigned char *p, size_t n, size_t at) {
   if (p[at] < 0xc0 || p[at] > 0xef) return 1;
   size_t len = p[at] < 0xe0 ? 2 : 3, next = at + len;
@@ -188,7 +189,7 @@ static size_t put_tokens(const struct merge *m, uint32_t *out, size_t max) {
 
 // ---- merging a short piece ----
 
-// Four pairs at a time: looking for the lowest is most of the work.
+// Compares four pairs at a time, because most of the work is the search for the lowest pair.
 typedef int32_t lanes __attribute__((vector_size(16)));
 
 static inline lanes lower_lanes(lanes a, lanes b) {
@@ -220,7 +221,8 @@ static size_t encode_short(str piece, uint32_t *out, size_t max) {
 
 // ---- merging a long piece ----
 
-// Pairs as rank and place in one number, the lowest first. An outdated pair stays, and is recognised by its rank.
+// Pairs, each with rank and place in one number, the lowest first. An outdated pair stays in the heap and is recognised
+// by its rank.
 struct bpe_heap {
   uint64_t *pairs;
   size_t n;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte-pair merging of one piece with the ranks of cl100k_base.
+// Byte-pair encoding of one piece (text/token_pieces.h) with the ranks of cl100k_base.
 #pragma once
 #include "base/str.h"
 
-// Returns the number of tokens of a piece, which is UTF-8 and not empty; writes the first `max` ids to out. `end`: the
-// end of the readable memory after the piece, whose contents do not matter. A piece of more than 256 bytes needs heap
-// memory during the merge: 25 times its size. Invalid UTF-8 counts correctly only if its bytes are a token.
+// Returns the number of tokens of a piece, which must be UTF-8 and not empty; writes the first `max` ids to out. `end`
+// is the end of readable memory, at or after the end of the piece; the bytes after the piece do not matter. A piece of
+// more than 256 bytes needs heap memory during the merge: 25 times its size. Invalid UTF-8 counts correctly only if its
+// bytes are a token.
 size_t bpe_encode(str piece, const char *end, uint32_t *out, size_t max);

@@ -16,14 +16,14 @@ struct text {
   const char *begin, *end;
 };
 
-// A backslash that does not end the escape of another one.
+// Returns whether a backslash begins an escape: it is not itself escaped by the backslash before it.
 static bool begins_escape(const struct text *t, const char *at) {
   const char *first = at;
   while (first > t->begin && first[-1] == '\\') first--;
   return (at - first) % 2 == 0;
 }
 
-// The second half of a surrogate pair: json_text_next reads both halves from the first.
+// Returns whether an escape is the second half of a surrogate pair; json_text_next reads both halves from the first.
 static bool is_second_half(const char *at) {
   return at[0] == '\\' && at[1] == 'u' && ascii_lower(at[2]) == 'd' && ascii_hex(at[3]) >= 12;
 }
@@ -35,14 +35,14 @@ static bool is_suspect(const struct text *t, const char *at) {
   return plain_may_change(json_text_next(&rest));
 }
 
-// The escapes that can stand for a hidden character.
+// Returns the positions (bits) of escapes that may stand for a hidden character.
 static uint64_t escapes(struct block b, struct block next) {
   struct block letter = block_either(block_same(next, 'u'), block_same(next, 'r'));
   letter = block_either(letter, block_either(block_same(next, 'b'), block_same(next, 'f')));
   return block_is(b, '\\') & block_high(letter);
 }
 
-// The bytes that begin a hidden character in UTF-8.
+// Returns the positions (bits) of bytes that may begin a hidden character in UTF-8.
 static uint64_t leads(struct block b) {
   static const unsigned char bytes[] = {0xc2, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3};
   struct block found = block_same(b, 0x7f);
@@ -50,7 +50,7 @@ static uint64_t leads(struct block b) {
   return block_high(found);
 }
 
-// Reads one byte more than the block has.
+// Returns whether a block has a hidden character. Reads one byte beyond the block.
 static bool has_suspect(const struct text *t, const char *p) {
   struct block b = block_load(p);
   struct block odd = block_either(b, block_either(block_same(b, '\\'), block_same(b, 0x7f)));
@@ -67,7 +67,7 @@ static bool is_odd(char c) {
 bool hidden_in_json(str json) {
   struct text t = {json.p, json.p + json.n};
   const char *p = t.begin;
-  // The last byte closes a value or is part of a number or a word: it is never suspect.
+  // The last byte closes a value or is part of a number or a word, so it cannot begin a hidden character.
   if (json.n <= BLOCK_BYTES) {
     for (; p < t.end; p++)
       if (is_odd(*p) && !utf8_follows(*p) && is_suspect(&t, p)) return true;
@@ -82,7 +82,7 @@ bool hidden_in_json(str json) {
 
 struct remover {
   struct buf *out;
-  const char *from;  // copied up to here
+  const char *from;  // start of the text that is not copied yet
   struct arena scratch;
 };
 
@@ -116,7 +116,7 @@ static void clean_string(struct remover *r, str quoted) {
   arena_reset(&r->scratch);
 }
 
-// As deep as json_parse allows.
+// Copies members without hidden characters. The recursion is limited by the depth that json_parse allows.
 static void clean_members(struct remover *r, struct json_walk *w) {
   while (json_walk_next(w)) {
     enum json_type type = json_scan_type(w->scan, w->value);
@@ -141,7 +141,8 @@ bool hidden_put_json(struct buf *out, str json) {
   return true;
 }
 
-// A text never becomes longer: what json_escape writes in a longer form is removed.
+// Texts never become longer: the characters that json_escape would write in a longer form are hidden ones, which are
+// removed.
 size_t hidden_json_max(str json) {
   return json.n + 1;
 }

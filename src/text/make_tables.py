@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/text/tables.h's tables as C: the ranks of cl100k_base, and the kinds of characters that its split knows.
+"""Writes src/text/tables.h's tables as C: the ranks of cl100k_base, and the kinds of characters that
+its splitting into pieces distinguishes.
 
   make_tables.py RANKS.json CHARACTERS.txt OUT.c
 
-Run by the build. The same input gives the same output; what does not fit the layout of the tables is an error.
+Run by the build. The same input gives the same output. Input that does not fit the tables is an error.
 """
 import base64
 import itertools
@@ -28,7 +29,7 @@ def mix(word):
 
 
 def hash_of(token):
-    """As hash_bytes of bpe.c."""
+    """Equals hash_bytes in bpe.c."""
     h = len(token) * LENGTH_FACTOR & MASK64
     for at in range(0, len(token), 8):
         h = mix(h ^ int.from_bytes(token[at:at + 8], "little"))
@@ -36,20 +37,20 @@ def hash_of(token):
 
 
 def read_ranks(path):
-    """The tokens in the order of their ranks."""
+    """Returns the tokens in the order of their ranks."""
     with open(path, encoding="ascii") as file:
         words = json.load(file)["bpe_ranks"].split(" ")
     if words[:2] != ["!", "0"]:
         sys.exit(f"{path}: the ranks do not begin at 0")
     tokens = [base64.b64decode(word, validate=True) for word in words[2:]]
     if len(set(tokens)) != len(tokens) or max(map(len, tokens)) > LONGEST or len(tokens) >= NO_RANK:
-        sys.exit(f"{path}: tokens that the tables cannot hold")
+        sys.exit(f"{path}: the tables cannot hold these tokens: duplicates, too long or too many")
     return tokens
 
 
 def place(hashes, lows, low_bits):
-    """Finds for every bucket the step that takes each of its hashes to a slot of its own: {slot: number}, [step]. The
-    low bits of the slots are given."""
+    """Finds, for every bucket, a step with which each of its hashes has a slot that no other hash has. Returns
+    ({slot: index of the hash}, [step of each bucket]). `lows` are the low bits of each hash's slot."""
     high_mask = (1 << SLOT_BITS) - (1 << low_bits)
     buckets = [[] for _ in range(1 << BUCKET_BITS)]
     for number, (h, low) in enumerate(zip(hashes, lows)):
@@ -61,35 +62,35 @@ def place(hashes, lows, low_bits):
             if len(wanted) == len(buckets[bucket]) and not slots.keys() & wanted.keys():
                 break
         else:
-            sys.exit("no perfect hash was found: change a factor, here and in bpe.c")
+            sys.exit("found no perfect hash: change a factor, here and in bpe.c")
         slots.update(wanted)
         steps[bucket] = step
     return slots, steps
 
 
 def lay_out(tokens):
-    """The entries one after another, and where each begins."""
+    """Returns all entries joined, and the offset of each."""
     entries, offsets = bytearray(), []
     for rank, token in enumerate(tokens):
         offsets.append(len(entries))
         entries += (rank | len(token) << 24).to_bytes(4, "little") + token
     if offsets[-1] >= 1 << OFFSET_BITS:
-        sys.exit("the entries are too many for the offsets in the slots")
+        sys.exit("the entries are too large for the offsets in the slots")
     return bytes(entries), offsets
 
 
 def hash_tokens(tokens, offsets):
-    """The slots of the tokens, and the steps to them."""
+    """Returns the slots of the tokens, and the steps of the buckets."""
     hashes = [hash_of(token) for token in tokens]
     places, steps = place(hashes, itertools.repeat(0), 0)
-    words = [0] * (1 << SLOT_BITS)  # where there is no token: the entry of the first one, which has its own slot
+    words = [0] * (1 << SLOT_BITS)  # empty slots refer to the first entry, which differs from any bytes there
     for slot, rank in places.items():
         words[slot] = hashes[rank] >> 32 + OFFSET_BITS << OFFSET_BITS | offsets[rank]
     return words, steps
 
 
 def find_longest(tokens):
-    """For every byte the length of the longest token that begins with it."""
+    """Returns, for every byte, the length of the longest token that begins with this byte."""
     longest = [0] * 256
     for token in tokens:
         longest[token[0]] = max(longest[token[0]], len(token))
@@ -97,7 +98,8 @@ def find_longest(tokens):
 
 
 def number_pairs(tokens, ranks):
-    """For every two bytes, by their ranks, which of the tokens of two bytes they are, from 1; and their ranks."""
+    """Returns, for every two bytes (by their ranks), the number (from 1) of the token that they form, or 0; and the
+    ranks of these tokens by number."""
     numbers, pair_ranks = [0] * (1 << 16), [NO_RANK]
     for rank, token in enumerate(tokens):
         if len(token) == 2:
@@ -107,7 +109,7 @@ def number_pairs(tokens, ranks):
 
 
 def merge(ranks, data, limit):
-    """The parts that merging makes of some bytes, as long as the ranks are below the limit."""
+    """Returns the parts of some bytes after all merges with ranks below the limit."""
     parts = [data[i:i + 1] for i in range(len(data))]
     pairs = [ranks.get(data[i:i + 2], NO_RANK) for i in range(len(data) - 1)]
     while pairs and (rank := min(pairs)) < limit:
@@ -120,13 +122,13 @@ def merge(ranks, data, limit):
 
 
 def hash_merges(tokens, ranks):
-    """Slots with the two parts of which merging makes each token of more than two bytes, slots with the token, and the
-    steps to them. There are only these two parts: whatever is around the bytes of a token, as long as nothing is merged
-    over their edges, they are merged in the same order."""
+    """Returns the slots with the two parts that are merged last into each token of more than two bytes, the slots with
+    the token's rank, and the steps of the buckets. Each token has only one such pair of parts: if nothing is merged
+    over the edges of its bytes, they are always merged in the same order."""
     made = [rank for rank, token in enumerate(tokens) if len(token) > 2]
     parts = [[ranks[part] for part in merge(ranks, tokens[rank], rank)] for rank in made]
     if any(len(two) != 2 for two in parts) or any(ranks[bytes([byte])] > 255 for byte in range(256)):
-        sys.exit("a token that is not what its bytes are merged to, or a byte with a rank above 255")
+        sys.exit("a token is not the result of merging its bytes, or a byte has a rank above 255")
     words = [left << RANK_BITS - LOW_BITS | right >> LOW_BITS for left, right in parts]
     lows = [word + left + right & (1 << LOW_BITS) - 1 for word, (left, right) in zip(words, parts)]
     places, steps = place([mix(left << RANK_BITS | right) for left, right in parts], lows, LOW_BITS)
@@ -138,8 +140,8 @@ def hash_merges(tokens, ranks):
 
 
 def shape_characters(ranks):
-    """The parts to which the bytes of every character of two or three bytes are merged when nothing is beside it, and
-    the ranks of those that are one part."""
+    """Returns the parts into which the bytes of every character of two or three bytes are merged on their own, and the
+    ranks of the characters that become one part."""
     shapes, whole_ranks = [BYTES] * 0x10000, []
     for c in itertools.chain(range(0x80, 0xD800), range(0xE000, 0x10000)):
         parts = merge(ranks, chr(c).encode(), NO_RANK)
@@ -155,9 +157,9 @@ def length_of(lead):
 
 
 def find_cuts(tokens):
-    """The tokens that end within a character and begin before it, and those that begin within one and end after it: by
-    the first two bytes of the second character at that edge, the last bytes of the first one. Only where both
-    characters are of more than a byte."""
+    """Finds the tokens that begin before a character and end inside it (heads), and those that begin inside a character
+    and end after it (tails). Returns for both, by the first two bytes of the character after the edge, the last bytes
+    of the character before the edge (bits). Ignores edges of characters of a single byte."""
     heads, tails = [0] * (1 << 12), [0] * (1 << 12)
     for token in tokens:
         starts = [i for i, byte in enumerate(token) if byte & 0xC0 != 0x80]
@@ -177,7 +179,7 @@ def mark_cut(cuts, token, edge):
 
 
 def pack(numbers, bits):
-    """As many to the byte as it has room for, the first one lowest."""
+    """Packs as many numbers into each byte as fit, the first one lowest."""
     each = 8 // bits
     return bytes(sum(numbers[i + k] << bits * k for k in range(each)) for i in range(0, len(numbers), each))
 
@@ -196,13 +198,13 @@ def read_characters(path):
 
 
 def two_stages(kinds):
-    """Which block each 128 characters have, and the blocks that differ."""
+    """Returns the block number of every 128 characters, and the different blocks."""
     blocks, index = {}, []
     for at in range(0, len(kinds), 1 << BLOCK_BITS):
         block = kinds[at:at + (1 << BLOCK_BITS)]
         index.append(blocks.setdefault(pack(block, 2), len(blocks)))
     if len(blocks) > 256:
-        sys.exit("more blocks of characters than a byte can number")
+        sys.exit("more than 256 different blocks of characters")
     return index, b"".join(blocks)
 
 
@@ -214,7 +216,8 @@ def write_numbers(out, declaration, numbers):
 
 
 def write_bytes(out, declaration, data):
-    """As a string: compilers read that much faster than numbers. Octal, as hexadecimal escapes have no end."""
+    """Writes bytes as a string, which compilers read much faster than numbers. The escapes are octal, because
+    hexadecimal escapes have no fixed length."""
     out.write(f"const {declaration} =\n")
     for at in range(0, len(data), 64):
         out.write('"' + "".join(f"\\{byte:03o}" for byte in data[at:at + 64]) + '"\n')

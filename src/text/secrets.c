@@ -8,7 +8,7 @@
 
 enum { NAME_MOST = 64, NAMED_LEAST = 6, BEARER_LEAST = 10, BEARER_SURE = 20, JWT_MOST = 8192 };
 
-// The masked range: text[from, to).
+// The range to mask: text[from, to).
 struct secret_span {
   size_t from, to;
 };
@@ -28,7 +28,8 @@ static bool is_dotted(char c) {
 static bool is_bearer(char c) {
   return is_dotted(c) || c == '~' || c == '+' || c == '/' || c == '=';
 }
-// A value after a name, or a password in a URL, ends at blanks, quotes and separators of lists.
+// Returns whether a character may be in a value after a name, or in a password in a URL. Such values end at blanks,
+// quotes and separators of lists.
 static bool is_value(char c) {
   return (unsigned char)c > ' ' && c != 0x7f && !strchr("\"'`,;&<>(){}|\\", c);
 }
@@ -76,11 +77,12 @@ static bool find_form(str text, size_t at, struct secret_span *out) {
   return false;
 }
 
-// header.payload.signature; the first two are JSON objects in base64.
+// Finds a JWT: header.payload.signature, where header and payload are JSON objects in base64.
 static bool find_jwt(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (rest.n > JWT_MOST) rest.n = JWT_MOST;
-  if (!str_starts(rest, STR("eyJ")) || (at && is_wide(text.p[at - 1]))) return false;  // each run is read once
+  if (!str_starts(rest, STR("eyJ")) || (at && is_wide(text.p[at - 1])))
+    return false;  // so that each run of characters is read once
   size_t head = run(rest, 0, is_wide);
   if (!str_starts(str_from(rest, head), STR(".eyJ"))) return false;
   *out = (struct secret_span){at, at + head + 1 + run(text, at + head + 1, is_dotted)};
@@ -93,7 +95,7 @@ static size_t find_after(str text, size_t at, str what) {
   return text.n;
 }
 
-// A private key up to its end, or to the end of the text.
+// Finds a private key, which reaches to its END line or to the end of the text.
 static bool find_private_key(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (!str_starts(rest, STR("-----BEGIN "))) return false;
@@ -106,7 +108,7 @@ static bool find_private_key(str text, size_t at, struct secret_span *out) {
 
 // ---- secrets after a name
 
-// ://user:password@
+// Finds the password in ://user:password@.
 static bool find_in_url(str text, size_t at, struct secret_span *out) {
   if (!str_starts(str_from(text, at), STR("://"))) return false;
   size_t user = at + 3, n = run(text, user, is_userinfo), end = user + n;
@@ -116,7 +118,7 @@ static bool find_in_url(str text, size_t at, struct secret_span *out) {
   return out->from < out->to;
 }
 
-// A short word in lower case after "bearer" is part of a sentence.
+// Returns whether the word after "bearer" is a secret. A short word in lower case is part of a sentence.
 static bool is_secret_word(str word) {
   if (word.n >= BEARER_SURE) return true;
   for (size_t i = 0; i < word.n; i++)
@@ -130,7 +132,8 @@ static bool has_digit(str word) {
   return false;
 }
 
-// Skips white space, including line breaks, and that of JSON in JSON. *broken: there was a line break.
+// Skips white space, including line breaks and escaped white space (JSON in JSON). Sets *broken if there was a line
+// break.
 static size_t skip_space(str text, size_t at, bool *broken) {
   for (; at < text.n; at++) {
     char c = text.p[at];
@@ -142,8 +145,8 @@ static size_t skip_space(str text, size_t at, bool *broken) {
   return at;
 }
 
-// The next line has other text more often than a token, so a token there must have digits. Without a blank, nothing
-// after the name is read: reading and refusing it repeatedly would take quadratic time.
+// Finds the token after "bearer". The next line usually has other text, so a token there must have digits. If no blank
+// follows "bearer", returns without reading on: reading the same text repeatedly would take quadratic time.
 static bool find_bearer(str text, size_t at, struct secret_span *out) {
   if (!str_starts_nocase(str_from(text, at), STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
   bool broken = false;
@@ -165,8 +168,8 @@ static bool has_word(str name, str word) {
   return false;
 }
 
-// Names of secrets. A sure name counts everywhere; the others are too common in plain text ("key", "header"), and count
-// only where an unnecessary mask does no harm.
+// Returns whether a name has a word for a secret. A `sure` word counts everywhere; other words are too common in plain
+// text ("key", "header"), and count only where an unnecessary mask does no harm.
 static bool has_secret_word(str name, bool sure) {
   static const struct {
     str word;
@@ -195,7 +198,7 @@ static bool is_between(char c) {
   return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';  // quotes of JSON in JSON are escaped
 }
 
-// Returns the name that ends before text[at], with quotes or blanks between.
+// Returns the name that ends before text[at]; quotes or blanks may be between.
 static str name_before(str text, size_t at) {
   size_t end = at, least = at > NAME_MOST ? at - NAME_MOST : 0;
   while (end > least && is_between(text.p[end - 1])) end--;
@@ -212,8 +215,8 @@ static bool is_cookie_name(char c) {
   return is_header_value(c) && c != '=' && c != ' ';
 }
 
-// Cookie: a=b; c=d, up to the end of the line. Its first name is checked before the rest of the line is read, so that
-// other text is not read to its end repeatedly.
+// Finds the value in "Cookie: a=b; c=d", up to the end of the line. Checks the first cookie's name before reading the
+// rest of the line, so that other text is not read to its end repeatedly.
 static bool find_cookie(str text, size_t from, struct secret_span *out) {
   str head = str_from(text, from);
   if (head.n > NAME_MOST) head.n = NAME_MOST;
@@ -224,7 +227,7 @@ static bool find_cookie(str text, size_t from, struct secret_span *out) {
   return n >= NAMED_LEAST;
 }
 
-// Authorization: Basic xxx; without a known scheme, text that looks like a secret.
+// Finds the value in "Authorization: Basic xxx"; without a known scheme, only text that looks like a secret.
 static bool find_authorization(str text, size_t from, struct secret_span *out) {
   static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
   for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
@@ -251,7 +254,7 @@ static bool find_named(str text, size_t at, struct secret_span *out) {
   return true;
 }
 
-// --password value; reads nothing where an option cannot be, as above
+// Finds the value in "--password value". Returns at once where no option can begin, to avoid quadratic time.
 static bool find_flag(str text, size_t at, struct secret_span *out) {
   if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
   size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
@@ -304,7 +307,7 @@ str secrets_mask(struct arena *a, str text, const struct secrets_known *known) {
   return masked;
 }
 
-// Returns whether a private key begins on this line, and ends on another.
+// Returns whether a private key begins on this line and ends on a later one.
 static bool opens_key(str line) {
   struct secret_span found;
   const char *begin = memmem(line.p, line.n, "-----BEGIN ", 11);
@@ -312,7 +315,7 @@ static bool opens_key(str line) {
   return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);
 }
 
-// Text after the end of the key on its last line is ordinary text again.
+// Masks a further line of a private key. Text after the key's end on its last line is ordinary text.
 static str after_key(struct secrets_stream *s, struct arena *a, str line) {
   size_t end = find_after(line, 0, STR("-----END "));
   bool ended = end < line.n;
@@ -322,7 +325,7 @@ static str after_key(struct secrets_stream *s, struct arena *a, str line) {
 }
 
 str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known) {
-  enum { KEY_LINES = 200 };  // a larger key has not been seen; the end may be missing
+  enum { KEY_LINES = 200 };  // keys have fewer lines; the end of a key may be missing
   if (s->key_lines) line = after_key(s, a, line);
   if (opens_key(line)) s->key_lines = KEY_LINES;
   return secrets_mask(a, line, known);
@@ -346,7 +349,8 @@ static bool has_mask(str text) {
          memmem(text.p, text.n, SECRETS_ADDRESS, sizeof SECRETS_ADDRESS - 1);
 }
 
-// A key that is a secret itself. Two keys must not become equal, nor equal to one that has a mask already.
+// Returns a key without secrets. Adds a number to a masked key, so that it cannot equal another key, including one that
+// already contained a mask.
 static str masked_key(struct masking *m, str key, size_t at) {
   str masked = secrets_mask(&m->scratch, key, m->known);
   if (str_eq(masked, key) && !has_mask(key)) return key;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks secrets in texts of servers that agents read: private keys, access keys and tokens of known forms, passwords in
-// URLs, values after names such as api_key, and values that are known to be secret. Of a value with a name only the
+// URLs, values after names such as api_key, and values that are known to be secret. If a value has a name, only the
 // value is masked, so that the text stays readable.
 #pragma once
 #include "base/arena.h"
@@ -10,11 +10,11 @@
 #define SECRETS_MASK "[REDACTED-SECRET]"
 #define SECRETS_ADDRESS "[server address]"
 
-// Values that are secret in every text: those of a server's configuration. Each has SECRETS_LEAST bytes or more.
-// Functions also accept NULL for no values.
+// Values from a server's configuration that are secret in every text. Each has SECRETS_LEAST bytes or more. Functions
+// also accept NULL if there are none.
 //
 // The last `addresses` values are not secrets but addresses of the server (URL, host and port). SECRETS_ADDRESS
-// replaces them. They have ADDRESS_LEAST bytes or more, match in upper and lower case, and only as whole words:
+// replaces them. Addresses have ADDRESS_LEAST bytes or more; they match regardless of case, and only as whole words:
 // 10.0.0.5 is not part of 10.0.0.57.
 struct secrets_known {
   const str *values;
@@ -26,32 +26,33 @@ enum { SECRETS_LEAST = 8, ADDRESS_LEAST = 4 };  // shorter values also occur in 
 
 // Returns whether a member, variable, header or option of this name has a secret as its value.
 bool secrets_is_name(str name);
-// Returns whether it may have one. For output to people; results are not masked by this wider list, since such words
-// often mean something else there.
+// Returns whether a member, variable, header or option of this name may have a secret as its value. Used for output to
+// people; results of tools are not masked by this wider list, because in them such words often mean something else.
 bool secrets_may_name(str name);
 
 // Returns the text itself if it has no secret, else a copy in the arena.
 str secrets_mask(struct arena *a, str text, const struct secrets_known *known);
-// The same for known values only. The beginning of a value counts at the end of the text, which may have been cut.
+// The same for known values only. At the end of the text, which may have been cut, the beginning of a known value is
+// masked as well.
 str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known);
 
-// secrets_mask for a line of a stream, where a private key spans several lines.
+// Masks one line of a stream as secrets_mask does, including private keys that span several lines.
 struct secrets_stream {
   unsigned key_lines;  // number of further lines that may belong to a private key
 };
 str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known);
 
-// secrets_mask for the strings in a JSON value, and for the values of members with names of secrets.
+// Masks the strings in a JSON value as secrets_mask does, and the values of members with names of secrets.
 str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known);
 
-// The same into a buffer, which needs secrets_json_max bytes of room: an escape has at most six bytes for one, and a
-// mask is longer than its secret by less than its own length. Returns whether something was masked.
+// Writes the masked value to a buffer, which needs secrets_json_max bytes of room: an escape replaces one byte by at
+// most six, and a mask is less than its own length longer than the secret. Returns whether something was masked.
 bool secrets_put_json(struct buf *out, const struct json *v, const struct secrets_known *known);
 size_t secrets_json_max(const struct json *v);
 
 // Returns whether a string of the value contains a known value.
 bool secrets_in_json(const struct json *v, const struct secrets_known *known);
 
-// Copies the values to the arena.
+// Copies known values to the arena.
 
 struct secrets_known secrets_copy(const struct secrets_known *known, struct arena *a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds values that are known to be secret, and addresses.
+// Finds known secrets and addresses (struct secrets_known) in texts.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "base/mem.h"
@@ -8,11 +8,11 @@
 
 #define CUT_MARK "…"
 
-// Most bytes begin no value.
+// Searches a text. `begins` excludes most positions fast.
 struct known_finder {
   const struct secrets_known *known;
-  size_t mark;       // bytes at the end of the text that mark a cut
-  bool begins[256];  // by lower case
+  size_t mark;       // length of the mark of a cut at the end of the text, or 0
+  bool begins[256];  // by byte in lower case: whether a value begins with it
 };
 
 static struct known_finder finder_of(const struct secrets_known *known) {
@@ -21,7 +21,7 @@ static struct known_finder finder_of(const struct secrets_known *known) {
   return f;
 }
 
-// Number of bytes of `value` at text[at]: all of it, or at least `least` bytes where the text was cut; else 0.
+// Returns how many bytes of `value` are at text[at]: all, or at least `least` if the text is cut there; otherwise 0.
 static size_t part_at(const struct known_finder *f, str text, size_t at, str value, size_t least) {
   str rest = str_from(text, at);
   size_t left = rest.n > f->mark ? rest.n - f->mark : 0;
@@ -29,7 +29,7 @@ static size_t part_at(const struct known_finder *f, str text, size_t at, str val
   return n >= least && n <= value.n ? n : 0;
 }
 
-// A percent-encoded character (%2F) ends a word too.
+// Returns whether a word begins at text[at]. A percent-encoded character such as %2F also ends a word.
 static bool begins_word(str text, size_t at) {
   return at == 0 || !ascii_is_alnum(text.p[at - 1]) || (at >= 3 && text.p[at - 3] == '%');
 }
@@ -44,12 +44,12 @@ static size_t secret_at(const struct known_finder *f, str text, size_t at, str v
 }
 
 static size_t address_at(const struct known_finder *f, str text, size_t at, str value) {
-  enum { CUT_LEAST = 10 };  // a text may end with "https://"
+  enum { CUT_LEAST = 10 };  // minimum at a cut: a text may end with "https://"
   size_t n = part_at(f, text, at, value, value.n < CUT_LEAST ? value.n : CUT_LEAST);
   return n && ends_word(text, at + n) && str_eq_nocase((str){text.p + at, n}, (str){value.p, n}) ? n : 0;
 }
 
-// Returns false for most places that have the first byte of the value. A match has ADDRESS_LEAST bytes or more.
+// Fast check that excludes most positions where only the first byte matches. A match has at least ADDRESS_LEAST bytes.
 static bool may_match(str text, size_t at, str value) {
   const char *p = text.p + at;
   return text.n - at >= ADDRESS_LEAST && ascii_lower(p[1]) == ascii_lower(value.p[1]) &&
@@ -61,7 +61,7 @@ struct match {
   bool address;
 };
 
-// The longest known value at text[at], or the beginning of one if the text was cut there.
+// Returns the longest known value at text[at], or the beginning of a value if the text is cut there.
 static struct match match_at(const struct known_finder *f, str text, size_t at) {
   struct match longest = {0};
   if (!f->begins[(unsigned char)ascii_lower(text.p[at])]) return longest;
@@ -80,7 +80,7 @@ static bool is_any(const struct secrets_known *known) {
   return known && known->count;
 }
 
-// Searches another text from now on.
+// Returns whether the text has a known value. Prepares the finder for this text.
 static bool has(struct known_finder *f, str text) {
   f->mark = str_ends(text, STR(CUT_MARK)) ? sizeof CUT_MARK - 1 : 0;
   for (size_t i = 0; i < text.n; i++)
@@ -88,7 +88,7 @@ static bool has(struct known_finder *f, str text) {
   return false;
 }
 
-// Extends a match over the matches that begin inside it.
+// Returns the end of a match, extended by matches that begin inside it.
 static size_t end_of(const struct known_finder *f, str text, size_t from, size_t n) {
   size_t end = from + n;
   for (size_t i = from + 1; i < end; i++) {
@@ -121,7 +121,7 @@ str secrets_mask_known(struct arena *a, str text, const struct secrets_known *kn
 
 // ---- JSON
 
-// A value without nodes. Escapes do not hide anything in it.
+// Searches a folded value, also with its escapes decoded.
 static bool has_folded(struct known_finder *f, str raw) {
   if (has(f, raw)) return true;
   if (!memchr(raw.p, '\\', raw.n)) return false;

@@ -8,8 +8,8 @@ enum kind {
   LETTER = UNICODE_LETTER,
   NUMBER = UNICODE_NUMBER,
   SPACE = UNICODE_SPACE,
-  NEWLINE,  // \r and \n: white space too
-  WIDE,     // more than a byte: see the table of characters
+  NEWLINE,  // \r and \n, which are also white space
+  WIDE,     // several bytes: the table of characters has the kind
 };
 
 static const uint8_t kind_of_byte[256] = {
@@ -22,7 +22,7 @@ struct piece_reader {
   bool broken;
 };
 
-// Returns whether three bytes are certainly a character, as most wide ones are.
+// Returns whether a character of three bytes begins at p. A fast check, which may return false for a rare one.
 static inline bool is_three(const unsigned char *p, size_t n) {
   return n >= 3 && p[0] > 0xe0 && p[0] < 0xf0 && p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80;
 }
@@ -39,7 +39,7 @@ static enum kind read_wide(struct piece_reader *r, size_t *out_len) {
   return (enum kind)unicode_kind(c);
 }
 
-// Returns the kind of the next character and its length. The text is not empty.
+// Returns the kind of the next character, and sets *out_len to its length. The text must not be empty.
 static inline enum kind look(struct piece_reader *r, size_t *out_len) {
   enum kind kind = (enum kind)kind_of_byte[(unsigned char)*r->p];
   *out_len = 1;
@@ -60,16 +60,17 @@ static void skip_numbers(struct piece_reader *r) {
   for (int i = 0; i < 3 && r->p < r->end && look(r, &len) == NUMBER; i++) r->p += len;
 }
 
-// Returns the length of 's or a similar ending, from the position after the apostrophe, or 0.
+// Returns the length of an ending such as 's, without the apostrophe before p; 0 if there is none.
 static size_t contraction(const char *p, size_t n) {
   char a = n > 0 ? (char)(p[0] | 0x20) : 0, b = n > 1 ? (char)(p[1] | 0x20) : 0;
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return 1;
   if ((a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l')) return 2;
-  return n > 1 && p[0] == '\xc5' && p[1] == '\xbf' ? 2 : 0;  // a long s
+  return n > 1 && p[0] == '\xc5' && p[1] == '\xbf' ? 2 : 0;  // long s, U+017F
 }
 
-// White space before anything other than letters or signs: up to its last newline; without a newline, all of it at the
-// end of the text, and otherwise all but the last character, which belongs to the next piece or is one of its own.
+// Skips white space that forms a piece: up to its last newline, if it has one. Otherwise the piece is all of the white
+// space at the end of the text, and elsewhere all but its last character, which belongs to the next piece or is a piece
+// itself.
 static void skip_space(struct piece_reader *r) {
   const char *begin = r->p, *last = begin, *newline = NULL;
   for (size_t len; r->p < r->end; r->p += len) {
@@ -87,7 +88,7 @@ static void skip_signs(struct piece_reader *r) {
   skip_run(r, NEWLINE);
 }
 
-// In the order of the expression's alternatives.
+// Tries the alternatives of the expression (token_pieces.h) in their order.
 static void skip_piece(struct piece_reader *r) {
   const char *begin = r->p;
   size_t len, more;

@@ -8,7 +8,7 @@
 #include "text/token_pieces.h"
 #include "text/unicode.h"
 
-// The piece as UTF-8.
+// Appends the piece as valid UTF-8.
 static void repair(struct buf *out, str piece) {
   bool valid;
   for (size_t at = 0, len; at < piece.n; at += len) {
@@ -30,7 +30,8 @@ static size_t encode_piece(const struct piece *piece, const char *end, uint32_t 
   return piece->broken ? encode_broken(piece->text, out, max) : bpe_encode(piece->text, end, out, max);
 }
 
-// Returns the tokens of the text, or any number above `limit` if there are more.
+// Returns the number of tokens of the text, or some number above `limit` if it has more. Writes the first `max` ids to
+// out.
 static size_t encode(str text, size_t limit, uint32_t *out, size_t max) {
   size_t count = 0;
   for (str rest = text; rest.n && count <= limit;) {
@@ -58,7 +59,7 @@ size_t tokens_encode(str text, uint32_t *out, size_t max) {
 
 // ---- similar texts
 
-// The only place where a word may be remembered.
+// Returns the only slot of the memo where a word may be stored.
 static struct tokens_word *place_of(struct tokens_memo *m, const struct tokens_word *w) {
   uint64_t h = w->n;
   for (uint64_t at = 0, part; at < w->n; at += sizeof part) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Characters: reads them from bytes that may be invalid UTF-8, and returns their kinds in Unicode 16.0.
+// Reads characters from bytes that may be invalid UTF-8, and returns the kind of a character in Unicode 16.0.
 #pragma once
 #include "base/str.h"
 #include "text/tables.h"
@@ -8,7 +8,7 @@ enum unicode_kind { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE
 
 enum { UNICODE_REPLACEMENT = 0xfffd };
 
-// Letters are general category L, numbers N, space is White_Space. c is at most U+10FFFF.
+// Letters have the general category L, numbers N; space is the property White_Space. `c` must be at most U+10FFFF.
 static inline enum unicode_kind unicode_kind(uint32_t c) {
   uint32_t in_block = c & ((1u << UNICODE_BLOCK_BITS) - 1);
   uint32_t at = ((uint32_t)unicode_index[c >> UNICODE_BLOCK_BITS] << UNICODE_BLOCK_BITS) | in_block;
@@ -16,5 +16,5 @@ static inline enum unicode_kind unicode_kind(uint32_t c) {
 }
 
 // Reads the first character of n > 0 bytes; *out_len is its length. Invalid UTF-8 is read like WHATWG's TextDecoder
-// does: the longest beginning of a character (at least one byte) is one U+FFFD, with *out_valid false.
+// does: the longest part that could begin a character (at least one byte) gives one U+FFFD, with *out_valid false.
 uint32_t unicode_read(const char *p, size_t n, size_t *out_len, bool *out_valid);

@@ -10,7 +10,7 @@
 #include "mcp/meta.h"
 
 enum {
-  GROWTH = 65536,  // what a message has around its longest part
+  GROWTH = 65536,  // room in a message for everything but its longest part
   NAME_SHOWN = 160,
   KEEP_OUT = 1 << 16,
 };
@@ -38,7 +38,7 @@ static void put_error(struct adapter_call *c, int code, const char *message, str
   rpc_put_error(&c->adapter->out, c->id, code, str_of(message), data);
 }
 
-// Sends what was written. The link and the adapter may be gone afterwards.
+// Sends the response in `out` and frees the call. Afterwards the link and the adapter may have been freed.
 static void finish(struct adapter_call *c) {
   struct adapter *t = c->adapter;
   struct link *l = t->link;
@@ -148,7 +148,7 @@ static void answer_initialize(struct adapter_call *c) {
   json_put_key(&w, STR("capabilities"));
   json_begin_object(&w);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    // Templates are of the same capability as resources.
+    // Resources and templates share one capability, which is written only once.
     bool said = kind == ITEM_TEMPLATE && t->ops->count(t->own, ITEM_RESOURCE);
     if (!t->ops->count(t->own, (enum item_kind)kind) || said) continue;
     json_member_raw(&w, str_of(item_kind_rules[kind].capability), STR("{}"));
@@ -169,7 +169,7 @@ static bool read_cursor(struct adapter_call *c, const struct json *params, size_
   return true;
 }
 
-// As many as fit in a message with room to spare. One that would take more than half of it is left out.
+// Writes as many definitions as fit into a message. A definition that would fill more than half a message is left out.
 static void answer_list(struct adapter_call *c, const struct json *params, enum item_kind kind) {
   const struct adapter *t = c->adapter;
   size_t at, count = t->ops->count(t->own, kind), most = t->link->opt.max_message;
@@ -184,7 +184,7 @@ static void answer_list(struct adapter_call *c, const struct json *params, enum 
   for (; at < count; at++) {
     str text = t->ops->definition(t->own, kind, at);
     if (text.n > most / 2)
-      log_warn(t->link->opt.loop->log, "%.*s: %s: number %zu is left out: it is too large for limits.message",
+      log_warn(t->link->opt.loop->log, "%.*s: %s: entry %zu is left out: it takes more than half of limits.message",
                STR_ARG(t->link->opt.name), item_kind_rules[kind].list_key, at);
     else if (t->out.n + text.n > most - most / 4) break;
     else json_put_raw(&w, text);
@@ -234,7 +234,7 @@ static void answer(struct adapter_call *c, const struct rpc_message *m) {
   else if (!answer_listing(c, m)) begin_call(c, m);
 }
 
-// Our own requests are well-formed; what a client's params make of them need not be.
+// Requests of the gateway are well-formed, but `params` may contain anything that a client sent.
 static void read_call(struct adapter_call *c) {
   struct rpc_message m;
   struct rpc_error err;
@@ -272,7 +272,7 @@ static void adapter_open(struct link *l) {
   loop_defer(l->opt.loop, &t->turn);
 }
 
-// Only requests need an answer.
+// Ignores notifications and responses: only a request needs an answer.
 static void adapter_send(struct link *l, str message, struct link_call *call, str method) {
   struct adapter *t = l->transport;
   if (!call) return;

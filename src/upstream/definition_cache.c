@@ -21,17 +21,17 @@ enum {
   CACHE_MAGIC = 0x64656663,
   FORMAT = 1,
   SAFE_NAME = 40,
-  NAME_SIZE = 80,    // of a file
-  HASH_DIGITS = 16,  // of the fingerprint, in the file name
+  NAME_SIZE = 80,    // size of a file name
+  HASH_DIGITS = 16,  // digits of the fingerprint in the file name
   DAY_S = 24 * 3600,
-  MAX_CLIENT = 65536,  // bytes of the capabilities of a client
+  MAX_CLIENT = 65536,  // maximum size of a client's capabilities in bytes
 };
 
 #define SALT "salt"
 #define LAST_CLIENT "last-client.json"
 #define SUFFIX ".json"
 
-// A file to write.
+// A file that waits to be written.
 struct cache_write {
   struct list node;
   struct definition_cache *cache;
@@ -48,7 +48,7 @@ struct definition_cache {
   int folder;
   unsigned char salt[SHA256_SIZE];
   struct list writes;  // struct cache_write; the first is in progress
-  bool closed;         // freed after the last write
+  bool closed;         // the cache is freed after the last write
 };
 
 // ---- fingerprint
@@ -85,12 +85,14 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   mix(state, spec->name);
   mix(state, str_of(spec->kind->name));
   mix_number(state, spec->protocol);
-  mix_number(state, spec->isolation == UPSTREAM_ISOLATE_SHARED);  // such a lane declares all capabilities
+  // A shared lane declares all capabilities, whichever client uses it.
+  mix_number(state, spec->isolation == UPSTREAM_ISOLATE_SHARED);
   mix(state, spec->command);
   mix_number(state, spec->arg_count);
   for (size_t i = 0; i < spec->arg_count; i++) mix(state, spec->args[i]);
   mix_pairs(state, spec->env, spec->env_count);
-  // A program without a configured folder starts in the gateway's, and relative arguments depend on it.
+  // A program without a configured folder starts in the gateway's folder, so its relative arguments depend on that
+  // folder.
   bool starts_here = !spec->cwd.n && spec->kind->process && getcwd(here, sizeof here);
   mix(state, starts_here ? str_of(here) : spec->cwd);
   mix(state, spec->url);
@@ -100,7 +102,7 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   hash_hex(state, sizeof state, out);
 }
 
-// The server's name with unsafe characters replaced, and the first digits of the fingerprint.
+// Makes a file name from the server's name, with unsafe characters replaced, and the first digits of the fingerprint.
 static void file_name(str server, const char *print, char out[NAME_SIZE]) {
   char safe[SAFE_NAME + 1];
   size_t n = 0;
@@ -125,14 +127,14 @@ static bool is_ours(str name) {
 // ---- the folder
 
 static bool read_whole(int folder, const char *name, size_t max, struct buf *out, struct fault *f) {
-  // O_NONBLOCK: a FIFO in its place must not block the gateway.
+  // O_NONBLOCK: opening must not block if somebody replaced the file by a FIFO.
   int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) {
     fault_set(f, errno == ENOENT ? FAULT_NOT_FOUND : FAULT_IO, "%s", strerror(errno));
     return false;
   }
   bool ok = file_is_private(fd, f) && file_read(fd, max, out, f);
-  if (ok) futimens(fd, NULL);  // files that are in use are not removed
+  if (ok) futimens(fd, NULL);  // sets the time of last use, so that the file is not removed as unused
   close(fd);
   return ok;
 }
@@ -147,7 +149,8 @@ static bool read_salt(struct definition_cache *cache, struct fault *f) {
   return ok;
 }
 
-// Two gateways that start together both use the salt that was written first. An unusable salt is replaced.
+// Loads the salt, or creates it. Two gateways that start together both use the salt that was written first. An unusable
+// salt is replaced.
 static bool take_salt(struct definition_cache *cache, struct fault *f) {
   if (read_salt(cache, f)) return true;
   bool missing = f->code == FAULT_NOT_FOUND;
@@ -214,7 +217,7 @@ static struct definitions *parse(str text, const char *print, struct arena *a, s
   str instructions = STR_NONE;
   if (r) json_string(json_get(root, STR("instructions")), &nodes, &instructions);
   if (r) *out_instructions = arena_str(a, instructions);
-  else if (root) fault_set(f, FAULT_INVALID, "its format or its fingerprint differs");
+  else if (root) fault_set(f, FAULT_INVALID, "the file has another format version or fingerprint");
   arena_done(&nodes);
   return r;
 }
@@ -233,11 +236,12 @@ struct definitions *definition_cache_load(struct definition_cache *cache, const 
     buf_done(&text);
   }
   if (!r && f.code != FAULT_NOT_FOUND)
-    log_warn(cache->loop->log, "%.*s: ignores its stored definitions in %s: %s", STR_ARG(spec->name), name, f.message);
+    log_warn(cache->loop->log, "%.*s: the stored definitions in %s are ignored: %s", STR_ARG(spec->name), name,
+             f.message);
   return r;
 }
 
-// Returns canonical JSON, the form of a session's profile, or STR_NONE if the text is not an object.
+// Returns the capabilities in `text` as canonical JSON, or STR_NONE if `text` is not a JSON object.
 static str read_client(str text, struct arena *a) {
   struct fault f;
   struct buf canonical;
@@ -257,7 +261,7 @@ str definition_cache_load_client(struct definition_cache *cache, struct arena *a
   if (read_whole(cache->folder, LAST_CLIENT, MAX_CLIENT, &text, &f)) {
     client = read_client(buf_view(&text), a);
     buf_done(&text);
-    if (!client.n) fault_set(&f, FAULT_INVALID, "it is not a JSON object");
+    if (!client.n) fault_set(&f, FAULT_INVALID, "the file is not a JSON object");
   }
   if (!client.n && f.code != FAULT_NOT_FOUND) log_warn(cache->loop->log, "%s is ignored: %s", LAST_CLIENT, f.message);
   return client;
@@ -334,7 +338,8 @@ void definition_cache_save(struct definition_cache *cache, const struct upstream
   buf_init(&job->text, DEFINITION_CACHE_MAX_FILE);
   put_file(&job->text, print, r, instructions);
   if (job->text.over) {
-    log_info(cache->loop->log, "%.*s: its definitions are too large to be stored", STR_ARG(spec->name));
+    log_info(cache->loop->log, "%.*s: the definitions are not stored: the file would be too large",
+             STR_ARG(spec->name));
     buf_done(&job->text);
     mem_free(job);
     return;

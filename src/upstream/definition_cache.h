@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Definitions of upstreams on disk, so that a restarted gateway can list them before its upstreams are up.
+// Stores the definitions of upstreams on disk, so that a restarted gateway can list them before its upstreams have
+// started.
 //
-// The folder belongs to its owner alone (0700) and has one file (0600) for each upstream: its definitions as it sent
-// them, its instructions, and a fingerprint of the configuration that says how to reach it. A different command,
-// argument, variable, folder, URL or header is a different upstream, and its file is not used. The file contains none
-// of these values: the fingerprint is a SHA-256 over them and over the 32 random bytes of the file `salt`, so that
-// nobody can guess an argument or a token from a file alone.
+// Only the owner may access the folder (0700). It has one file (0600) for each upstream, with the upstream's
+// definitions and instructions, and a fingerprint of the configuration that reaches the upstream. After a change of the
+// command, an argument, a variable, the folder, the URL or a header, the fingerprint differs and the file is not used.
+// The file contains none of these values: the fingerprint is a SHA-256 over them and over the 32 random bytes of the
+// file `salt`, so that nobody can guess an argument or a token from the file alone.
 //
-// The file `last-client.json` holds the capabilities of the last client. Connections that are opened before a client
-// comes declare these capabilities, so that the same client can take them over.
+// The file `last-client.json` holds the capabilities of the last client. Connections that the gateway opens before a
+// client connects declare these capabilities, so that the same client can use the connections.
 //
-// A file that is unreadable, truncated or foreign is ignored with one line in the log. Files that no run has used for
-// thirty days are removed. Several gateways may use one folder: files are replaced as a whole.
+// A file that is unreadable, truncated or from another program is ignored, with one line in the log. Files that were
+// not used for thirty days are removed. Several gateways may use one folder: a file is always replaced as a whole.
 #pragma once
 #include "catalog/definitions.h"
 #include "io/loop.h"
@@ -23,14 +24,14 @@ enum { DEFINITION_CACHE_MAX_FILE = 32 << 20, DEFINITION_CACHE_DAYS = 30 };
 
 // Creates the folder if necessary. Returns NULL, after logging why, if the folder cannot be used.
 struct definition_cache *definition_cache_open(struct loop *loop, str folder);
-// Pending writes finish on the loop, which runs until then.
+// Returns at once. Pending writes finish later, and the last one frees the cache: the loop must run until then.
 void definition_cache_close(struct definition_cache **handle);
 
-// Returns NULL if there is no file for this spec. The instructions are in the arena.
+// Returns NULL if no file for this spec can be used. Writes the instructions to `out_instructions`, allocated in `a`.
 struct definitions *definition_cache_load(struct definition_cache *cache, const struct upstream_spec *spec,
                                           struct arena *a, str *out_instructions);
 
-// Returns the capabilities of the last client as canonical JSON in the arena, or STR_NONE.
+// Returns the capabilities of the last client as canonical JSON, allocated in `a`, or STR_NONE.
 str definition_cache_load_client(struct definition_cache *cache, struct arena *a);
 void definition_cache_save_client(struct definition_cache *cache, str capabilities);
 

@@ -7,49 +7,49 @@
 
 struct upstream;
 
-// Variables or headers that an entry of the configuration sets.
+// The variables or headers that a server's configuration sets.
 struct upstream_names {
-  const char *label, *key;  // for people; in JSON
+  const char *label, *key;  // text for people; key in JSON
   const struct upstream_pair *pairs;
   size_t count;
 };
 
 enum { KIND_WORDS = 3 };
 
-typedef void kind_take(void *ctx, str text);  // gets one string of a kind's own data
+typedef void kind_take(void *ctx, str text);  // receives one string of a kind's own data
 
 struct upstream_kind {
-  const char *name;               // for `check`; unique, and part of fingerprints on disk (definition_cache.c)
-  const char *status;             // for `status`
-  const char *brief;              // for agents (list_servers)
-  const char *words[KIND_WORDS];  // the values of "transport" and "type" that mean this kind; NULL after the last
-  const char *alias;              // another such value, which error messages do not offer; may be NULL
-  const char *place;              // the key of an entry that says where the server is
-  bool implied;    // the place without a transport means this kind; of the kinds that share a place, one has this
+  const char *name;    // name in the output of `check`; unique; part of fingerprints on disk (definition_cache.c)
+  const char *status;  // text in the output of `status`
+  const char *brief;   // text for agents (list_servers)
+  const char *words[KIND_WORDS];  // the values of "transport" and "type" that select this kind; ends with NULL
+  const char *alias;              // another such value, which error messages do not mention; may be NULL
+  const char *place;              // the configuration key that says where the server is, such as "url"
+  bool implied;    // a server that sets `place` but no transport is of this kind; true for one kind of each `place`
   bool process;    // a program on this machine: it may be a launcher, and starts in a folder
-  bool remote;     // reached at spec.url
-  bool local;      // answers in this process and asks nothing: isolation and protocol have no effect
+  bool remote;     // the server is reached at spec.url
+  bool local;      // answers in this process and sends no requests: isolation and protocol have no effect
   bool kept;       // its definitions are stored on disk for the next start
-  bool handshake;  // has no stateless revision
-  const struct upstream_kind *other;  // opened as this kind if link_wrong_transport says so; may be NULL
+  bool handshake;  // supports only the revisions with a handshake
+  const struct upstream_kind *other;  // the kind to try next if link_wrong_transport returns true; may be NULL
 
-  // Operations. All but `open` may be NULL.
+  // Operations. Only `open` is required; the others may be NULL.
 
-  // Reads the member `place` of an entry into spec.own and spec.shown. Returns false with spec.own NULL. Without this
-  // operation app/config/config_servers.c reads the key.
+  // Parses the value of the key `place` into spec.own and spec.shown. Returns false, with spec.own NULL, on failure. If
+  // this operation is NULL, app/config/config_servers.c reads the key.
   bool (*parse)(struct upstream_spec *s, const struct json *place, struct arena *a, struct fault *f);
-  // For spec.own: frees it after its last reference; returns whether two are equal for a reload.
+  // own_free frees spec.own after its last reference; own_same returns whether a reload can treat two as equal.
   void (*own_free)(struct upstream_own *own);
   bool (*own_same)(const struct upstream_own *a, const struct upstream_own *b);
-  // Passes each secret in spec.own to `take`: it is masked in logs and for agents, if it has SECRETS_LEAST bytes.
+  // Passes each secret in spec.own to `take`. Secrets of SECRETS_LEAST bytes or more are masked in logs and for agents.
   void (*secrets)(const struct upstream_own *own, kind_take *take, void *ctx);
-  // Passes each string that the definitions depend on to `take`. Required of a kind that is `kept` and has spec.own.
+  // Passes each string that the definitions depend on to `take`. Required if `kept` is set and the kind uses spec.own.
   void (*fingerprint)(const struct upstream_own *own, kind_take *take, void *ctx);
   struct upstream_names (*names)(const struct upstream_spec *s);
-  str (*public_place)(const struct upstream_spec *s);  // the part of its place that agents may read
-  // Returns an error text of the gateway without the place: the text itself, or a copy in the arena.
+  str (*public_place)(const struct upstream_spec *s);  // the part of the server's address that agents may read
+  // Returns an error message of the gateway with the server's address removed: `text` itself, or a copy in the arena.
   str (*redact)(const struct upstream_spec *s, struct arena *a, str text);
-  bool (*prepare)(struct upstream *u, struct fault *f);  // once, before the first link
+  bool (*prepare)(struct upstream *u, struct fault *f);  // called once, before the first link
   struct link *(*open)(struct upstream *u, const struct link_options *opt, const struct link_events *ev, void *ctx);
 };
 
@@ -64,7 +64,7 @@ enum { UPSTREAM_KIND_COUNT = 0 UPSTREAM_KINDS(COUNT_KIND) };
 #undef COUNT_KIND
 extern const struct upstream_kind *const upstream_kinds[UPSTREAM_KIND_COUNT];
 
-unsigned kind_number(const struct upstream_kind *k);                // its position in the table
-const struct upstream_kind *kind_of_word(const struct json *word);  // or NULL
-const char *kind_words(struct arena *a);                            // for error messages: "stdio, http, …"
-const struct upstream_kind *kind_of_place(str key);                 // the implied kind, or NULL
+unsigned kind_number(const struct upstream_kind *k);                // index in the table of kinds
+const struct upstream_kind *kind_of_word(const struct json *word);  // returns NULL if `word` names no kind
+const char *kind_words(struct arena *a);             // list of words for error messages: "stdio, http, …"
+const struct upstream_kind *kind_of_place(str key);  // returns the kind with `implied` set, or NULL

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definitions of the upstreams by the capabilities of clients; the catalog made from them; their storage on disk.
+// Stores the definitions of the upstreams by the capabilities of clients, builds the catalog from them, and saves them
+// to disk.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -15,7 +16,7 @@ enum {
 
 // ---- the catalog
 
-// The instructions of the first profile that has any.
+// Returns the instructions of the first profile that has any.
 str upstream_instructions(const struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++)
     if (u->profiles[i].instructions.n) return u->profiles[i].instructions;
@@ -56,13 +57,15 @@ static void build_catalog(struct upstreams *all) {
   arena_done(&a);
 }
 
-// Built when it is asked for: while many upstreams start, most of the catalogs in between are not.
+// Builds the catalog only when somebody needs it: while many upstreams start, most of the catalogs in between are never
+// used.
 struct catalog *upstreams_catalog(struct upstreams *all) {
   if (all->outdated) build_catalog(all);
   return all->catalog;
 }
 
-// Logs the first resource of a server that another server owns, and how many follow. `old` had the others already.
+// Logs the first resource of a server that another server owns, and the number of others. Resources that were in `old`
+// already are not logged.
 static void log_shadowed_of(const struct upstreams *all, unsigned source, const struct catalog *now,
                             const struct catalog *old) {
   enum { URI_LOGGED = 200 };
@@ -78,7 +81,7 @@ static void log_shadowed_of(const struct upstreams *all, unsigned source, const 
       if (!count++) first = item;
     }
   if (!first) return;
-  if (count > 1) snprintf(more, sizeof more, ", and so are %zu more (toolgate catalog)", count - 1);
+  if (count > 1) snprintf(more, sizeof more, "; also renamed: %zu more (toolgate catalog)", count - 1);
   log_warn(all->opt.loop->log, "%.*s: \"%.*s\" belongs to server %.*s; it is listed as \"%.*s\"%s",
            STR_ARG(now->parts[source].server), STR_ARG(utf8_cut(first->name, URI_LOGGED)),
            STR_ARG(now->parts[first->owner - 1].server), STR_ARG(utf8_cut(first->shown, URI_LOGGED)), more);
@@ -93,7 +96,7 @@ void catalog_report(struct upstreams *all) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) changed[kind] = !catalog_same(old, now, (enum item_kind)kind);
   size_t names = now->contested - now->shadowed;
   if (names != old->contested - old->shadowed && !all->opt.prefix_always)
-    log_info(all->opt.loop->log, "%zu names are in several servers: each is listed as server__name", names);
+    log_info(all->opt.loop->log, "%zu names are used by several servers and are listed as server__name", names);
   for (unsigned i = 0; now->shadowed && i < now->part_count; i++) log_shadowed_of(all, i, now, old);
   catalog_unref(&old);
   all->ev->catalog_changed(all->ctx, changed);
@@ -184,7 +187,8 @@ static struct profile *find_same(struct upstream *u, str key, const struct defin
   return NULL;
 }
 
-// Returns a free place, but not the last one freed, so that users of an old catalog do not confuse the two.
+// Returns a free place. The place that was freed last is not reused at once: a user of an old catalog could confuse its
+// old and new contents.
 static struct profile *free_place(struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     size_t k = (u->next_profile + i) % MAX_PROFILES;
@@ -197,15 +201,15 @@ static struct profile *free_place(struct upstream *u) {
   return NULL;
 }
 
-// Returns whether a new connection would list the same: true for the first list of a lane, and for every list of the
-// common lane. Without a common lane, clients without a lane learn of changes only from other lanes: then the lane of a
-// session counts, too, unless agents or credentials separate its client from others.
+// Returns whether a new connection would show the same list as this lane. True for the first list of a lane, and for
+// every list of the common lane. Without a common lane, clients without a lane learn of changes only from other lanes:
+// then the lane of a session counts, too, unless agents or credentials separate its client from others.
 static bool sets_base(const struct lane *lane) {
   bool tells = !lane->session || !lane->upstream->common;
   return lane->fresh || (tells && lane->owner.scope == LANE_OF_ALL);
 }
 
-// Returns the place for a list that no other lane has; NULL if there are too many.
+// Returns the place for a list that no other lane shows, or NULL if no place is free.
 static struct profile *place_for(struct lane *lane) {
   struct upstream *u = lane->upstream;
   struct profile *own = lane->view, *base = profile_find(u, lane->profile), *kept = profile_kept(u);
@@ -221,7 +225,7 @@ static void drop_unused(struct upstream *u, struct profile *p) {
   catalog_outdated(u);
 }
 
-// Returns whether clients without a lane now see another list.
+// Makes `p` the list of clients without a lane. Returns whether it replaced another list.
 static bool make_base(struct lane *lane, struct profile *p) {
   struct upstream *u = lane->upstream;
   struct profile *old = profile_find(u, lane->profile);
@@ -246,7 +250,7 @@ void profile_leave(struct lane *lane) {
   drop_unused(lane->upstream, old);
 }
 
-// Returns whether no lane had this list.
+// Stores a list in `p`. Returns whether it is new or different.
 static bool put(struct lane *lane, struct profile *p, struct definitions *definitions, str instructions) {
   bool same = p->definitions && has_same(p, definitions, instructions) && (p->kept || str_eq(p->key, lane->profile));
   p->kept = false;
@@ -264,7 +268,8 @@ static bool take(struct lane *lane, struct definitions *definitions, str instruc
     return put(lane, p, definitions, instructions);
   }
   if (!*out)
-    log_warn(u->all->opt.loop->log, "%.*s: shows more than %d lists to different connections: one is left out",
+    log_warn(u->all->opt.loop->log,
+             "%.*s: shows different lists to its connections: one list is ignored, because only %d can be stored",
              STR_ARG(u->spec->name), MAX_PROFILES);
   definitions_free(&definitions);
   return false;
@@ -272,7 +277,7 @@ static bool take(struct lane *lane, struct definitions *definitions, str instruc
 
 static void keep_soon(struct upstream *u);
 
-// The server has changed its list: what was listed with other capabilities, and no lane lists now, is out of date.
+// Drops lists that no lane shows: a change of the server's list makes lists with other capabilities outdated.
 static void drop_outdated(struct upstream *u, const struct profile *now) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     struct profile *p = profile_at(u, i);
@@ -309,9 +314,9 @@ void profile_set(struct lane *lane, struct definitions *definitions, str instruc
   keep_soon(u);
 }
 
-// ---- what is kept
+// ---- storage on disk
 
-// Returns the list of clients that share a lane; without such clients, the first list.
+// Returns the list of clients that share a lane or, if no client does, the first list.
 static const struct profile *profile_to_keep(struct upstream *u) {
   const struct profile *shared = profile_find(u, lane_shared_profile(u));
   for (size_t i = 0; !shared && i < MAX_PROFILES; i++)
@@ -346,7 +351,8 @@ static void keep_soon(struct upstream *u) {
   if (!timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
-// If agents or credentials separate clients, each server learns only the capabilities of the clients that use it.
+// The capabilities of clients with an agent or a credential are not stored: a server may learn only those of its own
+// clients.
 void profiles_note_client(struct upstreams *all, const struct lane_user *who) {
   const struct session *s = who->session;
   bool apart = s->principal >= 0 || who->agent.n || s->as_operator;
@@ -371,7 +377,7 @@ void profiles_load(struct upstream *u) {
   arena_init(&a);
   struct definitions *r = is_keepable(u) ? definition_cache_load(u->all->cache, u->spec, &a, &instructions) : NULL;
   if (r) {
-    // A version that did not remove hidden characters may have written them.
+    // The file may come from a version that did not remove hidden characters.
     instructions = plain_shortened(&a, plain_copy(&a, instructions, false), u->all->opt.description_max);
     profile_fill(u, &u->profiles[0], STR_NONE, r, instructions);
     u->profiles[0].kept = true;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other servers than before, while the gateway runs. A server has its place (index) for as long as the program runs, by
-// its name: catalogs, calls and tasks that are older than a change still mean the same server by it, or find it gone.
-// A server whose configuration is another is another upstream in the same place; the one before leaves: it is found by
-// nobody, and its lanes close one by one as their calls end.
+// Replaces the servers while the gateway runs. A server keeps its index as long as the gateway runs: older catalogs,
+// calls and tasks refer to the same server by the index, or find that it is gone. A server with a changed configuration
+// becomes a new upstream with the same index. The old upstream gets no new calls; its lanes close one by one as their
+// calls end.
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
 enum {
-  MOST_PLACES = 4096,  // of all servers that there ever were
+  MOST_PLACES = 4096,  // maximum number of server names used since the start
   TICK_MS = 20,
-  QUIET_MS = 1000,  // for the last messages to a server
+  QUIET_MS = 1000,  // time for the last messages to a server
 };
 
 // ---- leaving
@@ -21,7 +21,7 @@ static void drain(struct upstream *u) {
   }
 }
 
-// Returns whether a replaced upstream has no lanes left.
+// Returns whether a replaced upstream can be freed: it has no lanes, and its last messages are sent.
 static bool has_left(struct upstream *u) {
   if (!list_empty(&u->lanes)) return false;
   if (!u->quiet_at) u->quiet_at = loop_now(u->all->opt.loop) + QUIET_MS;
@@ -37,7 +37,8 @@ static bool drain_all(struct upstreams *all) {
       more = true;
       continue;
     }
-    log_debug(all->opt.loop->log, "%.*s: the last connection of before is closed", STR_ARG(u->spec->name));
+    log_debug(all->opt.loop->log, "%.*s: the last connection with the old configuration is closed",
+              STR_ARG(u->spec->name));
     list_remove(&u->node);
     upstream_free(&u);
   }
@@ -70,7 +71,7 @@ static void remove_one(struct upstream *u) {
   catalog_outdated(u);
 }
 
-// Copies the counters.
+// Copies the counters of the old upstream.
 static void take_over(struct upstream *next, const struct upstream *before) {
   next->version = before->version;
   next->starts = before->starts;
@@ -112,7 +113,7 @@ static void forget(struct upstream **made, size_t count) {
   mem_free(made);
 }
 
-// Makes the new upstreams: an element is NULL if the present one stays. Returns NULL with the reason in f.
+// Creates the new upstreams. An element is NULL if the existing upstream stays. Returns NULL with the reason in `f`.
 static struct upstream **make(struct upstreams *all, const struct upstream_spec *specs, size_t count,
                               struct upstreams_change *change, struct fault *f) {
   struct upstream **made = mem_zero(sizeof *made * (count + 1));
@@ -128,7 +129,8 @@ static struct upstream **make(struct upstreams *all, const struct upstream_spec 
     else change->changed++;
     made[i] = upstream_new(all, old ? old->index : (unsigned)places++, &specs[i], f);
     if (made[i] && places <= MOST_PLACES) continue;
-    if (made[i]) fault_set(f, FAULT_LIMIT, "there were %d servers since the start: restart the gateway", MOST_PLACES);
+    if (made[i])
+      fault_set(f, FAULT_LIMIT, "more than %d server names since the start: restart the gateway", MOST_PLACES);
     forget(made, count);
     return NULL;
   }
@@ -136,7 +138,7 @@ static struct upstream **make(struct upstreams *all, const struct upstream_spec 
   return made;
 }
 
-// A server keeps its index when the configuration changes, but not its position in it.
+// Sets the positions of the servers in the configuration. A server keeps its index, but its position may change.
 static void set_orders(struct upstreams *all, const struct upstream_spec *specs, size_t count) {
   for (unsigned i = 0; i < count; i++) {
     struct upstream *u = find(all, specs[i].name);

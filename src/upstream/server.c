@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One upstream by itself: what the configuration says of it, copied, and as the lower layers want it.
+// Creates and frees one upstream: copies its spec and derives what the lower layers need.
 #include "base/assert.h"
 #include "base/crypto/locked.h"
 #include "base/mem.h"

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares servers before they are used: opens lanes ahead, waits for lists, and finds the list that a client sees.
+// Prepares servers for use: opens lanes ahead, waits for lists, and finds the list that a client sees.
 #include "base/assert.h"
 #include "upstream/upstream_impl.h"
 
-enum { STARTING_RETRY_MS = 2000 };  // a client may ask again for a server that is starting after this time
+enum { STARTING_RETRY_MS = 2000 };  // time after which a client may try a starting server again
 
-// Returns whether it was listed in this run.
+// Returns whether `u` was listed in this run.
 static bool is_listed(struct upstream *u) {
   return u->profile_count && !profile_kept(u);
 }
 
-// Returns whether it is listed, or will be: a lane that was opened ahead may belong to an agent by now, or be closed.
+// Returns whether `u` was listed or opened in this run. A lane opened ahead may since have been given to an agent or
+// closed.
 static bool was_started(struct upstream *u) {
   return is_listed(u) || (!u->common && !list_empty(&u->lanes));
 }
@@ -35,7 +36,7 @@ static void list_again(struct upstream *u) {
   LIST_EACH(it, &u->lanes) {
     struct lane *lane = CONTAINER_OF(it, struct lane, node);
     if (lane->state != LANE_READY) continue;
-    // Gateways in a ring may be waiting for each other's lists: what is under way is asked again.
+    // Gateways in a ring may be waiting for each other's lists: repeat requests in flight, too.
     lane->recheck = true;
     for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
     lane_refresh_soon(lane);
@@ -63,7 +64,7 @@ uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struc
   return upstreams_view_for(all, index, &who);
 }
 
-// Returns whether its back-off has ended, and only a call will open it.
+// Returns whether the back-off of a failed lane has ended, so that the next call opens the lane.
 static bool waits_for_use(const struct lane *lane) {
   return lane->state == LANE_DOWN && !timer_running(&lane->retry) &&
          loop_now(lane->upstream->all->opt.loop) >= lane->retry_at;
@@ -74,7 +75,7 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
   const struct upstream *u = all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
   if (u->gone) return false;
-  // One that was opened ahead tells how another would fare.
+  // A client without a lane gets a new one, whose state is probably that of the common lane.
   if (!lane) lane = u->common;
   switch (lane ? lane->state : LANE_IDLE) {
   case LANE_IDLE: return true;
@@ -109,7 +110,7 @@ static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
   return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
 }
 
-// Returns the lane that will list the upstream: the client's, the common one, or another that is starting; or NULL.
+// Returns the lane that will list the upstream: the client's, the common one, or another open one; or NULL.
 static struct lane *lane_to_list(const struct upstream *u, const struct lane_user *who) {
   struct lane *lane = lanes_find(u, who);
   if (lane || u->common) return lane ? lane : u->common;
@@ -128,10 +129,10 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
   struct fault f;
   struct lane *lane = lane_to_list(u, who);
   bool reopened = how == SETTLE_EXACTLY && lanes_suit(u, who->session);
-  // Another list is known, and this client's is not on its way.
+  // Another list is known, and no lane will list for this client's capabilities.
   if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
   if (can_stay_idle(u, lane)) return true;
-  // A server offers the same to all agents: to know it, no further agent needs a connection.
+  // A server offers the same definitions to all agents, so listing needs no lane of this agent.
   if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
   if (!lane) return true;
   if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
@@ -144,10 +145,10 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
 static bool settle(struct upstreams *all, struct session *s, enum settling how) {
   struct lane_user who = lanes_user(all, s);
   bool done = true;
-  // A server that the client may not use is not started for it, hears nothing of it and cannot ask it anything.
+  // A server that the client may not use is not started for the client and learns nothing about the client.
   for (unsigned i = 0; i < all->count; i++)
     if (may_use(all, s, i)) done &= settle_one(all->list[i], &who, how);
-  if (done) catalog_report(all);  // who comes to read it hears first that it is another
+  if (done) catalog_report(all);  // clients must be notified of a change before one of them reads the new catalog
   return done;
 }
 

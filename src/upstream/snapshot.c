@@ -18,14 +18,14 @@ struct snapshot_reader {
 
 enum { MAX_POINTER = 4096 };
 
-// ---- what is wrong
+// ---- problem reports
 
 static void report_at(struct snapshot_reader *r, bool fatal, const char *message) {
   r->failed = r->failed || fatal;
   r->report(r->ctx, fatal, buf_view(&r->pointer), message);
 }
 
-// The pointer to a member of a member, or to a member; the root when both are empty.
+// Sets r->pointer to /group/name, to /group if `name` is empty, or to the root if both are empty.
 static void point_at(struct snapshot_reader *r, str group, str name) {
   buf_reset(&r->pointer);
   if (group.n) json_pointer_push(&r->pointer, group);
@@ -48,17 +48,17 @@ static bool read_entry(struct snapshot_reader *r, enum item_kind kind, const str
   return true;
 }
 
-// One line for all entries of a list that cannot be used, at the first of them.
+// Reports all unusable entries of a list in one message, at the first of them.
 static void tell_left_out(struct snapshot_reader *r, enum item_kind kind, str group, size_t first, size_t count) {
   char message[128];
   struct str_digits digits;
   const char *key = item_kind_rules[kind].name_key;
   if (!count) return;
   point_at(r, group, str_from_u64(first, &digits));
-  if (count == 1) snprintf(message, sizeof message, "is left out: it must be an object with a text \"%s\"", key);
+  if (count == 1) snprintf(message, sizeof message, "is left out: must be an object with a string \"%s\"", key);
   else
     snprintf(message, sizeof message,
-             "is left out, as %zu more of this list: each must be an object with a text \"%s\"", count - 1, key);
+             "is left out, and %zu more of this list: each must be an object with a string \"%s\"", count - 1, key);
   report_at(r, false, message);
 }
 
@@ -89,10 +89,10 @@ static void read_reply(struct snapshot_reader *r, enum item_kind kind, const str
   struct snapshot_entry *e = ARENA_NEW(&s->arena, struct snapshot_entry);
   *e = (struct snapshot_entry){json_key(v, &s->arena), json_compacted(&s->arena, json_span(v))};
   const char *wrong = NULL;
-  if (!json_is(v, JSON_OBJECT)) wrong = "is left out: it must be a whole result, an object";
-  // A resource may be one of a template.
+  if (!json_is(v, JSON_OBJECT)) wrong = "is left out: must be a complete result object";
+  // A resource need not be listed: it may match a template.
   else if (kind != ITEM_RESOURCE && !map_find(&s->by_name[kind], e->name))
-    wrong = "is left out: nothing of this name is listed";
+    wrong = "is left out: the catalog lists nothing with this name";
   if (!wrong) {
     map_add(&s->replies[kind], e->name, e);
     return;
@@ -122,7 +122,7 @@ static void read_replies(struct snapshot_reader *r, const struct json *replies) 
     enum item_kind kind;
     str key = json_key(group, &r->nodes);
     if (!kind_of_replies(key, &kind)) {
-      fail_at(r, STR("replies"), key, "is no known key: there are \"tools\", \"resources\" and \"prompts\"");
+      fail_at(r, STR("replies"), key, "is not a known key: must be \"tools\", \"resources\" or \"prompts\"");
     } else if (!json_is(group, JSON_OBJECT)) {
       fail_at(r, STR("replies"), key, "must be an object");
     } else {
@@ -131,11 +131,11 @@ static void read_replies(struct snapshot_reader *r, const struct json *replies) 
   }
 }
 
-// ---- the whole
+// ---- the whole file
 
 static void read_text(struct snapshot_reader *r, const struct json *root, str key, str *out) {
   const struct json *v = json_get(root, key);
-  if (v && !json_string(v, &r->s->arena, out)) fail_at(r, key, STR_NONE, "must be text");
+  if (v && !json_string(v, &r->s->arena, out)) fail_at(r, key, STR_NONE, "must be a string");
 }
 
 static void read_object(struct snapshot_reader *r, const struct json *root) {
@@ -148,8 +148,7 @@ static void read_object(struct snapshot_reader *r, const struct json *root) {
     read_list(r, (enum item_kind)kind, key, list);
   }
   if (!lists)
-    fail_at(r, STR_NONE, STR_NONE,
-            "has none of \"tools\", \"resources\", \"resourceTemplates\" and \"prompts\", the lists of a catalog");
+    fail_at(r, STR_NONE, STR_NONE, "must have \"tools\", \"resources\", \"resourceTemplates\" or \"prompts\"");
   read_text(r, root, STR("server"), &r->s->server);
   read_text(r, root, STR("instructions"), &r->s->instructions);
   const struct json *replies = json_get(root, STR("replies"));
@@ -159,10 +158,11 @@ static void read_object(struct snapshot_reader *r, const struct json *root) {
 static void read_root(struct snapshot_reader *r, const struct json *root) {
   if (json_is(root, JSON_ARRAY)) read_list(r, ITEM_TOOL, STR_NONE, root);
   else if (json_is(root, JSON_OBJECT)) read_object(r, root);
-  else fail_at(r, STR_NONE, STR_NONE, "must be a list of tools, or an object with such lists");
+  else fail_at(r, STR_NONE, STR_NONE, "must be an array of tools, or an object with such arrays");
   size_t total = 0;
   for (int kind = 0; kind < ITEM_KINDS; kind++) total += r->s->count[kind];
-  if (!total && !r->failed) fail_at(r, STR_NONE, STR_NONE, "is a catalog of nothing: no entry of it can be used");
+  if (!total && !r->failed)
+    fail_at(r, STR_NONE, STR_NONE, "has no usable entry: list at least one tool, resource or prompt");
 }
 
 static const struct json *parse(struct snapshot_reader *r) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that is a JSON file with its definitions and its answers. The file is
-//   - a list of tools, or
-//   - an object with any of "tools", "resources", "resourceTemplates" and "prompts", each a list of definitions;
-//     perhaps with "server" (a name), "instructions", and "replies": {"tools": {NAME: RESULT}, "resources":
-//     {URI: RESULT}, "prompts": {NAME: RESULT}}, each a whole result of tools/call, resources/read or prompts/get.
-//     Other members are ignored.
-// The file is read once, and counted. White space between values is removed. Invalid entries are left out.
+// A server that is a JSON file with its definitions and replies. The file is one of
+//   - an array of tools
+//   - an object with one or more of "tools", "resources", "resourceTemplates" and "prompts", each an array of
+//     definitions. The object may also have "server" (a name), "instructions", and "replies": {"tools": {NAME: RESULT},
+//     "resources": {URI: RESULT}, "prompts": {NAME: RESULT}}. Each RESULT is a complete result of tools/call,
+//     resources/read or prompts/get. Other members are ignored.
+// The file is read once; all users share one struct snapshot, which counts its references. White space between values
+// is removed. Invalid entries are left out.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -15,25 +16,25 @@
 enum { SNAPSHOT_MAX_FILE = 64 << 20 };
 
 struct snapshot_entry {
-  str name;  // unescaped
-  str text;  // a definition, or a reply
+  str name;  // name or URI, unescaped
+  str text;  // raw JSON of a definition or of a reply
 };
 
 struct snapshot {
   struct upstream_own own;
-  struct buf file;     // its text
-  struct arena arena;  // the rest
+  struct buf file;     // text of the file
+  struct arena arena;  // memory for all other members
   str server, instructions;
-  struct snapshot_entry *entries[ITEM_KINDS];  // as listed
+  struct snapshot_entry *entries[ITEM_KINDS];  // in the order of the file
   size_t count[ITEM_KINDS];
-  struct map by_name[ITEM_KINDS];  // struct snapshot_entry; the first of each name
-  struct map replies[ITEM_KINDS];  // struct snapshot_entry; empty for templates
+  struct map by_name[ITEM_KINDS];  // struct snapshot_entry by name; the first one of each name
+  struct map replies[ITEM_KINDS];  // struct snapshot_entry by name; empty for templates
 };
 
-// Reports a problem of a file. fatal: the file cannot be used; otherwise an entry is left out.
+// Reports a problem of a file. `fatal`: the file cannot be used; otherwise only an entry is left out.
 typedef void snapshot_report(void *ctx, bool fatal, str pointer, const char *message);
 
-// Takes the text in any case. Returns a snapshot with one reference for the caller, or NULL after reporting the
-// problems.
+// Takes ownership of `file`, even on failure. Returns a snapshot with one reference for the caller, or NULL after
+// reporting the problems.
 struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, snapshot_report *report, void *ctx);
-void snapshot_free(struct snapshot **s);  // without other references
+void snapshot_free(struct snapshot **s);  // must not have other references

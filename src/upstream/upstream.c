@@ -12,7 +12,7 @@ enum {
   STOP_TICK_MS = 10,
 };
 
-// ---- all of them
+// ---- the set of upstreams
 
 struct upstreams *upstreams_new(const struct upstreams_options *opt, const struct upstream_spec *specs, size_t count,
                                 const struct upstreams_events *ev, void *ctx, struct fault *f) {
@@ -162,7 +162,8 @@ bool upstreams_extension(const struct upstreams *all, unsigned index, str name) 
   return false;
 }
 
-// As the session's own lane says, if it is ready; else as it was said to others, or once before.
+// Returns the instructions of the user's own lane if it is ready; otherwise those that another lane received or that
+// were stored.
 static str instructions_for(struct upstream *u, const struct lane_user *who) {
   const struct lane *lane = lanes_find(u, who);
   str text = lane && link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;

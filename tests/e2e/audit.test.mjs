@@ -511,7 +511,7 @@ describe('changes of what is in force', () => {
       ['reload ERROR RELOAD_REFUSED', hashes[1], hashes[1]],
       ['reload ALLOW', hashes[1], hashes[1]],
     ]);
-    assert.match(lines[0].target, /^taken: 1 server/);
+    assert.match(lines[0].target, /^applied: 1 server/);
     assert.match(lines[1].target, /rules\.json:\/agents/);
     assert.deepEqual(lines.map((l) => [l.agent_id, l.principal, l.mode]), Array(3).fill([null, null, null]));
     await assertWhole(file);
@@ -560,7 +560,7 @@ describe('what a line says', () => {
     const home = tempDir(t), key = path.join(home, '.config/toolgate/audit.key'), options = { cwd: dir, env: { HOME: home } };
     const { status, stderr, stdout } = await runToolgate(['check'], options);
     assert.equal(status, 0, stdout + stderr);
-    assert.match(stdout, /\/audit\/key_file: warning: .*audit\.key is not there yet/);
+    assert.match(stdout, /\/audit\/key_file: warning: .*audit\.key does not exist yet/);
     assert.match((await runToolgate(['browse', 'read'], options)).stderr, /created .*audit\.key/);
     assert.deepEqual([key, path.dirname(key)].map((name) => fs.statSync(name).mode & 0o777), [0o600, 0o700]);
     await assertWhole(path.join(dir, 'audit.jsonl'), undefined, '--key', key);
@@ -684,7 +684,7 @@ describe('whether there is a log', () => {
     assert.ok(!fs.existsSync(file));
     writeJson(path.join(gateway.dir, '.mcp-gateway-rules.json'), { ...rules, agents: { default: rules.agents.clerk }, defaults: { deny_on_missing_agent: false } });
     const said = await again();
-    assert.doesNotMatch(said, /needs a restart/);
+    assert.doesNotMatch(said, /need a restart/);
     await client.tools();
     await gateway.stop();
     assert.deepEqual(linesOf(file).map(brief), ['reload ALLOW', 'tools/list ALLOW']);

@@ -82,8 +82,8 @@ describe('tokens of an issuer', () => {
       'is signed with an algorithm that is not accepted':
         signed({ alg: 'HS256', kid: key.kid }, claims, key.pem),
       'requires unknown extensions': token({}, { header: { crit: ['b64'], b64: false } }),
-      'is of another type': token({}, { header: { typ: 'dpop+jwt' } }),
-      'is no JSON Web Token': none('none'),
+      'is not an access token': token({}, { header: { typ: 'dpop+jwt' } }),
+      'is not a JSON Web Token': none('none'),
     };
     for (const [what, bad] of Object.entries(cases)) {
       const r = await knock(gateway, bad);
@@ -497,7 +497,7 @@ describe('while the gateway runs', () => {
     const gateway = await startMeta(t, { servers: servers(t), config: {} });
     assert.equal(await statusOf(gateway), 200);
     await rewrite(gateway, { ...configOf({ tokens: [STATIC] }), rate_limits: { principal } });
-    assert.doesNotMatch(gateway.log, /needs a restart: .*rate_limits/);
+    assert.doesNotMatch(gateway.log, /need a restart: .*rate_limits/);
     const client = await open(t, gateway, 'http', { headers: bearer(STATIC) });
     const codes = [];
     for (let i = 0; i < 5; i++) codes.push((await client.request('tools/list', {})).error?.data.error ?? 'ok');
@@ -513,7 +513,7 @@ describe('while the gateway runs', () => {
       assert.equal(await statusOf(gateway), 401);
       assert.equal(await statusOf(gateway, STATIC), 200);
     }
-    assert.match(gateway.log, /auth is gone: the previous one stays in force/);
+    assert.match(gateway.log, /has no auth any more: the previous auth stays in force/);
   });
 });
 
@@ -566,10 +566,10 @@ describe('toolgate check', () => {
     ['a secret that cannot be guessed', { issuer: 'us', audience: 'gw', secret: 'x'.repeat(32) }, /^\/auth\/jwt\/secret is a weak secret/],
     ['algorithms that exist', { ...good, algorithms: ['none'] }, /^\/auth\/jwt\/algorithms\/0 must be one of HS256/],
     ['no secret from a URL', { ...good, algorithms: ['HS256'] }, /^\/auth\/jwt\/algorithms HS256 needs a secret/],
-    ['algorithms for its keys', { issuer: 'us', secret: GOOD_SECRET, algorithms: ['ES256'] }, /^\/auth\/jwt\/algorithms there is no key/],
+    ['algorithms for its keys', { issuer: 'us', secret: GOOD_SECRET, algorithms: ['ES256'] }, /^\/auth\/jwt\/algorithms the configured keys support none/],
     ['scopes without quotes', { ...good, scopes: ['a"b'] }, /^\/auth\/jwt\/scopes\/0 must be a scope/],
     ['a file that is there', { issuer: 'us', key_file: 'nowhere.pem' }, / cannot be read: .*key_file/],
-    ['keys that are known', { ...good, isuer: 'x' }, /^\/auth\/jwt\/isuer is no known key.*issuer/],
+    ['keys that are known', { ...good, isuer: 'x' }, /^\/auth\/jwt\/isuer is not a known key.*issuer/],
     ['the right types', { ...good, leeway: -1 }, /^\/auth\/jwt\/leeway must be seconds/],
   ]) {
     test(`wants ${what}`, async (t) => {

@@ -496,7 +496,7 @@ describe('ids that are longer than 1 KiB', () => {
     for (const name of Object.keys(ups)) {
       assert.equal((await caller.call(name, { n: 1024 })).result?.resultType, 'task', name);
       const { error } = await caller.call(name, { n: 1025 });
-      assert.match(error?.message ?? '', new RegExp(`server "${name}" made a task with an id .*longer than 1 KiB`));
+      assert.match(error?.message ?? '', new RegExp(`server "${name}" created a task with an id .*longer than 1 KiB`));
     }
     caller.close();
     const client = await new HttpClient(gateway.url).connect();

@@ -82,7 +82,7 @@ test('given clients that were asked, when all get large answers, then the latest
   };
   const retries = [];
   for (let n = 0; n < 4; n++) retries.push(await callAndPark(n));
-  assert.match((await retries[3]()).error.message, /too many other answers waited/);
+  assert.match((await retries[3]()).error.message, /answers already wait for their clients/);
   assert.equal((await retries[0]()).result.content[0].text.length, large);
   // What was fetched makes room.
   assert.equal((await (await callAndPark(4))()).result.content[0].text.length, large);
@@ -122,7 +122,7 @@ describe('task ids', () => {
       const { result } = await client.call('first');
       assert.equal((result.task ?? result).taskId, 'T1');
       const { error } = await client.call('second');
-      assert.match(error.message, /server "two" made a task with an id that another server has used/);
+      assert.match(error.message, /server "two" created a task with an id that another server has used/);
     });
 
   test('given a restarted server, when it counts from one again, then nobody gets what is another’s', async (t) => {
@@ -155,7 +155,7 @@ describe('task ids', () => {
     const up = await handshakeServer('http', { tools: { job: { execution: { taskSupport: 'required' }, run } } });
     const client = await caller(t, { servers: { up } }, {});
     const { error } = await client.call('job');
-    assert.match(error?.message ?? '', /made a task with an id that is empty or longer than 1 KiB/);
+    assert.match(error?.message ?? '', /created a task with an id that is empty or longer than 1 KiB/);
   });
 
   test('given a long id, when the server answers about another, then the answer is whole', async (t) => {

@@ -74,7 +74,7 @@ describe('toolgate check --connect', () => {
     assert.doesNotMatch(well.stdout, /before/);
     writeJson(mood, { mood: 'gone' });
     const { stdout } = await run();
-    assert.match(stdout, / {4}failed: .*\n {4}when it was well before, it offered:\n {4}tools: a, b\n/);
+    assert.match(stdout, / {4}failed: .*\n {4}definitions of its last successful start:\n {4}tools: a, b\n/);
     const [moody] = JSON.parse((await run('--json')).stdout).servers;
     assert.deepEqual([moody.available, moody.remembered, moody.tools], [false, true, ['a', 'b']]);
   });

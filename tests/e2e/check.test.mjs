@@ -49,10 +49,10 @@ const jwt = { issuer: 'https://id.example', secret: SECRET };
 describe('what check refuses, serve refuses', () => {
   const cases = {
     'a short key of the audit log': [{ audit: { file: 'a.log', key_file: 'key' } }, /has fewer than 16 bytes/, { key: 'short\n' }],
-    'a lost key of the audit log': [{ audit: { file: 'a.log', key_file: 'key' } }, /key is not there, but the log .*openssl rand/, { 'a.log': '' }],
+    'a lost key of the audit log': [{ audit: { file: 'a.log', key_file: 'key' } }, /key does not exist, but the log .*openssl rand/, { 'a.log': '' }],
     'an audit log that cannot be opened and must be': [{ audit: { file: 'key/a.log', on_failure: 'deny' } }, /key\/a\.log cannot be opened.*Not a directory/, { key: '' }],
     'traces to what is no URL': [{ traces: { endpoint: 'collector' } }, /must be the http or https URL of a collector/],
-    'readiness where clients are': [{ port: 8811, admin: { listen: ':8811' } }, /it needs a port of its own/],
+    'readiness where clients are': [{ port: 8811, admin: { listen: ':8811' } }, /is the address that clients use/],
     'readiness at a name': [{ admin: { listen: 'gate.example:1', token_sha256: SECRET.repeat(2) } }, /is not an IP address/],
     'a name to listen on': [{ host: 'gate.example', auth: { tokens: [SECRET] } }, /is not an IP address/],
     'more for one agent than for all': [{ artifacts: { max_bytes: 2 << 20, max_owner_bytes: 3 << 20 } }, /is more than artifacts\.max_bytes/],
@@ -96,7 +96,7 @@ describe('what check refuses, serve refuses', () => {
       fs.chmodSync(path.join(dir, 'open'), 0o777);
       const said = await check(dir);
       assert.equal(said.status, 0, said.stdout);
-      assert.match(said.stdout, /\/state_dir: warning: .* will end with the process/);
+      assert.match(said.stdout, /\/state_dir: warning: .* will be lost when the process ends/);
       assert.match(said.stdout, why);
       const served = await serve(t, dir);
       assert.match(served.log, /cannot store results, the archive or definitions of servers in this folder: /);
@@ -113,9 +113,9 @@ describe('what check refuses, serve refuses', () => {
     const { status, stdout } = await check(dir);
     assert.equal(status, 0, stdout);
     assert.match(stdout, /^issuer: https:\/\/id\.example; a secret; HS256; /m);
-    assert.match(stdout, /^audit: \S*new\/a\.log, signed; when it cannot be written, nothing is done$/m);
+    assert.match(stdout, /^audit: \S*new\/a\.log, signed; if it cannot be written, requests are refused$/m);
     assert.match(stdout, /^readiness and metrics: 127\.0\.0\.1 port 0, without a token$/m);
-    assert.match(stdout, /^traces: http:\/\/127\.0\.0\.1:4318\/v1\/traces, 100\.0 % of the traces that begin here$/m);
+    assert.match(stdout, /^traces: http:\/\/127\.0\.0\.1:4318\/v1\/traces, 100\.0 % of the traces that start here$/m);
     assert.match(stdout, /^ok: 0 errors, 0 warnings$/m);
     assert.ok(!stdout.includes(SECRET));
     assert.ok(!fs.existsSync(path.join(dir, 'new')), 'check makes nothing');

@@ -143,7 +143,7 @@ describe('the commands with the servers of the quickstart', () => {
     const said = await here.json('stats');
     assert.equal(said.advice, 'direct');
     assert.ok(said.gateway.tokens > said.direct.tokens);
-    assert.match(await here.answers('stats'), /^mode: direct is the better choice for them\.$/m);
+    assert.match(await here.answers('stats'), /^Use mode: direct for them\.$/m);
   });
 });
 

@@ -674,7 +674,7 @@ test('--project and --user say which file; servers in the other one are named', 
   const w = new World(t, { '.mcp.json': CLAUDE, '~/.claude.json': { mcpServers: { u: { command: 'u' } } } });
   const r = await w.run('connect', 'claude-code', '--user');
   assert.equal(r.status, 0, r.stderr);
-  assert.match(r.stderr, /\.mcp\.json has 3 more servers: toolgate connect claude-code --project moves them/);
+  assert.match(r.stderr, /\.mcp\.json has 3 more servers; toolgate connect claude-code --project moves them/);
   assert.equal(w.read('.mcp.json'), CLAUDE);
   assert.deepEqual(JSON.parse(w.read('~/.claude.json')), { mcpServers: { toolgate: serve(w) } });
 });
@@ -781,7 +781,7 @@ describe('files are changed as a whole or not at all', () => {
       w.write(it.file, changed);
       const r = await w.run('connect', client, '--undo');
       assert.equal(r.status, 1);
-      assert.match(r.stderr, /was changed since it was connected/);
+      assert.match(r.stderr, /was changed after it was connected/);
       assert.equal(w.read(it.file), changed);
       await w.json(0, 'connect', client, '--undo', '--force');
       assert.match(w.read(it.file), /new/);
@@ -831,6 +831,6 @@ test('an entry that grows too large when its variables are replaced is refused; 
   fs.writeFileSync(path.join(cwd, '.cursor/mcp.json'), JSON.stringify({ mcpServers }));
   const r = await runToolgate(['import', 'cursor'], { cwd, env: { HOME: home } });
   assert.equal(r.status, 0, r.stderr);
-  assert.match(r.stdout, /! big {2}cannot be taken over: the entry is too large once its variables are replaced/);
+  assert.match(r.stdout, /! big {2}cannot be used: the entry is too large once its variables are replaced/);
   assert.match(r.stdout, /\+ small {2}y/);
 });

@@ -142,8 +142,8 @@ describe('context build', () => {
     for (const [text, message] of [
       ['{}\n{"id":', /Invalid JSON at line 2: /],
       ['{}\n[]', /Expected JSON object at line 2, got list/],
-      ['{"id":"a"}\n{"id":"a"}', /Invalid context item at line 2: the id "a" is that of line 1 already/],
-      ['{}\n{"type":"user_trun"}', /Invalid context item at line 2: there is no type "user_trun"; did you mean user_turn\?/],
+      ['{"id":"a"}\n{"id":"a"}', /Invalid context item at line 2: line 1 already has the id "a"/],
+      ['{}\n{"type":"user_trun"}', /Invalid context item at line 2: unknown type "user_trun"; did you mean user_turn\?/],
     ]) {
       const r = await here.context('build', '--session', here.file('s.jsonl', text));
       assert.equal(r.status, 1);
@@ -432,7 +432,7 @@ describe('live sessions', () => {
     assert.equal(await here.answer('build', '--session', `live:${begin}`, '--query', 'hash'), fromFile);
     const nobody = await here.context('export', 'nobody');
     assert.equal(nobody.status, 1);
-    assert.match(nobody.stderr, /there is no session "nobody": toolgate context sessions lists them/);
+    assert.match(nobody.stderr, /unknown session "nobody"; toolgate context sessions lists all/);
   });
 
   test('unless it is asked for, nothing is written down', async t => {

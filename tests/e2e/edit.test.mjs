@@ -84,9 +84,9 @@ test('each command says what it did', async (t) => {
     [['add', 'cat', '--force', '--', 'cat', '-u'], 'replaced "cat" in FILE'],
     [['add', 'cat', '--force', '--', 'cat', '-u'], 'replaced "cat" in FILE'],
     [['disable', 'cat'], 'disabled "cat" in FILE'],
-    [['disable', 'cat'], '"cat" is disabled already in FILE'],
+    [['disable', 'cat'], '"cat" is already disabled in FILE'],
     [['enable', 'cat'], 'enabled "cat" in FILE'],
-    [['enable', 'cat'], '"cat" is enabled already in FILE'],
+    [['enable', 'cat'], '"cat" is already enabled in FILE'],
     [['remove', 'cat'], 'removed "cat" from FILE'],
   ]) {
     const r = await w.runs(...args);

@@ -62,7 +62,7 @@ describe('a token that names many agents', () => {
     const held = [await nextCall(up), await nextCall(up)];
     const { result } = await hold(ann, `${ANN}.x2`);
     assert.equal(result.structuredContent.error.code, 'RATE_LIMITED');
-    assert.match(result.structuredContent.error.message, /this principal has 2 connections of its own to server "up"/);
+    assert.match(result.structuredContent.error.message, /this principal has 2 connections to server "up"/);
     calls.push(hold(bob, BOB));
     held.push(await nextCall(up));
     held.forEach(answer);

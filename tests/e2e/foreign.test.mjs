@@ -120,7 +120,7 @@ describe('a file that is found is not used', asRoot, () => {
       fs.chownSync(file, OTHER, OTHER);
       const { stdout } = await runToolgate(['check', '--json'], { cwd: dir, env: { HOME: home, XDG_CONFIG_HOME: '' } });
       const { message } = JSON.parse(stdout).problems.find((p) => p.file.endsWith(path.basename(file)));
-      assert.ok(message.includes(`It says ${decides}.`) && message.includes(option), message);
+      assert.ok(message.includes(`This file decides ${decides}.`) && message.includes(option), message);
     }
   });
 

@@ -93,7 +93,7 @@ describe('results of real servers', () => {
     assert.equal(await view({ type: 'lines', start: 10, end: 13 }), lines.slice(10, 13).join('\n'));
     assert.equal(await view({ type: 'rows', start: -2 }), lines.slice(-2).join('\n'));
     assert.equal(await view({ type: 'head', chars: 8 }), lines[0].slice(0, 8));
-    assert.equal(await view({ type: 'lines', start: 6000 }), '… nothing there: there are 2000 lines, counted from 0');
+    assert.equal(await view({ type: 'lines', start: 6000 }), '… out of range: there are 2000 lines, counted from 0');
     const cut = await view({ type: 'lines' });
     const [, from] = /\n… cut at line (\d+) of 2000; go on with \{"type":"lines","start":\1,"end":2000\}$/.exec(cut);
     assert.equal(cut.slice(0, cut.lastIndexOf('…')), `${lines.slice(0, from).join('\n')}\n`);

@@ -129,7 +129,7 @@ describe('malformed lists', () => {
     const out = JSON.parse(r.stdout);
     assert.deepEqual(out.items.map((item) => item.name), ['first', 'last']);
     const said = r.stderr + JSON.stringify(out.report);
-    assert.match(said, /c\.json:\/tools\/1: is left out, as 2 more of this list/);
+    assert.match(said, /c\.json:\/tools\/1: is left out, and 2 more of this list/);
   });
 });
 

@@ -282,7 +282,7 @@ describe('views', () => {
     assert.equal(await shown('lines', { type: 'lines', start: -2 }), lines.slice(-2).join('\n'));
     assert.equal(await shown('lines', { type: 'lines', start: 2, end: -296 }), lines.slice(2, -296).join('\n'));
     // The reference says nothing at all here; a model is told how many there are.
-    const nothing = '… nothing there: there are 300 lines, counted from 0';
+    const nothing = '… out of range: there are 300 lines, counted from 0';
     assert.equal(await shown('lines', { type: 'lines', start: 5, end: 5 }), nothing);
     assert.equal(await shown('lines', { type: 'lines', start: 1000 }), nothing);
   });

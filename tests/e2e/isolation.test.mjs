@@ -410,7 +410,7 @@ describe('callers of one connection take turns', () => {
     assert.equal(refused[0].data.error, 'RATE_LIMITED');
     assert.equal(refused[0].data.retryable, true);
     assert.equal(refused[0].data.details.retry_after, 1);
-    assert.match(refused[0].message, /has 1 calls in flight and 4 waiting: .* \(limits\.server_queue\)/);
+    assert.match(refused[0].message, /has too many calls: 1 in flight and 4 waiting \(limits\.server_queue\)/);
     const patient = flood(b, 'b', 1);
     await eventually(() => refused.length === 6, 'one that makes room');
     answer(running);

@@ -330,6 +330,6 @@ describe('toolgate policy', () => {
     const file = rulesFile(scope, { agents: { a: { dney: {} } } });
     const { status, stderr } = await runToolgate(['policy', 'explain', 'a', 'b', '--rules', file]);
     assert.equal(status, 3);
-    assert.match(stderr, /:\/agents\/a\/dney: is not known here/);
+    assert.match(stderr, /:\/agents\/a\/dney: is an unknown key/);
   });
 });

@@ -86,7 +86,7 @@ describe('a file that is gone for a while', () => {
     assert.match(w.gateway.log + await w.hangup(), /there are no rules: a client with this token/);
     await w.reloading(() => writeJson(w.in(RULES), openRules(['list'])));
     const said = await w.reloading(() => fs.renameSync(w.in(RULES), w.in('aside.json')));
-    assert.match(said, /error reload: \.mcp-gateway-rules\.json: the rules file is gone: the previous rules stay in force/);
+    assert.match(said, /error reload: \.mcp-gateway-rules\.json: the rules file does not exist any more: its rules stay in force/);
     assert.doesNotMatch(said, /there are no rules/);
     assert.deepEqual(await seen(client), ['list']);
     const back = await w.reloading(() => fs.renameSync(w.in('aside.json'), w.in(RULES)));
@@ -101,9 +101,9 @@ describe('a file that is gone for a while', () => {
     await w.reloading(() => writeJson(w.in(`config/${RULES}`), openRules(['*'])));
     await w.reloading(() => writeJson(w.in(RULES), openRules(['list'])));
     assert.deepEqual(await seen(anyone), ['list']);
-    assert.match(await w.reloading(() => fs.rmSync(w.in(RULES))), /the rules file is gone/);
+    assert.match(await w.reloading(() => fs.rmSync(w.in(RULES))), /the rules file does not exist any more/);
     assert.deepEqual(await seen(anyone), ['list']);
-    assert.match(await w.reloading(() => fs.rmSync(w.in(`config/${RULES}`))), /the rules file is gone/);
+    assert.match(await w.reloading(() => fs.rmSync(w.in(`config/${RULES}`))), /the rules file does not exist any more/);
     assert.deepEqual(await seen(anyone), ['list']);
     await w.reloading(() => writeJson(w.in(RULES), openRules(['add'])));
     assert.deepEqual(await seen(anyone), ['add']);
@@ -140,15 +140,15 @@ describe('a file that is gone for a while', () => {
     const child = startProgram(t, home);
     w.gateway = child;
     await until(() => /listening/.test(child.log), () => child.log, LIMIT);
-    assert.match(await w.reloading(() => fs.rmSync(file)), /error reload: \.mcp\.json: is gone: its servers stay in force/);
-    assert.match(await w.reloading(() => writeJson(file, { mcpServers: {} })), /taken: 0 servers \(0 added, 0 changed, 1 removed\)/);
+    assert.match(await w.reloading(() => fs.rmSync(file)), /error reload: \.mcp\.json: does not exist any more: its servers stay in force/);
+    assert.match(await w.reloading(() => writeJson(file, { mcpServers: {} })), /applied: 0 servers \(0 added, 0 changed, 1 removed\)/);
   });
 
   test('a configuration that nobody names: what it said stays', async (t) => {
     const w = await startPlain(t, { config: null });
     await w.reloading(() => writeJson(w.in('toolgate.json'), { ...wait, log: { level: 'debug' } }));
     const said = await w.reloading(() => fs.rmSync(w.in('toolgate.json')));
-    assert.match(said, /error reload: toolgate\.json: is gone: its last content stays in force/);
+    assert.match(said, /error reload: toolgate\.json: does not exist any more: its content stays in force/);
     assert.match(said, /nothing was changed/);
   });
 });

@@ -125,7 +125,7 @@ describe('rules that are saved anew', () => {
     const rules = rulesOf({ default: ['list'] }, { defaults: { deny_on_missing_agent: false } });
     await w.reloading(() => writeJson(file, rules));
     assert.deepEqual(await seen(anyone), ['list']);
-    assert.match(await w.reloading(() => fs.rmSync(file)), /the rules file is gone/);
+    assert.match(await w.reloading(() => fs.rmSync(file)), /the rules file does not exist any more/);
     assert.deepEqual(await seen(anyone), ['list']);
   });
 
@@ -298,7 +298,7 @@ describe('servers that are configured anew', () => {
     const w = await startWith(t, { a: steady() });
     const reader = await w.client('reader'), before = await who(reader, 'a');
     const said = await save(w, { a: steady(), b: steady('--second') });
-    assert.match(said, /taken: 2 servers \(1 added, 0 changed, 0 removed\)/);
+    assert.match(said, /applied: 2 servers \(1 added, 0 changed, 0 removed\)/);
     assert.deepEqual(await servers(reader), ['a', 'b']);
     assert.deepEqual(await who(reader, 'a'), before);
     assert.deepEqual((await who(reader, 'b')).args, ['--second']);
@@ -342,7 +342,7 @@ describe('servers that are configured anew', () => {
   test('H11: none at all is a configuration too', async (t) => {
     const w = await startWith(t, { a: steady() });
     const reader = await w.client('reader'), { pid } = await who(reader, 'a');
-    assert.match(await save(w, {}), /taken: 0 servers/);
+    assert.match(await save(w, {}), /applied: 0 servers/);
     assert.deepEqual(await seen(reader), []);
     await isGone(pid);
   });
@@ -361,7 +361,7 @@ describe('servers that are configured anew', () => {
   test('a server that was left out from the start does not stand in the way of others', async (t) => {
     const broken = { ...steady(), env: { KEY: '${NOT_SET_ANYWHERE}' } };
     const w = await startWith(t, { a: steady(), b: broken });
-    assert.match(await save(w, { a: steady(), b: broken, c: steady() }), /taken: 2 servers \(1 added/);
+    assert.match(await save(w, { a: steady(), b: broken, c: steady() }), /applied: 2 servers \(1 added/);
     assert.deepEqual(await servers(await w.client('reader')), ['a', 'c']);
   });
 
@@ -500,7 +500,7 @@ describe('servers that are configured anew', () => {
       saveAtomically(w.yaml, json(config));
       saveAtomically(w.rules, json(rulesOf({ reader: ['who'] })));
     });
-    assert.match(said, /reload: needs a restart: limits\.sessions/);
+    assert.match(said, /reload: these keys need a restart: limits\.sessions/);
     assert.deepEqual(await seen(reader), ['a__who']);
     assert.doesNotMatch(await w.reloading(() => saveAtomically(w.yaml, json(w.config))), /restart/);
   });

@@ -125,7 +125,7 @@ for (const kind of ['stdio', 'http']) {
         assert.ok(error.message.startsWith(`no: ${MASK} yyyy`), error.message.slice(0, 300));
         assert.ok(!JSON.stringify([error.message, error.data]).includes(SECRET));
         if (size < 256 * 1024) assert.equal(error.message, said.replace(SECRET, MASK));
-        else assert.match(error.message, /…? \(shortened: an error of \d+ bytes\)$/);
+        else assert.match(error.message, /…? \(shortened from an error of \d+ bytes\)$/);
         assert.deepEqual(error.data, size < 256 * 1024 ? { sent: MASK } : undefined);
       });
 

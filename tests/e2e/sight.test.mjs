@@ -252,8 +252,8 @@ describe('a server that was taken from an agent asks and tells its clients nothi
       const { w, clerk, answer, entry, go } = await hold(t, (o) => handshakeServer(kind, o), asks);
       await w.write(serversOf(NOBODY));
       go.resolve();
-      assert.equal(textOf(await answer), 'refused: no client can be asked this now');
-      await assert.rejects(entry.peer.ask('roots/list', {}), /no client can be asked this now/);  // outside of a call
+      assert.equal(textOf(await answer), 'refused: no client can be asked at the moment');
+      await assert.rejects(entry.peer.ask('roots/list', {}), /no client can be asked at the moment/);  // outside of a call
       await entry.peer.notify('notifications/message', { level: 'error', data: 'still here' });
       await clerk.roundTrip();
       assert.ok(!clerk.inbox.has(isAsked), 'its client heard nothing');

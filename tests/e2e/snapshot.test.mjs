@@ -101,7 +101,7 @@ test('check and serve refuse a catalog that cannot be used, and say where it is 
     ['', /c\.json: line 1/],
     ['[]', /c\.json: is a catalog of nothing/],
     ['{"tools": {}}', /c\.json:\/tools: must be a list/],
-    ['{"tools": [{"name": "a"}], "replies": {"tool": {}}}', /c\.json:\/replies\/tool: is no known key/],
+    ['{"tools": [{"name": "a"}], "replies": {"tool": {}}}', /c\.json:\/replies\/tool: is not a known key/],
   ]) {
     fs.writeFileSync(file, text);
     for (const command of ['check', 'serve']) {

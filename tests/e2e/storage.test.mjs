@@ -139,7 +139,7 @@ test('a damaged database is left alone: the answer and the log say what that mea
     assert.match(result.content.at(-1).text, NOTE);
     assert.equal(await viewAll(client, handleOf(result)), LINES[name]);
   }
-  assert.equal(gateway.log.match(/toolgate\.db: it is not a database: move it away/g)?.length, 1, 'once');
+  assert.equal(gateway.log.match(/toolgate\.db: the file is not a database: move it away/g)?.length, 1, 'once');
   assert.ok(fs.readFileSync(w.db, 'utf8').startsWith('no database'));
 });
 
@@ -211,9 +211,9 @@ test('a file that has shrunk is told as damaged, by the log with its name, until
 
 /** What the server's process, or any other of this user, can do to files that the gateway has open. */
 for (const [what, ends, log] of [
-  ['-shm', ['-shm'], /another process truncated its -shm file/g],
-  ['database', [''], /another process truncated it to 0 bytes/g],
-  ['database, -wal and -shm', ['', '-wal', '-shm'], /another process truncated it to 0 bytes/g],
+  ['-shm', ['-shm'], /another process truncated the -shm file/g],
+  ['database', [''], /another process truncated the database to 0 bytes/g],
+  ['database, -wal and -shm', ['', '-wal', '-shm'], /another process truncated the database to 0 bytes/g],
 ])
   test(`a ${what} that is truncated while results are kept ends nothing, and results are kept on disk again`, async (t) => {
     const w = await world(t);
@@ -230,7 +230,7 @@ for (const [what, ends, log] of [
     }
     assert.equal(first.gateway.log.match(log)?.length, 1, first.gateway.log);
     assert.match(first.gateway.log, /can be written again/);
-    assert.doesNotMatch(first.gateway.log, /kept it locked/);
+    assert.doesNotMatch(first.gateway.log, /keeps the database locked/);
     await first.close();
     const { client } = await w.start();
     for (const [i, handle] of handles.entries()) assert.match(await viewAll(client, handle), new RegExp(`^number ${i + 1} 0\n`));
@@ -332,7 +332,7 @@ test('a lock that stays is waited for once, by all together; then memory takes w
     assert.equal(result._meta['io.toolgate/envelope'].provenance.kept_in, 'memory');
   }
   for (let n = 6; n <= 12; n++) assert.match((await w.execute(run.client, 'of', { n })).content.at(-1).text, NOTE);
-  assert.equal(run.gateway.log.match(/kept it locked/g).length, 1, 'it was waited for once');
+  assert.equal(run.gateway.log.match(/keeps the database locked/g).length, 1, 'it was waited for once');
   unlock();
   await until(async () => {
     const { content } = await w.execute(run.client, 'of', { n: Math.random() });
@@ -359,7 +359,7 @@ test('a gateway that is told to stop answers, and writes what it has accepted', 
   const unlock = w.lock();
   const calls = [await waiting(w, run, 1), await waiting(w, run, 2)];
   run.gateway.child.kill('SIGTERM');
-  await until(() => /stopping: finishing what is under way/.test(run.gateway.log), 'the signal');
+  await until(() => /stopping: finishing calls in flight/.test(run.gateway.log), 'the signal');
   unlock();
   const handles = await Promise.all(calls.map(async (call) => handleOf((await call.answer).result)));
   await run.gateway.stop();
@@ -393,7 +393,7 @@ test('a gateway that is told twice to stop ends without an answer, and has writt
   const unlock = w.lock();
   await waiting(w, run, 1);
   run.gateway.child.kill('SIGTERM');
-  await until(() => /stopping: finishing what is under way/.test(run.gateway.log), 'the signal');
+  await until(() => /stopping: finishing calls in flight/.test(run.gateway.log), 'the signal');
   run.gateway.child.kill('SIGTERM');
   unlock();
   await run.gateway.exited;

@@ -190,7 +190,7 @@ test('a token that the file has no room for is not made, and the message says wh
     assert.equal(fs.readFileSync(w.file, 'utf8'), before);
   };
   fs.mkdirSync(path.dirname(w.file), { recursive: true });
-  await refuses(tokens(1024), /holds 1024 tokens, the most that a file may hold: revoke one/);
+  await refuses(tokens(1024), /contains 1024 tokens, which is the limit: revoke one/);
   await w.json('revoke', '0'.repeat(61) + '123');
   await w.json('new');
   await refuses(tokens(1, 'x'.repeat((1 << 20) - 150)), /would be larger than 1048576 bytes/);

@@ -274,9 +274,9 @@ static void a_file_that_holds_something_else_is_not_written_to(void **state) {
   for (size_t i = 0; i < 4; i++) {
     replace_log(str_of(others[i]));
     assert_false(audit_can_open(str_of(path), &f));
-    assert_non_null(strstr(f.message, "holds something else already: name another file"));
+    assert_non_null(strstr(f.message, "is not an audit log; choose another path"));
     assert_null(audit_open(&opt, &f));
-    assert_non_null(strstr(f.message, "holds something else already: name another file"));
+    assert_non_null(strstr(f.message, "is not an audit log; choose another path"));
     assert_true(str_eq(read_log(), str_of(others[i])));
   }
 }
@@ -306,7 +306,7 @@ static void a_part_that_was_rotated_is_verified_with_its_log(void **state) {
   struct fault f;
   snprintf(part, sizeof part, "%s.1", path);
   assert_false(audit_verify(str_of(part), STR_NONE, note_finding, &found, &verdict, &f));
-  assert_non_null(strstr(f.message, "audit.jsonl.1 is a part of the log"));
+  assert_non_null(strstr(f.message, "audit.jsonl.1 is a rotated file of the log"));
   assert_non_null(strstr(f.message, "audit.jsonl: verify that"));
   assert_int_equal(unlink(path), 0);  // what is there alone is looked at alone
   assert_true(audit_verify(str_of(part), STR_NONE, note_finding, &found, &verdict, &f));

@@ -221,13 +221,13 @@ static void what_the_key_does_not_vouch_for_is_set_aside_and_not_signed(void **s
   assert_set_aside(state, cut_line, "lines are missing");
   assert_set_aside(state, cut_line_end, "lines are missing");
   assert_set_aside(state, alter_last, "altered");
-  assert_set_aside(state, add_garbage, "no line of an audit log");
+  assert_set_aside(state, add_garbage, "not an audit line");
   assert_set_aside(state, replace_all, "lines are missing");
-  assert_set_aside(state, remove_head, "head is missing");
-  assert_set_aside(state, cut_first_line_and_remove_head, "head is missing");
-  assert_set_aside(state, put_folder, "head is not signed");
-  assert_set_aside(state, unsign_head, "head is not signed");
-  assert_set_aside(state, raise_head, "head is not signed");
+  assert_set_aside(state, remove_head, "head file is missing");
+  assert_set_aside(state, cut_first_line_and_remove_head, "head file is missing");
+  assert_set_aside(state, put_folder, "head file is not signed");
+  assert_set_aside(state, unsign_head, "head file is not signed");
+  assert_set_aside(state, raise_head, "head file is not signed");
 }
 
 static void rotated_files_are_set_aside_with_their_log(void **state) {

@@ -154,12 +154,12 @@ static void a_request_whose_meta_lacks_something_is_refused_for_that(void **stat
       {REQUEST("1", "echo", CAPABILITIES "null"), "clientCapabilities, an object"},
       {REQUEST("1", "echo", CAPABILITIES "[]"), "clientCapabilities, an object"},
       {REQUEST("1", "echo", CAPABILITIES "true"), "clientCapabilities, an object"},
-      {REQUEST("1", "echo", PLAIN "," CLIENT "\"me\""), "clientInfo that is no object"},
-      {REQUEST("1", "echo", PLAIN "," CLIENT "null"), "clientInfo that is no object"},
-      {REQUEST("1", "echo", PLAIN "," LEVEL "\"loud\""), "none of the levels"},
-      {REQUEST("1", "echo", PLAIN "," LEVEL "\"Info\""), "none of the levels"},
-      {REQUEST("1", "echo", PLAIN "," LEVEL "1"), "none of the levels"},
-      {REQUEST("1", "echo", PLAIN "," LEVEL "null"), "none of the levels"},
+      {REQUEST("1", "echo", PLAIN "," CLIENT "\"me\""), "clientInfo that is not an object"},
+      {REQUEST("1", "echo", PLAIN "," CLIENT "null"), "clientInfo that is not an object"},
+      {REQUEST("1", "echo", PLAIN "," LEVEL "\"loud\""), "is not a log level"},
+      {REQUEST("1", "echo", PLAIN "," LEVEL "\"Info\""), "is not a log level"},
+      {REQUEST("1", "echo", PLAIN "," LEVEL "1"), "is not a log level"},
+      {REQUEST("1", "echo", PLAIN "," LEVEL "null"), "is not a log level"},
   };
   struct fixture *x = *state;
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -347,7 +347,7 @@ static void an_id_that_cannot_fit_is_found_and_shortened(void **state) {
   assert_false(card_id_fits(long_id));
   assert_false(card_make(&s, *state, &c, NULL, &f));
   assert_int_equal(f.code, FAULT_LIMIT);
-  assert_non_null(strstr(f.message, "hard cap"));
+  assert_non_null(strstr(f.message, "the limit of 80 tokens"));
   identify_namespaces(&server, 1, card_id_fits, *state, &namespace);
   struct identify_rules rules = {.namespace = namespace, .fits = card_id_fits};
   struct identity id;

@@ -180,7 +180,7 @@ static void the_audit_log_is_named_by_the_file_or_the_environment(void **state) 
   assert_int_equal(p->config.audit_keep, 3);
   load_with(p, env);
   assert_true(str_eq(p->config.audit_file, STR("/var/log/a.jsonl")));
-  refuses(p, "audit: {on_failure: deny}", "/audit", "needs a file");
+  refuses(p, "audit: {on_failure: deny}", "/audit", "needs audit.file");
   refuses(p, "audit: {file: a, on_failure: ignore}", "/audit/on_failure", "must be one of continue, deny, allow");
   p->options.audits = true;
   refuses(p, "audit: {file: a, key_file: /proc/no/key}", "/audit/key_file", "cannot be created: No such file");
@@ -200,7 +200,7 @@ static void rules_are_read_with_the_agents_that_are_configured(void **state) {
   expect(p, true, "environment", "GATEWAY_DEFAULT_AGENT", "no rule knows the agent \"ghost\"");
   write_file(".mcp-gateway-rules.json", "{\"agents\":{\"dev\":{\"deny\":{\"server\":[]}}}}");
   assert_false(load_with(p, env));
-  expect(p, false, ".mcp-gateway-rules.json", "/agents/dev/deny/server", "is not known here");
+  expect(p, false, ".mcp-gateway-rules.json", "/agents/dev/deny/server", "is an unknown key");
 }
 
 #define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -287,11 +287,11 @@ static void what_is_wrong_with_the_controls_is_said_with_its_place(void **state)
           "did you mean \"UPSTREAM_TIMEOUT\"?");
   refuses(p, "retry: {retryable_codes: UPSTREAM_TIMEOUT}", "/retry/retryable_codes", "must be a list");
   refuses(p, "cache: {allow: [7]}", "/cache/allow/0", "must be a tool_id");
-  refuses(p, "cache: {allow: [\"a:b\"]}", "/cache/allow/0", "is no tool_id");
+  refuses(p, "cache: {allow: [\"a:b\"]}", "/cache/allow/0", "is not a valid tool_id");
   refuses(p, "cache: {max_byte: 1MiB}", "/cache/max_byte", "did you mean \"max_bytes\"?");
-  refuses(p, "rate_limits: {tool_exec: {max_calls_per_minute: 1}}", "/rate_limits/tool_exec", "is no known key");
+  refuses(p, "rate_limits: {tool_exec: {max_calls_per_minute: 1}}", "/rate_limits/tool_exec", "is not a known key");
   refuses(p, "rate_limits: {tools: {\"x:*\": {max_per_minute: 3}}}", "/rate_limits/tools/x:*/max_per_minute",
-          "there are max_calls_per_minute and max_calls_per_session");
+          "use max_calls_per_minute or max_calls_per_session");
   refuses(p, "rate_limits: {tool_browze: {max_calls_per_minute: 1}}", "/rate_limits/tool_browze",
           "did you mean \"tool_browse\"?");
   refuses(p, "rate_limits: {tool_view: {max_calls_per_minute: 0}}", "/rate_limits/tool_view/max_calls_per_minute",
@@ -302,7 +302,7 @@ static void what_is_wrong_with_the_controls_is_said_with_its_place(void **state)
   refuses(p, "rate_limits: {tool_view: 5}", "/rate_limits/tool_view", "must be an object");
   refuses(p, "rate_limits: {tools: {\"a:b@1\": 5}}", "/rate_limits/tools/a:b@1", "must be an object");
   refuses(p, "rate_limits: {tools: {nonsense: {max_calls_per_minute: 5}}}", "/rate_limits/tools/nonsense",
-          "is no tool_id");
+          "is not a valid tool_id");
 }
 
 static void what_could_be_meant_is_said(void **state) {
@@ -355,11 +355,11 @@ static void an_unknown_key_is_an_error_with_a_suggestion(void **state) {
           "did you mean \"tool_execute\"?");
   refuses(p, "rate_limits: {tool_execute: {per_minute: 1}}", "/rate_limits/tool_execute/per_minute",
           "did you mean \"max_calls_per_minute\"?");
-  refuses(p, "retry: {retryable_codes: [TOO_BAD]}", "/retry/retryable_codes/0", "there are UPSTREAM_TIMEOUT, ");
-  refuses(p, "a/b~c: 1", "/a~1b~0c", "no known key");
+  refuses(p, "retry: {retryable_codes: [TOO_BAD]}", "/retry/retryable_codes/0", "use UPSTREAM_TIMEOUT, ");
+  refuses(p, "a/b~c: 1", "/a~1b~0c", "not a known key");
   refuses(p, "timeouts.start: 1", "/timeouts.start", "nest it, as in timeouts: {start: ...}");
-  refuses(p, "nothing.start: 1", "/nothing.start", "no known key");
-  refuses(p, "entirely_else: 1", "/entirely_else", "no known key");
+  refuses(p, "nothing.start: 1", "/nothing.start", "not a known key");
+  refuses(p, "entirely_else: 1", "/entirely_else", "not a known key");
   assert_null(memmem(p->problems.list[0].message.p, p->problems.list[0].message.n, "mean", 4));
 }
 
@@ -401,7 +401,7 @@ static void all_problems_are_reported_at_once(void **state) {
 
 static void mistakes_in_the_text_have_a_line(void **state) {
   struct place *p = *state;
-  refuses(p, "port: 1\nport: 2\n", "", "line 2, column 1: the key \"port\" is there twice");
+  refuses(p, "port: 1\nport: 2\n", "", "line 2, column 1: the key \"port\" is defined twice");
   assert_int_equal(p->problems.count, 1);
   unlink("toolgate.yaml");
   write_file(".mcp.json", "{\n  \"mcpServers\": {},,\n}");
@@ -423,7 +423,7 @@ static void a_file_of_more_than_a_mebibyte_is_not_read(void **state) {
 static void control_characters_do_not_reach_a_terminal(void **state) {
   struct place *p = *state;
   write_file(".mcp.json", TIME);
-  refuses(p, "\"a\\e[2J\\x9b\": 1", "/a?[2J??", "no known key");
+  refuses(p, "\"a\\e[2J\\x9b\": 1", "/a?[2J??", "not a known key");
 }
 
 // ---- tokens and the address ----

@@ -130,10 +130,10 @@ static void an_entry_has_one_place(void **state) {
     const char *entry, *message;
   } table[] = {
       {"{\"type\":\"snapshot\"}", "needs \"command\""},
-      {"{\"type\":\"snapshot\",\"command\":\"x\"}", "the transport needs \"catalog\""},
-      {"{\"type\":\"http\",\"catalog\":\"c.json\"}", "the transport needs \"url\""},
-      {"{\"catalog\":\"c.json\",\"command\":\"x\"}", "another place"},
-      {"{\"catalog\":\"c.json\",\"url\":\"http://h/\"}", "another place"},
+      {"{\"type\":\"snapshot\",\"command\":\"x\"}", "has a transport that needs \"catalog\""},
+      {"{\"type\":\"http\",\"catalog\":\"c.json\"}", "has a transport that needs \"url\""},
+      {"{\"catalog\":\"c.json\",\"command\":\"x\"}", "another key that locates the server"},
+      {"{\"catalog\":\"c.json\",\"url\":\"http://h/\"}", "another key that locates the server"},
   };
   write_file("c.json", ONE);
   p->options.strict = true;

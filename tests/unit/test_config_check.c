@@ -72,7 +72,7 @@ static void check_lists_problems_and_servers_without_secrets(void **state) {
   assert_non_null(strstr(text, ".mcp.json:/mcpServers/t/url: warning: the header Authorization"));
   assert_non_null(strstr(text, "  s (stdio): cat ${SECRET}; variables K\n"));
   assert_non_null(strstr(text, "  t (auto): http://far.example/; headers Authorization\n"));
-  assert_non_null(strstr(text, "every caller of the loopback or authenticated endpoint may use everything"));
+  assert_non_null(strstr(text, "every client that can connect may use everything"));
   assert_non_null(strstr(text, "ok: 0 errors, 1 warning\n"));
   assert_null(strstr(text, "hidden"));
   free(text);
@@ -265,16 +265,16 @@ static void check_looks_for_the_file_that_a_path_names(void **state) {
   warns(p, "{\"command\":\"./missing\"}", "command", "no such file, from /");
   warns(p, "{\"command\":\"/no/such\"}", "command", "there is no such file");
   warns(p, "{\"command\":\"./data\"}", "command", "not executable");
-  warns(p, "{\"command\":\"/bin\"}", "command", "is no program");
+  warns(p, "{\"command\":\"/bin\"}", "command", "is not a program");
 }
 
 static void check_tells_a_command_with_arguments_from_one_that_is_missing(void **state) {
   struct place *p = *state;
   make_program("a program");
   finds(p, "{\"command\":\"./a program\"}");
-  warns(p, "{\"command\":\"cat -u\"}", "command", "the program is \"cat\": arguments belong into \"args\"");
-  warns(p, "{\"command\":\"cat -y @scope/server\"}", "command", "arguments belong into \"args\"");
-  warns(p, "{\"command\":\"/bin/cat -u\"}", "command", "the program is \"/bin/cat\"");
+  warns(p, "{\"command\":\"cat -u\"}", "command", "only the program \"cat\": write arguments in \"args\"");
+  warns(p, "{\"command\":\"cat -y @scope/server\"}", "command", "write arguments in \"args\"");
+  warns(p, "{\"command\":\"/bin/cat -u\"}", "command", "only the program \"/bin/cat\"");
   warns(p, "{\"command\":\"missing -u\"}", "command", "no such program");
   warns(p, "{\"command\":\" cat\"}", "command", "no such program");
 }

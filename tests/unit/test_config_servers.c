@@ -122,16 +122,16 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"timeout\":0}", "/timeout", "milliseconds");
   drops(p, "{\"command\":\"x\",\"timeout\":1.5}", "/timeout", "milliseconds");
   drops(p, "{\"command\":\"x\",\"resultBudget\":10}", "/resultBudget", "tokens, 50 to 1000000");
-  drops(p, "{\"command\":\"x\",\"toolResultBudgets\":5}", "/toolResultBudgets", "by names of tools");
+  drops(p, "{\"command\":\"x\",\"toolResultBudgets\":5}", "/toolResultBudgets", "{\"TOOL\": 2000}");
   drops(p, "{\"command\":\"x\",\"toolResultBudgets\":{\"a*\":\"5\"}}", "/toolResultBudgets/a*", "tokens");
-  drops(p, "{\"command\":\"x\",\"toolTimeouts\":5}", "/toolTimeouts", "by names of tools");
+  drops(p, "{\"command\":\"x\",\"toolTimeouts\":5}", "/toolTimeouts", "{\"TOOL\": 60000}");
   drops(p, "{\"command\":\"x\",\"toolTimeouts\":{\"a*\":\"5\"}}", "/toolTimeouts/a*", "milliseconds");
   drops(p, "{\"command\":\"x\",\"isolation\":\"agents\"}", "/isolation", "agent, session, shared");
   drops(p, "{\"command\":\"x\",\"maxInFlight\":0}", "/maxInFlight", "from 1 to 1000000");
   drops(p, "{\"command\":\"x\",\"maxInFlight\":\"8\"}", "/maxInFlight", "from 1 to 1000000");
   drops(p, "{\"command\":\"x\",\"idleTimeout\":-1}", "/idleTimeout", "milliseconds, 0 to 86400000");
   drops(p, "{\"command\":\"x\",\"protocol\":\"2026-07-28\"}", "/protocol", "auto, legacy, modern");
-  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "cannot have the protocol");
+  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "support the protocol");
   drops(p, "{\"command\":\"x\",\"disabled\":\"yes\"}", "/disabled", "true or false");
 }
 
@@ -340,7 +340,7 @@ static void what_an_editor_would_ask_for_is_not_sent_as_it_is(void **state) {
   struct place *p = *state;
   drops(p, "{\"command\":\"x\",\"env\":{\"K\":\"${input:key}\"}}", "/env/K", "${input:...}");
   drops(p, "{\"url\":\"https://h/\",\"headers\":{\"Authorization\":\"Bearer ${input:key}\"}}", "/headers/Authorization",
-        "use a variable");
+        "use an environment variable");
 }
 
 static void what_belongs_to_another_kind_of_server_has_no_effect(void **state) {
@@ -455,7 +455,7 @@ static void servers_inline_and_in_a_named_file_are_served_together(void **state)
   assert_true(load_yaml(p, "mcp_config: .mcp.json\nservers: {time: {command: x}}"));
   assert_int_equal(p->config.upstream_count, 1);
   assert_true(str_eq(p->config.upstreams[0].command, STR("x")));
-  expect(p, true, p->config.mcp_config.p, "/mcpServers/time", "toolgate.yaml has a server of this name");
+  expect(p, true, p->config.mcp_config.p, "/mcpServers/time", "toolgate.yaml already defines a server with this name");
   refuses(p, "servers: {own: {command: x, argz: []}}", "", "no server is left");
   expect(p, true, "toolgate.yaml", "/servers/own/argz", "did you mean \"args\"?");
 }
@@ -468,7 +468,7 @@ static void what_clients_write_for_themselves_does_no_harm(void **state) {
   assert_true(load(p));
   assert_int_equal(p->config.upstream_count, 1);
   expect(p, true, ".mcp.json", "/inputs", "ignored");
-  expect(p, true, ".mcp.json", "/servers/s/gallery", "no known key");
+  expect(p, true, ".mcp.json", "/servers/s/gallery", "not a known key");
   expect(p, true, ".mcp.json", "/servers/s/alwaysAllow", "is ignored");
   expect(p, true, ".mcp.json", "/servers/s/autoApprove", "is ignored");
   assert_int_equal(p->problems.count, 4);
@@ -523,7 +523,7 @@ static void credentials_over_plain_http_are_a_warning(void **state) {
   struct place *p = *state;
   load_entry(p, "{\"url\":\"http://far.example/\",\"headers\":{\"X-Api-Key\":\"k\"}}");
   assert_true(p->ok);
-  expect(p, true, ".mcp.json", "/mcpServers/s/url", "X-Api-Key travels unencrypted");
+  expect(p, true, ".mcp.json", "/mcpServers/s/url", "X-Api-Key is sent unencrypted");
   load_entry(p, "{\"url\":\"http://127.0.0.1/\",\"headers\":{\"Authorization\":\"k\"}}");
   expect_ok(p);
   load_entry(p, "{\"url\":\"http://far.example/\",\"headers\":{\"X-Trace\":\"k\"}}");

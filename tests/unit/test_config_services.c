@@ -70,7 +70,7 @@ static void the_key_of_a_new_audit_log_is_created(void **state) {
   // With a log, a key that is missing was lost.
   write_file("audit.log", "");
   unlink("key");
-  refuses(p, yaml, "/audit/key_file", "put the key back, or make a new one: (umask 077; openssl rand -hex 32 > ");
+  refuses(p, yaml, "/audit/key_file", "restore the key, or make a new one: (umask 077; openssl rand -hex 32 > ");
   assert_int_not_equal(access("key", F_OK), 0);
 }
 
@@ -113,7 +113,7 @@ static void readiness_and_clients_have_an_address_each(void **state) {
   for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
     snprintf(yaml, sizeof yaml, SERVER "transport: http\nport: 7\nhost: %s\nadmin: {listen: \"%s\"}", same[i][0],
              same[i][1]);
-    refuses(p, yaml, "/admin/listen", "it needs a port of its own");
+    refuses(p, yaml, "/admin/listen", "choose another port");
   }
   check_accepts(p, SERVER "transport: http\nport: 7\nadmin: {listen: ':8'}");
   check_accepts(p, SERVER "transport: http\nport: 0\nadmin: {listen: ':0'}");
@@ -142,7 +142,7 @@ static void one_agent_keeps_no_more_than_all(void **state) {
 static void an_issuer_that_is_no_url_is_told(void **state) {
   struct place *p = *state;
   check_warns(p, SERVER "transport: http\nauth: {jwt: {issuer: us, secret: " SECRET "}}", "/auth/jwt/issuer",
-              "is no URL: clients without a token do not learn where to get one");
+              "is not a URL: clients without a token do not learn where to get one");
   check_accepts(p, SERVER "transport: http\nauth: {jwt: {issuer: 'https://id.example', secret: " SECRET "}}");
 }
 
@@ -167,7 +167,7 @@ static void a_token_without_an_agent_is_told_when_rules_want_one(void **state) {
   const char *yaml = SERVER "transport: http\nauth: {tokens: [" TOKEN "]}";
   check_accepts(p, yaml);
   write_file(".mcp-gateway-rules.json", "{\"agents\":{\"a\":{}}}");
-  check_warns(p, yaml, "/auth/tokens/0", "is bound to no agent, and the rules say deny_on_missing_agent");
+  check_warns(p, yaml, "/auth/tokens/0", "is bound to no agent, and the rules set deny_on_missing_agent");
   write_file(".mcp-gateway-rules.json", "{\"agents\":{\"a\":{}},\"defaults\":{\"deny_on_missing_agent\":false}}");
   check_accepts(p, yaml);
 }
@@ -201,11 +201,11 @@ static void check_shows_issuer_audit_readiness_and_traces(void **state) {
                     "admin: {listen: '127.0.0.1:9464', token_sha256: " SECRET SECRET "}\n"
                     "traces: {endpoint: 'http://127.0.0.1:4318/v1/traces?key=hidden', sample: 0.25}\n");
   char *text = shown(p, false);
-  has(text, "\nissuer: https://id.example; a secret; HS256; audience (the URL that is listened on); agent in the claim "
+  has(text, "\nissuer: https://id.example; a secret; HS256; audience (the URL of the listener); agent in the claim "
             "agent; scopes mcp, tools\n");
-  has(text, "/audit.log, signed; when it cannot be written, nothing is done\n");
+  has(text, "/audit.log, signed; if it cannot be written, requests are refused\n");
   has(text, "\nreadiness and metrics: 127.0.0.1 port 9464, with a token\n");
-  has(text, "\ntraces: http://127.0.0.1:4318/v1/traces?***, 25.0 % of the traces that begin here\n");
+  has(text, "\ntraces: http://127.0.0.1:4318/v1/traces?***, 25.0 % of the traces that start here\n");
   assert_null(strstr(text, KEY));
   assert_null(strstr(text, "hidden"));
   free(text);
@@ -238,12 +238,12 @@ static void the_error_of_a_file_says_what_was_probably_meant(void **state) {
     const char *text, *said;
   } cases[] = {
       {"{\n  /* mine\n}", "line 2, column 3: '/' where a key in quotes was expected; this comment does not end"},
-      {"# mine\n{}", "line 1, column 1: '#' where a value was expected; # starts no comment in JSON"},
+      {"# mine\n{}", "line 1, column 1: '#' where a value was expected; JSON comments start with //, not with #"},
       {"{\"\xc3\xa4\": [1,,]}", "line 1, column 10: ',' where a value was expected"},
       {"{'mcpServers': {}}",
        "line 1, column 2: ''' where a key in quotes was expected; JSON strings need double quotes"},
       {"{mcpServers: {}}", "line 1, column 2: 'm' where a key in quotes was expected; JSON keys need double"},
-      {"{\"a\": 1\n \"b\": 2}", "line 2, column 2: '\"' where ',' or '}' was expected; is there a comma missing"},
+      {"{\"a\": 1\n \"b\": 2}", "line 2, column 2: '\"' where ',' or '}' was expected; a comma may be missing"},
       {"\xff\xfe{", "this is UTF-16: save it as UTF-8"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -447,7 +447,7 @@ static void what_cannot_be_kept_is_said_to_be_too_large(void **state) {
   d->store = open_store(limits);
   make(d, text_result(d, issue_text(d), ""));
   assert_int_equal(count_at(d, "/structuredContent/artifacts"), 0);
-  assert_non_null(strstr(string_at(d, "/content/0/text").p, "4217 characters in all; the rest is too large to keep"));
+  assert_non_null(strstr(string_at(d, "/content/0/text").p, "4217 characters in all; the rest is too large to store"));
 }
 
 // ---- what imitates us ----

@@ -262,7 +262,7 @@ static void a_refusal_says_what_was_expected_and_where(void **state) {
       {"\"abc", "the text ends where the end of a string was expected", "line 1, column 5"},
       {"\"\\q\"", "'q' where one of \"\\/bfnrtu after the backslash was expected", "line 1, column 3"},
       {"\"\\u00g0\"", "\\u without four hexadecimal digits", "line 1, column 2"},
-      {"\"\\ud800\"", "an escaped surrogate without its other half", "line 1, column 2"},
+      {"\"\\ud800\"", "an escaped surrogate that is not part of a pair", "line 1, column 2"},
       {"\"a\nb\"", "a control character in a string must be escaped", "line 1, column 3"},
       {"\"\xff\"", "invalid UTF-8 in a string", "line 1, column 2"},
       {"[01]", "a number with a leading zero", "line 1, column 2"},

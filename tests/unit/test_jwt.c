@@ -172,7 +172,7 @@ static void the_token_does_not_choose_how_it_is_checked(void **state) {
   assert_bad(k, with_signature(unsigned_token("{\"alg\":\"none\"}", good), STR("x")),
              "the token is signed with an algorithm that is not accepted");
   assert_bad(k, arena_printf(&arena, "%s.", unsigned_token("{\"alg\":\"none\"}", good).p),
-             "the token is no JSON Web Token");
+             "the token is not a JSON Web Token");
   assert_bad(k, hs256(secret, "{\"alg\":\"hs256\"}", good),
              "the token is signed with an algorithm that is not accepted");
   assert_bad(k, hs256(secret, "{\"alg\":\"HS512\"}", good),
@@ -210,8 +210,8 @@ static void a_token_for_another_purpose_is_none(void **state) {
     assert_good(k, hs256(secret, arena_printf(&arena, "{\"alg\":\"HS256\",\"typ\":\"%s\"}", fine[i]).p, good));
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     assert_bad(k, hs256(secret, arena_printf(&arena, "{\"alg\":\"HS256\",\"typ\":\"%s\"}", others[i]).p, good),
-               "the token is of another type");
-  assert_bad(k, hs256(secret, "{\"alg\":\"HS256\",\"typ\":7}", good), "the token is of another type");
+               "the token is not an access token (typ)");
+  assert_bad(k, hs256(secret, "{\"alg\":\"HS256\",\"typ\":7}", good), "the token is not an access token (typ)");
   jwt_keys_unref(&k);
 }
 
@@ -247,8 +247,8 @@ static void what_is_wrong_with_its_claims_is_told(void **state) {
        "the token does not name its subject (sub)"},
       {"{\"agent\":7,\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}", "the token does not name an agent"},
       {"{\"agent\":\"a\",\"agent\":\"b\",\"exp\":1700000600,\"iss\":\"https://id\",\"aud\":\"gw\"}",
-       "the token is no JSON Web Token"},
-      {"[]", "the token is no JSON Web Token"},
+       "the token is not a JSON Web Token"},
+      {"[]", "the token is not a JSON Web Token"},
   };
   struct jwt_keys *k = secret_keys();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -262,11 +262,11 @@ static void what_is_wrong_with_its_claims_is_told(void **state) {
 static void what_is_no_token_is_refused(void **state) {
   struct jwt_keys *k = secret_keys();
   str token = hs256(secret, HS, good);
-  assert_bad(k, STR(""), "the token is no JSON Web Token");
-  assert_bad(k, STR("a.b"), "the token is no JSON Web Token");
-  assert_bad(k, STR("..."), "the token is no JSON Web Token");
-  assert_bad(k, arena_printf(&arena, "%s=", token.p), "the token is no JSON Web Token");
-  assert_bad(k, arena_printf(&arena, "%s.x", token.p), "the token is no JSON Web Token");
+  assert_bad(k, STR(""), "the token is not a JSON Web Token");
+  assert_bad(k, STR("a.b"), "the token is not a JSON Web Token");
+  assert_bad(k, STR("..."), "the token is not a JSON Web Token");
+  assert_bad(k, arena_printf(&arena, "%s=", token.p), "the token is not a JSON Web Token");
+  assert_bad(k, arena_printf(&arena, "%s.x", token.p), "the token is not a JSON Web Token");
   char *long_text = arena_alloc(&arena, 20000);
   memset(long_text, 'a', 20000);
   assert_bad(k, (str){long_text, 20000}, "the token is too long");
@@ -370,7 +370,7 @@ static void the_example_of_the_standard_is_understood(void **state) {
       k,
       STR("eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc.hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhi"
           "jcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"),
-      "the token is no JSON Web Token");
+      "the token is not a JSON Web Token");
   jwt_keys_unref(&k);
 }
 

@@ -364,7 +364,7 @@ static void without_room_there_is_a_fault_that_says_when_to_try_again(void **sta
   struct fault f;
   assert_null(upstreams_lane(o->all, 0, late, &f));
   assert_string_equal(f.message,
-                      "server \"srv\" has no room for another client of its own (limits.own_connections is 4)");
+                      "no further client can get its own connection to server \"srv\" (limits.own_connections is 4)");
   assert_int_equal(f.after_ms, 1000);
   assert_true(f.undone);
   lane_of(o, new_client(o, "{}"));  // everybody's is always there
@@ -391,9 +391,9 @@ static void a_principal_leaves_lanes_to_others_however_many_agents_it_names(void
   lane_of(o, holder(o, "A", "ann.2"))->asks = 1;
   assert_null(upstreams_lane(o->all, 0, holder(o, "A", "ann.3"), &f));
   assert_int_equal(f.code, FAULT_RATE_LIMITED);
-  assert_string_equal(f.message,
-                      "this principal has 2 connections of its own to server \"srv\", and what is left of 4 is for "
-                      "others (limits.own_connections)");
+  assert_string_equal(
+      f.message, "this principal has 2 connections to server \"srv\"; the rest of 4 is reserved for other principals "
+                 "(limits.own_connections)");
   assert_int_equal(f.after_ms, 1000);
   assert_true(f.undone);
   lane_of(o, holder(o, "B", "bob"))->asks = 1;

@@ -426,7 +426,7 @@ static void a_server_that_ends_over_the_probe_may_be_one_with_a_handshake(void *
        "refused initialize: too late", true},
       {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"m\",\"data\":{\"supported\":["
                 "\"2026-07-28\"]}}}") REST,
-       "refused MCP revision 2026-07-28, although it says that it supports it", false},
+       "refused MCP revision 2026-07-28, which it claims to support", false},
       {HEAR SAY("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2099-01-01\"]}}") REST,
        "speaks MCP revisions [\"2099-01-01\"], none of which", false},
   };

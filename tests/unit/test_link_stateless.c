@@ -199,8 +199,8 @@ static void a_server_with_which_we_share_no_revision_is_given_up(void **state) {
   } table[] = {
       {400, REFUSED("-32022", SUPPORTS("[\"2099-01-01\"]")), "speaks MCP revisions [\"2099-01-01\"], none of which"},
       {200, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2099-01-01\",null]}}",
-       "speaks MCP revisions [\"2099-01-01\",null], none of which this version does"},
-      {400, REFUSED("-32022", SUPPORTS("[\"2026-07-28\"]")), "refused MCP revision 2026-07-28, although it says"},
+       "speaks MCP revisions [\"2099-01-01\",null], none of which this version supports"},
+      {400, REFUSED("-32022", SUPPORTS("[\"2026-07-28\"]")), "refused MCP revision 2026-07-28, which it claims"},
   };
   struct fixture *f = *state;
   f->discover = answer_status;

@@ -135,24 +135,24 @@ static void in_the_shape_of_openai_every_response_answers_an_id(void **state) {
 
 static void circles_are_refused(void **state) {
   expect_refused("[" TOOL("A", "t", "{\"depends\":\"B\"}") "," TOOL("B", "t", "{\"depends\":[\"A\"]}") "]",
-                 "/tool_calls/0", "is part of a circle of dependencies, or waits for one");
+                 "/tool_calls/0", "is part of a dependency cycle, or depends on one");
   expect_refused("[" TOOL("X", "t", "{}") "," TOOL("A", "t", "{\"depends\":\"A\"}") "]", "/tool_calls/1",
                  "depends on itself");
 }
 
 static void a_dependency_must_be_there(void **state) {
-  expect_refused("[" TOOL("A", "t", "{\"depends\":\"nobody\"}") "]", "/tool_calls/0",
-                 "depends on an id that no call has");
+  expect_refused("[" TOOL("A", "t", "{\"depends\":\"nobody\"}") "]", "/tool_calls/0", "depends on an unknown id");
   expect_refused("[" TOOL("A", "t", "{\"depends\":{}}") "]", "/tool_calls/0",
                  "depends must be an id, or a list of ids");
 }
 
 static void what_is_no_call_is_refused(void **state) {
   expect_refused("[" TOOL("A", "t", "{}") "," READ("A", "x:y") "]", "/tool_calls/1", "another call has the same id");
-  expect_refused("[{}]", "/tool_calls/0", "must have one of resource_call and tool_call");
-  expect_refused("[7]", "/tool_calls/0", "must have one of resource_call and tool_call");
+  expect_refused("[{}]", "/tool_calls/0", "must have either resource_call or tool_call");
+  expect_refused("[7]", "/tool_calls/0", "must have either resource_call or tool_call");
   expect_refused("[{\"tool_call\":{\"method\":\"tools/list\"}}]", "/tool_calls/0", "the method must be tools/call");
-  expect_refused("[{\"tool_call\":{\"method\":\"tools/call\"}}]", "/tool_calls/0", "there must be an id");
+  expect_refused("[{\"tool_call\":{\"method\":\"tools/call\"}}]", "/tool_calls/0",
+                 "id must be a number or a non-empty string");
   expect_refused("[{\"tool_call\":{\"method\":\"tools/call\",\"id\":1}}]", "/tool_calls/0", "params must be an object");
   expect_refused("[{\"tool_call\":{\"method\":\"tools/call\",\"id\":1,\"params\":{}}}]", "/tool_calls/0",
                  "params.name (or tool_name) must be a string");

@@ -181,37 +181,37 @@ static void every_node_has_a_normalized_path(void **state) {
 }
 
 static void an_error_says_the_column_and_what_is_wrong(void **state) {
-  expect_fault("", FAULT_INVALID, "column 1", "begins with '$', but the query ends");
-  expect_fault("items", FAULT_INVALID, "column 1", "begins with '$', not 'i'");
-  expect_fault("$ ", FAULT_INVALID, "column 2", "'.', '..' or '[' is expected, not ' '");
+  expect_fault("", FAULT_INVALID, "column 1", "start of the query, but the query ends");
+  expect_fault("items", FAULT_INVALID, "column 1", "start of the query, not 'i'");
+  expect_fault("$ ", FAULT_INVALID, "column 2", "expected '.', '..' or '[', not ' '");
   expect_fault("$.items[", FAULT_INVALID, "column 9", "but the query ends");
-  expect_fault("$.items[0", FAULT_INVALID, "column 10", "',' or ']' is expected");
+  expect_fault("$.items[0", FAULT_INVALID, "column 10", "expected ',' or ']'");
   expect_fault("$.", FAULT_INVALID, "column 3", "a name or '*'");
   expect_fault("$...a", FAULT_INVALID, "column 4", "after '..', not '.'");
   expect_fault("$['\xc3\xa4\xc3\xa4' x]", FAULT_INVALID, "column 8", "not 'x'");
-  expect_fault("$['abc]", FAULT_INVALID, "column 3", "no end");
-  expect_fault("$['\\x']", FAULT_INVALID, "column 4", "no such escape");
+  expect_fault("$['abc]", FAULT_INVALID, "column 3", "no closing quote");
+  expect_fault("$['\\x']", FAULT_INVALID, "column 4", "unknown escape");
   expect_fault("$['\\ud800']", FAULT_INVALID, "column 4", "surrogate");
-  expect_fault("$[01]", FAULT_INVALID, "column 3", "zeros in front");
-  expect_fault("$[9007199254740992]", FAULT_INVALID, "column 3", "beyond");
-  expect_fault("$[99999999999999999999999999]", FAULT_INVALID, "column 3", "beyond");
+  expect_fault("$[01]", FAULT_INVALID, "column 3", "leading zeros");
+  expect_fault("$[9007199254740992]", FAULT_INVALID, "column 3", "exceeds");
+  expect_fault("$[99999999999999999999999999]", FAULT_INVALID, "column 3", "exceeds");
   expect_fault("\xff", FAULT_INVALID, "column 1", "UTF-8");
 }
 
 static void an_error_in_a_filter_says_what_may_stand_there(void **state) {
-  expect_fault("$[?@.a==]", FAULT_INVALID, "column 9", "is expected, not ']'");
+  expect_fault("$[?@.a==]", FAULT_INVALID, "column 9", "or a function, not ']'");
   expect_fault("$[?@.a=1]", FAULT_INVALID, "column 7", "not '='");
-  expect_fault("$[?1]", FAULT_INVALID, "column 4", "literal alone");
+  expect_fault("$[?1]", FAULT_INVALID, "column 4", "a literal must be compared");
   expect_fault("$[?@.*==1]", FAULT_INVALID, "column 4", "single node");
   expect_fault("$[?length(@.*)==1]", FAULT_INVALID, "column 11", "single node");
-  expect_fault("$[?count('a')==1]", FAULT_INVALID, "column 10", "takes a query");
+  expect_fault("$[?count('a')==1]", FAULT_INVALID, "column 10", "must be a query");
   expect_fault("$[?length(@.a)]", FAULT_INVALID, "column 4", "must be compared");
   expect_fault("$[?match(@.a,'a')==true]", FAULT_INVALID, "column 4", "cannot be compared");
   expect_fault("$[?match(@.a)]", FAULT_INVALID, "column 13", "one more argument");
-  expect_fault("$[?size(@.a)==1]", FAULT_INVALID, "column 4", "no such function");
-  expect_fault("$[?@.a==nul]", FAULT_INVALID, "column 9", "no such word");
-  expect_fault("$[?@.a==1.]", FAULT_INVALID, "column 9", "no number");
-  expect_fault("$[?(@.a]", FAULT_INVALID, "column 8", "')' is expected");
+  expect_fault("$[?size(@.a)==1]", FAULT_INVALID, "column 4", "unknown function");
+  expect_fault("$[?@.a==nul]", FAULT_INVALID, "column 9", "unknown word");
+  expect_fault("$[?@.a==1.]", FAULT_INVALID, "column 9", "not a number");
+  expect_fault("$[?(@.a]", FAULT_INVALID, "column 8", "expected ')'");
   expect_fault("$[?!@.a==1]", FAULT_INVALID, "column 8", "',' or ']'");
 }
 
@@ -226,11 +226,11 @@ static void a_query_has_a_greatest_length_and_depth(void **state) {
   buf_str(&query, STR("$[?"));
   for (int i = 0; i < JSON_PATH_DEPTH_MAX; i++) buf_char(&query, '(');
   buf_char(&query, 0);
-  expect_fault(query.p, FAULT_LIMIT, "column 36", "inside each other");
+  expect_fault(query.p, FAULT_LIMIT, "column 36", "levels deep");
   buf_reset(&query);
   for (int i = 0; i <= JSON_PATH_DEPTH_MAX; i++) buf_str(&query, i ? STR("@[?") : STR("$[?"));
   buf_char(&query, 0);
-  expect_fault(query.p, FAULT_LIMIT, "column 100", "inside each other");
+  expect_fault(query.p, FAULT_LIMIT, "column 100", "levels deep");
   buf_done(&query);
 }
 

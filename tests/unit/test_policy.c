@@ -182,12 +182,12 @@ static void what_is_wrong_is_told_with_its_place(void **state) {
   assert_refused("[]", " must be an object");
   assert_refused("{\"agents\":[]}", "/agents must be an object");
   assert_refused("{\"agents\":{\"a b\":{}}}",
-                 "/agents/a b is not an agent name: use letters, digits, _ and -, with dots between parts");
+                 "/agents/a b is not a valid agent name; use letters, digits, _ and -, with dots between parts");
   assert_refused("{\"agents\":{\"a..b\":{}}}",
-                 "/agents/a..b is not an agent name: use letters, digits, _ and -, with dots between parts");
-  assert_refused("{\"agents\":{\"a\":{\"dney\":{}}}}", "/agents/a/dney is not known here; use \"allow\" and \"deny\"");
+                 "/agents/a..b is not a valid agent name; use letters, digits, _ and -, with dots between parts");
+  assert_refused("{\"agents\":{\"a\":{\"dney\":{}}}}", "/agents/a/dney is an unknown key; use \"allow\" and \"deny\"");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"server\":[]}}}}",
-                 "/agents/a/deny/server is not known here; use \"servers\", \"tools\" and \"methods\"");
+                 "/agents/a/deny/server is an unknown key; use \"servers\", \"tools\" and \"methods\"");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"servers\":\"*\"}}}}",
                  "/agents/a/deny/servers must be a list of names");
   assert_refused("{\"agents\":{\"a\":{\"deny\":{\"tools\":{\"db\":[\"x\",7]}}}}}",

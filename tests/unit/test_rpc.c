@@ -223,7 +223,7 @@ static void a_refusal_names_the_id_unless_it_is_too_long(void **state) {
   assert_false(rpc_read(parse(&a, "{\"jsonrpc\":\"2.0\",\"id\":\"\\u00e4\"}"), &a, &m, &err));
   rpc_put_refusal(&b, &err);
   assert_text(&b, "{\"jsonrpc\":\"2.0\",\"id\":\"\\u00e4\",\"error\":{\"code\":-32600,\"message\":"
-                  "\"a message has either \\\"method\\\" or \\\"result\\\" or \\\"error\\\"\"}}");
+                  "\"a message must have exactly one of \\\"method\\\", \\\"result\\\" and \\\"error\\\"\"}}");
   for (int digits = 125; digits < 130; digits++) {  // with its quotes two more
     char text[256];
     snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":\"%0*d\"}", digits, 1);

@@ -211,7 +211,7 @@ static void before_the_handshake_there_is_only_ping(void **state) {
   struct fixture *x = *state;
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}");
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32600,\"message\":"
-              "\"the first request of a session is initialize\"}}\n");
+              "\"the first request of a session must be initialize\"}}\n");
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"}");
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{}}\n");
   says(x, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");

@@ -124,9 +124,9 @@ static void sensitivity_artifact_and_metadata_are_read(void **state) {
 }
 
 static void a_type_that_is_not_known_is_named_with_its_line(void **state) {
-  expect_fault("{}\n{\"type\":\"telepathy\"}", "Invalid context item at line 2: there is no type \"telepathy\"");
+  expect_fault("{}\n{\"type\":\"telepathy\"}", "Invalid context item at line 2: unknown type \"telepathy\"");
   expect_fault("{\"type\":\"tool_reslt\"}",
-               "Invalid context item at line 1: there is no type \"tool_reslt\"; did you mean tool_result?");
+               "Invalid context item at line 1: unknown type \"tool_reslt\"; did you mean tool_result?");
   expect_fault("{\"type\":7}", "Invalid context item at line 1: \"type\" must be a string");
 }
 
@@ -151,9 +151,9 @@ static void a_wrong_line_is_named(void **state) {
 
 static void an_id_that_occurs_twice_is_named_with_both_lines(void **state) {
   expect_fault("{\"id\":\"a\"}\n{\"id\":\"b\"}\n{\"id\":\"a\"}",
-               "Invalid context item at line 3: the id \"a\" is that of line 1 already");
+               "Invalid context item at line 3: line 1 already has the id \"a\"");
   expect_fault("{\"id\":\"mcp-line-2\"}\n{}",
-               "Invalid context item at line 2: the id \"mcp-line-2\" is that of line 1 already");
+               "Invalid context item at line 2: line 1 already has the id \"mcp-line-2\"");
 }
 
 static void line_ends_and_blank_lines_do_not_matter(void **state) {

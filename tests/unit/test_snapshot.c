@@ -67,18 +67,16 @@ static void a_file_that_is_no_catalog_is_refused_at_the_place_that_is_wrong(void
     str text;
     const char *report;
   } table[] = {
-      {STR("5"), "!: must be a list of tools, or an object with such lists\n"},
-      {STR("{\"tool\":[]}"),
-       "!: has none of \"tools\", \"resources\", \"resourceTemplates\" and \"prompts\", the lists "
-       "of a catalog\n"},
-      {STR("[]"), "!: is a catalog of nothing: no entry of it can be used\n"},
+      {STR("5"), "!: must be an array of tools, or an object with such arrays\n"},
+      {STR("{\"tool\":[]}"), "!: must have \"tools\", \"resources\", \"resourceTemplates\" or \"prompts\"\n"},
+      {STR("[]"), "!: has no usable entry: list at least one tool, resource or prompt\n"},
       {STR("{\"tools\":{\"a\":1},\"prompts\":null}"), "!/tools: must be a list\n!/prompts: must be a list\n"},
       {STR("{\"tools\":[{\"name\":\"a\"}],\"server\":1,\"instructions\":[]}"),
-       "!/server: must be text\n!/instructions: must be text\n"},
+       "!/server: must be a string\n!/instructions: must be a string\n"},
       {STR("{\"tools\":[{\"name\":\"a\"}],\"replies\":[]}"), "!/replies: must be an object\n"},
       {STR("{\"tools\":[{\"name\":\"a\"}],\"replies\":{\"tools\":[],\"resourceTemplates\":{}}}"),
        "!/replies/tools: must be an object\n"
-       "!/replies/resourceTemplates: is no known key: there are \"tools\", \"resources\" and \"prompts\"\n"},
+       "!/replies/resourceTemplates: is not a known key: must be \"tools\", \"resources\" or \"prompts\"\n"},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) assert_null(says(table[i].text, table[i].report));
   struct buf reports;
@@ -92,9 +90,9 @@ static void a_file_that_is_no_catalog_is_refused_at_the_place_that_is_wrong(void
 static void entries_that_cannot_be_used_are_left_out(void **state) {
   struct snapshot *s = says(STR("{\"tools\":[{\"name\":\"a\"},7],\"prompts\":[null,{\"name\":\"\"},{\"name\":\"p\"},[],"
                                 "{\"name\":5}],\"resources\":[{\"name\":\"no uri\"}]}"),
-                            "/tools/1: is left out: it must be an object with a text \"name\"\n"
-                            "/resources/0: is left out: it must be an object with a text \"uri\"\n"
-                            "/prompts/0: is left out, as 3 more of this list: each must be an object with a text "
+                            "/tools/1: is left out: must be an object with a string \"name\"\n"
+                            "/resources/0: is left out: must be an object with a string \"uri\"\n"
+                            "/prompts/0: is left out, and 3 more of this list: each must be an object with a string "
                             "\"name\"\n");
   assert_int_equal(s->count[ITEM_TOOL], 1);
   assert_int_equal(s->count[ITEM_PROMPT], 1);
@@ -102,8 +100,8 @@ static void entries_that_cannot_be_used_are_left_out(void **state) {
   snapshot_free(&s);
   s = says(
       STR("{\"tools\":[{\"name\":\"a\"}],\"replies\":{\"tools\":{\"a\":5,\"b/c\":{}},\"resources\":{\"x:y\":{}}}}"),
-      "/replies/tools/a: is left out: it must be a whole result, an object\n"
-      "/replies/tools/b~1c: is left out: nothing of this name is listed\n");
+      "/replies/tools/a: is left out: must be a complete result object\n"
+      "/replies/tools/b~1c: is left out: the catalog lists nothing with this name\n");
   snapshot_free(&s);
 }
 
@@ -287,7 +285,7 @@ static void an_answer_that_is_larger_than_a_message_is_an_error(void **state) {
            "{\"tools\":[{\"name\":\"a\"}],\"replies\":{\"tools\":{\"a\":{\"content\":\"%02000d\"}}}}", 0);
   serve(x, text, 1024);
   answers(x, "tools/call", "{\"name\":\"a\"}",
-          "{\"code\":-32603,\"message\":\"the answer in the catalog is larger than limits.message\"}");
+          "{\"code\":-32603,\"message\":\"the reply in the catalog file is larger than limits.message\"}");
 }
 
 static void requests_can_be_cancelled_and_the_link_freed_at_any_time(void **state) {

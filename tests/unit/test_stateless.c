@@ -188,16 +188,16 @@ static void what_headers_repeat_must_be_what_the_body_says(void **state) {
   static const struct {
     const char *headers, *body, *why;
   } table[] = {
-      {"", REQUEST("1", "echo", PLAIN), "MCP-Protocol-Version is missing; it repeats the body"},
+      {"", REQUEST("1", "echo", PLAIN), "MCP-Protocol-Version is missing; it must repeat the body"},
       {"MCP-Protocol-Version: 2025-11-25\r\n", REQUEST("1", "echo", PLAIN), "MCP-Protocol-Version " DISAGREES},
-      {SAYS_VERSION, REQUEST("1", "echo", PLAIN), "Mcp-Method is missing; it repeats the body"},
+      {SAYS_VERSION, REQUEST("1", "echo", PLAIN), "Mcp-Method is missing; it must repeat the body"},
       {SAYS("ECHO"), REQUEST("1", "echo", PLAIN), "Mcp-Method " DISAGREES},
-      {SAYS("tools/call"), NAMED, "Mcp-Name is missing; it repeats the body"},
+      {SAYS("tools/call"), NAMED, "Mcp-Name is missing; it must repeat the body"},
       {SAYS("tools/call") "Mcp-Name: cafe\r\n", NAMED, "Mcp-Name " DISAGREES},
       {SAYS("tools/call") "Mcp-Name: =?base64?Y2Fm?=\r\n", NAMED, "Mcp-Name " DISAGREES},
       {SAYS("tools/call") "Mcp-Name: =?base64?Y2Fm6Q==?=\r\n", NAMED, "Mcp-Name has an invalid =?base64?…?= value"},
       {SAYS("tools/call") "Mcp-Name: =?base64?Y2Fmw6k?=\r\n", NAMED, "Mcp-Name has an invalid =?base64?…?= value"},
-      {SAYS("resources/read"), READ, "Mcp-Name is missing; it repeats the body"},
+      {SAYS("resources/read"), READ, "Mcp-Name is missing; it must repeat the body"},
       {SAYS("tasks/get") "Mcp-Name: T\r\n", TASK, "Mcp-Name " DISAGREES},
   };
   struct fixture *x = *state;

@@ -598,8 +598,8 @@ static void a_damaged_database_is_left_alone_and_the_log_says_what_to_do(void **
   fclose(f);
   open_store(x);
   works_in_memory(x);
-  assert_true(log_says(x, "toolgate.db: it is not a database: move it away"));
-  assert_true(log_says(x, "kept in memory, and ends with this process"));
+  assert_true(log_says(x, "toolgate.db: the file is not a database: move it away"));
+  assert_true(log_says(x, "kept in memory, and lost when the gateway ends"));
   struct stat st;
   assert_int_equal(stat(path_in(x, "toolgate.db"), &st), 0);
   assert_int_equal(st.st_size, 20000);
@@ -628,7 +628,7 @@ static void a_database_with_damaged_pages_does_not_stop_anything(void **state) {
   open_store(x);
   assert_false(finds(x, "o", "7"));
   works_in_memory(x);
-  assert_true(log_says(x, "it is damaged: move it away"));
+  assert_true(log_says(x, "the database is damaged: move it away"));
 }
 
 static void change_database(struct world *x, const char *text) {
@@ -645,7 +645,7 @@ static void a_database_of_a_newer_version_is_not_touched(void **state) {
   open_store(x);
   assert_false(finds(x, "o", "a"));
   works_in_memory(x);
-  assert_true(log_says(x, "a newer version of Toolgate wrote it (format 99"));
+  assert_true(log_says(x, "a newer version of Toolgate wrote this database (format 99"));
   close_store(x);
   change_database(x, "PRAGMA user_version = 2");
   open_store(x);
@@ -659,7 +659,7 @@ static void a_database_with_an_impossible_version_is_not_touched(void **state) {
   change_database(x, "PRAGMA user_version = -3");
   open_store(x);
   works_in_memory(x);
-  assert_true(log_says(x, "it is the database of another program"));
+  assert_true(log_says(x, "the database belongs to another program"));
 }
 
 static void assert_origin(struct world *x, const char *handle, const char *server, const char *tool) {
@@ -693,7 +693,7 @@ static void a_database_of_another_program_is_not_touched(void **state) {
   change_database(x, "CREATE TABLE t (v)");
   open_store(x);
   works_in_memory(x);
-  assert_true(log_says(x, "it is the database of another program"));
+  assert_true(log_says(x, "the database belongs to another program"));
 }
 
 static void a_folder_that_cannot_be_made_is_said_and_tried_again_later(void **state) {
@@ -873,7 +873,7 @@ static void truncated_shared_memory_is_made_anew(void **state) {
   assert_true(finds_bytes(x, "a", STR("a")));
   assert_int_equal(truncate(path_in(x, "toolgate.db-shm"), 0), 0);
   keep(x, "b", STR("b"));
-  assert_true(log_says(x, "another process truncated its -shm file"));
+  assert_true(log_says(x, "another process truncated the -shm file"));
   assert_true(log_says(x, "can be written again"));
   assert_true(finds_bytes(x, "a", STR("a")));
   assert_int_equal(truncate(path_in(x, "toolgate.db-shm"), 0), 0);
@@ -893,7 +893,7 @@ static void a_database_of_0_bytes_is_made_anew(void **state) {
   assert_true(finds(x, "o", "a"));
   assert_int_equal(truncate(path_in(x, "toolgate.db"), 0), 0);
   keep(x, "b", large_text('b'));
-  assert_true(log_says(x, "another process truncated it to 0 bytes"));
+  assert_true(log_says(x, "another process truncated the database to 0 bytes"));
   assert_false(log_says(x, "locked"));
   assert_true(finds_bytes(x, "b", large_text('b')));
   assert_false(finds(x, "o", "a"));

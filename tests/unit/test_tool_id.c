@@ -273,7 +273,7 @@ static void a_version_that_does_not_fit_costs_a_note_not_the_tool(void **state) 
     str text = arena_printf(&arena, "{\"name\":\"read_file\",\"_meta\":{\"version\":%s}}", bad[i]);
     struct identity id = identified(identify_tool, "", text.p);
     assert_str(id.id, "mcp:read_file#559d82ea");
-    assert_str(id.note, "the version does not fit the grammar of ids: a hash stands for it");
+    assert_str(id.note, "the version does not fit the grammar of ids: a hash replaces it");
   }
   assert_int_equal(identified(identify_tool, "", "{\"name\":\"read_file\"}").note.n, 0);
 }

@@ -148,7 +148,7 @@ static void one_too_many_is_refused(void **state) {
   allow(o, 1, 2);
   struct caller *all[3] = {comes(o, "a1"), comes(o, "a2"), comes(o, "a3")};
   comes(o, "a4");
-  hears(o, "a1\na4 refused: has 1 calls in flight and 2 waiting: too many (limits.server_queue)\n");
+  hears(o, "a1\na4 refused: has too many calls: 1 in flight and 2 waiting (limits.server_queue)\n");
   for (int i = 0; i < 3; i++) turn_leave(&all[i]->turn);
 }
 

@@ -113,9 +113,9 @@ static void what_is_beyond_the_end_is_told_with_where_the_end_is(void **state) {
   char selector[80];
   for (size_t i = 0; i < 4; i++) {
     snprintf(selector, sizeof selector, "{\"type\":\"lines\",%s}", lines[i]);
-    expect(STR("a\nb"), selector, STR("… nothing there: there are 2 lines, counted from 0"));
+    expect(STR("a\nb"), selector, STR("… out of range: there are 2 lines, counted from 0"));
     snprintf(selector, sizeof selector, "{\"type\":\"head\",%s}", heads[i]);
-    expect(STR("äöü€𝄞x"), selector, STR("… nothing there: there are 6 characters, counted from 0"));
+    expect(STR("äöü€𝄞x"), selector, STR("… out of range: there are 6 characters, counted from 0"));
   }
 }
 
@@ -185,7 +185,7 @@ static void json_keys_are_sorted_and_indented(void **state) {
 
 static void json_keys_of_which_none_is_there_are_refused(void **state) {
   expect_fault(STR("{\"items\":[],\"total\":3}"), "{\"type\":\"json_keys\",\"keys\":[\"totl\",\"no\"]}",
-               "there is no member \"totl\", but total, items");
+               "unknown member \"totl\"; there are total, items");
 }
 
 static void json_keys_of_what_is_no_object_are_refused(void **state) {
@@ -201,13 +201,13 @@ static void a_wrong_selector_is_told_the_right_ones(void **state) {
   expect_fault(STR("x"), "{\"type\":7}", "\"lines\"");
   expect_fault(STR("x"), "{}", "\"rows\"");
   expect_fault(STR("x"), "[]", "\"head\"");
-  expect_fault(STR("x"), "{\"type\":\"head\",\"chars\":\"5\"}", "chars is not a whole number");
-  expect_fault(STR("x"), "{\"type\":\"head\",\"chars\":1.5}", "chars is not");
-  expect_fault(STR("x"), "{\"type\":\"head\",\"start\":1e99}", "start is not");
-  expect_fault(STR("x"), "{\"type\":\"lines\",\"end\":[]}", "end is not");
-  expect_fault(STR("{}"), "{\"type\":\"json_keys\",\"keys\":\"a\"}", "keys is not a list");
-  expect_fault(STR("{}"), "{\"type\":\"json_keys\",\"keys\":[1]}", "keys is not a list");
-  expect_fault(STR("{}"), "{\"type\":\"json_keys\",\"start\":true}", "start is not");
+  expect_fault(STR("x"), "{\"type\":\"head\",\"chars\":\"5\"}", "chars must be a whole number");
+  expect_fault(STR("x"), "{\"type\":\"head\",\"chars\":1.5}", "chars must be");
+  expect_fault(STR("x"), "{\"type\":\"head\",\"start\":1e99}", "start must be");
+  expect_fault(STR("x"), "{\"type\":\"lines\",\"end\":[]}", "end must be");
+  expect_fault(STR("{}"), "{\"type\":\"json_keys\",\"keys\":\"a\"}", "keys must be a list");
+  expect_fault(STR("{}"), "{\"type\":\"json_keys\",\"keys\":[1]}", "keys must be a list");
+  expect_fault(STR("{}"), "{\"type\":\"json_keys\",\"start\":true}", "start must be");
 }
 
 static void what_is_no_utf8_is_shown_as_replacements(void **state) {

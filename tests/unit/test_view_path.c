@@ -95,11 +95,11 @@ static void a_long_query_is_not_repeated_in_the_last_line(void **state) {
 }
 
 static void a_wrong_query_is_told_what_is_wrong_with_it(void **state) {
-  expect_fault(shop, "{\"type\":\"path\"}", "path is not a string");
-  expect_fault(shop, "{\"type\":\"path\",\"path\":7}", "path is not a string");
-  expect_fault(shop, "{\"type\":\"path\",\"path\":\"items[0]\"}", "column 1: a query begins with '$'");
+  expect_fault(shop, "{\"type\":\"path\"}", "path must be a string");
+  expect_fault(shop, "{\"type\":\"path\",\"path\":7}", "path must be a string");
+  expect_fault(shop, "{\"type\":\"path\",\"path\":\"items[0]\"}", "column 1: expected '$' at the start of the query");
   expect_fault(shop, "{\"type\":\"path\",\"path\":\"$.items[?@.price<]\"}", "column 18: ");
-  expect_fault(shop, "{\"type\":\"path\",\"path\":\"$\",\"start\":\"x\"}", "start is not a whole number");
+  expect_fault(shop, "{\"type\":\"path\",\"path\":\"$\",\"start\":\"x\"}", "start must be a whole number");
   expect_fault("no JSON", "{\"type\":\"path\",\"path\":\"$\"}", "path needs JSON");
   expect_fault(shop, "{\"type\":\"path\",\"path\":\"$.items[?match(@.name,'\\\\\\\\w+')]\"}", "no I-Regexp");
 }
@@ -136,11 +136,11 @@ static void a_value_that_is_too_long_goes_on_by_its_characters(void **state) {
 
 static void a_pointer_to_nothing_is_told_how_far_it_leads(void **state) {
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/items/3/name\"}", "\"/items\" has 3 elements");
-  expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/nothing\"}", "there is no member \"nothing\", but items");
+  expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/nothing\"}", "unknown member \"nothing\"; there are items");
   expect_fault("2026-01-01 INFO a log\nwith lines", "{\"type\":\"pointer\",\"pointer\":\"/a\"}", "pointer needs JSON");
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/items/0/name/x\"}", "\"/items/0/name\" is a string");
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"items\"}", "begins with '/'");
-  expect_fault(shop, "{\"type\":\"pointer\"}", "pointer is not a string");
+  expect_fault(shop, "{\"type\":\"pointer\"}", "pointer must be a string");
   expect_fault("{", "{\"type\":\"pointer\",\"pointer\":\"\"}", "pointer needs JSON");
 }
 

@@ -155,11 +155,11 @@ static void what_is_not_there_is_told(void **state) {
 }
 
 static void a_wrong_search_is_shown_the_right_one(void **state) {
-  expect_fault(text, "{\"type\":\"search\"}", "query is not a string");
-  expect_fault(text, "{\"type\":\"search\",\"query\":\"  \"}", "query is not some words");
-  expect_fault(text, "{\"type\":\"search\",\"query\":\"a\",\"top\":0}", "top is not a number from 1 to 50");
-  expect_fault(text, "{\"type\":\"search\",\"query\":\"a\",\"start\":-1}", "start is not");
-  expect_fault(text, "{\"type\":\"search\",\"query\":\"a\",\"limit\":3}", "search knows no \"limit\"");
+  expect_fault(text, "{\"type\":\"search\"}", "query must be a string");
+  expect_fault(text, "{\"type\":\"search\",\"query\":\"  \"}", "query must be one or more words");
+  expect_fault(text, "{\"type\":\"search\",\"query\":\"a\",\"top\":0}", "top must be a number from 1 to 50");
+  expect_fault(text, "{\"type\":\"search\",\"query\":\"a\",\"start\":-1}", "start must be");
+  expect_fault(text, "{\"type\":\"search\",\"query\":\"a\",\"limit\":3}", "search has no member \"limit\"");
 }
 
 int main(void) {

@@ -94,7 +94,7 @@ static void conditions_compare_numbers_as_numbers_and_the_rest_as_text(void **st
 
 static void rows_that_nobody_meets_are_told(void **state) {
   expect(csv, "{\"type\":\"records\",\"columns\":[\"id\"],\"where\":[{\"column\":\"id\",\"op\":\">\",\"value\":9}]}",
-         "id\n… no more of the 4 rows, 0 of which meet the conditions");
+         "id\n… no more rows: 0 of 4 meet the conditions");
 }
 
 static void rows_are_sorted_and_rows_that_are_alike_stay_in_order(void **state) {
@@ -150,7 +150,7 @@ static void stats_of_a_column_count_and_add_up(void **state) {
          "4 rows, 4 columns\ncity: count 4, nulls 0, distinct 3, first Berlin, last \"Frankfurt, Main\"\n"
          "most frequent:\nBerlin ×2\n\"Frankfurt, Main\" ×1\nBonn ×1");
   expect("[1,\"x\",null,1]", "{\"type\":\"stats\"}",
-         "4 rows, 1 columns\nvalue: count 4, nulls 1, distinct 2, min 1, max 1, sum 2, mean 1, 1 are no numbers, "
+         "4 rows, 1 columns\nvalue: count 4, nulls 1, distinct 2, min 1, max 1, sum 2, mean 1, 1 are not numbers, "
          "first x, last x\nmost frequent:\n1 ×2\nx ×1");
 }
 
@@ -190,25 +190,25 @@ static void more_values_than_can_be_told_apart_are_told(void **state) {
 
 static void a_wrong_selector_is_shown_the_right_one(void **state) {
   expect_fault("just words\nand more", "{\"type\":\"records\"}", "not a table");
-  expect_fault("just words\nand more", "{\"type\":\"stats\",\"path\":\"$.a\"}", "path leads through JSON");
+  expect_fault("just words\nand more", "{\"type\":\"stats\",\"path\":\"$.a\"}", "path needs JSON");
   expect_fault(csv, "{\"type\":\"records\",\"columns\":[\"nothing\"]}",
-               "there is no column \"nothing\", but id, city, price");
-  expect_fault(csv, "{\"type\":\"records\",\"columns\":\"id\"}", "columns is not a list of names");
-  expect_fault(csv, "{\"type\":\"records\",\"sort\":\"-nothing\"}", "there is no column \"nothing\"");
-  expect_fault(csv, "{\"type\":\"records\",\"colums\":[\"id\"]}", "records knows no \"colums\"");
-  expect_fault(csv, "{\"type\":\"records\",\"start\":-1}", "start is not");
-  expect_fault(csv, "{\"type\":\"records\",\"limit\":0}", "limit is not a number from 1 on");
-  expect_fault(csv, "{\"type\":\"records\",\"where\":{}}", "where is not a list");
+               "unknown column \"nothing\"; there are id, city, price");
+  expect_fault(csv, "{\"type\":\"records\",\"columns\":\"id\"}", "columns must be a list of names");
+  expect_fault(csv, "{\"type\":\"records\",\"sort\":\"-nothing\"}", "unknown column \"nothing\"");
+  expect_fault(csv, "{\"type\":\"records\",\"colums\":[\"id\"]}", "records has no member \"colums\"");
+  expect_fault(csv, "{\"type\":\"records\",\"start\":-1}", "start must be");
+  expect_fault(csv, "{\"type\":\"records\",\"limit\":0}", "limit must be 1 or more");
+  expect_fault(csv, "{\"type\":\"records\",\"where\":{}}", "where must be a list");
   expect_fault(csv, "{\"type\":\"records\",\"where\":[{\"column\":\"id\",\"op\":\"like\",\"value\":1}]}",
-               "where is not a list");
+               "where must be a list");
   expect_fault(csv, "{\"type\":\"records\",\"where\":[{\"column\":\"id\",\"op\":\"<\",\"value\":null}]}",
-               "where is not a list");
+               "where must be a list");
   expect_fault(csv, "{\"type\":\"records\",\"where\":[{\"column\":\"id\",\"op\":\"in\",\"value\":1}]}",
-               "where is not a list");
+               "where must be a list");
   expect_fault(json, "{\"type\":\"records\",\"path\":\"$.nothing\"}", "nothing at path");
   expect_fault(json, "{\"type\":\"records\",\"path\":\"$.total\"}", "single value");
   expect_fault(json, "{\"type\":\"records\",\"path\":\"items\"}", "begins with '$'");
-  expect_fault(csv, "{\"type\":\"stats\",\"column\":7}", "column is not a string");
+  expect_fault(csv, "{\"type\":\"stats\",\"column\":7}", "column must be a string");
   expect_fault("[{\"a\":1},{\"a\" 2}]", "{\"type\":\"records\"}", "line 1, column 15");
 }
 
@@ -227,10 +227,9 @@ static void a_name_that_no_row_has_is_no_column(void **state) {
   };
   for (size_t i = 0; i < 3; i++)
     for (size_t k = 0; k < sizeof selectors / sizeof *selectors; k++)
-      expect_fault(texts[i], selectors[k], "there is no column \"idd\", but id, city, price");
-  expect_fault(json, "{\"type\":\"stats\",\"column\":\"owner.taem\"}", "there is no column \"owner.taem\"");
-  expect("[]", "{\"type\":\"records\",\"columns\":[\"a\"]}",
-         "a\n… no more of the 0 rows, 0 of which meet the conditions");
+      expect_fault(texts[i], selectors[k], "unknown column \"idd\"; there are id, city, price");
+  expect_fault(json, "{\"type\":\"stats\",\"column\":\"owner.taem\"}", "unknown column \"owner.taem\"");
+  expect("[]", "{\"type\":\"records\",\"columns\":[\"a\"]}", "a\n… no more rows: 0 of 0 meet the conditions");
 }
 
 static void a_name_that_one_late_row_has_is_a_column(void **state) {

@@ -194,7 +194,7 @@ static void one_principal_leaves_room_on_a_lane_that_others_share(void **state) 
   a->w.payer = STR("one");
   b->w.payer = STR("two");
   start(a, lane, "b://1");
-  hears(o, "a failed LIMIT already reports on 2048 resources and tasks, the most allowed\n");
+  hears(o, "a failed LIMIT has 2048 subscriptions already, the maximum\n");
   start(b, lane, "b://1");
   assert_non_null(b->w.watch);
   watch_stop(&b->w);
@@ -215,7 +215,7 @@ static void what_one_lane_watches_is_bounded(void **state) {
   }
   struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "b://1");
-  hears(o, "a failed LIMIT already reports on 4096 resources and tasks, the most allowed\n");
+  hears(o, "a failed LIMIT has 4096 subscriptions already, the maximum\n");
   start(b, lane, "a://7");
   hears(o, "b agreed\n");
   upstreams_free(&o->all);
@@ -323,7 +323,7 @@ static void wishes_that_come_together_are_one_stream(void **state) {
   watch_start(lane, WATCH_TASK, STR("t1"), &c->w);
   is_asked(o, LISTEN(RESOURCES("\"a://1\",\"a://2\"") ",\"taskIds\":[\"t1\"]"));
   acknowledge(held(o, 0), "{" RESOURCES("\"a://2\",\"a://7\"") ",\"taskIds\":[\"t1\"]}");
-  hears(o, "a failed UPSTREAM_ERROR does not report changes of it\nb agreed\nc agreed\n");
+  hears(o, "a failed UPSTREAM_ERROR does not report changes of this resource or task\nb agreed\nc agreed\n");
   is_asked(o, "");  // what was not agreed to is not asked for again
   start(a, lane, "a://1");
   is_asked(o, LISTEN(RESOURCES("\"a://2\",\"a://1\"") ",\"taskIds\":[\"t1\"]"));
@@ -437,7 +437,7 @@ static void a_stream_of_nothing_is_not_opened_again(void **state) {
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://1\"")));
   acknowledge(held(o, 1), "{\"toolsListChanged\":false}");
   end_stream(held(o, 1));
-  hears(o, "a failed UPSTREAM_ERROR does not report changes of it\n");
+  hears(o, "a failed UPSTREAM_ERROR does not report changes of this resource or task\n");
   advance(&o->w, 120000);
   is_asked(o, "");
 }

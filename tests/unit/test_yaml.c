@@ -135,7 +135,7 @@ static void directives_cannot_take_long(void **state) {
   for (int i = 0; i < 101; i++) buf_printf(&text, "%%TAG !a%d! x\r", i);
   buf_str(&text, STR("--- a"));
   buf_char(&text, 0);
-  fails(text.p, "line 1, column 1291", "%TAG is there more than 100 times");
+  fails(text.p, "line 1, column 1291", "there are more than 100 %TAG directives");
   buf_done(&text);
   gives("%TAG !e! tag:yaml.org,2002:\n--- !e!str 1\n", "\"1\"");
 }

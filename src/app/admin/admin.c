@@ -26,7 +26,7 @@ void admin_init(struct admin *a, const struct model *model, struct rejections *r
 
 void admin_done(struct admin *a) {
   http_server_free(&a->http);
-  ASSERT(a->stream_count == 0);  // every stream belonged to that server
+  ASSERT(a->stream_count == 0);  // all streams end with their HTTP server
   buf_done(&a->text);
   arena_done(&a->arena);
 }
@@ -46,7 +46,7 @@ void admin_reply(struct admin_request *r, int status, str type) {
   else admin_send(r, status, type, buf_view(r->text));
 }
 
-// The methods of a path, for the header Allow.
+// Returns the header Allow with the methods of a path.
 static str allowed_methods(struct admin *a, str path) {
   size_t count;
   const struct admin_route *rows = admin_routes(&count);
@@ -59,7 +59,7 @@ static str allowed_methods(struct admin *a, str path) {
   return buf_view(&a->text);
 }
 
-// The text of a 404: every path of the table once.
+// Returns the text of a 404: a list of all paths.
 static str no_page(struct admin *a) {
   size_t count;
   const struct admin_route *rows = admin_routes(&count);
@@ -77,18 +77,20 @@ static void refuse(struct admin *a, struct http_exchange *x, int status) {
   switch (status) {
   case 401:
     http_reply(x, 401, STR("WWW-Authenticate: Bearer realm=\"toolgate admin\"\r\n"), text,
-               STR("a bearer token is needed: that of admin.token_sha256 to read, that of admin.operator_token_sha256 "
-                   "to change something\n"));
+               STR("a bearer token is required: the token of admin.token_sha256 to read, the token of "
+                   "admin.operator_token_sha256 to make changes\n"));
     break;
   case 403:
-    http_reply(x, 403, STR_NONE, text, STR("the token of admin.operator_token_sha256 is needed to change something\n"));
+    http_reply(x, 403, STR_NONE, text, STR("the token of admin.operator_token_sha256 is required to make changes\n"));
     break;
-  case 405: http_reply(x, 405, allowed_methods(a, x->head->path), text, STR("this page has other methods\n")); break;
+  case 405:
+    http_reply(x, 405, allowed_methods(a, x->head->path), text, STR("this page does not support the method\n"));
+    break;
   default: http_reply(x, 404, STR_NONE, text, no_page(a));
   }
 }
 
-// Returns the status of the refusal; 0: the page has answered.
+// Lets the page answer and returns 0, or returns the HTTP status of a refusal.
 static int dispatch(struct admin *a, struct http_exchange *x, const struct admin_identity *who) {
   const struct admin_route *found;
   size_t count;
@@ -117,7 +119,7 @@ static bool is_token(const struct config_digest *d, const unsigned char digest[S
   return d->set && CRYPTO_memcmp(digest, d->sha256, SHA256_SIZE) == 0;
 }
 
-// *out_why: the reason for a refusal, if it comes to one.
+// Returns the role of the client. *out_why: the reason, in case the request is refused.
 static struct admin_identity identify(struct admin *a, struct http_exchange *x, enum rejection *out_why) {
   const struct config *c = a->config;
   unsigned char digest[SHA256_SIZE];
@@ -147,12 +149,13 @@ static void on_request(void *ctx, struct http_exchange *x) {
   if (status) refuse(a, x, status);
 }
 
-// Each client on stdio has a gateway of its own, by the same file: only one of them can have the address.
+// Handles an address that cannot be used. On stdio this is only a warning: each client starts its own gateway with the
+// same configuration, and only one of these gateways can listen on the address.
 static bool do_without(struct admin *a, struct fault *f) {
   struct fault why = *f;
-  fault_set(f, why.code, "%s; admin.listen can name another address, with port 0 a free one", why.message);
+  fault_set(f, why.code, "%s; set another address in admin.listen (port 0: any free port)", why.message);
   if (a->config->transport == CONFIG_HTTP) return false;
-  log_warn(&a->model->gateway->log, "no readiness and metrics: %s", f->message);
+  log_warn(&a->model->gateway->log, "readiness and metrics are not available: %s", f->message);
   return true;
 }
 

@@ -65,7 +65,7 @@ static void put_counts(struct json_writer *w, const struct gateway *g, const str
   json_member_u64(w, STR("p95_us"), t.p95_us);
 }
 
-// A server may print secrets of its configuration; they are masked.
+// Masks secrets of the server's configuration, because the server may print them.
 void model_put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec) {
   struct arena a;
   if (!words || !*words) return;
@@ -74,7 +74,7 @@ void model_put_words(struct json_writer *w, str key, const char *words, const st
   arena_done(&a);
 }
 
-// The parts that name processes and repeat what a server printed.
+// Writes the members that contain process ids or text that the server printed.
 static void put_inside(struct json_writer *w, const struct upstream_spec *spec, const struct upstream_status *u,
                        const struct upstream_detail *d) {
   model_put_words(w, STR("last_error"), d->last_error, spec);
@@ -136,7 +136,7 @@ static void put_clients(struct json_writer *w, const struct gateway *g) {
   json_end_array(w);
 }
 
-// ---- all of it
+// ---- the whole state
 
 static void put_path(struct json_writer *w, str key, str path) {
   struct file_path room;
@@ -167,7 +167,7 @@ void model_put_stale(const struct gateway *g, struct json_writer *w) {
   if (r->refused && !r->ok) json_member_str(w, STR("stale"), str_of(r->message));
 }
 
-// The last calls, the newest first, as an array of {"server"?, "outcome", "us"?}.
+// Writes the last calls, the newest first, as an array of {"server"?, "outcome", "us"?}.
 static void put_calls(const struct gateway *g, struct json_writer *w) {
   struct metrics_last c;
   json_begin_array(w);

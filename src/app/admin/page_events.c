@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /events: the state of the gateway as server-sent events: one at once, then one at most each second, when the
-// state has changed.
+// GET /events: sends the state of the gateway as server-sent events: one at once, and then one when the state has
+// changed, at most once per second.
 #include "app/admin/admin.h"
 #include "base/mem.h"
 #include "io/http/sse.h"
@@ -12,7 +12,7 @@ struct events {
   struct admin *admin;
   struct http_exchange *x;
   struct timer timer;
-  uint64_t digest;  // of the last state that was sent
+  uint64_t digest;  // hash of the last state that was sent
   unsigned quiet;   // intervals since the last bytes
 };
 
@@ -60,7 +60,7 @@ void admin_page_events(struct admin_request *r) {
   struct admin *a = r->admin;
   ASSERT(r->role >= ADMIN_READER && !r->x->on_abort);
   if (a->stream_count >= MOST_STREAMS) {
-    admin_send(r, 503, STR("text/plain; charset=utf-8"), STR("too many streams of events are open\n"));
+    admin_send(r, 503, STR("text/plain; charset=utf-8"), STR("too many event streams are open\n"));
     return;
   }
   struct events *s = MEM_NEW(struct events);

@@ -36,10 +36,10 @@ static uint64_t losses_of(const struct upstream_status *g) {
 static const struct series of_servers[] = {
     {"toolgate_server_up", "gauge", "1: a connection to the server is ready.", is_up},
     {"toolgate_server_connections", "gauge", "Connections to the server that are ready.", open_of},
-    {"toolgate_server_in_flight", "gauge", "Calls under way at the server.", in_flight_of},
+    {"toolgate_server_in_flight", "gauge", "Calls in flight at the server.", in_flight_of},
     {"toolgate_server_queue", "gauge", "Calls that wait for their turn at the server.", waiting_of},
     {"toolgate_server_starts_total", "counter", "Connections to the server that were opened.", starts_of},
-    {"toolgate_server_restarts_total", "counter", "Those of them that followed a failure.", restarts_of},
+    {"toolgate_server_restarts_total", "counter", "Connections that were opened after a failure.", restarts_of},
     {"toolgate_server_failures_total", "counter", "Connections that could not be opened, or were lost.", losses_of},
 };
 
@@ -67,14 +67,14 @@ static void put_reloads(struct buf *out, const struct reload_status *status) {
   metrics_put_head(out, name, "counter", "Times that the files of the configuration were read again.");
   metrics_put_value(out, name, "result", STR("taken"), status->taken);
   metrics_put_value(out, name, "result", STR("refused"), status->refused);
-  put_single(out, "toolgate_reload_failing", "gauge", "1: the files as they are now were not taken.",
+  put_single(out, "toolgate_reload_failing", "gauge", "1: the current files were rejected.",
              status->refused && !status->ok);
 }
 
 static void put_loop(struct buf *out, const struct loop *l) {
   static const char *const names[] = {"toolgate_loop_slow_total", "toolgate_loop_slow_milliseconds_total"};
   static const char *const help[] = {"Callbacks that held the loop for more than 5 ms, by their work and name.",
-                                     "Time for which they held it."};
+                                     "Time for which these callbacks held the loop."};
   _Static_assert(LOOP_SLOW_MS == 5, "the help text names the threshold");
   ASSERT(l->slow_count <= sizeof l->slow / sizeof *l->slow);
   for (int i = 0; i < 2; i++) {
@@ -98,7 +98,7 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
   put_single(out, "toolgate_request_bytes", "gauge", "Bytes held by requests of clients.", g->server.intake.used);
   put_single(out, "toolgate_requests_without_room_total", "counter",
              "Requests refused because too many bytes were held.", g->server.intake.refused);
-  put_single(out, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers under way.",
+  put_single(out, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers in flight.",
              g->loop.bulk.used);
   put_loop(out, &g->loop);
   if (g->tracer)

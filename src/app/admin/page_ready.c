@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /healthz: the process answers. GET /readyz: clients can be served.
+// GET /healthz: answers if the process runs. GET /readyz: reports whether clients can be served.
 #include "app/admin/admin.h"
 #include "json/write.h"
 
@@ -25,7 +25,7 @@ static void put_servers(const struct gateway *g, struct json_writer *w) {
   json_end_object(w);
 }
 
-// Names of servers and files are for readers.
+// Only readers see names of servers and files.
 void admin_page_ready(struct admin_request *r) {
   const struct model *m = r->admin->model;
   struct model_totals t = model_totals(m->gateway);

@@ -15,9 +15,9 @@ const struct admin_route *admin_routes(size_t *out_count) {
 
 int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out) {
-  enum admin_role needed = ADMIN_NOBODY;  // by the least of the path's rows, or by the row that answers
+  enum admin_role needed = ADMIN_NOBODY;  // role needed by the matching row, else the least one for this path
   ASSERT(who->role != ADMIN_NOBODY);
-  ASSERT(!who->known || !who->at_endpoint);  // tokens of admin.* count at admin.listen only
+  ASSERT(!who->known || !who->at_endpoint);  // tokens of admin.* are valid at admin.listen only
   *out = NULL;
   for (size_t i = 0; i < count && !*out; i++) {
     enum admin_role role = who->at_endpoint ? rows[i].endpoint : rows[i].role;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every admin page is one row: method, path, the role that it needs at admin.listen, the role that it needs at the
+// The table of admin pages. A row has method, path, the role required at admin.listen, the role required at the
 // endpoint of clients, and the function that answers. Expanded in router.h and router.c.
 #pragma once
 

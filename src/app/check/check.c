@@ -14,9 +14,9 @@
 enum { MAX_OUTPUT = 16 << 20 };
 
 struct verdict {
-  bool usable;                    // nothing is wrong
-  size_t left_out, servers;       // else: how many servers are left out, of how many; 0: it cannot be served at all
-  const struct inventory *found;  // what the servers offer; NULL: they were not started
+  bool usable;                    // there is no error
+  size_t left_out, servers;       // if not usable: servers left out, of all; 0: the gateway cannot run at all
+  const struct inventory *found;  // definitions of the servers; NULL: the servers were not started
 };
 
 // Returns whether the configuration can be served, at least in part.
@@ -24,7 +24,7 @@ static bool is_served(const struct verdict *v) {
   return v->usable || v->left_out;
 }
 
-#define NOTE "there are no rules: every caller of the loopback or authenticated endpoint may use everything"
+#define NOTE "there are no rules: every client that can connect may use everything"
 
 static bool is_error(const struct config_problem *p) {
   return !p->warning || p->unworkable;
@@ -88,7 +88,7 @@ static void print_modes(struct buf *out, const struct config *c) {
   if (stated) buf_printf(out, "agent_id: %s without a credential that names the agent (agents.trust_stated)\n", stated);
 }
 
-// The names that clients may use (mcp/auth/access.h), where those of this machine may not be all.
+// Prints the accepted values of Host (mcp/auth/access.h), unless only loopback names are accepted.
 static void print_hosts(struct buf *out, const struct config *c) {
   bool everywhere = str_eq(c->host, STR("0.0.0.0")) || str_eq(c->host, STR("::"));
   if (c->transport != CONFIG_HTTP || (config_is_loopback(c->host) && !c->allowed_hosts.count)) return;
@@ -128,7 +128,7 @@ static void print_failed(struct buf *out, const struct inventory *found) {
   size_t failed = 0, named = 0;
   for (size_t i = 0; i < found->server_count; i++) failed += found->servers[i].error != NULL;
   if (!failed) {
-    if (!inventory_complete(found)) buf_str(out, STR("not every definition can be used\n"));
+    if (!inventory_complete(found)) buf_str(out, STR("some definitions cannot be used\n"));
     return;
   }
   buf_printf(out, "%zu of %zu servers failed:", failed, found->server_count);
@@ -243,8 +243,8 @@ static void print_json(struct buf *out, const struct config *c, const struct con
 
 // ---- both
 
-// Loads it as `serve` does, without the servers that are wrong. Returns how many those are; 0 also when nothing can be
-// served.
+// Loads the configuration as `serve` does, without invalid servers. Returns the number of invalid servers; also 0 if
+// the rest cannot be served either.
 static size_t load_the_rest(const struct config_options *opt, char *const *env, struct config *out) {
   struct config_options lenient = *opt;
   struct config_problems problems;

@@ -12,14 +12,14 @@ static const struct inventory_server *find(const struct inventory *found, str se
   return NULL;
 }
 
-// Returns whether the counts are those of an earlier run, because the server failed in this one.
+// Returns whether the counts are from an earlier run, because the server failed in this run.
 static bool is_remembered(const struct inventory_server *s) {
   return s->error && (s->count[DIRECTORY_TOOLS] || s->count[DIRECTORY_RESOURCES] || s->count[DIRECTORY_PROMPTS]);
 }
 
 // ---- text
 
-// As servers call them, without what could move the cursor.
+// Appends a name from a server, without control characters that could move the cursor.
 static void print_name(struct buf *out, str name) {
   size_t from = out->n;
   buf_str(out, name);
@@ -67,7 +67,7 @@ void check_print_found(struct buf *out, const struct inventory *found, str serve
   const struct inventory_server *s = find(found, server, &index);
   if (!s) return;
   if (s->error) buf_printf(out, "    failed: %s\n", s->error);
-  if (is_remembered(s)) buf_str(out, STR("    when it was well before, it offered:\n"));
+  if (is_remembered(s)) buf_str(out, STR("    definitions of its last successful start:\n"));
   if (!s->error) print_counts(out, s);
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) print_kind(out, found, index, (enum directory_kind)kind);
   print_notes(out, found, server);

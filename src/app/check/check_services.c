@@ -6,7 +6,7 @@
 
 enum { MAX_URL = 1 << 20 };
 
-// The configuration key that gives the keys of an issuer.
+// Returns the configuration key that names the source of the issuer's keys.
 static const char *keys_kind(const struct config_jwt *jwt) {
   ASSERT(!jwt->jwks_url.n || !jwt->key_file.n);  // the parser accepts one source of keys
   return jwt->jwks_url.n ? "jwks_url" : jwt->key_file.n ? "key_file" : "secret";
@@ -14,7 +14,7 @@ static const char *keys_kind(const struct config_jwt *jwt) {
 
 // ---- text
 
-// As it was written, without what could move the cursor.
+// Appends a text from the configuration, without control characters that could move the cursor.
 static void print_plain(struct buf *out, str text) {
   size_t from = out->n;
   buf_str(out, text);
@@ -52,7 +52,7 @@ static void print_issuer(struct buf *out, const struct config *c) {
   }
   print_algorithms(out, jwt->algorithms);
   buf_str(out, STR("; audience "));
-  print_plain(out, audience.n ? audience : STR("(the URL that is listened on)"));
+  print_plain(out, audience.n ? audience : STR("(the URL of the listener)"));
   buf_str(out, STR("; agent in the claim "));
   print_plain(out, jwt->claim);
   for (size_t i = 0; i < jwt->scope_count; i++) {
@@ -72,16 +72,16 @@ static const char *audit_off(const struct config *c) {
 static void print_audit(struct buf *out, const struct config *c) {
   buf_str(out, STR("audit: "));
   print_plain(out, c->audit_file);
-  buf_printf(out, "%s%s; when it cannot be written, %s\n", c->audit_key.n ? ", signed" : "",
+  buf_printf(out, "%s%s; if it cannot be written, %s\n", c->audit_key.n ? ", signed" : "",
              c->audit_arguments ? ", with arguments" : "",
-             c->audit_required ? "nothing is done" : "calls go on and lines are kept in memory");
+             c->audit_required ? "requests are refused" : "calls continue and lines are kept in memory");
 }
 
 static void print_traces(struct buf *out, const struct config *c) {
   ASSERT(c->trace_permille <= 1000);
   buf_str(out, STR("traces: "));
   print_url(out, c->traces);
-  buf_printf(out, ", %u.%u %% of the traces that begin here\n", c->trace_permille / 10, c->trace_permille % 10);
+  buf_printf(out, ", %u.%u %% of the traces that start here\n", c->trace_permille / 10, c->trace_permille % 10);
 }
 
 static void print_admin(struct buf *out, const struct config *c) {
@@ -89,7 +89,7 @@ static void print_admin(struct buf *out, const struct config *c) {
   char host[HTTP_HOST_TEXT];
   buf_printf(out, "readiness and metrics: %s port %u, %s", http_host_print(c->admin_host, host),
              (unsigned)c->admin_port, c->admin_reader.set ? "with a token" : "without a token");
-  if (c->admin_operator.set) buf_str(out, STR(", changes with the operator's token"));
+  if (c->admin_operator.set) buf_str(out, STR(", reload with the operator's token"));
   for (size_t i = 0; i < c->admin_hosts.count; i++)
     buf_printf(out, "%s%.*s", i ? ", " : ", also as ", STR_ARG(c->admin_hosts.names[i]));
   buf_char(out, '\n');
@@ -109,7 +109,7 @@ static void url_member(struct json_writer *w, str key, str url) {
   struct buf shown;
   buf_init(&shown, MAX_URL);
   config_put_url(&shown, url);
-  ASSERT(!shown.over);  // files of the configuration are smaller
+  ASSERT(!shown.over);  // a configuration file is smaller than this buffer
   json_member_str(w, key, buf_view(&shown));
   buf_done(&shown);
 }

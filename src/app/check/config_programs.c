@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether the programs of servers can be started. Only `check` does: `serve` starts them and reports failures.
+// Checks whether the programs of servers can be started. Only used by `check`: `serve` starts the programs and reports
+// failures.
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 struct program {
   struct config_loader *l;
   const struct upstream_spec *spec;
-  str folder;  // where relative paths start
+  str folder;  // start of relative paths
 };
 
 static bool has_slash(str command) {
@@ -22,20 +23,21 @@ static bool is_program(const char *path) {
   return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-// PATH as its own "env" says.
+// Returns PATH from the "env" of the server's entry, or STR_NONE.
 static str own_path(const struct upstream_spec *s) {
   for (size_t i = 0; i < s->env_count; i++)
     if (str_eq(s->env[i].name, STR("PATH"))) return s->env[i].value;
   return STR_NONE;
 }
 
-// PATH as the child will have it.
+// Returns PATH as the child process will have it.
 static str child_path(const struct program *p) {
   str own = own_path(p->spec), ours = config_env(p->l, STR("PATH"));
   return own.p ? own : ours.p ? ours : STR(GUARD_DEFAULT_PATH);
 }
 
-// A relative folder in PATH starts at the working directory of the child. Empty folders are skipped.
+// Finds a program in PATH. A relative folder in PATH starts at the working directory of the child. Empty folders are
+// skipped.
 static str find_in_path(const struct program *p, str name) {
   ASSERT(name.n && !has_slash(name));
   str rest = child_path(p), folder, cwd = p->spec->cwd;
@@ -65,7 +67,7 @@ str config_program_find(struct config_loader *l, const struct upstream_spec *spe
   return find(&p, command);
 }
 
-// Values of variables are never printed; our own PATH is none of the configuration's.
+// Values of variables in the configuration are never printed; the PATH of this process may be.
 static void report_path(const struct program *p, const struct config_place *at) {
   str path = child_path(p);
   if (own_path(p->spec).p) config_unworkable(p->l, at, "there is no such program in the PATH that its \"env\" sets");
@@ -74,17 +76,17 @@ static void report_path(const struct program *p, const struct config_place *at) 
 
 static void report_file(const struct program *p, const struct config_place *at, str command) {
   bool relative = !str_starts(command, STR("/")) && !str_starts(command, STR("~/"));
-  const char *from = relative ? arena_printf(&p->l->work, ", from %.*s on", STR_ARG(p->folder)).p : "";
+  const char *from = relative ? arena_printf(&p->l->work, " (relative to %.*s)", STR_ARG(p->folder)).p : "";
   if (access(arena_cstr(&p->l->work, p->spec->command), F_OK) != 0)
     config_unworkable(p->l, at, "there is no such file%s", from);
-  else config_unworkable(p->l, at, "is no program: not a file, or not executable (chmod +x)");
+  else config_unworkable(p->l, at, "is not a program: not a file, or not executable (chmod +x)");
 }
 
 static void check_command(const struct program *p, const struct config_place *at, str command) {
   str first, rest;
   if (is_found(p, command)) return;
   if (str_cut(command, ' ', &first, &rest) && is_found(p, first))
-    config_unworkable(p->l, at, "the program is \"%.*s\": arguments belong into \"args\"", STR_ARG(first));
+    config_unworkable(p->l, at, "must be only the program \"%.*s\": write arguments in \"args\"", STR_ARG(first));
   else if (has_slash(command)) report_file(p, at, command);
   else report_path(p, at);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether state_dir can be read and written. Only `check` does: `serve` reports a failure and keeps its state in
-// memory.
+// Checks whether state_dir can be read and written. Only used by `check`: `serve` reports a failure and keeps its state
+// in memory.
 #include <unistd.h>
 
 #include "app/config/config_load.h"
@@ -19,6 +19,7 @@ void config_state_check(struct config_loader *l) {
   struct store *store = store_new(&opt);
   struct fault f;
   if (!store_usable(store, &f) || !store_probe(store, &f))
-    config_warn(l, &at, "%s; results, the archive and definitions of servers will end with the process", f.message);
+    config_warn(l, &at, "%s; results, the archive and definitions of servers will be lost when the process ends",
+                f.message);
   store_close(&store, on_closed, NULL);
 }

@@ -8,11 +8,11 @@
 
 static const struct command verify = {
     .usage = "FILE [options]",
-    .about = "Checks the chain of an audit log, with its rotated files (FILE.1, ...) and its end\n"
-             "as FILE.head records it, and names every line that was altered, removed, inserted\n"
-             "or moved. With --key it also checks that every line was written with that key;\n"
-             "without, anybody who can write the files can make a chain. Ends with 1 if there\n"
-             "is a finding.",
+    .about = "Checks the hash chain of an audit log and its rotated files (FILE.1, ...), and the end\n"
+             "of the log against FILE.head. Prints every line that was altered, removed, inserted\n"
+             "or moved. With --key it also checks that every line was signed with that key; without\n"
+             "--key, anybody who can write the files can forge a valid chain. Exit code 1: there is\n"
+             "a finding.",
     .options = "yj",
     .min = 1,
     .max = 1,
@@ -49,7 +49,7 @@ static void print_verdict(const struct arguments *args, const struct audit_verdi
            (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, (unsigned long long)v->behind,
            v->torn ? "true" : "false", (unsigned long long)v->breaks, args->key ? "key" : "hashes");
   } else if (v->findings) {
-    printf("not whole: %zu finding%s in %llu lines\n", v->findings, v->findings == 1 ? "" : "s",
+    printf("damaged: %zu finding%s in %llu lines\n", v->findings, v->findings == 1 ? "" : "s",
            (unsigned long long)v->lines);
   } else if (!v->lines) {
     printf("ok: no lines\n");
@@ -57,12 +57,12 @@ static void print_verdict(const struct arguments *args, const struct audit_verdi
     printf("ok: %llu line%s, from number %llu to %llu, in %zu file%s\n", (unsigned long long)v->lines,
            v->lines == 1 ? "" : "s", (unsigned long long)v->first_seq, (unsigned long long)v->last_seq, v->files,
            v->files == 1 ? "" : "s");
-    if (v->behind) printf("%llu lines follow the last line that the head names\n", (unsigned long long)v->behind);
+    if (v->behind) printf("%llu lines follow the last line in the head file\n", (unsigned long long)v->behind);
   }
   if (!args->json && v->breaks)
-    printf("%llu line%s that an earlier log could not be verified: grep audit_break\n", (unsigned long long)v->breaks,
-           v->breaks == 1 ? " says" : "s say");
-  if (!args->json && v->keyed && !args->key) printf("only hashes were checked: --key FILE checks who wrote it\n");
+    printf("%llu line%s an earlier log that could not be verified: grep audit_break\n", (unsigned long long)v->breaks,
+           v->breaks == 1 ? " reports" : "s report");
+  if (!args->json && v->keyed && !args->key) printf("only hashes were checked; --key FILE checks signatures\n");
   if (!args->json && v->torn) printf("the last line is incomplete and not recorded in the head file\n");
 }
 

@@ -9,8 +9,8 @@
 
 static const struct command command = {
     .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
-    .about = "Finds tools, resources or prompts as an agent does in mode gateway, by words\n"
-             "or along the tree of paths.",
+    .about = "Finds tools, resources or prompts as an agent does in mode gateway: by the words\n"
+             "of a query, or by listing the entries below a path.",
     .options = "pkKsSvcmuACWjY",
     .max = 1,
     .surplus = "put a query of several words in quotes",
@@ -18,7 +18,7 @@ static const struct command command = {
 
 enum { MAX_ARGUMENTS = 1 << 20, MOST_CARDS = 50 };
 
-// The meta-tools for resources and prompts are there when there are any.
+// A meta-tool for resources or prompts exists only if a server has some. `absent` is the message if it does not exist.
 static const struct {
   const char *kind;
   str tool;
@@ -48,7 +48,7 @@ static void put_arguments(struct buf *out, const struct arguments *args, uint64_
   json_end_object(&w);
 }
 
-// ---- one of the ids, by a model
+// ---- choice of one id by a model
 
 enum { MOST_IDS = 400, MAX_DECISION = 4 << 20 };
 
@@ -121,12 +121,12 @@ int cmd_browse(int argc, char **argv) {
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (args.path && args.operand_count) return command_misused(argv[0], "give a query or --path, not both");
   if (!args.path && !args.operand_count) return command_misused(argv[0], "give a query, or --path");
-  if (!find_tool(args.kind, &q)) return command_misused(argv[0], "--kind is tool, resource or prompt");
+  if (!find_tool(args.kind, &q)) return command_misused(argv[0], "--kind must be tool, resource or prompt");
   if (args.top_k && (!str_to_u64(str_of(args.top_k), &top_k) || !top_k || top_k > MOST_CARDS))
-    return command_misused(argv[0], "--top-k is a number from 1 to 50");
+    return command_misused(argv[0], "--top-k must be a number from 1 to 50");
   if (args.schema && args.selected) return command_misused(argv[0], "give --schema or --selected, not both");
   if (args.decision && (args.path || args.schema))
-    return command_misused(argv[0], "--decision is for a query, without --path and --schema");
+    return command_misused(argv[0], "--decision cannot be combined with --path or --schema");
   if (args.schema || args.selected || args.decision) q.print = print_choice;
   buf_init(&text, MAX_ARGUMENTS);
   put_arguments(&text, &args, top_k);

@@ -8,11 +8,11 @@
 
 static const struct command call_command = {
     .usage = "TOOL_ID [ARGS_JSON | -] [options]",
-    .about = "Calls a tool as an agent does in mode gateway and prints its answer, cut to\n"
-             "result.budget tokens: then the last line is a command that shows more. Its id\n"
-             "is what browse and catalog print; SERVER:NAME is enough where it names one tool.\n"
-             "The arguments are a JSON object (default {}), or - to read them\n"
-             "from standard input.",
+    .about = "Calls a tool as an agent does in mode gateway and prints its answer. An answer of\n"
+             "more than result.budget tokens is cut; its last line is then a command that shows\n"
+             "more. `browse` and `catalog` print the ids of tools; SERVER:NAME is enough if it\n"
+             "names only one tool. The arguments are a JSON object (default {}), or - to read\n"
+             "them from standard input.",
     .options = "cmuACWjd9Y",
     .min = 1,
     .max = 2,
@@ -33,7 +33,7 @@ static bool read_stdin(struct buf *out) {
   return !out->over && !ferror(stdin);
 }
 
-// Checks the arguments here, where the message can name the wrong byte.
+// Checks the arguments before the call, because the message can then name the place of the error.
 static bool check_arguments(const char *name, str text) {
   struct arena a;
   struct fault f;
@@ -83,8 +83,8 @@ int cmd_call(int argc, char **argv) {
 
 static const struct command hydrate_command = {
     .usage = "TOOL_ID [options]",
-    .about = "Shows the full definition of a tool, with its schema. Its id is what browse and\n"
-             "catalog print; SERVER:NAME is enough where it names one tool.",
+    .about = "Shows the full definition of a tool, with its schema. `browse` and `catalog` print\n"
+             "the ids of tools; SERVER:NAME is enough if it names only one tool.",
     .options = "cmuACWjY",
     .min = 1,
     .max = 1,

@@ -7,10 +7,9 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Lists all tools, resources and prompts of the servers: id, class,\n"
-             "safety as far as the server tells it, and the tokens of the full definition.\n"
-             "Ends with 1 when something is missing: a server that failed or whose\n"
-             "configuration is wrong, or a definition that was left out.",
+    .about = "Lists all tools, resources and prompts of the servers: id, class, safety if the\n"
+             "server states it, and the tokens of the full definition. Exit code 1: a server\n"
+             "failed or has an invalid configuration, or a definition was left out.",
     .options = "cmuCWjY",
 };
 
@@ -22,7 +21,7 @@ static void put_word(struct buf *out, const char *word, int width) {
   buf_printf(out, "  %-*s", width, *word ? word : "-");
 }
 
-// The name that its server has for it, where the id does not show it.
+// Appends the server's name for the entry if it differs from the last part of the id.
 static void put_name(struct buf *out, const struct entry *e) {
   struct arena a;
   if (str_eq(e->leaf, e->item->name)) return;

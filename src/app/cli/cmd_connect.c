@@ -15,7 +15,7 @@ static const struct command command = {
     .usage = "CLIENT [options]",
     .about = "Lets a client use Toolgate in place of its servers: moves the servers from the\n"
              "client's file to Toolgate's own, and writes an entry \"toolgate\" in their place. A\n"
-             "backup of the file is kept beside it; --undo restores it, byte for byte.\n\n"
+             "backup is stored in the folder of the file; --undo restores it, byte for byte.\n\n"
              "  claude-code claude-desktop cursor vscode windsurf gemini codex opencode zed\n\n"
              "Some clients have a file in the project and one in the home folder. The one in the\n"
              "current folder is changed if it exists; --project and --user choose the file.",
@@ -32,17 +32,18 @@ struct connecting {
   struct client_world world;
   struct client_place *places;
   size_t place_count;
-  struct client_own own;  // what Toolgate's entry must say
+  struct client_own own;  // content of Toolgate's entry
 };
 
 // ---- which file
 
 static bool is_there(const struct connecting *c, const struct client_place *p) {
   struct stat st;
-  return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // a link counts, wherever it leads
+  return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // a link counts even if its target is missing
 }
 
-// The file of a scope: the first that is there, else the first. NULL: the client has none there.
+// Returns the client's file in a scope: the first one that exists, otherwise the first possible one. NULL: the client
+// has no file in this scope.
 static const struct client_place *place_in(const struct connecting *c, enum client_scope scope) {
   const struct client_place *first = NULL;
   for (size_t i = 0; i < c->place_count; i++) {
@@ -60,17 +61,17 @@ static const struct client_place *choose_place(const struct connecting *c) {
   return is_there(c, project) || !user ? project : user;
 }
 
-// ---- what the gateway needs
+// ---- content of Toolgate's entry
 
 static str absolute(const struct connecting *c, str path) {
   if (!path.n || path.p[0] == '/') return arena_str(c->world.arena, path);
   return arena_printf(c->world.arena, "%.*s/%.*s", STR_ARG(c->world.folder), STR_ARG(path));
 }
 
-// A client may start Toolgate in another folder, where configuration and rules are not found: the entry names those
-// that hold in this one. False: they cannot be used; this was said, and *out_status is the exit code.
+// Finds the configuration and rules that apply in the current folder. The entry must name them, because the client may
+// start Toolgate in another folder. If they cannot be used, prints the reason, sets the exit code and returns false.
 static bool find_files(struct connecting *c, int *out_status) {
-  ASSERT(!c->own.url.n);  // a gateway at a URL has files of its own
+  ASSERT(!c->own.url.n);  // a gateway at a URL has its own files
   struct config_options opt = c->args->config;
   struct config config;
   struct config_problems problems;
@@ -98,15 +99,15 @@ static bool find_files(struct connecting *c, int *out_status) {
 struct plan {
   struct takeover taking;
   struct client_file file;
-  const struct client_place **places;  // of that file
+  const struct client_place **places;  // all places in `file`
   size_t place_count;
   bool own_is_there;
   str own;   // Toolgate's entry for this client
-  str next;  // the text of the file
+  str next;  // new text of the file
   str backup;
 };
 
-// Removes entries that were moved, and outdated entries of Toolgate itself.
+// Returns whether the entry is removed: it was moved, or it is an outdated entry of Toolgate itself.
 static bool goes(void *ctx, const struct client_place *p, str name) {
   const struct plan *plan = ctx;
   const struct taken *it = takeover_find(&plan->taking, p, name);
@@ -132,7 +133,8 @@ static const struct json *find_own(const struct plan *plan, const struct client_
   return found;
 }
 
-// Toolgate's file: the one on the command line, else the one that its entry names, unless that is the client's file.
+// Returns Toolgate's file of servers: the file named on the command line, otherwise the file that the existing entry
+// names, unless that is the client's own file.
 static const char *own_file(const struct connecting *c, const struct plan *plan, const struct json *now) {
   if (c->args->config.mcp_config) return c->args->config.mcp_config;
   str file = client_own_servers(c->world.arena, client_id(c->client), now);
@@ -162,7 +164,7 @@ static bool make_plan(struct connecting *c, const struct client_place *target, s
   return client_file_changed(&plan->file, w, &change, &plan->next, f);
 }
 
-// Toolgate's file first: a server is never in neither of the two.
+// Writes Toolgate's file before the client's file, so that no server is missing from both if a write fails.
 static bool carry_out(struct connecting *c, struct plan *plan, struct fault *f) {
   ASSERT(!c->args->dry_run && plan->own.n);
   struct arena *a = c->world.arena;
@@ -186,7 +188,7 @@ static void print_connected(const struct connecting *c, const struct plan *plan,
   size_t moved = count_moved(plan);
   takeover_print(&plan->taking);
   if (!changed) {
-    printf("%s is connected already: %s is as it should be\n", title, file);
+    printf("%s is already connected: %s needs no change\n", title, file);
     return;
   }
   if (moved)
@@ -220,7 +222,7 @@ static void put_connected(const struct connecting *c, const struct plan *plan, b
   command_print_done(&b);
 }
 
-// Names the other files of the client: it still uses the servers in them directly.
+// Lists other files of the client that still contain servers: the client uses those servers without Toolgate.
 static void name_others(const struct connecting *c, const struct client_place *target) {
   for (size_t i = 0; i < c->place_count; i++) {
     const struct client_place *p = &c->places[i];
@@ -231,7 +233,7 @@ static void name_others(const struct connecting *c, const struct client_place *t
     size_t n = client_file_entries(&file, &c->world, p, &entries), left = 0;
     for (size_t k = 0; k < n; k++) left += !entries[k].own;
     if (left)
-      fprintf(stderr, "%s: %.*s has %zu more server%s: toolgate connect %s --%s moves %s\n", c->name, STR_ARG(p->file),
+      fprintf(stderr, "%s: %.*s has %zu more server%s; toolgate connect %s --%s moves %s\n", c->name, STR_ARG(p->file),
               left, left == 1 ? "" : "s", c->client->name, p->scope == CLIENT_USER ? "user" : "project",
               left == 1 ? "it" : "them");
   }
@@ -261,12 +263,12 @@ static int report_undo(const struct connecting *c, const struct client_place *p,
   struct fault changed;
   ASSERT(how != CONNECT_FAILED || *f->message);
   fault_set(&changed, FAULT_INVALID,
-            "was changed since it was connected; --force puts the servers back and keeps the other changes");
+            "was changed after it was connected; --force puts the servers back and keeps the other changes");
   if (how == CONNECT_CHANGED || how == CONNECT_FAILED)
     takeover_complain(c->name, p->file, how == CONNECT_CHANGED ? &changed : f);
   else if (how == CONNECT_UNDONE && !c->args->json)
     printf("%.*s %s %s\n", STR_ARG(p->file), c->args->dry_run ? "would be" : "is",
-           c->args->files.force ? "without Toolgate, with the servers that it had before" : "as it was before");
+           c->args->files.force ? "disconnected, with its previous servers" : "restored");
   return how == CONNECT_FAILED ? EXIT_CANNOT : how == CONNECT_CHANGED ? EXIT_NO : EXIT_OK;
 }
 
@@ -282,7 +284,7 @@ static enum connect_undo undo_file(struct connecting *c, const struct client_pla
   return connect_undo(&t, &how, f);
 }
 
-// The files of the chosen scope, or of both, that are connected.
+// Undoes the connection of all files in the chosen scope, or in both scopes.
 static int undo_client(struct connecting *c) {
   const struct file_arguments *args = &c->args->files;
   size_t undone = 0;
@@ -299,7 +301,7 @@ static int undo_client(struct connecting *c) {
   }
   if (c->args->json) printf("{\"client\":\"%s\",\"undone\":%zu}\n", c->client->name, undone);
   if (undone || status != EXIT_OK) return status;
-  fprintf(stderr, "%s: %s is not connected: there is no backup to put back\n", c->name, c->client->title);
+  fprintf(stderr, "%s: %s is not connected: there is no backup to restore\n", c->name, c->client->title);
   return EXIT_NO;
 }
 
@@ -318,11 +320,11 @@ static const char *misuse(const struct connecting *c) {
   const char *token = c->args->files.token_env;
   if (c->args->files.http && !http_url_parse(own->url, &url)) return "--http: give a URL";
   if (!client_own_entry(c->world.arena, client_id(c->client), &bare, NULL).n)
-    return "--http: this client only starts programs";
+    return "--http: this client cannot connect to a URL";
   if (own->url.n && own->agent.n)
-    return "--agent: a gateway over HTTP knows a client by its token: make one with `toolgate token new --agent AGENT` "
-           "and name the variable that holds it with --token-env";
-  if (token && !own->url.n) return "--token-env: goes with --http; a client that starts Toolgate needs no token";
+    return "--agent: cannot be used with --http: make a token with `toolgate token new --agent AGENT` and name the "
+           "variable that holds it with --token-env";
+  if (token && !own->url.n) return "--token-env: can only be used with --http";
   if (token && !is_variable(own->token_env)) return "--token-env: give the name of a variable, such as TOOLGATE_TOKEN";
   if (token && !client_own_takes_token(client_id(c->client)))
     return "--token-env: the settings of this client cannot refer to a variable";
@@ -338,8 +340,9 @@ static int run(struct connecting *c) {
   }
   c->place_count = client_places(&c->world, client_id(c->client), &c->places);
   const struct client_place *target = choose_place(c);
-  if (c->args->files.project && c->args->files.user) return command_misused(c->name, "--project or --user, not both");
-  if (!target) return command_misused(c->name, "this client has no file of that kind");
+  if (c->args->files.project && c->args->files.user)
+    return command_misused(c->name, "give --project or --user, not both");
+  if (!target) return command_misused(c->name, "this client has no file of the chosen kind (--project or --user)");
   c->own = (struct client_own){
       .program = client_own_program(c->world.arena, environ),
       .agent = str_of(c->args->config.agent),

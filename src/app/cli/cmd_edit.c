@@ -51,7 +51,7 @@ static const struct command disable_command = {
 
 // ---- entries
 
-// "K=V" or "K: V" as a member.
+// Appends "K=V" or "K: V" as a member. Returns false if the pair has another form.
 static bool put_pair(struct json_writer *w, struct arena *a, const char *pair, char separator) {
   str name, value;
   if (!str_cut(str_of(pair), separator, &name, &value) || !str_trim(name).n) return false;
@@ -91,7 +91,7 @@ static const char *make_entry(const struct arguments *args, bool program, struct
   if (program && files->header_count) return "--header is for servers with a URL";
   if (!program && files->env_count) return "--env is for servers with a command";
   if (!program && (args->operand_count > 2 || !strstr(args->operands[1], "://")))
-    return "that is no URL; put -- before a command";
+    return "the server must be a URL; for a command, write -- before it";
   if (!program && !variable && !http_url_parse(str_of(args->operands[1]), &url))
     return "the URL must be an absolute http:// or https:// URL without user and password";
   buf_init(&b, TEXT_FILE_MAX);
@@ -114,13 +114,13 @@ struct editing {
   const char *command;  // "toolgate add", for messages
   const struct arguments *args;
   str name;
-  str entry;                 // of `add`
-  bool program;              // of `add`: it starts one
-  const char *done, *where;  // "added", "to": what the command did, for people
+  str entry;                 // for `add`: the new entry
+  bool program;              // for `add`: the server is a program
+  const char *done, *where;  // parts of the final message, such as "added" and "to"
   struct own_servers own;
 };
 
-// Makes the change. False: it cannot, and has printed the reason.
+// Makes the change. On failure prints the reason and returns false.
 typedef bool edit(struct editing *e);
 
 static bool must_be_there(const struct editing *e) {
@@ -133,7 +133,7 @@ static bool edit_add(struct editing *e) {
   ASSERT(e->entry.n);
   bool there = own_servers_find(&e->own, e->name) != NULL;
   if (there && !e->args->files.force) {
-    fprintf(stderr, "%s: %.*s has a server \"%s\" already; --force replaces it\n", e->command,
+    fprintf(stderr, "%s: %.*s already has a server \"%s\"; --force replaces it\n", e->command,
             STR_ARG(e->own.disk.path), e->args->operands[0]);
     return false;
   }
@@ -160,7 +160,7 @@ static bool switch_to(struct editing *e, bool on) {
     own_servers_switch(&e->own, e->name, on);
     return true;
   }
-  fprintf(stderr, "%s: the entry of \"%s\" is no object\n", e->command, e->args->operands[0]);
+  fprintf(stderr, "%s: the entry of \"%s\" must be an object\n", e->command, e->args->operands[0]);
   return false;
 }
 
@@ -179,7 +179,7 @@ static void print_done(const struct editing *e, bool changed, struct arena *a) {
            STR_ARG(json_escaped(a, e->name)), changed ? "true" : "false");
   else if (changed || e->entry.n)
     printf("%s \"%s\" %s %.*s\n", e->done, e->args->operands[0], e->where, STR_ARG(e->own.disk.path));
-  else printf("\"%s\" is %s already in %.*s\n", e->args->operands[0], e->done, STR_ARG(e->own.disk.path));
+  else printf("\"%s\" is already %s in %.*s\n", e->args->operands[0], e->done, STR_ARG(e->own.disk.path));
 }
 
 // The program may be installed later, so this is only a warning.

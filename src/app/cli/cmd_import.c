@@ -7,15 +7,15 @@
 
 static const struct command command = {
     .usage = "[CLIENT] [options]",
-    .about = "Copies the servers of other clients into Toolgate's own file of servers. The files of\n"
-             "the clients stay as they are; `toolgate connect` changes them. Without CLIENT all\n"
-             "clients are looked at:\n\n"
+    .about = "Copies the servers of other clients into Toolgate's own file of servers. Does not\n"
+             "change the files of the clients; `toolgate connect` does. Without CLIENT, copies from\n"
+             "all clients:\n\n"
              "  claude-code claude-desktop cursor vscode windsurf gemini codex opencode zed",
     .options = "wGj",
     .max = 1,
 };
 
-// False: a file of the client cannot be read, and this was said.
+// If a file of the client cannot be read, prints the reason and returns false.
 static bool import_client(struct takeover *t, enum client_id id, const char *name) {
   struct client_place *places;
   size_t n = client_places(t->world, id, &places);

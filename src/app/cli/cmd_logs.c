@@ -8,9 +8,9 @@
 
 static const struct command command = {
     .usage = "SERVER [options]",
-    .about = "Shows the last lines that a server's processes wrote to standard error, as the\n"
-             "running gateway has them: at most 200 lines, 64 KiB. Ends with 3 when no gateway\n"
-             "serves this configuration.",
+    .about = "Shows the last lines that a server's processes wrote to standard error. The running\n"
+             "gateway stores at most 200 lines or 64 KiB. Exit code 3: no gateway serves this\n"
+             "configuration.",
     .options = "znjcmuCW",
     .briefs = "fznn",
     .min = 1,
@@ -31,7 +31,7 @@ static void print_line(const struct json *line, struct arena *a, bool json) {
   command_print_done(&out);
 }
 
-// Asks for the lines after a number, or for the last ones. Gives the number of the last line.
+// Requests and prints the lines after line `number`, or the last lines. Sets *out_last to the number of the last line.
 static bool show(struct console *c, const struct arguments *args, const char *which, uint64_t number,
                  uint64_t *out_last, struct fault *f) {
   struct arena *a = &c->arena;
@@ -55,7 +55,7 @@ static bool show(struct console *c, const struct arguments *args, const char *wh
   *out_last = console_number(said, "last");
   json_bool(json_get(said, STR("process")), &process);
   if (!process)
-    fault_set(f, FAULT_NOT_FOUND, "%.*s is no process of this gateway and writes nothing here", STR_ARG(server));
+    fault_set(f, FAULT_NOT_FOUND, "%.*s is not a process of this gateway, so it has no log", STR_ARG(server));
   fflush(stdout);
   arena_reset(a);
   return process;
@@ -79,7 +79,7 @@ int cmd_logs(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (args.lines && (!str_to_u64(str_of(args.lines), &lines) || lines > TAIL_LINES))
-    return command_misused(argv[0], "--lines is a number from 0 to 200");
+    return command_misused(argv[0], "--lines must be a number from 0 to 200");
   if (!console_open(&c, &args.config, &status)) return status;
   status = EXIT_OK;
   if (!follow(&c, &args, lines, &f)) {

@@ -17,8 +17,8 @@ static const struct command explain = {
     .usage = "AGENT SERVER [TOOL] [options]\n"
              "       toolgate policy explain AGENT --method METHOD [options]",
     .about = "Prints whether an agent may use a server, one of its tools, or a method that the\n"
-             "protocol does not have, and which rule decides.\n"
-             "Ends with 0 for ALLOW and 1 for DENY. No server is started.",
+             "protocol does not define, and which rule decides. Exit code 0: ALLOW; 1: DENY. Starts\n"
+             "no server.",
     .options = "JucmCj",
     .min = 1,
     .max = 3,
@@ -46,13 +46,13 @@ static bool has_server(const struct config *c, str name) {
   return false;
 }
 
-// Returns whether no server has this name. Rules may name servers that do not exist yet, so this is only a remark
-// against typing errors. False if the configuration cannot be read.
+// Returns whether no configured server has this name; false if the configuration cannot be read. The caller only warns,
+// because rules may name servers that do not exist yet.
 static bool is_unknown_server(const struct arguments *args) {
   struct config_options said = args->config;
   struct config_problems problems;
   struct config c;
-  said.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  said.transport = "stdio";  // no listener, so the address is not checked
   config_problems_init(&problems);
   bool unknown = config_load(&c, &said, environ, &problems) && !has_server(&c, str_of(args->operands[1]));
   for (size_t i = 0; i < problems.count; i++) unknown = unknown && !problems.list[i].left_out;
@@ -111,8 +111,8 @@ static int answer(const struct policy *p, const struct arguments *args) {
   return d.allowed ? EXIT_OK : EXIT_NO;
 }
 
-// `quiet`: prints no warnings, because the whole configuration is read later.
-// NULL: the error is printed, and *out_status is the exit code.
+// Returns the rules. On failure prints the error, sets *out_status to the exit code and returns NULL. `quiet`: prints
+// no warnings, because the caller reads the whole configuration later.
 static struct policy *load(const struct arguments *args, bool quiet, int *out_status) {
   struct config_problems problems;
   struct config c;
@@ -132,13 +132,13 @@ static struct policy *load(const struct arguments *args, bool quiet, int *out_st
   return p;
 }
 
-// NULL: the question is complete. Else what is wrong with it.
+// Returns the error in the operands and options, or NULL.
 static const char *misused(const struct arguments *args) {
   if (!args->method) return args->operand_count < 2 ? explain.missing : NULL;
   if (args->operand_count > 1) return "give a server or --method, not both";
   return method_is_foreign(str_of(args->method))
              ? NULL
-             : "--method is for methods that the protocol does not have: ask about the server, or a tool of it";
+             : "--method is for methods that the protocol does not define: give a server or a tool instead";
 }
 
 static int run_explain(int argc, char **argv) {
@@ -228,8 +228,8 @@ static int run_in_world(const struct command *c, int argc, char **argv,
 
 static const struct command matrix = {
     .usage = "[options]",
-    .about = "Prints a table: a line for each tool of the servers, a column for each\n"
-             "agent of the rules; + where it may call, . where not.",
+    .about = "Prints a table with a line for each tool and a column for each agent of the rules:\n"
+             "+ if the agent may call the tool, . if not.",
     .options = "ucmCWjY",
 };
 
@@ -271,7 +271,7 @@ static void put_matrix(struct buf *out, const struct world *w) {
       put_matrix_line(out, w, &w->servers[i], w->servers[i].tools[k], width);
 }
 
-// One line for each tool.
+// Writes one JSON object per tool, each on its own line.
 static void put_matrix_json(struct buf *out, const struct world *w) {
   for (size_t i = 0; i < w->count; i++) {
     for (size_t k = 0; k < w->servers[i].tool_count; k++) {
@@ -303,7 +303,7 @@ static const struct command lint = {
     .usage = "[options]",
     .about = "Lists rules without effect: rules that match no server or tool, rules that another\n"
              "rule always precedes, and agents that can call no tool, or every tool. Exit code\n"
-             "1: there are such rules.",
+             "1: there is a finding.",
     .options = "ucmCWjY",
 };
 
@@ -351,9 +351,9 @@ static void lint_entry(struct world *w, const struct survey_entry *s, struct fin
   if (s->matches && s->over) {
     str over = pointer_of(s->over, a);
     put_finding(f, at, "shadowed",
-                arena_printf(a, "\"%.*s\" never decides: %.*s does before it", STR_ARG(text), STR_ARG(over)));
+                arena_printf(a, "\"%.*s\" has no effect: %.*s precedes it", STR_ARG(text), STR_ARG(over)));
   } else if (s->matches) {
-    put_finding(f, at, "inert", arena_printf(a, "\"%.*s\" never decides: its server is not allowed", STR_ARG(text)));
+    put_finding(f, at, "inert", arena_printf(a, "\"%.*s\" has no effect: its server is not allowed", STR_ARG(text)));
   } else if (e->server.p && !server_exists(w, e->server)) {
     put_finding(f, at, "no_server", arena_printf(a, "there is no server \"%.*s\"", STR_ARG(e->server)));
   } else if (e->server.p) {
@@ -376,7 +376,7 @@ static int make_lint(struct world *w, const struct arguments *args, struct buf *
   struct findings f = {out, args->json, 0};
   struct survey s = policy_survey(w->policy, w->servers, w->count, &w->client.arena);
   for (size_t i = 0; i < s.count; i++) lint_agent(w, &s.agents[i], &f);
-  if (!args->json) buf_printf(out, "%zu remark%s\n", f.count, f.count == 1 ? "" : "s");
+  if (!args->json) buf_printf(out, "%zu finding%s\n", f.count, f.count == 1 ? "" : "s");
   return f.count ? EXIT_NO : EXIT_OK;
 }
 

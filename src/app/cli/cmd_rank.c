@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks the tools of one file for each query of another, to measure the search.
+// The command rank: ranks the tools in one file for each query in another file, to measure the search.
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -18,9 +18,9 @@ enum { MOST_FILE_BYTES = 1 << 30, MOST_LINE_BYTES = 1 << 20, DEFAULT_HITS = 20 }
 
 static const char help[] = "usage: toolgate rank --tools FILE --queries FILE [--top-k N]\n\n"
                            "Ranks tools for queries and prints a line {\"id\", \"ranked\": [ids]} for each.\n\n"
-                           "  --tools FILE    one JSON object a line: id, name, and what else a tool\n"
-                           "                  definition has; server names its server\n"
-                           "  --queries FILE  one JSON object a line: id, query\n"
+                           "  --tools FILE    tool definitions, one JSON object per line; each also has\n"
+                           "                  an id and optionally the name of its server\n"
+                           "  --queries FILE  queries, one JSON object per line, with id and query\n"
                            "  --top-k N       number of ids for each query, 1 to 200 (default 20)\n";
 
 struct rank_options {
@@ -43,7 +43,7 @@ static bool parse_options(int argc, char **argv, struct rank_options *out) {
     case 'h': out->help = true; return true;
     case 'k':
       if (!str_to_u64(str_of(optarg), &n) || !n || n > SEARCH_MOST_HITS) {
-        fprintf(stderr, "%s: --top-k is a number from 1 to %d\n", argv[0], SEARCH_MOST_HITS);
+        fprintf(stderr, "%s: --top-k must be a number from 1 to %d\n", argv[0], SEARCH_MOST_HITS);
         return false;
       }
       out->top_k = n;
@@ -71,7 +71,7 @@ static bool read_whole(const char *path, struct buf *out) {
 struct rank_lines {
   const char *path;
   struct buf text;
-  struct arena arena;  // of the values
+  struct arena arena;  // memory of `values`
   struct json **values;
   size_t count, cap;
 };

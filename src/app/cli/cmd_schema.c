@@ -12,13 +12,13 @@ enum { MOST_LINE_BYTES = 16 << 20 };
 static const struct command schema = {
     .usage = "validate --batch",
     .about =
-        "Checks values against JSON Schemas. Each line on stdin is {\"schema\", \"instance\"}; for each a line\n"
-        "{\"valid\", \"errors\"?} is printed. An error has instance and schema (JSON Pointers), keyword and message;\n"
-        "an invalid or too large schema gives code, schema and message. Nothing is ever fetched.",
+        "Checks values against JSON Schemas. Reads lines {\"schema\", \"instance\"} from stdin, and prints a line\n"
+        "{\"valid\", \"errors\"?} for each. An error has instance and schema (JSON Pointers), keyword and message.\n"
+        "The line for an invalid or too large schema has code, schema and message. Never fetches anything.",
     .options = "b",
     .min = 1,
     .max = 1,
-    .missing = "what to do: validate --batch",
+    .missing = "give the subcommand: validate --batch",
 };
 
 static void put_member(struct json_writer *w, str key, str value) {
@@ -48,7 +48,7 @@ static void put_errors(struct json_writer *w, const struct schema_result *r) {
   }
 }
 
-// Exactly one is not NULL: the result of the check, or the fault that prevented it.
+// Appends the result of a check, or the fault that prevented the check. Exactly one of `r` and `f` is not NULL.
 static void put_answer(struct buf *out, const struct schema_result *r, const struct fault *f) {
   ASSERT(!r != !f);
   struct json_writer w = json_writer(out);
@@ -66,7 +66,7 @@ static void put_answer(struct buf *out, const struct schema_result *r, const str
   buf_char(out, '\n');
 }
 
-// False: the line is not a case.
+// Returns false if the line is not a valid case.
 static bool read_case(str line, struct arena *a, struct json **out_schema, struct json **out_instance,
                       struct fault *f) {
   struct json *v = json_parse(a, line, &json_default_limits, f);
@@ -74,7 +74,7 @@ static bool read_case(str line, struct arena *a, struct json **out_schema, struc
   *out_schema = json_get(v, STR("schema"));
   *out_instance = json_get(v, STR("instance"));
   if (*out_schema && *out_instance) return true;
-  fault_set(f, FAULT_INVALID, "a line is an object with \"schema\" and \"instance\"");
+  fault_set(f, FAULT_INVALID, "a line must be an object with \"schema\" and \"instance\"");
   return false;
 }
 

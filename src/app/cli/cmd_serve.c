@@ -33,7 +33,7 @@ int cmd_serve(int argc, char **argv) {
   struct fault f;
   int status;
   if (!command_parse(&serve_command, argc, argv, &args, &status)) return status;
-  // Starts the process that starts the servers, while there is one thread and no open file.
+  // The guard must be started while this process has one thread and no open file.
   if (guard_start(&guard, &f)) return serve(&args, &guard);
   return command_failed(&f, EXIT_CANNOT);
 }

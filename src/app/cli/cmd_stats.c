@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cost of tools in the context of a client, measured on the texts that clients receive; no figure is an estimate.
+// The command stats: measures the tokens that tools take in the context of a client. All numbers are exact: they are
+// counted in the texts that clients receive.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,18 +11,17 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Prints the cost of the servers' tools in tokens (cl100k_base): as\n"
-             "tools/list of mode direct gives them, their names and descriptions alone, and\n"
-             "through Toolgate in mode gateway, where a client has the meta-tools and the\n"
-             "answer of one browse. A browse here is the longest answer of ten cards to eight\n"
-             "queries made of the names of the tools themselves. A table says what each known\n"
-             "client gives its model of that.",
+    .about = "Prints the cost of the servers' tools in tokens (cl100k_base): for tools/list in mode\n"
+             "direct, for the names and descriptions alone, and for mode gateway, where a client\n"
+             "gets the meta-tools and the answer of one browse. For that answer, the command sends\n"
+             "eight queries made of names of tools, and counts the longest answer of ten cards. A\n"
+             "table shows how much of this each known client passes to its model.",
     .options = "cmuCWjY",
 };
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };
 
-// Tokens that reach the model of one client: of a browse, and of a result with text and structuredContent.
+// Tokens that reach the model of one client, for a browse and for a result with text and structuredContent.
 struct client_cost {
   const struct client_row *row;  // NULL: unknown clients
   size_t browse, result;
@@ -33,8 +33,8 @@ struct figures {
   size_t descriptions;  // names and descriptions
   size_t meta_tools;    // tools/list in mode gateway
   size_t meta_count;
-  size_t browse, browse_sum, browses;  // the longest, all, and how many
-  const struct json *longest;          // that browse: with structuredContent, which commands get
+  size_t browse, browse_sum, browses;  // tokens of the longest browse and of all, number of browses
+  const struct json *longest;          // result of the longest browse, with structuredContent
   struct client_cost *clients;         // one for each known client, and one for all others
 };
 
@@ -47,7 +47,7 @@ static size_t count_tools(const struct json *listed) {
 
 enum { ALL_SERVERS = -1 };
 
-// Of the tools of one server: a line "name: description" for each.
+// Returns the tokens of one line "name: description" for each tool of the server.
 static size_t weigh_descriptions(const struct inventory *i, int source) {
   const struct kind_index *kind_index = &i->directory->kind_indexes[DIRECTORY_TOOLS];
   struct buf text;
@@ -73,7 +73,7 @@ static size_t weigh_descriptions(const struct inventory *i, int source) {
   return tokens;
 }
 
-// The words of a name, as somebody would ask for them.
+// Appends a browse request whose query is the words of a tool's name.
 static void put_query(struct buf *out, str name) {
   struct json_writer w = json_writer(out);
   char words[256];
@@ -107,7 +107,7 @@ static bool weigh_browse(struct gateway_client *client, str name, struct figures
 
 // ---- by client
 
-// A usual result: ten records, as JSON that is indented for people and as structuredContent.
+// Makes a typical result: ten records, as indented JSON text and as structuredContent.
 static const struct json *sample_result(struct arena *a) {
   enum { RECORDS = 10 };
   struct buf value, text;
@@ -134,7 +134,7 @@ static const struct json *sample_result(struct arena *a) {
   return sample;
 }
 
-// Returns a tool's result as the client receives it. Drops the pieces of a cut result.
+// Returns a tool's result as the client receives it. The pieces of a cut result are not stored.
 static const struct json *sent_result(struct gateway_client *client, struct store *store, const struct json *result,
                                       const struct client_form *form) {
   struct piece_batch *batch = NULL;
@@ -193,7 +193,7 @@ static bool measure(struct gateway_client *client, const struct inventory *i, st
   if (!listed) return false;
   out->meta_tools = tokens_count(json_span(listed));
   out->meta_count = count_tools(listed);
-  // Evenly over all tools, so that no server is asked for alone.
+  // The tools are chosen evenly, so that the queries cover all servers.
   size_t queries = kind_index->count < QUERIES ? kind_index->count : QUERIES;
   for (size_t k = 0; k < queries; k++)
     if (!weigh_browse(client, kind_index->entries[k * kind_index->count / queries].item->name, out, f)) return false;
@@ -210,7 +210,7 @@ static size_t columns(void) {
 }
 
 struct chart {
-  size_t width;  // of the longest bar
+  size_t width;  // columns of the longest bar
   size_t largest;
 };
 
@@ -226,8 +226,8 @@ static void put_bar(struct buf *out, const struct chart *c, str label, size_t to
 static void put_advice(struct buf *out, const struct figures *x, size_t through) {
   if (through > x->listing) {
     buf_printf(out,
-               "\nThese servers are small: the meta-tools cost more than the tools they stand for, by %zu tokens.\n"
-               "mode: direct is the better choice for them.\n",
+               "\nThese servers are small: mode gateway costs %zu tokens more than mode direct.\n"
+               "Use mode: direct for them.\n",
                through - x->listing);
     return;
   }
@@ -350,7 +350,7 @@ int cmd_stats(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (!gateway_client_open(&client, &args.config, &status)) return status;
-  gateway_client_set_mode(&client, MODE_GATEWAY);  // both wait at the same time for servers that are slow
+  gateway_client_set_mode(&client, MODE_GATEWAY);  // starts both modes now, so that both wait for slow servers at once
   if (inventory_take(&client, &i, &f)) {
     status = stats(&client, &i, args.json);
     inventory_done(&i);

@@ -7,8 +7,8 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Shows the gateway that serves this configuration: its clients, and for each server\n"
-             "its state, processes, memory, calls and errors. Starts nothing. Ends with 3 when no\n"
+    .about = "Shows the running gateway that serves this configuration: its clients, and for each\n"
+             "server the state, processes, memory, calls and errors. Starts nothing. Exit code 3: no\n"
              "such gateway runs.",
     .options = "cmuCWj",
 };
@@ -45,7 +45,7 @@ static void put_head(struct buf *out, struct arena *a, const struct json *s) {
       buf_printf(out, "  %-8.*s  %.*s\n", STR_ARG(key), STR_ARG(path));
     }
   str stale = console_text(s, "stale", a);
-  if (stale.n) buf_printf(out, "  the files have changed and were not taken: %.*s\n", STR_ARG(stale));
+  if (stale.n) buf_printf(out, "  the files have changed and were rejected: %.*s\n", STR_ARG(stale));
 }
 
 static void put_client(struct buf *out, struct arena *a, const struct json *c, uint64_t now_ms) {
@@ -56,7 +56,7 @@ static void put_client(struct buf *out, struct arena *a, const struct json *c, u
              STR_ARG(console_text(c, "mode", a)));
   if (agent.n) buf_printf(out, ", agent %.*s", STR_ARG(agent));
   buf_printf(out, ", since %.*s", STR_ARG(console_span(a, now_ms - console_number(c, "since_ms"))));
-  if (busy) buf_printf(out, ", %llu request%s under way", (unsigned long long)busy, busy == 1 ? "" : "s");
+  if (busy) buf_printf(out, ", %llu request%s in flight", (unsigned long long)busy, busy == 1 ? "" : "s");
   buf_char(out, '\n');
 }
 
@@ -94,7 +94,7 @@ static void put_text(struct buf *out, struct arena *a, const struct json *s, uns
 
 // ---- JSON
 
-// As the gateway says it, with what only this command looks up: processes and memory_bytes of each server.
+// Writes the gateway's answer, and adds `processes` and `memory_bytes` to each server: this command looks them up.
 static void put_json(struct buf *out, struct arena *a, const struct json *s, unsigned others) {
   const struct json *servers = json_get(s, STR("servers"));
   struct buf list;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bearer tokens for agents over HTTP: created here, printed once, kept as their SHA-256.
+// The command token: creates, lists and revokes bearer tokens for agents over HTTP. A token is printed once; only its
+// SHA-256 is stored.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -43,7 +44,7 @@ struct token_file {
   const struct json *list;  // NULL: the file has no tokens
 };
 
-// False: this was said, and *out_status is the exit code.
+// On failure prints the reason, sets *out_status to the exit code and returns false.
 static bool open_file(struct token_file *t, const struct arguments *args, int *out_status) {
   struct config_problems problems;
   struct fault f = {0};
@@ -67,7 +68,7 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
   return ok;
 }
 
-// Rewrites the whole list, so comments inside it would be lost. Trailing commas may be dropped.
+// Returns whether the list contains comments. write_file replaces the whole list, so the comments would be lost.
 static bool has_comments(const struct token_file *t) {
   str list = json_span(t->list);
   ASSERT(t->patch.text.n == t->patch.relaxed.n);  // comments are blanked in place
@@ -78,7 +79,7 @@ static bool has_comments(const struct token_file *t) {
   return false;
 }
 
-// The list with all its tokens but one, and with one more, in the arena. Either may be missing.
+// Returns a copy of the list, without the token `without` (may be NULL) and with the token `more` (may be empty).
 static str make_list(const struct token_file *t, const struct json *without, str more) {
   struct buf b;
   buf_init(&b, 2 * TEXT_FILE_MAX);
@@ -94,7 +95,7 @@ static str make_list(const struct token_file *t, const struct json *without, str
   return list;
 }
 
-// Replaces the list of the file; all else in it stays. A new file holds the list alone.
+// Replaces the list in the file and leaves the rest of the file unchanged. A new file contains only the list.
 static bool write_file(struct token_file *t, const struct json *without, str more, struct fault *f) {
   ASSERT((without != NULL) != (more.n > 0));
   if (t->list && has_comments(t)) {
@@ -102,7 +103,7 @@ static bool write_file(struct token_file *t, const struct json *without, str mor
     return false;
   }
   if (more.n && t->list && t->list->count >= CONFIG_MAX_TOKENS) {
-    fault_set(f, FAULT_LIMIT, "holds %zu tokens, the most that a file may hold: revoke one", (size_t)t->list->count);
+    fault_set(f, FAULT_LIMIT, "contains %zu tokens, which is the limit: revoke one", (size_t)t->list->count);
     return false;
   }
   if (!t->list) {
@@ -112,18 +113,19 @@ static bool write_file(struct token_file *t, const struct json *without, str mor
   json_patch_replace(&t->patch, json_get(t->patch.root, STR("tokens")), make_list(t, without, more));
   str text = json_patch_apply(&t->patch);
   if (more.n && text.n > CONFIG_MAX_FILE) {
-    fault_set(f, FAULT_LIMIT, "would be larger than %d bytes, the most that the gateway reads", CONFIG_MAX_FILE);
+    fault_set(f, FAULT_LIMIT, "would be larger than %d bytes, the limit of the gateway", CONFIG_MAX_FILE);
     return false;
   }
   return text_file_replace(&t->disk, text, t->arena, f);
 }
 
-// Of write_file: what the file holds forbids it, or the system does.
+// Returns the exit code for a failed write_file: EXIT_CANNOT if the system refused the write, EXIT_NO if the content of
+// the file prevents it.
 static int exit_of(const struct fault *f) {
   return f->code == FAULT_IO ? EXIT_CANNOT : EXIT_NO;
 }
 
-// ---- what is said of a token
+// ---- output of tokens
 
 static str text_of(const struct token_file *t, const struct json *token, const char *key) {
   str text = STR("");
@@ -199,7 +201,7 @@ static void print_new(const struct token_file *t, const struct arguments *args, 
   buf_done(&b);
 }
 
-// `token revoke NAME` must mean one token.
+// Reports a name that another token has: names must be unique, because `token revoke` accepts them.
 static bool is_name_taken(const struct token_file *t, const char *name) {
   for (const struct json *it = t->list && name ? json_first(t->list) : NULL; it; it = it->next) {
     if (!str_eq(text_of(t, it, "name"), str_of(name))) continue;
@@ -210,7 +212,8 @@ static bool is_name_taken(const struct token_file *t, const char *name) {
   return false;
 }
 
-// The token is good all the same: the rules of the gateway may be others, or come later.
+// Warns if the rules do not know the agent. The token is created anyway: the rules may be changed later, or the gateway
+// may use other rules.
 static void check_agent(const struct token_file *t, const struct arguments *args) {
   struct config_options opt = args->config;
   struct config_problems problems;
@@ -233,7 +236,7 @@ static int add_token(struct token_file *t, const struct arguments *args) {
   struct buf token;
   if (is_name_taken(t, args->files.name)) return EXIT_NO;
   buf_init(&token, 256);
-  buf_room(&token, TOKEN_ROOM);  // avoids growing, which would leave a copy in memory
+  buf_room(&token, TOKEN_ROOM);  // a growing buffer would leave a copy of the token in memory
   make_token(&token);
   ASSERT(token.n <= TOKEN_ROOM);
   str entry = entry_of(t->arena, buf_view(&token), args);
@@ -309,7 +312,7 @@ static int run(const struct command *c, token_action *action, int argc, char **a
   int status;
   if (!command_parse(c, argc, argv, &args, &status)) return status;
   if (args.config.agent && !policy_is_agent_id(str_of(args.config.agent)))
-    return command_misused(argv[0], "--agent: letters, digits, _, - and, between parts, dots");
+    return command_misused(argv[0], "--agent: use letters, digits, _, - and dots between parts");
   arena_init(&a);
   struct token_file t = {.command = argv[0], .arena = &a};
   if (open_file(&t, &args, &status)) status = action(&t, &args);
@@ -334,7 +337,7 @@ int cmd_token(int argc, char **argv) {
       {"new", token_new}, {"list", token_list}, {"revoke", token_revoke}, {NULL, NULL}};
   static const char help[] = "usage: toolgate token COMMAND [options]\n\n"
                              "Bearer tokens for agents over HTTP.\n\n"
-                             "  new [--agent AGENT]   create a token, print it once, and keep its hash\n"
+                             "  new [--agent AGENT]   create a token, print it once, and store its hash\n"
                              "  list                  list the tokens\n"
                              "  revoke ID|NAME        revoke a token\n";
   return command_run_part(parts, help, argc, argv);

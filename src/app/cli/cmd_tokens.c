@@ -14,10 +14,10 @@ enum { MOST_FILE_BYTES = 1 << 30, READ_BYTES = 1 << 16, WRITE_BYTES = 1 << 16 };
 static const char help[] = "usage: toolgate tokens [--ids] [--lines] [--json] [FILE...]\n\n"
                            "Prints the exact number of cl100k_base tokens of each file, or of standard input\n"
                            "(also FILE -). Text that looks like a special token is ordinary text; bytes that\n"
-                           "are no UTF-8 count as U+FFFD. With several files, the name follows each answer.\n\n"
-                           "  --ids    the ids of the tokens instead of their number\n"
-                           "  --lines  an answer for each line, without its newline\n"
-                           "  --json   for programs: an object for each file\n";
+                           "are not UTF-8 count as U+FFFD. With several files, prints the name after each answer.\n\n"
+                           "  --ids    print the ids of the tokens instead of their number\n"
+                           "  --lines  print an answer for each line, without its newline\n"
+                           "  --json   print a JSON object for each file\n";
 
 struct tokens_options {
   bool ids, lines, json, help;
@@ -65,8 +65,8 @@ static bool read_input(const char *path, bool is_stdin, struct buf *out) {
 
 struct printer {
   struct tokens_options options;
-  const char *name;  // of the file, where an answer has it
-  struct buf out;    // goes to stdout piece by piece
+  const char *name;  // file name to print with each answer, or NULL
+  struct buf out;    // written to stdout when it is full
   struct json_writer json;
   uint32_t *ids;
   size_t cap;
@@ -79,7 +79,7 @@ static void flush(struct printer *p, size_t above) {
   buf_reset(&p->out);
 }
 
-// The ids of a text, in p->ids; gives their number.
+// Writes the token ids of a text to p->ids and returns their number.
 static size_t encode(struct printer *p, str text) {
   size_t n = tokens_encode(text, p->ids, p->cap);
   if (n <= p->cap) return n;
@@ -115,7 +115,7 @@ static void put_ids(struct printer *p, str text) {
   json_end_array(&p->json);
 }
 
-// `line` counts from 1; 0: the text is not one.
+// `line` is the number of the line, from 1, or 0 if the text is a whole file.
 static void answer(struct printer *p, str text, size_t line) {
   if (p->options.json) {
     if (p->options.ids) put_ids(p, text);
@@ -166,7 +166,7 @@ static bool answer_file(struct printer *p, const char *path, bool named) {
   return ok;
 }
 
-// A file that cannot be read does not keep the others from being answered.
+// Continues with the next file if a file cannot be read.
 static int answer_files(const struct tokens_options *options, const char *const *paths, int count) {
   struct printer p = {.options = *options};
   int status = EXIT_OK;

@@ -10,9 +10,9 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Shows what the servers of a running gateway do, once a second, the busiest first:\n"
-             "calls in a second, the time that half and 95 % of all calls took at most, errors,\n"
-             "calls under way. q or Ctrl-C ends it. Without a terminal it prints once.",
+    .about = "Shows the activity of the servers of a running gateway, once a second, the busiest\n"
+             "first: calls per second, median and 95th percentile of the latency, errors, and calls\n"
+             "in flight. q or Ctrl-C exits. Without a terminal it prints once.",
     .options = "0cmuCW",
 };
 
@@ -97,7 +97,7 @@ static void put_table(struct buf *out, const struct top_sample *l, const struct 
 static bool prepare_terminal(struct termios *out_before) {
   if (tcgetattr(STDIN_FILENO, out_before) != 0) return false;
   struct termios raw = *out_before;
-  raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO | ISIG);  // Ctrl-C is a key: the terminal is to be restored
+  raw.c_lflag &= (tcflag_t) ~(ICANON | ECHO | ISIG);  // Ctrl-C is read as a key, so the terminal can be restored
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
   return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a result that was cut: from a running gateway, or from the results kept in state_dir for the user of this
-// machine.
+// The command view: shows a part of a cut result, from a running gateway or from the results stored in state_dir.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,9 +13,9 @@
 
 static const struct command command = {
     .usage = "HANDLE [SELECTOR_JSON] [options]",
-    .about = "Shows a part of a result that was cut, as tool_view does for an agent. The handle\n"
-             "is what an answer that was cut names; pieces are found while they are kept.\n"
-             "Without a selector the beginning is shown, and how to go on:\n\n"
+    .about = "Shows a part of a result that was cut, as tool_view does for an agent. The cut answer\n"
+             "contains the handle, which is valid until the stored result expires. Without a\n"
+             "selector, shows the beginning and how to continue:\n\n"
              "  {\"type\":\"head\",\"start\":0,\"chars\":500}   lines, rows: start, end\n"
              "  {\"type\":\"search\",\"query\":\"some words\",\"top\":5}\n"
              "  {\"type\":\"path\",\"path\":\"$.items[?@.price<10]\"}   pointer, json_keys: keys\n"
@@ -64,23 +63,24 @@ static void print_view(const struct artifact *piece, str handle, str text, bool 
   command_print_done(&b);
 }
 
-// Where pieces are, and whose.
+// The store with the pieces, and their owner.
 struct view_place {
   struct store *store;
   const struct config *config;
   str owner;
-  bool selected;  // somebody said what is to be shown
+  bool selected;  // the command line has a selector
   struct arena *arena;
 };
 
-// As much as a view shows at once; it then says how to go on.
+// Returns a selector for the whole piece. The view is cut to the usual size and then says how to continue.
 static const struct json *all_of(const struct artifact *piece, struct arena *a) {
   struct fault f;
   str text = arena_printf(a, "{\"type\":\"head\",\"chars\":%zu}", piece->bytes.n);
   return json_parse(a, text, &json_default_limits, &f);
 }
 
-// An agent looks at what it may still use; the operator at everything.
+// Returns whether the piece may be shown: an agent needs access to the tool or resource it came from; the operator may
+// see everything.
 static bool may_view(const struct config *c, const struct piece_origin *origin) {
   if (!c->policy || !c->agent.n) return true;
   const struct policy_agent *agent = policy_find(c->policy, c->agent);
@@ -116,7 +116,7 @@ static struct control_client *find_running(const struct arguments *args, struct 
   struct config_options opt = args->config;
   struct config_problems problems;
   struct config c;
-  opt.transport = "stdio";  // nothing is listened on here
+  opt.transport = "stdio";  // no listener, so the address is not checked
   config_problems_init(&problems);
   fault_set(f, FAULT_NOT_FOUND, "the configuration cannot be used");
   bool ok = config_load(&c, &opt, environ, &problems) || c.broken;
@@ -168,7 +168,7 @@ static int show_running(struct control_client *r, struct arena *a, str handle, s
   return EXIT_OK;
 }
 
-// False: no gateway runs.
+// Shows the part from a running gateway. Returns false if no gateway runs.
 static bool view_running(const struct arguments *args, struct arena *a, int *out_status) {
   struct fault f;
   struct control_client *r = args->config.fresh ? NULL : find_running(args, &f);
@@ -192,7 +192,7 @@ int cmd_view(int argc, char **argv) {
   arena_init(&a);
   const struct json *selector = json_parse(&a, text, &json_default_limits, &f);
   if (!json_is(selector, JSON_OBJECT)) {
-    status = command_misused(argv[0], "the selector is no JSON object such as {\"type\":\"head\"}");
+    status = command_misused(argv[0], "the selector must be a JSON object such as {\"type\":\"head\"}");
   } else if (!view_running(&args, &a, &status) && context_open(&place, &args.config, &status)) {
     status = show(
         &(struct view_place){place.store, &place.config, gateway_local(&place.config, &a), args.operand_count > 1, &a},

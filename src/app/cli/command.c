@@ -27,7 +27,7 @@ static const struct option_row rows[] = {
     {'t', "transport", "T", "how clients connect: stdio (default) or http"},
     {'l', "listen", "HOST:PORT",
      "for http (default 127.0.0.1:8811; port 0: any free one);" MORE "implies --transport http"},
-    {'i', "insecure-bind", NULL, "listen beyond this machine without any token"},
+    {'i', "insecure-bind", NULL, "accept clients on other machines without any token"},
     {'D', "debug", NULL, "in mode servers, add the tool get_gateway_status"},
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
@@ -47,7 +47,7 @@ static const struct option_row rows[] = {
      "print a schema with which a model chooses one of the ids:" MORE "json_schema, openai or anthropic"},
     {'S', "selected", "ID", "find the id that a model chose"},
     {'v', "decision", NULL,
-     "print the cards, and with --selected the chosen one, as a" MORE "routing decision in JSON"},
+     "print the cards, and with --selected the chosen card, as a" MORE "routing decision in JSON"},
     {'u', "rules", "FILE", "access rules (default: .mcp-gateway-rules.json here)"},
     {'A', "agent", "AGENT", "the caller: an agent of the rules"},
     {'J', "method", "METHOD", "a method that the protocol does not have, instead of a server"},
@@ -60,7 +60,7 @@ static const struct option_row rows[] = {
     {'@', "agent", "AGENT", "the client's agent in the rules; not with --http"},
     {'%', "token-env", "VAR", "with --http: the variable that holds the client's token"},
     {'Z', "undo", NULL, "restore the file as it was before it was connected"},
-    {'X', "force", NULL, "overwrite a file that has changed, or a name that is taken"},
+    {'X', "force", NULL, "overwrite a changed file or an existing name"},
     {'I', "header", "'K: V'", "a header to send to the server; can be repeated"},
     {'V', "env", "K=V", "an environment variable of the server; can be repeated"},
     {'g', "agent", "AGENT", "the token's agent in the rules"},
@@ -78,15 +78,16 @@ static const struct option_row rows[] = {
      "confidential (default), restricted; none shows all"},
     {'R', "redact", NULL, "mark omitted events, and mask secrets in all text"},
     {'x', "explain", NULL,
-     "print the score and the fate of each event on stderr (with" MORE "--json: in the answer)"},
+     "print on stderr each event's score and whether it was used" MORE "(with --json: in the answer)"},
     {'a', "shape", "SHAPE", "seed (default): requests as sentences; openai: as tool_calls"},
     {'E', "execute", NULL, "make the calls, with the configured servers"},
     {'r', "responses", "FILE", "read the responses from a JSON object, by id"},
     {'1', "context", "ID", "id of the conversation"},
     {'2', "limit", "N", "tokens to keep, without leading system messages"},
-    {'3', "estimate", NULL, "the limit counts characters divided by four instead"},
-    {'4', "since", "TIME", "not before: 2026-01-31, 2026-01-31T12:00:00Z, or seconds since" MORE "1970"},
-    {'5', "until", "TIME", "before"},
+    {'3', "estimate", NULL, "estimate tokens as characters divided by four"},
+    {'4', "since", "TIME", "only messages from this time on: 2026-01-31, or" MORE
+     "2026-01-31T12:00:00Z, or seconds since 1970"},
+    {'5', "until", "TIME", "only messages before this time"},
     {'6', "contains", "TEXT", "only messages with this text, in upper or lower case"},
     {'7', "search", "WORDS", "best matches for these words first"},
     {'8', "limit", "N", "number of messages"},
@@ -95,7 +96,7 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof *rows, BRIEFS = 16 };
 
-// Commands name rows of the table only.
+// Returns the row of an option. The letter must be in the table.
 static const struct option_row *row_of(char letter) {
   size_t i = 0;
   while (i < ROWS && rows[i].letter != letter) i++;
@@ -208,7 +209,7 @@ int command_misused(const char *name, const char *what) {
   return EXIT_USAGE;
 }
 
-// The command's own rows as getopt wants them, and --help.
+// Makes the option list for getopt: the command's own options and --help.
 static void list_options(const struct command *c, struct option out[ROWS + 2]) {
   size_t n = 0;
   for (const char *letter = c->options; *letter; letter++) {
@@ -245,7 +246,7 @@ static void hint_option(const struct option *options, const char *said) {
   if (near.best.p) fprintf(stderr, "did you mean --%.*s?\n", STR_ARG(near.best));
 }
 
-// "h", and the short forms of the command's own options.
+// Makes the short-option string for getopt: "h" and the short forms of the command's own options.
 static void list_briefs(const struct command *c, char out[BRIEFS]) {
   size_t n = 0;
   out[n++] = 'h';
@@ -325,7 +326,7 @@ void command_print_problems(const struct config_problems *p) {
 
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv) {
   const char *name = argc > 1 ? argv[1] : "";
-  char shown[64];  // messages begin with it
+  char shown[64];  // program name for messages
   struct nearest near = {.word = str_of(name)};
   for (; parts->name; parts++) {
     nearest_try(&near, str_of(parts->name));

@@ -21,7 +21,7 @@ struct command {
   const char *usage;    // after the name: "QUERY [options]"
   const char *about;    // a few sentences
   const char *options;  // letters of its options (rows of the table in command.c) in the order of the help
-  const char *briefs;   // short forms: pairs of a letter to type and the letter of an option; or NULL
+  const char *briefs;   // short options: pairs of the letter to type and the letter of the row; or NULL
   size_t min, max;      // number of operands
   const char *missing;  // message for too few operands
   const char *surplus;  // advice for too many operands, or NULL
@@ -43,7 +43,7 @@ struct file_arguments {
   size_t header_count, env_count;
 };
 
-// The parsed command line; NULL: an option that is absent.
+// The parsed command line. An absent option is NULL.
 struct arguments {
   struct config_options config;
   bool json, batch, connect, dry_run, full, once, follow, decision;
@@ -54,8 +54,8 @@ struct arguments {
   size_t operand_count;
 };
 
-// Parses the command line. False: the command ends with *out_status, because help was printed or the command line is
-// wrong, which is printed on stderr.
+// Parses the command line. Returns false if the command must exit with *out_status: help was printed, or the command
+// line is wrong and the error was printed on stderr.
 bool command_parse(const struct command *c, int argc, char **argv, struct arguments *out, int *out_status);
 
 // A subcommand, chosen by the first operand. The table ends with an entry without a name.
@@ -65,7 +65,7 @@ struct command_part {
 };
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv);
 
-// Prints what is wrong with an operand or an option, and how to get help. Returns EXIT_USAGE.
+// Prints the error `what` about an operand or an option, and how to get help. Returns EXIT_USAGE.
 int command_misused(const char *name, const char *what);
 
 // Prints the fault on stderr. Returns `status`.

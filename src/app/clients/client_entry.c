@@ -25,7 +25,7 @@ struct entry_reading {
   struct buf headers;  // members without braces
   struct buf more;     // members that Toolgate alone knows, each after a comma
   bool off;
-  str command;  // its first word
+  str command;  // the program, without arguments
 };
 
 typedef void take_key(struct entry_reading *r, const struct json *v, str key);
@@ -48,12 +48,12 @@ static bool text_of(struct entry_reading *r, const struct json *v, str *out) {
   return true;
 }
 
-// Replacing variables can make an entry longer than anything Toolgate reads.
+// Rejects an entry that is too large for Toolgate after its variables were replaced.
 static void check_size(struct entry_reading *r, const struct buf *b) {
   if (b->over && !r->out->why) r->out->why = "the entry is too large once its variables are replaced";
 }
 
-// A value whose type is wrong for its key.
+// Rejects the entry because the value of a key has the wrong type.
 static void wrong(struct entry_reading *r, str key, const char *what) {
   if (!r->out->why) r->out->why = arena_printf(r->text.arena, "\"%.*s\" must be %s", STR_ARG(key), what).p;
 }
@@ -64,7 +64,7 @@ static void take_text(struct entry_reading *r, enum part part, const struct json
   else wrong(r, key, "text");
 }
 
-// The texts of a list from `first` on, as a list.
+// Stores the elements of a list of texts from `first` on.
 static void take_list(struct entry_reading *r, enum part part, const struct json *v, const struct json *first,
                       str key) {
   ASSERT(!first || v->type == JSON_ARRAY);
@@ -88,7 +88,7 @@ static void take_args(struct entry_reading *r, const struct json *v, str key) {
   take_list(r, ARGS, v, v->type == JSON_ARRAY ? json_first(v) : NULL, key);
 }
 
-// A program with a slash in it is relative to the project.
+// Stores the program. A relative path with a slash starts at the project folder.
 static void set_command(struct entry_reading *r, const struct json *v, str key) {
   if (!text_of(r, v, &r->command)) {
     wrong(r, key, "text");
@@ -103,7 +103,7 @@ static void set_command(struct entry_reading *r, const struct json *v, str key) 
 
 static void take_members(struct entry_reading *r, const struct json *entry);
 
-// Text; a list of program and arguments (opencode); or an object (Zed).
+// Reads the key "command": text, a list of program and arguments (opencode), or an object (Zed).
 static void take_command(struct entry_reading *r, const struct json *v, str key) {
   const struct json *path = json_get(v, STR("path"));
   if (v->type == JSON_ARRAY && v->count) {
@@ -156,7 +156,8 @@ static void take_headers(struct entry_reading *r, const struct json *v, str key)
     }
 }
 
-// Codex: names of headers with the names of the variables that hold their values.
+// Reads a key of Codex: an object whose keys are headers and whose values are the variables that hold the header
+// values.
 static void take_env_headers(struct entry_reading *r, const struct json *v, str key) {
   if (v->type != JSON_OBJECT) wrong(r, key, "an object of names of variables");
   else
@@ -188,7 +189,7 @@ static void take_url(struct entry_reading *r, const struct json *v, str key) {
   take_text(r, URL, v, key);
 }
 
-// Gemini CLI: the key says which transport.
+// Reads the key "url" of Gemini CLI, which implies the transport sse.
 static void take_sse_url(struct entry_reading *r, const struct json *v, str key) {
   if (!r->parts[TYPE].n) r->parts[TYPE] = STR("\"sse\"");
   if (!r->parts[URL].n) take_text(r, URL, v, key);
@@ -200,7 +201,7 @@ static void take_http_url(struct entry_reading *r, const struct json *v, str key
 }
 
 static void take_type(struct entry_reading *r, const struct json *v, str key) {
-  bool words = json_equals_str(v, STR("local")) || json_equals_str(v, STR("remote"));  // opencode: the key says it
+  bool words = json_equals_str(v, STR("local")) || json_equals_str(v, STR("remote"));  // opencode; other keys imply it
   bool usual = json_equals_str(v, STR("stdio"));
   if (!words && !usual) take_text(r, TYPE, v, key);
 }
@@ -209,11 +210,11 @@ static void take_ms(struct entry_reading *r, enum part part, const struct json *
   double value;
   if (json_double(v, &value) && value * unit >= 1 && value * unit <= 24 * 3600 * 1e3)
     r->parts[part] = arena_printf(r->text.arena, "%.0f", value * unit);
-  else note(r, "\"%.*s\" is not taken over: it is no time that Toolgate can use", STR_ARG(key));
+  else note(r, "\"%.*s\" is not copied: its value is not a time from 1 ms to 24 h", STR_ARG(key));
 }
 
 static void take_timeout(struct entry_reading *r, const struct json *v, str key) {
-  // For opencode it is the time in which a server must list its tools.
+  // For opencode, the timeout limits the time in which a server must list its tools.
   take_ms(r, r->text.client == CLIENT_OPENCODE ? START_TIMEOUT : TIMEOUT, v, key, 1);
 }
 
@@ -298,7 +299,7 @@ static void take_members(struct entry_reading *r, const struct json *entry) {
       if (str_eq(key, str_of(keys[i].key))) take = keys[i].take;
     if (r->text.client == CLIENT_GEMINI && take == take_url) take = take_sse_url;
     if (take) take(r, it, key);
-    else note(r, "\"%.*s\" is not taken over: Toolgate has no such key", STR_ARG(key));
+    else note(r, "\"%.*s\" is not copied: Toolgate has no such key", STR_ARG(key));
   }
 }
 
@@ -320,7 +321,8 @@ static void write_entry(struct entry_reading *r) {
   buf_done(&b);
 }
 
-// Returns whether the entry starts this program, or one of the same name, to serve.
+// Returns whether the entry is one of Toolgate itself: it starts this program, or another one named toolgate, with the
+// command serve, or it is named "toolgate" and has a URL.
 static bool is_own(const struct entry_reading *r) {
   str c = r->command;
   if (str_eq(r->out->name, STR("toolgate")) && r->parts[URL].n) return true;
@@ -379,13 +381,13 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   buf_init(&r.more, MOST_ENTRY);
   take_members(&r, entry);
   if (r.headers.n) r.parts[HEADERS] = arena_printf(w->arena, "{%.*s}", STR_ARG(buf_view(&r.headers)));
-  // Where the client started it, relative arguments are found.
+  // Relative arguments start at the folder in which the client starts the server.
   out->placed = r.parts[COMMAND].n && !r.parts[CWD].n && r.text.folder.n;
   if (out->placed) r.parts[CWD] = json_escaped(w->arena, r.text.folder);
   bool nothing = !r.parts[COMMAND].n && !r.parts[URL].n;
   if (!out->why && nothing && p->client == CLIENT_ZED && json_get(entry, STR("settings"))) {
     out->why = "an extension of Zed starts it; it cannot be moved";
-    out->note_count = 0;  // its keys are for the extension
+    out->note_count = 0;  // the keys are settings of the extension
   }
   if (!out->why && nothing) out->why = "it has neither a command nor a URL";
   if (!out->why) out->why = config_name_wrong(name);

@@ -56,7 +56,7 @@ static bool drops(void *ctx, const struct json *member) {
   return d->change->goes(d->change->ctx, d->place, json_key(member, d->arena));
 }
 
-// Toolgate's entry with the objects around it that the file does not have.
+// Adds Toolgate's entry, and the objects around the entry that the file lacks.
 static void add_with_groups(struct client_file *c, const struct client_world *w, const struct client_place *p,
                             str own) {
   ASSERT(own.n && !p->of_project);  // the first place of a file is never below a project
@@ -96,7 +96,7 @@ static bool drops_line(void *ctx, const struct toml_part *part) {
          d->change->goes(d->change->ctx, d->place, part->keys[1]);
 }
 
-// All servers on one line, which cannot be taken out one by one.
+// Returns whether all servers are in one inline table, so that single servers cannot be removed.
 static bool is_in_one_line(const struct client_file *c, const struct client_place *p) {
   for (size_t i = 0; i < c->lines.count; i++) {
     const struct toml_part *part = &c->lines.parts[i];
@@ -107,7 +107,7 @@ static bool is_in_one_line(const struct client_file *c, const struct client_plac
   return false;
 }
 
-// Texts, numbers and lists of them are written in TOML as they are in JSON; an object becomes an inline table.
+// Appends a JSON value as TOML. Texts, numbers and lists have the same form in both; an object becomes an inline table.
 static void put_toml(struct buf *b, const struct json *v) {
   bool table = v->type == JSON_OBJECT;
   if (!table && v->type != JSON_ARRAY) {
@@ -146,7 +146,7 @@ static bool change_toml(struct client_file *c, const struct client_world *w, con
   const struct client_place *p = change->places[0];
   struct client_dropping d = {change, p, w->arena};
   if (is_in_one_line(c, p)) {
-    fault_set(f, FAULT_INVALID, "write each server as a table of its own, [%s.NAME], to let it be moved", p->key);
+    fault_set(f, FAULT_INVALID, "cannot be changed: write each server as a separate table [%s.NAME]", p->key);
     return false;
   }
   str rest = toml_without(w->arena, c->disk.text, &c->lines, drops_line, &d);
@@ -160,7 +160,7 @@ static bool change_toml(struct client_file *c, const struct client_world *w, con
   return true;
 }
 
-// Nothing is written that could not be read again.
+// Parses the changed text again, so that an invalid file is never written.
 bool client_file_changed(struct client_file *c, const struct client_world *w, const struct client_change *change,
                          str *out, struct fault *f) {
   struct json_patch again;

@@ -17,11 +17,12 @@ struct words {
   size_t count, cap;
 };
 
-enum { MOST_ADDED = 16 };  // words that entries get here
+enum { MOST_ADDED = 16 };  // words that are added to an entry
 
-// The arguments of an entry that starts Toolgate, after the program. Without such an entry there is one: "serve".
+// Reads the arguments of an entry that starts Toolgate, without the program. Without a usable entry the only argument
+// is "serve".
 static bool read_words(struct words *w, enum client_id id, const struct json *now) {
-  bool joined = id == CLIENT_OPENCODE;  // one list of program and arguments
+  bool joined = id == CLIENT_OPENCODE;  // opencode has program and arguments in one list
   const struct json *list = json_get(now, joined ? STR("command") : STR("args"));
   bool usable = json_is(list, JSON_ARRAY) && list->count > joined;
   w->cap = (usable ? list->count : 0) + MOST_ADDED;
@@ -35,7 +36,7 @@ static bool read_words(struct words *w, enum client_id id, const struct json *no
   return false;
 }
 
-// Where an option is: --name VALUE or --name=VALUE. The number of words: it is not there.
+// Returns the index of an option (--name VALUE or --name=VALUE), or the number of words if it is absent.
 static size_t find_option(const struct words *w, str name) {
   for (size_t i = 0; i < w->count; i++) {
     str word = w->list[i];
@@ -87,7 +88,7 @@ str client_own_servers(struct arena *a, enum client_id id, const struct json *no
 
 // ---- the entry
 
-// The entry that is there, or a new one.
+// Returns the existing entry if there is one, otherwise a new entry.
 static const struct json *base_of(struct arena *a, const struct json *now, const char *form) {
   struct fault f;
   const struct json *base = now ? now : json_parse(a, str_of(form), &json_default_limits, &f);
@@ -117,7 +118,7 @@ static str program_entry(struct arena *a, enum client_id id, const struct client
 
 struct url_form {
   const char *text, *key;
-  const char *before, *after;  // a variable is written between these; NULL: the client does not expand any
+  const char *before, *after;  // texts around a variable's name; NULL: the client does not expand variables
 };
 
 static const struct url_form url_forms[CLIENTS] = {
@@ -136,7 +137,7 @@ bool client_own_takes_token(enum client_id id) {
   return url_forms[id].before != NULL;
 }
 
-// The member with the token: headers with those that are there, or, for Codex, the name of the variable.
+// Returns the member with the token: the existing headers and Authorization or, for Codex, the name of the variable.
 static struct json_edit token_edit(struct arena *a, enum client_id id, const struct json *base, str variable) {
   const struct json *headers = json_get(base, STR("headers"));
   ASSERT(variable.n && client_own_takes_token(id));

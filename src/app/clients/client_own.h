@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Toolgate's own entry in the file of a client. An entry that is there already is changed only where it must be:
-// arguments, headers and other members that somebody added stay.
+// Makes Toolgate's own entry in the file of a client. An existing entry is changed only where necessary: additional
+// arguments, headers and other members stay.
 #pragma once
 #include "app/clients/client_table.h"
 
@@ -9,22 +9,22 @@ struct client_own {
   str program;
   str mcp_config;                // the file of servers
   str config, rules;             // absolute paths
-  bool config_said, rules_said;  // they replace those that the entry names
-  str transport;                 // "stdio" if the gateway would start with another one
-  str agent;                     // who the client is
-  str url;                       // not empty: the gateway that runs there, instead of a program
-  str token_env;                 // the variable that holds the token for it
+  bool config_said, rules_said;  // `config`, `rules` replace the paths in an existing entry
+  str transport;                 // "stdio" if the configuration sets another transport
+  str agent;                     // the client's agent
+  str url;                       // if not empty: URL of a running gateway, used instead of `program`
+  str token_env;                 // variable that holds the token for `url`
 };
 
 // Returns whether the file of the client can refer to an environment variable in a header.
 bool client_own_takes_token(enum client_id id);
 
-// The entry as JSON text in the form of the client. `now`: the entry that is there, or NULL. STR_NONE: this client
+// Returns the entry as JSON text in the form of the client. `now` is the existing entry, or NULL. STR_NONE: this client
 // cannot connect to a URL.
 str client_own_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now);
 
-// The file after --mcp-config in an entry that starts Toolgate, if it is an absolute path; else STR_NONE.
+// Returns the file after --mcp-config in an entry that starts Toolgate, if the path is absolute; otherwise STR_NONE.
 str client_own_servers(struct arena *a, enum client_id id, const struct json *now);
 
-// The path of this program; "toolgate" when that is what PATH leads to.
+// Returns the path of this program, or "toolgate" if PATH leads to this program.
 str client_own_program(struct arena *a, char *const *env);

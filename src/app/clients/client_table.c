@@ -73,8 +73,8 @@ bool client_world_init(struct client_world *w, struct arena *a, char *const *env
   char cwd[PATH_MAX];
   *w = (struct client_world){.arena = a, .env = env};
   w->home = str_env(env, STR("HOME"));
-  if (!str_starts(w->home, STR("/"))) fault_set(f, FAULT_INVALID, "HOME is not set: it names the folder of the user");
-  else if (!getcwd(cwd, sizeof cwd)) fault_set(f, FAULT_IO, "the current folder is gone");
+  if (!str_starts(w->home, STR("/"))) fault_set(f, FAULT_INVALID, "HOME is not set: set it to the user's home folder");
+  else if (!getcwd(cwd, sizeof cwd)) fault_set(f, FAULT_IO, "the current folder does not exist any more");
   else {
     w->folder = arena_str(a, str_of(cwd));
     return true;
@@ -82,7 +82,8 @@ bool client_world_init(struct client_world *w, struct arena *a, char *const *env
   return false;
 }
 
-// A folder that a variable names, or one in the home folder. Relative paths in the variable do not count.
+// Returns the folder that a variable names, otherwise `usual` in the home folder. Ignores a relative path in the
+// variable.
 static str folder_by(const struct client_world *w, const char *variable, const char *usual) {
   str value = str_env(w->env, str_of(variable));
   if (str_starts(value, STR("/"))) return value;
@@ -105,7 +106,7 @@ size_t client_places(const struct client_world *w, enum client_id id, struct cli
   *out = ARENA_ARRAY(w->arena, struct client_place, PLACES);
   for (size_t i = 0; i < PLACES; i++) {
     if (places[i].client != id) continue;
-    // In the home folder a file of a project is the user's own.
+    // If the current folder is the home folder, there is no project, except for Claude Code.
     bool project = places[i].folder == PROJECT;
     if (project && str_eq(w->folder, w->home) && id != CLIENT_CLAUDE_CODE) continue;
     (*out)[n++] = (struct client_place){

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of MCP servers, the files in which they keep their servers, and the form of an entry there.
+// The known MCP clients, and the places of the servers in their configuration files.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -19,7 +19,7 @@ enum client_id {
 };
 
 struct client {
-  const char *name, *title;  // on the command line; for people
+  const char *name, *title;  // name on the command line, name for people
 };
 extern const struct client clients[CLIENTS];
 
@@ -36,28 +36,29 @@ static inline enum client_id client_id(const struct client *c) {
 
 enum client_scope { CLIENT_ANY, CLIENT_PROJECT, CLIENT_USER };
 
-// Servers in a file: an object at a path of keys.
+// Place of a client's servers: an object in a file.
 struct client_place {
   enum client_id client;
   enum client_scope scope;
   bool toml;
   str file;           // absolute
-  const char *group;  // the key that holds the object of servers, or NULL
-  const char *key;    // the key of that object
-  bool of_project;    // below projects / the current folder / key (Claude Code)
+  const char *group;  // key of the object that contains `key`, or NULL
+  const char *key;    // key of the object with the servers
+  bool of_project;    // the servers are at /projects/CURRENT_FOLDER/key (Claude Code)
 };
 
-// Where commands look: the environment and the current folder, which is the project.
+// The surroundings of a command: the environment, the home folder, and the current folder, which is the project.
 struct client_world {
   struct arena *arena;
   char *const *env;
   str home, folder;
 };
 
-// False: HOME or the current folder is not known.
+// Returns false, with the reason in `f`, if HOME or the current folder is unknown.
 bool client_world_init(struct client_world *w, struct arena *a, char *const *env, struct fault *f);
 
-// The places of a client, in the arena; those in the project first, and in each scope the preferred one first.
+// Lists the places of a client and returns their number. Places in the project come first, and in each scope the
+// preferred place. Allocates in the arena.
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out);
 
 // Returns the object of servers in a document, or NULL.

@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/buf.h"
 
-enum { MOST_TEXT = 2 << 20 };  // of an entry that is bounded, and at most twice as long
+enum { MOST_TEXT = 2 << 20 };  // bytes of a text after its variables were replaced
 
 void client_text_note(struct client_text *t, str line) {
   struct client_entry *e = t->entry;
@@ -26,7 +26,7 @@ static size_t name_length(str s) {
   return n;
 }
 
-// The variable for what an editor would ask for: its id in capitals.
+// Replaces ${input:id}, which an editor asks for, by the variable ${ID}.
 static void put_input(struct client_text *t, struct buf *out, str id) {
   char *name = arena_cstr(t->arena, id);
   for (size_t i = 0; i < id.n; i++) {
@@ -35,8 +35,8 @@ static void put_input(struct client_text *t, struct buf *out, str id) {
   }
   buf_printf(out, "${%s}", name);
   client_text_note(t, arena_printf(t->arena,
-                                   "${input:%.*s} is asked for by the editor, which Toolgate cannot do: set the "
-                                   "variable %s in the environment of Toolgate",
+                                   "${input:%.*s} is not supported: set the variable %s in the environment of "
+                                   "Toolgate instead",
                                    STR_ARG(id), name));
 }
 
@@ -44,14 +44,14 @@ static bool put_folder(struct client_text *t, struct buf *out, str variable) {
   bool base = str_eq(variable, STR("workspaceFolderBasename"));
   if (!base && !str_eq(variable, STR("workspaceFolder")) && !str_eq(variable, STR("workspaceRoot"))) return false;
   if (!t->folder.n) {
-    client_text_note(t, STR("${workspaceFolder} has no meaning outside of a project: write the folder instead"));
+    client_text_note(t, STR("${workspaceFolder} is only supported in a project: write the folder instead"));
     return false;
   }
   buf_str(out, base ? str_base_name(t->folder) : t->folder);
   return true;
 }
 
-// Rewrites the variable between "${" and "}". False: it stays as it is.
+// Rewrites the variable between "${" and "}". Returns false if the variable stays unchanged.
 static bool put_variable(struct client_text *t, struct buf *out, str variable) {
   static const str env = STR("env:"), input = STR("input:");
   if (str_starts(variable, env)) buf_printf(out, "${%.*s}", STR_ARG(str_from(variable, env.n)));
@@ -62,7 +62,7 @@ static bool put_variable(struct client_text *t, struct buf *out, str variable) {
   return true;
 }
 
-// Rewrites a reference at the start of s. Returns its length, or 0.
+// Rewrites a reference to a variable at the start of `s`. Returns the length of the reference, or 0.
 static size_t put_reference(struct client_text *t, struct buf *out, str s) {
   ASSERT(s.n > 0);
   str inside, tail;

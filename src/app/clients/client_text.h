@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts in the entries of clients: the variables that each client knows, in the form that Toolgate knows.
+// Converts texts in the entries of clients: rewrites each client's references to variables in the form of Toolgate.
 #pragma once
 #include "app/clients/client_entry.h"
 
@@ -7,13 +7,14 @@ struct client_text {
   struct arena *arena;
   enum client_id client;
   str home;
-  str folder;                  // of the project; empty: the entry belongs to no project
-  struct client_entry *entry;  // gets the notes
+  str folder;                  // folder of the project; empty: the entry belongs to no project
+  struct client_entry *entry;  // receives the notes
 };
 
-// ${env:X}, {env:X} (opencode) and $X (Gemini CLI) become ${X}; ${workspaceFolder}, ${userHome} and their kind become
-// what they stand for; ${input:x}, which an editor asks for, becomes ${X}, with a note that the variable must be set.
+// Returns the text with references rewritten. ${env:X}, {env:X} (opencode) and $X (Gemini CLI) become ${X}.
+// ${workspaceFolder}, ${userHome} and similar variables are replaced by their values. ${input:x}, a question of an
+// editor, becomes ${X}, with a note that the variable must be set.
 str client_text_rewrite(struct client_text *t, str text);
 
-// Adds a note once.
+// Adds a note, unless the entry already has the same note.
 void client_text_note(struct client_text *t, str line);

@@ -27,8 +27,8 @@ static bool exists(str path, struct arena *a) {
   return access(arena_cstr(a, path), F_OK) == 0;
 }
 
-// A backup of another text has this name if an earlier connect wrote the same text: it may be the only copy of the
-// original, so it gets a name of its own, with a number.
+// Renames an existing backup with the same name, by adding a number. Such a backup exists if an earlier connect wrote
+// the same text, and may be the only copy of the original.
 static bool set_aside(str path, struct arena *a, struct fault *f) {
   str other = path;
   for (unsigned i = 1; exists(other, a); i++) other = arena_printf(a, "%.*s-%u", STR_ARG(path), i);
@@ -61,7 +61,7 @@ static str newest_backup(const struct text_file *t, struct arena *a) {
   return found;
 }
 
-// Reads a backup, which connect wrote as a file of the same folder: a link in its place could name any other file.
+// Reads a backup. Refuses a link, because `connect` writes backups as regular files, and a link could lead to any file.
 static bool open_backup(struct text_file *out, str path, const struct connect_undoing *how, struct fault *f) {
   struct fault why;
   bool opened = text_file_open(out, path, how->world->arena, &why);

@@ -8,13 +8,14 @@
 
 static const struct json_limits limits = {.max_bytes = TEXT_FILE_MAX, .max_depth = 128};
 
-// Files of toolgate.json's kind call the object "servers".
+// Returns the object with the servers, which is named "servers" in files such as toolgate.json.
 static const struct json *servers_of(const struct json *root) {
   const struct json *servers = json_get(root, STR("mcpServers"));
   return servers ? servers : json_get(root, STR("servers"));
 }
 
-// The text was checked when it was opened, and every change of it gives JSON again.
+// Parses the current text. This cannot fail: the text was checked when the file was opened, and all changes keep it
+// valid.
 static struct json_patch patch_of(const struct own_servers *o) {
   struct json_patch p;
   struct fault f;
@@ -110,7 +111,8 @@ static bool same_but_cwd(const struct json *a, const struct json *b, struct aren
   return rest == 0;
 }
 
-// Equal, or equal but for a "cwd" that import added to one of them and that makes no difference.
+// Returns whether two entries are equal. A "cwd" that import added to one of them is ignored, unless the entry has
+// relative paths.
 static bool is_same_server(const struct own_servers *o, const struct json *there, const struct json *entry,
                            const struct client_entry *e, str folder) {
   static const char *const lists[] = {"args", "env"};

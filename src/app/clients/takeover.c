@@ -73,9 +73,9 @@ static void print_one(const struct takeover *t, const struct taken *it) {
   case TAKEOVER_ADDED: printf("  + %.*s  %.*s\n", STR_ARG(name), STR_ARG(shown)); break;
   case TAKEOVER_PRESENT: printf("  = %.*s  %.*s (already there)\n", STR_ARG(name), STR_ARG(shown)); break;
   case TAKEOVER_OWN: printf("  - %.*s  (Toolgate itself)\n", STR_ARG(name)); break;
-  case TAKEOVER_REFUSED: printf("  ! %.*s  cannot be taken over: %s\n", STR_ARG(name), it->entry.why); break;
+  case TAKEOVER_REFUSED: printf("  ! %.*s  cannot be used: %s\n", STR_ARG(name), it->entry.why); break;
   }
-  if (!str_eq(name, was)) printf("      was %.*s: another server has that name\n", STR_ARG(was));
+  if (!str_eq(name, was)) printf("      renamed from %.*s: another server has that name\n", STR_ARG(was));
   for (size_t i = 0; i < it->entry.note_count; i++) printf("      %.*s\n", STR_ARG(it->entry.notes[i]));
 }
 
@@ -115,7 +115,7 @@ void takeover_put(const struct takeover *t, struct json_writer *w) {
 }
 
 void takeover_complain(const char *command, str file, const struct fault *f) {
-  // "line 3, column 7" as file:3:7, which editors can open.
+  // Prints the position "line 3, column 7" as file:3:7, which editors can open.
   unsigned long line = 0, column = 0;
   char *rest = NULL;
   if (!strncmp(f->path, "line ", 5)) line = strtoul(f->path + 5, &rest, 10);

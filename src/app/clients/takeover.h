@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of clients that become servers of Toolgate, and the report of it.
+// Copies servers of clients to Toolgate's own file, and prints the result.
 #pragma once
 #include "app/clients/client_file.h"
 #include "app/clients/own_servers.h"
@@ -8,8 +8,8 @@
 
 enum takeover_status {
   TAKEOVER_ADDED,
-  TAKEOVER_PRESENT,  // an equal server is there already
-  TAKEOVER_OWN,      // it is Toolgate itself
+  TAKEOVER_PRESENT,  // Toolgate's file already has an equal server
+  TAKEOVER_OWN,      // the server is Toolgate itself
   TAKEOVER_REFUSED,  // the entry cannot be used
 };
 
@@ -17,7 +17,7 @@ struct taken {
   struct client_entry entry;
   const struct client_place *place;
   enum takeover_status status;
-  str name;  // in Toolgate's file
+  str name;  // name in Toolgate's file
 };
 
 struct takeover {
@@ -25,21 +25,22 @@ struct takeover {
   struct own_servers own;
   struct taken *list;
   size_t count, cap;
-  size_t places;  // files with servers
+  size_t places;  // number of places with servers
 };
 
-// Opens Toolgate's file: the one that is named, or the user's. False: f says what is wrong; its path is the file.
+// Opens Toolgate's file: `own_file`, or the user's file if it is NULL. On failure returns false with the reason in `f`;
+// the path of the fault is the file.
 bool takeover_open(struct takeover *t, struct client_world *w, const char *own_file, struct fault *f);
 
-// Takes over all servers at one place of a file.
+// Copies all servers at one place of a file.
 void takeover_place(struct takeover *t, const struct client_place *p, const struct client_file *c);
 
-// How one entry fared; NULL: it was not looked at.
+// Returns the result for one entry; NULL: the entry was not read.
 const struct taken *takeover_find(const struct takeover *t, const struct client_place *p, str name);
 
 size_t takeover_added(const struct takeover *t);
 void takeover_print(const struct takeover *t);                       // for people, on stdout
 void takeover_put(const struct takeover *t, struct json_writer *w);  // the member "servers"
 
-// Says on stderr what is wrong with a file.
+// Prints the error in a file on stderr.
 void takeover_complain(const char *command, str file, const struct fault *f);

@@ -16,7 +16,7 @@
 
 enum { LOCK_TRIES = 100, LOCK_PAUSE_NS = 50 * 1000 * 1000 };
 
-// The folder of a path and the name in it, both in the arena.
+// Return the folder of a path, and the name in the folder. Both are in the arena.
 static const char *folder_of(str path, struct arena *a) {
   return dirname(arena_cstr(a, path));
 }
@@ -25,7 +25,7 @@ static const char *name_of(str path, struct arena *a) {
   return basename(arena_cstr(a, path));
 }
 
-// Links in the part that exists are resolved, so that the file itself is replaced and not a link to it.
+// Resolves links in the part of the path that exists, so that the file itself is replaced and not a link to it.
 static str resolve(str path, struct arena *a) {
   char resolved[PATH_MAX], cwd[PATH_MAX];
   if (realpath(arena_cstr(a, path), resolved)) return arena_str(a, str_of(resolved));
@@ -38,7 +38,7 @@ static bool read_open(struct text_file *t, int fd, struct arena *a, struct fault
   struct stat st;
   struct buf b;
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-    fault_set(f, FAULT_IO, "is no regular file");
+    fault_set(f, FAULT_IO, "is not a regular file");
     return false;
   }
   if (!file_read(fd, TEXT_FILE_MAX, &b, f)) return false;
@@ -96,8 +96,8 @@ bool text_file_write_beside(const struct text_file *t, str path, str text, struc
   return ok;
 }
 
-// Takes the lock that every replacement of a file in this folder holds; closing the folder releases it. False: another
-// command holds it for too long. File systems without locks do without.
+// Locks the folder; closing the folder releases the lock. Every replacement of a file in the folder holds this lock.
+// Returns false if another command holds it for too long. On file systems without locks, continues without one.
 static bool lock_folder(int folder, struct fault *f) {
   for (int tries = 0; flock(folder, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR); tries++) {
     if (tries == LOCK_TRIES) {

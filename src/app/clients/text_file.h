@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file of the user's that a command changes: read whole, and replaced at once or not at all. A link is followed
-// to the file that it names; mode and, for root, owner stay.
+// A text file of the user that a command changes. It is read as a whole, and replaced atomically. Links are followed;
+// the mode stays and, if the command runs as root, the owner.
 #pragma once
 #include <sys/types.h>
 
@@ -11,21 +11,21 @@
 enum { TEXT_FILE_MAX = 16 << 20 };
 
 struct text_file {
-  str path;  // absolute, links resolved as far as they exist
+  str path;  // absolute; links in the existing part are resolved
   bool exists;
   mode_t mode;
   uid_t uid;
   gid_t gid;
-  str text;  // empty when it does not exist
+  str text;  // empty if the file does not exist
 };
 
-// All in the arena. A file that does not exist is no failure. False: it cannot be read, is no regular
-// file, or is a link to a file that does not exist.
+// Reads a file; a missing file is not an error. Allocates in the arena. Returns false if the file cannot be read, is
+// not a regular file, or is a link to a missing file.
 bool text_file_open(struct text_file *t, str path, struct arena *a, struct fault *f);
 
-// Writes the text under the same name; a new file is for its owner alone (0600), and so are new folders. False, with
-// nothing changed, when that fails, or when somebody changed the file since it was opened.
+// Replaces the content of the file. New files and folders are accessible only to their owner. Returns false, with
+// nothing changed, on failure, or if another program changed the file after text_file_open.
 bool text_file_replace(struct text_file *t, str text, struct arena *a, struct fault *f);
 
-// Writes another file beside it, with its mode, in place of one of that name.
+// Writes another file in the same folder, with the mode of `t`. Replaces an existing file.
 bool text_file_write_beside(const struct text_file *t, str path, str text, struct fault *f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the configuration comes from, and what must hold for all of it together.
-// Later sources override earlier ones: defaults, file, environment, command line.
+// Reads the sources of the configuration and checks the result as a whole. Later sources override earlier ones:
+// defaults, file, environment, command line.
 #include "app/config/config.h"
 #include "base/crypto/locked.h"
 
@@ -14,7 +14,7 @@
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
 #define COMMAND_LINE STR("command line")
 
-enum { MOST_PRINCIPALS = 65536 };  // of clients without a session
+enum { MOST_PRINCIPALS = 65536 };  // principals of clients without a session
 
 static struct config_place command_line(const char *option) {
   return (struct config_place){COMMAND_LINE, str_of(option)};
@@ -74,7 +74,7 @@ static void read_listen(struct config_loader *l) {
   config_key_set(l, &at, STR("host"), host);
   config_key_set(l, &at, STR("port"), port);
   if (is_said(l->opt->transport) && l->config->transport == CONFIG_STDIO)
-    config_error(l, &at, "does not go with --transport stdio");
+    config_error(l, &at, "cannot be combined with --transport stdio");
   l->config->transport = CONFIG_HTTP;
 }
 
@@ -125,12 +125,12 @@ void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]) {
   out[3] = home_file(l);
 }
 
-// A file with servers, and what names it.
+// A file with servers. `by` is the option, variable or key that names the file; empty for a file in a default place.
 struct named_file {
   str path, by;
 };
 
-// The file that somebody named, on the command line, in the environment or in the configuration.
+// Returns the file that the command line, the environment or the configuration names.
 static struct named_file named_mcp_file(struct config_loader *l, const struct config_document *d) {
   static const str option = STR("--mcp-config"), variable = STR("GATEWAY_MCP_CONFIG");
   str value = config_env(l, variable);
@@ -146,14 +146,15 @@ static void no_servers(struct config_loader *l) {
   bool file = l->config->config_file.n > 0;
   config_error(
       l, &at,
-      "no servers: there is no .mcp.json in this folder or in ./config, and %.*s. Run \"toolgate import\" to take over "
+      "no servers: there is no .mcp.json in this folder or in ./config, and %.*s. Run \"toolgate import\" to copy "
       "the servers of your clients, or \"toolgate add NAME -- COMMAND\", or write .mcp.json, such as %s",
       STR_ARG(file ? STR("no key \"servers\" or \"mcp_config\" in the configuration file")
                    : STR("no toolgate.yaml, toolgate.yml or toolgate.json")),
       EXAMPLE);
 }
 
-// No path when there is no file to read, which is reported when it is a problem.
+// Returns the file with servers. If there is no such file, returns an empty path and, unless servers are optional,
+// reports a problem.
 static struct named_file find_mcp_file(struct config_loader *l, const struct config_document *d) {
   struct named_file named = named_mcp_file(l, d);
   ASSERT(!named.path.n || named.by.n);
@@ -164,15 +165,15 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
     if (usual[i].n && exists(l, usual[i])) return (struct named_file){.path = usual[i]};
     if (i > 0 || !l->opt->before || !str_eq(l->opt->before->mcp_config, usual[0])) continue;
     config_error(l, &(struct config_place){usual[0], STR_NONE},
-                 "is gone: its servers stay in force; restart to run without them");
+                 "does not exist any more: its servers stay in force; restart to run without them");
     return (struct named_file){0};
   }
-  // A configuration file that could not be read may well have named them.
+  // If the configuration file cannot be read, the servers may be in there: that is not reported as "no servers".
   if (!l->opt->servers_optional && (d->root || !l->config->config_file.n)) no_servers(l);
   return (struct named_file){0};
 }
 
-// Perhaps the key is there, but not quite.
+// Reports a key that looks like a misspelled "mcpServers".
 static bool suggest_server_key(struct config_loader *l, const struct config_document *d) {
   struct config_place at = {d->file, STR_NONE};
   if (!json_is(d->root, JSON_OBJECT)) return false;
@@ -205,14 +206,15 @@ static void read_mcp_document(struct config_loader *l, const struct config_docum
   }
 }
 
-// A .mcp.json that somebody named is read as it is; one that was found may lead to another.
+// Opens the file with servers. If a file in a default place contains only entries of Toolgate, opens the file to which
+// these entries refer instead.
 static bool open_mcp_document(struct config_loader *l, struct named_file *file, struct config_document *out) {
   ASSERT(file->path.n);
   if (!config_document_open(l, file->path, file->by, out)) return false;
   bool named = false;
   str next = file->by.n ? STR_NONE : config_connected_file(l, out, &named);
   if (!next.n) return true;
-  if (named) file->by = arena_printf(&l->work, "the entry of Toolgate in %.*s", STR_ARG(file->path));
+  if (named) file->by = arena_printf(&l->work, "the entry for Toolgate in %.*s", STR_ARG(file->path));
   file->path = next;
   config_document_done(out);
   return config_document_open(l, next, file->by, out);
@@ -237,7 +239,7 @@ static void read_servers(struct config_loader *l, const struct config_document *
 
 // ---- state ----
 
-// By the XDG Base Directory Specification a relative path in the variable counts as none.
+// The XDG Base Directory Specification requires that a relative path in the variable is ignored.
 static str default_state_dir(struct config_loader *l) {
   struct arena *a = &l->config->arena;
   str xdg = config_env(l, STR("XDG_STATE_HOME")), home = config_env(l, STR("HOME"));
@@ -253,7 +255,7 @@ static void find_state_dir(struct config_loader *l, const struct config_document
   else c->state_dir = config_path(l, c->state_dir, d->folder, &c->arena);
 }
 
-// ---- all together ----
+// ---- checks of the whole configuration ----
 
 static void check_bind(struct config_loader *l) {
   const struct config *c = l->config;
@@ -264,7 +266,7 @@ static void check_bind(struct config_loader *l) {
                  STR_ARG(c->host));
   if (c->transport != CONFIG_HTTP || config_is_loopback(c->host)) return;
   if (config_has_auth(c)) {
-    // With a public https URL, a proxy in front of it speaks TLS.
+    // If the public URL is https, there is a TLS proxy in front of the gateway.
     if (!str_starts(c->resource, STR("https://")))
       config_warn(l, &at,
                   "%.*s is not a loopback address and is served without TLS: tokens can be read in transit; use a TLS "
@@ -290,10 +292,10 @@ static void check_kept(struct config_loader *l, const struct config_document *d)
   struct config_place at = {d->file, STR("/artifacts/max_owner_bytes")};
   if (kept->piece_owner_bytes <= kept->piece_bytes) return;
   if (json_get(json_get(d->root, STR("artifacts")), STR("max_owner_bytes")))
-    config_error(l, &at, "is more than artifacts.max_bytes (%llu), which is all there is for everybody",
+    config_error(l, &at, "is more than artifacts.max_bytes (%llu), the limit for all agents together",
                  (unsigned long long)kept->piece_bytes);
   kept->piece_owner_bytes = kept->piece_bytes;
-  ASSERT(kept->piece_owner_bytes > 0);  // the table has a minimum for both
+  ASSERT(kept->piece_owner_bytes > 0);  // the table of keys has a minimum for both limits
 }
 
 static void check_whole(struct config_loader *l) {
@@ -321,7 +323,7 @@ static str find_config_file(struct config_loader *l) {
   return STR_NONE;
 }
 
-// Returns whether files have errors, and the command line and the environment have none.
+// Returns whether there are errors in files, and none in the command line or the environment.
 static bool only_files_fail(const struct config_problems *p) {
   bool fails = false;
   for (size_t i = 0; i < p->count; i++) {
@@ -370,7 +372,8 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
 
 // ---- files that commands change ----
 
-// The first that is there, or where an entry of Toolgate in it leads; else the user's own.
+// Returns the first readable default file, or the file to which its entries for Toolgate refer. If there is no default
+// file: the user's mcp.json.
 static str file_to_change(struct config_loader *l) {
   str files[CONFIG_USUAL_FILES];
   config_usual_files(l, files);
@@ -398,7 +401,7 @@ static str find_token_file(struct config_loader *l, const struct config_document
   return config_token_file_path(l, d, &l->work);
 }
 
-// Reads the configuration file only, and finds another file by it.
+// Reads only the configuration file, and lets `find` return the path of the file to change.
 static bool find_file(const struct config_options *opt, char *const *env, struct arena *a,
                       struct config_problems *problems,
                       str (*find)(struct config_loader *l, const struct config_document *d), str *out) {
@@ -412,7 +415,8 @@ static bool find_file(const struct config_options *opt, char *const *env, struct
   if (path.n && config_document_open(&l, path, named_by, &file)) config_keys_read(&l, &file);
   str found = find(&l, &file);
   struct config_place home = {STR("environment"), STR("HOME")};
-  if (!found.n && !config_problems_fatal(problems)) config_error(&l, &home, "is not set: it names the user's folder");
+  if (!found.n && !config_problems_fatal(problems))
+    config_error(&l, &home, "is not set: set it to the user's home folder");
   bool ok = !config_problems_fatal(problems);
   if (ok) *out = arena_str(a, found);
   config_document_done(&file);

@@ -23,27 +23,27 @@ enum config_prefix { CONFIG_PREFIX_AUTO, CONFIG_PREFIX_ALWAYS };
 enum config_reload { CONFIG_RELOAD_WATCH, CONFIG_RELOAD_SIGNAL, CONFIG_RELOAD_OFF };
 
 struct config_token {
-  unsigned char sha256[SHA256_SIZE];  // of the bearer token; the token itself is not kept
-  str agent;                          // who has it; empty: it says nothing of that
-  str name;                           // what it is called in logs; empty: nothing
+  unsigned char sha256[SHA256_SIZE];  // hash of the bearer token; the token itself is not stored
+  str agent;                          // agent the token is bound to; empty: none
+  str name;                           // name of the token in logs; empty: unnamed
 };
 
 struct config_file {
   str path;
-  struct file_state state;  // before it was read
+  struct file_state state;  // state of the file before it was read
 };
 
-// JSON Web Tokens of one issuer.
+// Acceptance of JSON Web Tokens, all of one issuer.
 struct config_jwt {
-  str issuer;  // empty: tokens of issuers are not accepted
+  str issuer;  // empty: JSON Web Tokens are not accepted
   str audience, claim;
-  unsigned algorithms;  // bits
+  unsigned algorithms;  // accepted algorithms, as bits (jwt_bit)
   uint64_t leeway_ms;
-  str *scopes;  // that a token must have
+  str *scopes;  // required scopes
   size_t scope_count;
-  str jwks_url, key_file;  // where the keys are
-  uint64_t keys_ms;        // how long they are good for at most, when they are fetched
-  struct jwt_keys *keys;   // NULL: they are fetched
+  str jwks_url, key_file;  // sources of the keys
+  uint64_t keys_ms;        // maximum age of keys fetched from jwks_url
+  struct jwt_keys *keys;   // NULL: the keys are fetched from jwks_url
 };
 
 enum config_audit { CONFIG_AUDIT_AUTO, CONFIG_AUDIT_ON, CONFIG_AUDIT_OFF };
@@ -54,7 +54,7 @@ struct config_digest {
   unsigned char sha256[SHA256_SIZE];
 };
 
-// Names that a request may have as its Host.
+// Accepted values of the Host header.
 struct config_hosts {
   str *names;
   size_t count;
@@ -62,194 +62,194 @@ struct config_hosts {
 
 struct config {
   struct arena arena;      // owns everything below
-  enum surface_mode mode;  // of /mcp and of stdio
+  enum surface_mode mode;  // mode of /mcp and of stdio
   unsigned modes;          // bits: the modes that HTTP serves, including `mode`
-  bool trust_stated;       // an agent that a request names counts without a credential for it
+  bool trust_stated;       // accept the agent_id of a request whose credential names no agent
   enum config_transport transport;
-  enum config_transport usual_transport;  // as the file and the environment say it, whatever the command line says
+  enum config_transport usual_transport;  // from file and environment; the command line does not change it
   str host;
   uint16_t port;
   bool insecure_bind;                 // command line only
   struct config_hosts allowed_hosts;  // accepted in Host and Origin in addition to localhost and the bound address
-  bool lazy;                          // init_strategy
-  bool once;                          // a server that failed is not started again by itself: for commands that end
+  bool lazy;                          // init_strategy: lazy
+  bool once;                          // for commands that end: failed servers are not restarted
   enum config_reload reload;
   enum config_prefix prefix;
   enum log_level log_level;
   struct config_token *tokens;
-  size_t token_count, configured_tokens;  // those of the configuration first, then those of token_file
-  str token_file;                         // that was read; empty: none
+  size_t token_count, configured_tokens;  // all tokens; the first ones, which are from auth.tokens
+  str token_file;                         // token file that was read; empty: none
   struct config_jwt jwt;
-  str resource;  // the public URL of /mcp; empty: the one that is listened on
+  str resource;  // public URL of /mcp; empty: the URL of the listener
 
-  uint64_t start_wait_ms;       // how long a list waits for upstreams that are starting
-  uint64_t list_wait_ms;        // the same for the list of meta-tools in mode gateway
-  uint64_t request_timeout_ms;  // default for an upstream request, renewed by progress
-  uint64_t request_max_ms;      // hard end, whatever progress says
-  uint64_t input_ms;            // for the answers of a stateless client
-  uint64_t start_timeout_ms;    // default for connecting and the handshake
-  uint64_t install_ms;          // for a launcher to install its program, before that
-  size_t description_max;       // bytes of a title, a description, and of a server's instructions
-  size_t cold_starts;           // launchers that install at once; 0: as many as there are processors
-  uint64_t session_idle_ms;     // an HTTP session nobody uses ends after so long
-  uint64_t session_away_ms;     // the same when its client has closed its event stream
-  uint64_t drain_ms;            // how long a stop waits for calls in flight
-  uint64_t keepalive_ms;        // between comments on a quiet event stream
-  size_t max_request;           // bytes of a request body (or stdio line) from a client
-  size_t max_values;            // of JSON in a message from a client
-  size_t max_held;              // bytes of memory of all requests from clients
-  size_t principal_held;        // the same of one principal
-  size_t session_held;          // and of one session
-  size_t max_message;           // bytes of one message from an upstream
-  size_t message_values;        // of JSON in a message that is parsed as a whole
-  size_t max_bulk;              // bytes of all large messages from upstreams that are under way
-  size_t max_head;              // bytes of HTTP headers
-  uint64_t http_head_ms, http_body_ms, http_idle_ms, http_write_ms;  // of inbound connections
-  size_t max_connections, max_per_address;                           // inbound
+  uint64_t start_wait_ms;       // longest time that a list waits for starting upstreams
+  uint64_t list_wait_ms;        // the same for tools/list in mode gateway
+  uint64_t request_timeout_ms;  // default limit for an upstream request; progress restarts it
+  uint64_t request_max_ms;      // limit for an upstream request regardless of its progress
+  uint64_t input_ms;            // longest time that a call waits for a stateless client's answers
+  uint64_t start_timeout_ms;    // default limit for connecting and the handshake
+  uint64_t install_ms;          // limit for a launcher to install its program; start_timeout_ms begins after it
+  size_t description_max;       // bytes of the longest title, description or instructions of a server
+  size_t cold_starts;           // launchers that install at the same time; 0: the number of processors
+  uint64_t session_idle_ms;     // an HTTP session ends after this time without requests
+  uint64_t session_away_ms;     // the same once its client has closed the event stream
+  uint64_t drain_ms;            // longest time that a stop waits for calls in flight
+  uint64_t keepalive_ms;        // interval between comments on a quiet event stream
+  size_t max_request;           // bytes of the largest request body or stdio line from a client
+  size_t max_values;            // JSON values in a message from a client
+  size_t max_held;              // bytes of memory for the requests of all clients
+  size_t principal_held;        // the same for one principal
+  size_t session_held;          // the same for one session
+  size_t max_message;           // bytes of the largest message from an upstream
+  size_t message_values;        // JSON values in an upstream's message that is parsed as a whole
+  size_t max_bulk;              // bytes of all large messages from upstreams in flight
+  size_t max_head;              // bytes of the largest HTTP head
+  uint64_t http_head_ms, http_body_ms, http_idle_ms, http_write_ms;  // timeouts of inbound connections
+  size_t max_connections, max_per_address;                           // inbound connections
   size_t max_sessions, principal_sessions;
-  size_t max_in_flight;  // requests of one session
-  size_t max_own_lanes;  // of one upstream
+  size_t max_in_flight;  // requests in flight of one session
+  size_t max_own_lanes;  // own connections of agents and clients to one upstream
   uint64_t server_idle_ms;
-  size_t max_server_in_flight, max_server_queue;  // of one connection
-  size_t page_size;                               // entries of one page of a list; 0: all
-  enum client_structured structured;              // when meta-tools answer with structuredContent too
-  size_t definition_tokens;                       // of a definition that tool_browse returns
+  size_t max_server_in_flight, max_server_queue;  // calls on one connection to an upstream
+  size_t page_size;                               // entries in one page of a list; 0: all entries
+  enum client_structured structured;              // whether meta-tools also return structuredContent
+  size_t definition_tokens;                       // largest definition that tool_browse returns
   size_t instructions_budget, instructions_each, instructions_browse;  // tokens
   bool cache_stable;
-  bool list_ids;             // mode transparent
+  bool list_ids;             // mode transparent lists tools by their ids
   bool strict_catalog;       // on_invalid: raise
-  size_t result_tokens;      // of an answer of tool_execute
-  size_t max_result_tokens;  // that a caller may ask for
-  bool scrub;                // secrets in results are masked
-  bool keep_hidden;          // hidden characters stay in results
-  bool bounded;              // those of mode servers fit, too
+  size_t result_tokens;      // default size of a result of tool_execute
+  size_t max_result_tokens;  // largest max_tokens that a caller can request
+  bool scrub;                // mask secrets in results
+  bool keep_hidden;          // leave hidden characters in results
+  bool bounded;              // result.servers: bounded
   bool debug;
-  struct schema_options schemas;  // what schemas of tools may be
+  struct schema_options schemas;  // limits on the schemas of tools
   struct store_limits kept;
   struct controls controls;
-  bool record;               // calls are written down as events of their session
-  uint64_t session_bytes;    // of one session
+  bool record;               // record calls as events of their session
+  uint64_t session_bytes;    // size limit for the events of one session
   int audit_enabled;         // enum config_audit
-  str audit_file;            // the audit log; empty: no audit log
-  uint64_t audit_bytes;      // of one file of it; 0: any number
-  uint64_t audit_total;      // of all its files; 0: any number
-  unsigned audit_keep;       // files that were put aside
-  unsigned audit_refusals;   // of one principal for one reason that have lines, in a minute; 0: all have
-  unsigned audit_keep_days;  // younger ones stay, however many
-  bool audit_required;       // nothing is done while it cannot be written
-  str traces;                // the collector's URL; empty: no collector
-  str logs;                  // the same of the one for log records
-  unsigned trace_permille;   // of the traces that begin here
-  str admin_listen, admin_digest, admin_operator_digest;  // as they were written
-  str admin_host;                                         // if admin_listen is there
+  str audit_file;            // empty: no audit log
+  uint64_t audit_bytes;      // size limit for one file of the audit log; 0: no limit
+  uint64_t audit_total;      // size limit for all files of the audit log; 0: no limit
+  unsigned audit_keep;       // rotated files that are kept regardless of their age
+  unsigned audit_refusals;   // logged refusals of one principal for one reason, per minute; 0: all
+  unsigned audit_keep_days;  // days for which every rotated file is kept
+  bool audit_required;       // refuse requests while the audit log cannot be written
+  str traces;                // URL of the collector of spans; empty: none
+  str logs;                  // URL of the collector of log records; empty: none
+  unsigned trace_permille;   // part of the traces starting here that are collected
+  str admin_listen, admin_digest, admin_operator_digest;  // text of the configuration
+  str admin_host;                                         // parsed from admin_listen
   uint16_t admin_port;
-  struct config_hosts admin_hosts;      // accepted in Host there in addition to allowed_hosts
-  struct config_digest admin_reader;    // the token of readers; not set: everyone who reaches the listener is one
-  struct config_digest admin_operator;  // the token of operators; not set: no operators
-  bool audit_arguments;                 // it has their values
-  str audit_key;                        // file with the key that its head is signed with; empty: it is not
+  struct config_hosts admin_hosts;      // accepted in Host by the admin listener in addition to allowed_hosts
+  struct config_digest admin_reader;    // token of readers; not set: anyone who can connect may read
+  struct config_digest admin_operator;  // token of operators; not set: no operators
+  bool audit_arguments;                 // log the arguments of calls
+  str audit_key;                        // file with the key that signs the audit log; empty: unsigned
   str audit_secret;                     // the key itself
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;
-  str *disabled;  // names of servers that are switched off, on one line each
+  str *disabled;  // names of the disabled servers, without control characters
   size_t disabled_count;
   bool broken;                           // config_load failed only because files have errors
-  str config_file;                       // what was read; empty: none
-  str mcp_config;                        // the file with mcpServers that was read, or cannot be; empty: none
-  str catalog;                           // the file that is served as a server of its own; empty: none
-  str rules_file;                        // the file with rules that was read; empty: none
-  bool rules_by_config;                  // the configuration file names it
-  char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of its text in hex; "": no rules, or they cannot be read
-  struct policy *policy;                 // what it says; NULL: everybody may use everything
-  str default_agent;                     // who is meant when nobody is named; empty: nobody
-  str agent;                             // who clients without a credential are; empty: that is to be found out
-  struct config_file *files;             // that were read or looked for: a change of one may be another configuration
+  str config_file;                       // file that was read; empty: none
+  str mcp_config;                        // file with mcpServers, even if it cannot be read; empty: none
+  str catalog;                           // file that is served as a server; empty: none
+  str rules_file;                        // rules file that was read; empty: none
+  bool rules_by_config;                  // the configuration file names rules_file
+  char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of rules_file in hex; "": there are no readable rules
+  struct policy *policy;                 // content of rules_file; NULL: every client may use everything
+  str default_agent;                     // agent of requests that name none; empty: none
+  str agent;                             // agent of clients without a credential; empty: not set
+  struct config_file *files;             // files read or looked for; a change in one can change the configuration
   size_t file_count;
-  str state_dir;  // where everything is kept that outlives the process; absolute; empty: nowhere
+  str state_dir;  // folder for durable state, absolute; empty: none
 };
 
 enum { CONFIG_MIN_BUDGET = 50, CONFIG_MAX_BUDGET = 1000000 };  // tokens of a result
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
-enum { CONFIG_MAX_TOKENS = 1024 };  // of auth.token_file
+enum { CONFIG_MAX_TOKENS = 1024 };  // in auth.token_file
 
 // The command line; NULL or empty: the option is absent.
 struct config_options {
   const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind, debug;
-  bool bounded;           // for `call`: results are cut as they are for agents; other commands see all of them
-  bool serverless;        // servers are not looked for: nobody will talk to one
-  bool servers_optional;  // for status, top and logs: the files only name a running gateway
-  // For `check`: a server whose entry is wrong is fatal (else it is left out, with a warning), and a program that is
-  // not there is a warning.
+  bool bounded;           // for `call`: shorten results as for agents; otherwise they are complete
+  bool serverless;        // do not read the servers: the command does not use them
+  bool servers_optional;  // for status, top and logs: a configuration without servers can identify a running gateway
+  // For `check`: an invalid server entry is an error (otherwise the server is left out, with a warning), and a missing
+  // program is a warning.
   bool strict;
   bool audits;  // the command writes the audit log, so it creates the key (audit.key_file) if it is missing
-  bool told;    // what is wrong with the configuration was said already
-  bool fresh;   // for commands that ask a gateway: start one, even if one runs
-  // For a gateway that runs: what is in force. That a file of it is gone which nobody names is an error.
+  bool told;    // the problems of the configuration were already printed
+  bool fresh;   // for commands that ask a gateway: start a new one even if one runs
+  // For a reload: the configuration in force. If it came from files in default places, a missing one is an error.
   const struct config *before;
 };
 
 struct config_problem {
-  str file, pointer;  // a JSON Pointer, or empty; or "environment" and a variable, "command line" and an option
-  str message;        // what is wrong and what to do; one line, as are the others
-  bool warning;       // it works, but the operator should know
-  bool left_out;      // a warning: the server at this place is not there
+  str file, pointer;  // pointer: a JSON Pointer or empty. Or "environment" and a variable, "command line" and an option
+  str message;        // the problem and its solution. All three texts are single lines
+  bool warning;       // the configuration can be used
+  bool left_out;      // a warning: the server at this place is left out
   bool unworkable;    // a warning for `serve`, an error for `check`: this server cannot work, the others can
-  size_t cause;       // of that: its place in the list, from 1; 0: not known
+  size_t cause;       // if left_out: number of the problem that is the reason, from 1; 0: unknown
 };
 
 struct config_problems {
   struct arena arena;
   struct config_problem *list;
   size_t count, cap;
-  bool usage;  // the value of an option is wrong
+  bool usage;  // a command-line option has an invalid value
 };
 
 void config_problems_init(struct config_problems *p);
 void config_problems_done(struct config_problems *p);
-bool config_problems_fatal(const struct config_problems *p);  // any that is no warning
-// The exit code: 0 none is fatal, 1 the configuration is not usable, 2 the command line is wrong.
+bool config_problems_fatal(const struct config_problems *p);  // whether any problem is more than a warning
+// Returns the exit code: 0 for no fatal problem, 1 for an unusable configuration, 2 for a wrong command line.
 int config_problems_status(const struct config_problems *p);
 
-// Reads everything. Never stops at the first problem. `env` is the environment (name=value, NULL at the end).
-// False when a problem is fatal; *out is then not usable (but config_done works), except to ask a running gateway if it
-// is `broken` (app/gateway_client/control_client.h).
+// Reads the whole configuration and reports all problems. `env` is the environment (name=value, NULL at the end).
+// Returns false if a problem is fatal. *out must then not be used, except by config_done and, if it is `broken`, to
+// find a running gateway (app/gateway_client/control_client.h).
 bool config_load(struct config *out, const struct config_options *opt, char *const *env,
                  struct config_problems *problems);
 void config_done(struct config *c);
 
-// Loads the configuration without servers, for commands that need the rules only; without rules it fails. True:
-// out->policy holds the rules that `serve` would use, out->rules_file their file. False: nothing is to be freed.
+// Loads the configuration without servers, for commands that need only the rules. Returns true if there are rules:
+// out->policy holds the rules that `serve` would use, out->rules_file their file. On false, *out needs no config_done.
 bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
                        struct config_problems *problems);
 
-// A file of Toolgate in the user's folder of configurations: $XDG_CONFIG_HOME/toolgate/NAME, or
+// Returns the path of a file in Toolgate's configuration folder of the user: $XDG_CONFIG_HOME/toolgate/NAME or
 // ~/.config/toolgate/NAME. STR_NONE: HOME is not set.
 str config_user_file(char *const *env, const char *name, struct arena *a);
 
-// The file of servers that these options lead to, for commands that change it; it may not exist yet. In the arena.
-// False, with the problem reported, when the servers are in the configuration file itself, or that cannot be read.
+// For commands that change the servers: sets *out to the path of the file with the servers, which may not exist yet.
+// Reports a problem and returns false if the configuration file cannot be read or contains the servers itself.
 bool config_servers_file(const struct config_options *opt, char *const *env, struct arena *a,
                          struct config_problems *problems, str *out);
 
-// The same for the file of tokens that `toolgate token` changes.
+// Sets *out to the path of the token file that `toolgate token` changes. The file may not exist yet.
 bool config_token_file(const struct config_options *opt, char *const *env, struct arena *a,
                        struct config_problems *problems, str *out);
 
-// The tokens that stay valid when a new configuration cannot be taken over, in *out, which config_done frees: those of
-// the token file in force as it is now, and those of auth.tokens in `configured`. If the file cannot be read, which is
-// a fatal problem, its tokens in force stay.
+// Fills *out, which config_done frees, with the tokens that stay valid if a new configuration is rejected: those that
+// the token file in force now contains, and those of auth.tokens in `configured`. If the token file cannot be read,
+// that is a fatal problem, and the tokens last read from the file stay valid.
 void config_tokens_left(struct config *out, const struct config *in_force, const struct config *configured,
                         char *const *env, struct config_problems *problems);
 
-// Keys that are others in b than in a and count from the next start on only: their names, with commas. audit: the
-// configuration that the audit log was opened with, which the keys of that group are compared with.
+// Appends the names, with commas, of the keys that differ between `a` and `b` and need a restart to take effect. Keys
+// of the group audit are compared between `b` and `audit`, the configuration that the audit log was opened with.
 void config_put_restart_keys(const struct config *a, const struct config *audit, const struct config *b,
                              struct buf *out);
 
-// A host as URLs have it: an IPv6 address in brackets.
+// Returns the host as it is written in a URL: an IPv6 address gets brackets.
 str config_in_url(str host, struct arena *a);
 
 // Returns whether both configurations authenticate HTTP clients in the same way, with the same keys.
@@ -258,5 +258,5 @@ static inline bool config_has_auth(const struct config *c) {
   return c->token_count || c->token_file.n || c->jwt.issuer.n;
 }
 
-// The rows of the table of keys in docs/reference/configuration.md, as Markdown.
+// Appends the table rows of all keys for docs/reference/configuration.md, as Markdown.
 void config_print_keys(struct buf *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The admin listener: readiness, metrics and state for operators (app/admin/admin.h).
+// Checks the keys of the admin listener (app/admin/admin.h).
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -65,7 +65,7 @@ static void read_tokens(struct config_loader *l, const struct config_document *d
   read_token(l, &changer, c->admin_operator_digest, &c->admin_operator);
   if (c->admin_reader.set && c->admin_operator.set &&
       memcmp(c->admin_reader.sha256, c->admin_operator.sha256, SHA256_SIZE) == 0)
-    config_error(l, &changer, "equals admin.token_sha256: readers could change things; use another token");
+    config_error(l, &changer, "equals admin.token_sha256: readers would be operators; use another token");
 }
 
 void config_admin_check(struct config_loader *l, const struct config_document *d) {
@@ -78,7 +78,7 @@ void config_admin_check(struct config_loader *l, const struct config_document *d
                  STR_ARG(c->admin_host));
   char host[HTTP_HOST_TEXT];
   if (is_endpoint(c))
-    config_error(l, &listen, "is the address of the clients' endpoint (%s port %u): it needs a port of its own",
+    config_error(l, &listen, "is the address that clients use (%s port %u): choose another port",
                  http_host_print(c->host, host), (unsigned)c->port);
   if (c->admin_digest.n || config_is_loopback(c->admin_host) || c->insecure_bind) return;
   config_error(

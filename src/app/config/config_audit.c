@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of calls for the operator: the audit log and its key, and the collectors of traces and log records.
+// Checks the keys for records of calls: the audit log and its key, and the collectors of traces and log records.
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -20,8 +20,8 @@ static void make_folder(struct config_loader *l, str file) {
   if (fd >= 0) close(fd);
 }
 
-// Creates the key. The complete file is linked to its name, so another gateway that starts at the same time sees no key
-// or a whole one, and both use the same key. False: f says why.
+// Creates the key. The file gets its final name when it is complete, so another gateway that starts at the same time
+// never reads half a key, and both gateways use the same one. On failure returns false with the reason in `f`.
 static bool create_key(struct config_loader *l, struct fault *f) {
   enum { KEY_BYTES = 32 };
   unsigned char bytes[KEY_BYTES];
@@ -33,12 +33,12 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   hash_hex(bytes, sizeof bytes, text);
   text[2 * KEY_BYTES] = '\n';
   make_folder(l, str_of(key));
-  unlink(aside.p);  // of a process that was killed
+  unlink(aside.p);  // left by a process that was killed
   int fd = open(aside.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0 &&
             (link(aside.p, key) == 0 || errno == EEXIST);
   if (!ok)
-    fault_set(f, FAULT_IO, "the key %.*s is not there and cannot be created: %s", STR_ARG(l->config->audit_key),
+    fault_set(f, FAULT_IO, "the key %.*s does not exist and cannot be created: %s", STR_ARG(l->config->audit_key),
               strerror(errno));
   if (fd >= 0) close(fd);
   if (fd >= 0) unlink(aside.p);
@@ -47,23 +47,23 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   return ok;
 }
 
-// The key is created together with the log, by the first command that writes to it. If the log is there without its
-// key, the key was lost, and none is created. True: read the key now.
+// Returns whether the key can be read now. The first command that writes the log creates log and key together; if there
+// is a log but no key, the key was lost, and no new key is created.
 static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   str path = l->config->audit_key;
   struct fault f;
   if (!l->config->audit_file.n) return true;
-  // Looked for before the key: a gateway that starts at the same time makes the key first.
+  // The log is checked before the key: a gateway that starts at the same time creates the key first.
   bool logged = access(arena_cstr(&l->work, l->config->audit_file), F_OK) == 0;
   if (access(arena_cstr(&l->work, path), F_OK) == 0 || errno != ENOENT) return true;
   if (logged) {
     config_error(l, at,
-                 "the key %.*s is not there, but the log %.*s is: put the key back, or make a new one: (umask 077; "
+                 "the key %.*s does not exist, but the log %.*s does: restore the key, or make a new one: (umask 077; "
                  "openssl rand -hex 32 > %.*s)",
                  STR_ARG(path), STR_ARG(l->config->audit_file), STR_ARG(path));
     return false;
   }
-  if (l->opt->strict) config_warn(l, at, "%.*s is not there yet: toolgate serve creates it", STR_ARG(path));
+  if (l->opt->strict) config_warn(l, at, "%.*s does not exist yet: toolgate serve creates it", STR_ARG(path));
   if (l->opt->strict || !l->opt->audits) return false;
   if (!create_key(l, &f)) {
     config_error(l, at, "%s", f.message);
@@ -73,7 +73,7 @@ static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   return true;
 }
 
-// Keeps the key for the audit log, so that the checked key is the one that signs.
+// Reads the key once, so that the key that was checked is the one that signs.
 static void read_key(struct config_loader *l, const struct config_place *at) {
   struct config *c = l->config;
   struct stat st;
@@ -92,7 +92,7 @@ static void check_audit(struct config_loader *l, const struct config_document *d
   struct config_place group = {d->file, STR("/audit")}, key = {d->file, STR("/audit/key_file")};
   const struct json *said = json_get(d->root, STR("audit"));
   if (json_is(said, JSON_OBJECT) && said->count && !c->audit_file.n && c->audit_enabled != CONFIG_AUDIT_OFF)
-    config_error(l, &group, "needs a file: without one nothing is logged");
+    config_error(l, &group, "needs audit.file: nothing is logged without a file");
   if (c->audit_file.n && c->audit_key.n && ensure_key(l, &key)) read_key(l, &key);
 }
 
@@ -106,7 +106,7 @@ static void check_collector(struct config_loader *l, const struct config_place *
   } else config_error(l, at, "must be the http or https URL of a collector, such as http://127.0.0.1:4318%s", path);
 }
 
-// With rules there is a log unless the operator says otherwise: who may do what is of little use without who did what.
+// Sets the path of the audit log. If there are rules, the log is on by default: it shows which agent used what.
 static void place_log(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
   str variable = config_env(l, STR("GATEWAY_AUDIT_LOG"));
@@ -137,5 +137,5 @@ void config_audit_try(struct config_loader *l) {
   ASSERT(l->opt->strict);  // `serve` opens the log itself
   if (!c->audit_file.n || audit_can_open(c->audit_file, &f)) return;
   if (c->audit_required) config_error(l, variable ? &named : &at, "%s; audit.on_failure is deny", f.message);
-  else config_warn(l, variable ? &named : &at, "%s; nothing is logged until it can be", f.message);
+  else config_warn(l, variable ? &named : &at, "%s; nothing is logged until the file can be written", f.message);
 }

@@ -26,7 +26,7 @@ void config_algorithms_read(struct config_loader *l, const struct config_place *
   }
 }
 
-// A scope-token of RFC 6749, 3.3.
+// Returns whether `s` is a scope-token of RFC 6749, section 3.3.
 static bool is_scope(str s) {
   for (size_t i = 0; i < s.n; i++)
     if (s.p[i] <= 0x20 || s.p[i] >= 0x7f || s.p[i] == '"' || s.p[i] == '\\') return false;
@@ -61,7 +61,7 @@ void config_secret_read(struct config_loader *l, const struct config_place *at, 
   l->config->jwt.keys = jwt_keys_from_secret(secret, &f);
   if (!l->config->jwt.keys) config_error(l, at, "%s", f.message);
   else if (strength_is_weak(secret))
-    config_error(l, at, "is a weak secret: it can be guessed. `openssl rand -hex 32` makes a good one");
+    config_error(l, at, "is a weak secret: it can be guessed; make one with `openssl rand -hex 32`");
   explicit_bzero((char *)secret.p, secret.n);
 }
 
@@ -154,7 +154,7 @@ struct config_place config_token_place(struct config_loader *l, size_t index, co
                                arena_printf(&l->work, "%s/%zu%s", ours ? "/auth/tokens" : "/tokens", at, key)};
 }
 
-// ---- as a whole
+// ---- checks of the whole configuration
 
 static struct config_place place_of(const struct config_document *d, const char *pointer) {
   return (struct config_place){d->file, str_of(pointer)};
@@ -179,7 +179,7 @@ static void read_key_file(struct config_loader *l, const struct config_document 
   config_document_done(&file);
 }
 
-// Plain http is for this machine only: an attacker who can change the keys on the way can sign any token.
+// Plain http is accepted for this machine only: an attacker who can change the keys in transit can sign any token.
 static void check_jwks_url(struct config_loader *l, const struct config_document *d) {
   struct config_place at = place_of(d, "/auth/jwt/jwks_url");
   struct http_url url;
@@ -187,7 +187,7 @@ static void check_jwks_url(struct config_loader *l, const struct config_document
   struct fault f;
   if (!http_url_parse(l->config->jwt.jwks_url, &url)) config_error(l, &at, "must be an https URL");
   else if (!url.tls && !config_is_loopback(url.host))
-    config_error(l, &at, "must be an https URL: anyone who can change the keys on the way can sign any token");
+    config_error(l, &at, "must be an https URL: anyone who can change the keys in transit can sign any token");
   else if (!proxies_choose(&l->proxies, &url, &proxy, &f)) config_error(l, &at, "%s", f.message);
 }
 
@@ -197,7 +197,8 @@ static void check_algorithms(struct config_loader *l, const struct config_docume
   unsigned possible = jwt->keys ? jwt_keys_algorithms(jwt->keys) : PUBLIC_ALGORITHMS;
   if (!jwt->keys && (jwt->algorithms & jwt_bit(JWT_HS256)))
     config_error(l, &at, "HS256 needs a secret: keys at a URL are public");
-  else if (jwt->algorithms && !(jwt->algorithms & possible)) config_error(l, &at, "there is no key for any of them");
+  else if (jwt->algorithms && !(jwt->algorithms & possible))
+    config_error(l, &at, "the configured keys support none of these algorithms");
   ASSERT(possible);  // a set of keys without a usable key is refused when it is read
   if (!jwt->algorithms) jwt->algorithms = possible;
 }
@@ -206,7 +207,7 @@ static void check_resource(struct config_loader *l, const struct config_document
   struct config_place at = place_of(d, "/auth/resource");
   const struct config *c = l->config;
   struct http_url url;
-  bool quotable = true;  // in the header WWW-Authenticate
+  bool quotable = true;  // whether the URL can be quoted in the header WWW-Authenticate
   for (size_t i = 0; i < c->resource.n; i++) quotable = quotable && c->resource.p[i] != '"' && c->resource.p[i] != '\\';
   if (c->resource.n && (!quotable || !http_url_parse(c->resource, &url) || memchr(url.target.p, '?', url.target.n)))
     config_error(l, &at, "must be the http or https URL of /mcp, without a query");
@@ -221,7 +222,7 @@ static void check_issuer(struct config_loader *l, const struct config_document *
   int sources = (jwt->jwks_url.n > 0) + (jwt->key_file.n > 0) + (jwt->keys != NULL);
   if (!jwt->issuer.n) config_error(l, &at, "needs \"issuer\"");
   else if (l->config->transport == CONFIG_HTTP && !http_url_parse(jwt->issuer, &url))
-    config_warn(l, &name, "is no URL: clients without a token do not learn where to get one");
+    config_warn(l, &name, "is not a URL: clients without a token do not learn where to get one");
   if (sources != 1) {
     if (!config_problems_fatal(l->problems)) config_error(l, &at, "needs one of jwks_url, key_file and secret");
     return;
@@ -240,8 +241,8 @@ static void check_agents(struct config_loader *l) {
     struct config_place token = config_token_place(l, i, ""), at = config_token_place(l, i, "/agent");
     if (!agent.n && policy_denies_missing(c->policy))
       config_warn(l, &token,
-                  "is bound to no agent, and the rules say deny_on_missing_agent: every request with it must name an "
-                  "agent itself");
+                  "is bound to no agent, and the rules set deny_on_missing_agent: every request with this token must "
+                  "name an agent");
     if (agent.n && !policy_find(c->policy, agent))
       config_warn(l, &at, "no rule knows the agent \"%.*s\": its token can do nothing", STR_ARG(agent));
   }

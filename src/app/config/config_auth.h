@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Part of the configuration loader: tokens of clients, and the issuer of JSON Web Tokens. Reports problems with their
-// place.
+// Part of the configuration loader: bearer tokens of clients, and the issuer of JSON Web Tokens.
 #pragma once
 #include "app/config/config_load.h"
 
@@ -9,14 +8,14 @@ void config_scopes_read(struct config_loader *l, const struct config_place *at, 
 void config_secret_read(struct config_loader *l, const struct config_place *at, const struct json *v,
                         bool world_readable);
 
-// Reads a token given by its hash: {"sha256", "agent"?, "name"?, "created"?}. False: a problem was reported.
+// Reads a token given by its hash: {"sha256", "agent"?, "name"?, "created"?}. Returns false after reporting a problem.
 bool config_token_read(struct config_loader *l, const struct config_place *at, const struct json *v,
                        struct config_token *out);
 // After the keys are read: adds the tokens of auth.token_file, or of the user's file if it exists.
 void config_token_file_read(struct config_loader *l, const struct config_document *d);
-// Returns the path of that file, which may not exist; STR_NONE without a home folder.
+// Returns the path of the token file, which may not exist; STR_NONE without a home folder.
 str config_token_file_path(struct config_loader *l, const struct config_document *d, struct arena *a);
-// Returns the place of a token, or of a key of it ("/agent").
+// Returns the place of the token at `index`, or of a member of that token if `key` is not empty ("/agent").
 struct config_place config_token_place(struct config_loader *l, size_t index, const char *key);
 
 // After the rules are read: reads the issuer's keys and checks all tokens together.

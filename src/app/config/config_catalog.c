@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are files: read and checked at the start, kept until the end.
+// Catalog files that are served as servers. They are read and checked once, at the start.
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ struct snapshot *config_snapshot_open(struct config_loader *l, str path, str nam
   return NULL;
 }
 
-// ---- the one that is served by itself
+// ---- the file of --catalog or of the key "catalog"
 
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d) {
   return (l->opt->catalog && *l->opt->catalog) || json_get(d->root, STR("catalog"));

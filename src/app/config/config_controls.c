@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that only the controls of calls have: lists of faults and of tools, and limits.
+// Reads the configuration values of controls: lists of fault codes, lists of tools, and rate limits.
 #include "app/config/config_controls.h"
 #include "catalog/naming/names.h"
 #include "catalog/naming/tool_id.h"
@@ -9,7 +9,7 @@ enum { MOST_CALLS = 1000000000 };
 
 // ---- faults
 
-// Returns whether callers can receive this code; the others are internal.
+// Returns whether callers can receive this code; all other codes are internal.
 static bool is_told(enum fault_code code) {
   return code != FAULT_NONE && fault_told_as(code) == code;
 }
@@ -27,9 +27,9 @@ static void add_code(struct config_loader *l, const struct config_place *at, str
   struct nearest near = {.word = name};
   enum fault_code code = find_code(name, &near);
   if (!code)
-    config_error(l, at, "is no code of a fault%s; there are UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE and RATE_LIMITED",
+    config_error(l, at, "is not a fault code%s; use UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE or RATE_LIMITED",
                  config_nearest_hint(l, &near));
-  else if (!fault_retryable(code)) config_warn(l, at, "is never tried again: it would fail again");
+  else if (!fault_retryable(code)) config_warn(l, at, "has no effect: calls with this fault are never retried");
   else l->config->controls.retry.codes |= retry_bit(code);
 }
 
@@ -48,13 +48,13 @@ void config_codes_read(struct config_loader *l, const struct config_place *at, c
     struct config_place below = config_below_index(l, at, index++);
     str name;
     if (json_string(it, &l->work, &name)) add_code(l, &below, name);
-    else config_error(l, &below, "must be the code of a fault, such as UPSTREAM_TIMEOUT");
+    else config_error(l, &below, "must be a fault code, such as UPSTREAM_TIMEOUT");
   }
 }
 
 // ---- ids
 
-// A client-safe name of mode transparent: server__name.
+// Returns whether `s` is a client-safe name of mode transparent: server__name.
 static bool is_listed_name(str s) {
   return names_is_safe(s) && memmem(s.p, s.n, "__", 2);
 }
@@ -64,7 +64,7 @@ static bool check_id(struct config_loader *l, const struct config_place *at, str
   struct fault f;
   if (!id.n || id.n > TOOL_ID_MAX) config_error(l, at, "must be a tool_id of at most %d characters", TOOL_ID_MAX);
   else if (glob_is_plain(id) && !is_listed_name(id) && !tool_id_parse(id, &parts, &f))
-    config_error(l, at, "is no tool_id: %s; a * stands for any characters", f.message);
+    config_error(l, at, "is not a valid tool_id: %s; in a pattern, * matches any characters", f.message);
   else return true;
   return false;
 }
@@ -120,8 +120,8 @@ static bool read_limit(struct config_loader *l, const struct config_place *at, c
     else if (str_eq(key, session)) good = read_calls(l, &below, it, &out->per_session) && good;
     else {
       const char *hint = config_nearest_hint(l, &near);
-      config_error(l, &below, "is no known key%s",
-                   *hint ? hint : "; there are max_calls_per_minute and max_calls_per_session");
+      config_error(l, &below, "is not a known key%s",
+                   *hint ? hint : "; use max_calls_per_minute or max_calls_per_session");
       good = false;
     }
   }
@@ -137,7 +137,7 @@ void config_limit_read(struct config_loader *l, const struct config_place *at, s
 
 void config_limits_read(struct config_loader *l, const struct config_place *at, const struct json *v) {
   if (v->count > CONFIG_MOST_LIMITS) {
-    config_error(l, at, "must be an object of at most %d tools", CONFIG_MOST_LIMITS);
+    config_error(l, at, "must be an object with at most %d tools", CONFIG_MOST_LIMITS);
     return;
   }
   JSON_EACH(it, v) {
@@ -148,7 +148,7 @@ void config_limits_read(struct config_loader *l, const struct config_place *at, 
   }
 }
 
-// ---- what a principal may use
+// ---- limits of principals
 
 void config_allowance_settle(struct config_loader *l, const struct config_document *d) {
   struct allowance_limits *p = &l->config->controls.principal;

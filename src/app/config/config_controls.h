@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// For config_keys.c: values that only the controls of calls have. Reports each problem with its place.
+// Readers for the configuration values of controls (retries, cache, rate limits). Used by config_keys.c.
 #pragma once
 #include "app/config/config_load.h"
 #include "base/text/glob.h"
 
 enum { CONFIG_MOST_LIMITS = 256 };
 
-// Codes of faults: a list, or, as a default, text with commas.
+// Read the fault codes of retry.retryable_codes: from a JSON list, and from the default text with commas.
 void config_codes_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 void config_codes_set(struct config_loader *l, const struct config_place *at, str list);
 
-// Ids of tools, or patterns for them: whose results may be kept.
+// Reads cache.allow: ids of tools, or patterns for ids, whose results may be cached.
 void config_ids_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 
-// How often a meta-tool may be used. name: of that, outlives the configuration.
+// Reads the rate limit of one meta-tool. `name` is the meta-tool and must outlive the configuration.
 void config_limit_read(struct config_loader *l, const struct config_place *at, str name, const struct json *v);
-// The same for tools, by their ids.
+// Reads rate_limits.tools: an object with a rate limit for each tool id or pattern.
 void config_limits_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 
-// Removes the default limits per minute, unless they are configured, if no credentials are needed: all clients are one
-// principal there, and a burst of one client would count against the others.
+// If clients need no credentials, removes the default limits per minute that the configuration does not set: without
+// credentials all clients are one principal, and a burst of one client would count against the others.
 void config_allowance_settle(struct config_loader *l, const struct config_document *d);

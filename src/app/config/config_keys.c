@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of toolgate.yaml, by their table.
+// Reads the keys of toolgate.yaml as the table in config_table.h describes them.
 #include <stdio.h>
 
 #include "app/config/config_auth.h"
@@ -28,7 +28,7 @@ static void store(struct config *c, const struct config_key *k, uint64_t v) {
   }
 }
 
-// "2.5" is 2500; what is finer is cut off.
+// Converts "2.5" into 2500. Further decimals are cut off.
 static bool parse_thousandths(str text, uint64_t *out) {
   str whole, fraction;
   str_cut(text, '.', &whole, &fraction);
@@ -181,7 +181,7 @@ static void set_text(struct config_loader *l, const struct config_key *k, str te
   memcpy((char *)l->config + k->offset, &kept, sizeof kept);
 }
 
-// One value as text, whatever it comes from: the default, a file, the environment, the command line.
+// Sets a key from its text, which is the default or comes from a file, the environment or the command line.
 static void set_value(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
   uint64_t v = 0;
   bool usable = k->type == CONFIG_HOST ? config_is_host(text) : text.n && !memchr(text.p, 0, text.n);
@@ -217,7 +217,7 @@ static bool read_plain_token(struct config_loader *l, const struct config_place 
                              struct config_token *out) {
   str token, why;
   if (config_has_odd_reference(text)) {
-    config_error(l, at, "only ${NAME} and ${NAME:-default} are expanded");
+    config_error(l, at, "must not contain other forms of ${...}: only ${NAME} and ${NAME:-default} are expanded");
     return false;
   }
   if (!config_expand(l, text, &l->work, &token, &why)) {
@@ -227,8 +227,8 @@ static bool read_plain_token(struct config_loader *l, const struct config_place 
   bool weak = token.n < CONFIG_MIN_TOKEN || strength_is_weak(token), ok = !weak && is_sendable(token);
   if (weak)
     config_error(l, at,
-                 "is a weak secret: a token has at least %d characters that cannot be guessed. `toolgate token new` "
-                 "makes a good one",
+                 "is a weak secret: a token needs at least %d characters that cannot be guessed; make one with "
+                 "`toolgate token new`",
                  CONFIG_MIN_TOKEN);
   else if (!ok) config_error(l, at, "must be printable ASCII without blanks");
   else hash_sha256(token, out->sha256);
@@ -248,7 +248,7 @@ static bool read_token_agent(struct config_loader *l, const struct config_place 
                              struct config_token *out) {
   out->agent = arena_str(&l->config->arena, agent);
   if (policy_is_agent_id(agent)) return true;
-  config_error(l, at, "is no name of an agent: letters, digits, _, - and, between parts, dots");
+  config_error(l, at, "is not a valid name of an agent: use letters, digits, _, - and dots between parts");
   return false;
 }
 
@@ -261,7 +261,7 @@ bool config_token_read(struct config_loader *l, const struct config_place *at, c
   bool known = json_is(v, JSON_OBJECT) && v->count == 1 + others;
   if (!known || !json_string(json_get(v, STR("sha256")), &l->work, &hex) ||
       (agent && !json_string(agent, &l->work, &owned)) || (name && !json_string(name, &l->work, &called))) {
-    config_error(l, at, "must be a text, or an object with \"sha256\" and perhaps \"agent\" and \"name\"");
+    config_error(l, at, "must be a text, or an object with \"sha256\" and optionally \"agent\" and \"name\"");
     return false;
   }
   out->name = arena_str(&l->config->arena, called);
@@ -313,7 +313,7 @@ static void read_hosts(struct config_loader *l, const struct config_place *at, c
     str host;
     if (json_string(it, &l->work, &host) && is_authority(host))
       hosts->names[hosts->count++] = config_in_url(arena_str(a, host), a);
-    else config_error(l, &below, "must be a host name or an address, or one with a port, without a scheme");
+    else config_error(l, &below, "must be a host name or an address, with or without a port, and without a scheme");
   }
 }
 
@@ -339,7 +339,7 @@ static const struct config_key *find_key(str path) {
   return NULL;
 }
 
-// The value of a key that takes a single one, as text; false when its type is wrong.
+// Sets *out to the text of a scalar value. Returns false if the JSON type does not fit the key.
 static bool scalar_text(struct config_loader *l, const struct config_key *k, const struct json *v, str *out) {
   bool takes_switch = k->words == switch_words || k->words == structured_words || k->words == audit_words;
   bool is_switch = takes_switch && (json_is(v, JSON_TRUE) || json_is(v, JSON_FALSE));
@@ -382,7 +382,7 @@ static void read_container(struct config_loader *l, const struct config_place *a
   case CONFIG_SCOPES: config_scopes_read(l, at, v); break;
   case CONFIG_SECRET: config_secret_read(l, at, v, d->world_readable); break;
   case CONFIG_MODES: read_modes(l, at, k, v); break;
-  default: ASSERT(!"a value that is no container");
+  default: ASSERT(!"a value that is not a container");
   }
 }
 
@@ -390,7 +390,7 @@ static void read_key(struct config_loader *l, const struct config_place *at, con
                      const struct json *v, const struct config_document *d) {
   str text;
   enum json_type container = container_of_key(k);
-  if (k->type == CONFIG_SERVERS) return;  // read when all other keys are known
+  if (k->type == CONFIG_SERVERS) return;  // read after all other keys
   if (container && (!json_is(v, container) || (container == JSON_ARRAY && v->count > MAX_LIST))) wrong_type(l, at, k);
   else if (container) read_container(l, at, k, v, d);
   else if (!scalar_text(l, k, v, &text)) wrong_type(l, at, k);
@@ -408,7 +408,8 @@ static bool is_below(const struct config_key *k, str group) {
   return path.n > group.n && str_starts(path, group) && path.p[group.n] == '.';
 }
 
-// The part of a key's path that stands in this group (empty: at the top); false when it stands elsewhere.
+// Sets *out to the next component of the key's path below `group` (empty: the top level). Returns false if the key is
+// not in this group.
 static bool name_in_group(const struct config_key *k, str group, str *out) {
   str rest;
   if (group.n && !is_below(k, group)) return false;
@@ -430,23 +431,23 @@ static void unknown_key(struct config_loader *l, const struct config_place *at, 
     return;
   }
   if (!group.n && str_cut(name, '.', &head, &tail) && is_group(head)) {
-    config_error(l, at, "is no known key: nest it, as in %.*s: {%.*s: ...}", STR_ARG(head), STR_ARG(tail));
+    config_error(l, at, "is not a known key: nest it, as in %.*s: {%.*s: ...}", STR_ARG(head), STR_ARG(tail));
     return;
   }
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
     if (name_in_group(&config_keys[i], group, &candidate)) nearest_try(&near, candidate);
-  config_error(l, at, "is no known key%s", config_nearest_hint(l, &near));
+  config_error(l, at, "is not a known key%s", config_nearest_hint(l, &near));
 }
 
 static void read_group(struct config_loader *l, const struct config_place *at, str group, const struct json *v,
                        const struct config_document *d) {
-  if (json_is(v, JSON_NULL)) return;  // a heading whose keys are all commented out
+  if (json_is(v, JSON_NULL)) return;  // a group whose keys are all commented out
   if (!json_is(v, JSON_OBJECT)) {
     config_error(l, at, "must be an object");
     return;
   }
   JSON_EACH(it, v) {
-    if (config_is_full(l) && config_problems_fatal(l->problems)) return;  // a large file of mistakes takes long
+    if (config_is_full(l) && config_problems_fatal(l->problems)) return;  // no further problem would be recorded
     str name = json_key(it, &l->work);
     str path = group.n ? arena_printf(&l->work, "%.*s.%.*s", STR_ARG(group), STR_ARG(name)) : name;
     struct config_place below = config_below(l, at, name);
@@ -475,7 +476,7 @@ void config_key_set(struct config_loader *l, const struct config_place *at, str 
   set_value(l, at, k, value);
 }
 
-// The type and range of a key in a cell of the documentation, which explains its words: size, limit and so on.
+// Appends the type and range of a key for a table cell of the documentation, which explains the names of the types.
 static void print_cell(struct buf *out, const struct config_key *k) {
   static const char *const names[] = {
       [CONFIG_TEXT] = "text",       [CONFIG_COUNT] = "integer", [CONFIG_SECONDS] = "seconds",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares two configurations, and says which differences a running gateway can take over.
+// Compares two configurations, and lists the changed keys that a running gateway cannot take over.
 #include "app/config/config_load.h"
 
 #include "app/config/config_table.h"
 
-// By its path, or by that of its group.
+// Returns whether the key or its group is in the list of live keys.
 static bool is_live(const struct config_key *k) {
   for (const char *const *live = config_live_keys; *live; live++) {
     str path = str_of(k->path), name = str_of(*live);
@@ -54,7 +54,7 @@ static const struct limiter_rule *limit_of(const struct controls *c, str meta) {
   return NULL;
 }
 
-// Returns the first limit of a single tool from index `at` on.
+// Returns the next limit of tools (not of meta-tools) from index *at on, and advances *at. NULL: there are no more.
 static const struct limiter_rule *next_limit(const struct controls *c, size_t *at) {
   while (*at < c->rule_count && !c->rules[*at].tools) ++*at;
   return *at < c->rule_count ? &c->rules[(*at)++] : NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the parts of the configuration loader, and included by them only.
+// Declarations shared by the parts of the configuration loader. Other modules must not include this file.
 #pragma once
 #include <sys/stat.h>
 
@@ -8,7 +8,7 @@
 #include "io/http/proxy.h"
 #include "json/json.h"
 
-// The default of state_dir; what it means depends on the environment.
+// Default of state_dir in the documentation; the environment decides the real path.
 #define CONFIG_STATE_DIR "$XDG_STATE_HOME/toolgate"
 
 struct config_loader {
@@ -16,12 +16,12 @@ struct config_loader {
   const struct config_options *opt;
   char *const *env;
   struct config_problems *problems;
-  size_t dropped;  // servers whose entry is wrong
+  size_t dropped;  // number of servers left out because of an invalid entry
   struct proxies proxies;
-  struct arena work;  // nodes, pointers, texts that are not kept; gone when the load is over
+  struct arena work;  // temporary memory, freed at the end of the load
 };
 
-// Where a value stands.
+// Place of a value: a file and a JSON Pointer.
 struct config_place {
   str file, pointer;
 };
@@ -30,7 +30,7 @@ void config_error(struct config_loader *l, const struct config_place *at, const 
     __attribute__((format(printf, 3, 4)));
 void config_warn(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-// A server that cannot work as it is configured: `serve` tries all the same, `check` fails.
+// Reports a server that cannot work as it is configured: a warning for `serve`, which tries it, an error for `check`.
 void config_unworkable(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
@@ -39,23 +39,23 @@ void config_report(struct config_loader *l, const struct config_place *at, bool 
 // Returns whether the list of problems is full, so that no more hints need to be found.
 bool config_is_full(const struct config_loader *l);
 
-// Reports that a server is left out. cause: the number of its first problem in the list, from 1.
+// Reports that a server is left out. `cause` is the number of the server's first problem in the list, from 1.
 void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause);
 
-// A file that is read, or would be if it were there.
+// Adds a file that is read, or would be read if it existed, to config.files.
 void config_file_seen(struct config_loader *l, str path);
 
-// The place of a member or element.
+// Returns the place of a member or element of the value at `at`.
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token);
 struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index);
 
-// A variable of the environment; STR_NONE when it is not set.
+// Returns an environment variable; STR_NONE if it is not set.
 str config_env(const struct config_loader *l, str name);
 
-// The text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced, in the arena. False when a variable is not set, or
-// the result is too long; *out_why then says so, in the work arena.
+// Sets *out to the text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced. Returns false, with the reason in
+// *out_why, if a variable is not set or the result is too long.
 bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
-// Returns the length of a reference of these forms at the start of s, or 0. *out_default: its default, or STR_NONE.
+// Returns the length of such a reference at the start of `s`, or 0. *out_default is its default, or STR_NONE.
 size_t config_reference(str s, str *out_name, str *out_default);
 // Returns whether the text holds a ${...} of another form, which config_expand leaves unchanged.
 bool config_has_odd_reference(str text);
@@ -68,90 +68,92 @@ bool config_split_listen(str text, str *out_host, str *out_port);  // HOST:PORT,
 bool config_is_loopback(str host);                                 // 127.0.0.0/8, ::1, localhost
 bool config_is_host(str host);                                     // an address or a name, without port
 
-// "", or a question whether the nearest word was meant.
+// Returns "; did you mean …?" with the most similar word, or "" if no word is similar.
 const char *config_nearest_hint(struct config_loader *l, const struct nearest *n);
 
 // A file that was read. The text may hold secrets: config_document_done wipes it.
 struct config_document {
   str file, folder;  // folder: absolute
-  struct stat stat;  // of the file that was read
+  struct stat stat;
   bool world_readable, world_writable;
   char *text;
   size_t text_n;
-  struct buf json;  // what YAML was turned into
+  struct buf json;  // result of converting YAML
   struct json *root;
 };
 
-// False, with the problem reported, when the file cannot be read or is not well-formed.
-// By its name a file is YAML (.yaml, .yml) or JSON (all others). `named_by`: what names it; empty: nothing
-// does, and it must not be foreign (foreign.h).
+// Reads and parses a file: YAML if its name ends with .yaml or .yml, else JSON. Reports a problem and returns false if
+// the file cannot be read or parsed. `named_by` is the option, variable or key that names the file; if it is empty, the
+// file is in a default place and must not be foreign (foreign.h).
 bool config_document_open(struct config_loader *l, str path, str named_by, struct config_document *out);
-// The same for a document whose file and text are set.
+// Parses a document whose `file` and `text` are set.
 bool config_document_parse(struct config_loader *l, struct config_document *d);
-// Reads the text only, whatever it is, without a byte order mark.
+// Reads the text of a file without parsing it, and removes a byte order mark.
 bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out);
 void config_document_done(struct config_document *d);
 
 // The keys of toolgate.yaml.
 void config_keys_default(struct config_loader *l);
 void config_keys_read(struct config_loader *l, const struct config_document *d);
-// The same check for one key whose value comes from elsewhere; `key` must be in the table.
+// Checks and sets one key of the table from the environment or the command line.
 void config_key_set(struct config_loader *l, const struct config_place *at, str key, str value);
 
 // After the keys are read: checks the address and the tokens of the admin pages.
 void config_admin_check(struct config_loader *l, const struct config_document *d);
 
-// After the keys are read: the audit log with its key, and traces. config_audit_try checks whether the log can be
-// opened; only `check` calls it, because `serve` opens the log.
+// After the keys are read: checks the audit log with its key, and the collectors. config_audit_try checks whether the
+// log can be opened; only `check` needs it, because `serve` opens the log.
 void config_audit_read(struct config_loader *l, const struct config_document *d);
 void config_audit_try(struct config_loader *l);
 
-// Adds the entries of an object of servers. `ours`: it stands in toolgate.yaml, where unknown keys are errors.
+// Adds the servers of an mcpServers object. `ours`: the object is in toolgate.yaml, where unknown keys are errors.
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
                          bool ours);
 
-// Makes room for `count` more servers. False, with the problem reported, if that is too many.
+// Makes room for `count` more servers. Reports a problem and returns false if there are too many.
 bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count);
 // Returns the error in the name of a server, or NULL.
 const char *config_name_wrong(str name);
-bool config_same_name(str a, str b);  // equal in names of tools
+bool config_same_name(str a, str b);  // both give the same prefix of tool names
 bool config_has_control(str s);       // a control character other than a tab
 
-// Reads the file of a server that is one. NULL: it cannot be used; what is wrong was reported, as warnings if `soft`.
+// Reads a catalog file that is served as a server. Returns NULL if it cannot be used; problems are reported, as
+// warnings if `soft`.
 struct snapshot *config_snapshot_open(struct config_loader *l, str path, str named_by, bool soft);
-// --catalog, or the key. config_catalog_named returns whether one is set; config_catalog_read adds it as the last
-// server.
+// The option --catalog or the key catalog: config_catalog_named returns whether one of them is set,
+// config_catalog_read adds their file as the last server.
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
 void config_catalog_read(struct config_loader *l, const struct config_document *d);
 
-// Where servers are looked for if nobody names a file, in this order. Paths may be relative, or empty.
+// Default files with servers, in search order. Paths may be relative, or empty.
 enum { CONFIG_USUAL_FILES = 4 };
 void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]);
 
-// The file that a document of servers leads to, if all its servers are Toolgate as `toolgate connect` writes it;
-// STR_NONE: it has servers of its own, or none. *out_named: an entry names the file; else it is the user's.
+// Returns the file to read instead of a document that `toolgate connect` wrote, where every entry is Toolgate itself.
+// STR_NONE: the document has other servers, or none. *out_named: whether an entry names the file; otherwise the file is
+// the user's.
 str config_connected_file(struct config_loader *l, const struct config_document *d, bool *out_named);
 
-// The rules, and the agents that are configured.
+// Reads the rules file and checks the configured agents.
 void config_rules_read(struct config_loader *l, const struct config_document *d);
 
-// Returns the program file that this command would start; empty: it is not found. folder: where relative paths start.
+// Returns the program file that this command would start, or an empty string. Relative paths start at `folder`.
 str config_program_find(struct config_loader *l, const struct upstream_spec *spec, str command, str folder);
 
-// Returns why this server is the gateway that reads the configuration: the same program started with the file of the
-// entry, or the address that the gateway listens on. NULL: it is another server.
+// Returns the reason why this server is the gateway itself: it is the same program started with the same files, or its
+// URL is the gateway's own address. NULL: it is another server.
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
 
-// Reports when the program of a server is not there or cannot be run, or its working folder cannot be entered.
-// `at`: its entry; `command`: as it was written, variables expanded; `folder`: where relative paths start.
+// Reports if the program of a server does not exist or cannot be run, or its working folder cannot be entered. `at` is
+// the server's entry, `command` its command with variables expanded; relative paths start at `folder`.
 void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,
                           str command, str folder);
 
-// Warns when state_dir holds what cannot be read.
+// Warns if state_dir cannot be read or written.
 void config_state_check(struct config_loader *l);
 
-// The command line or URL of a server entry for people; a URL without what may be secret in it.
+// Append a URL, and return the command line or URL of a server entry, for people: with possible secrets masked.
 void config_put_url(struct buf *out, str url);
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
-// Sets `secrets` and `hidden` of a server whose other members are read; its variables are set.
+// Sets `secrets` and `hidden` of a server. Must be called after its other members are read.
 void config_secrets(struct config_loader *l, const struct json *entry, struct arena *a, struct upstream_spec *spec);

@@ -34,8 +34,8 @@ static str file_before(const struct config_loader *l) {
   return before && before->policy ? before->rules_file : STR_NONE;
 }
 
-// If the file of the rules in force is gone, the next default file does not replace it: its rules may allow more, and
-// an editor may just be saving the file.
+// Finds a rules file in a default place. If the file of the rules in force is missing, the next default file does not
+// replace it: that file may allow more, and an editor may just be saving the missing one.
 static struct named_rules find_usual(struct config_loader *l) {
   str before = file_before(l);
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
@@ -71,7 +71,7 @@ static struct policy *read_file(struct config_loader *l, const struct named_rule
 
 // ---- checks
 
-// Warns if the entry names a server that is not configured.
+// Warns if an entry of the rules names a server that is not configured.
 static void check_server(struct config_loader *l, str file, const struct policy_entry *e) {
   const struct config *c = l->config;
   str name = e->server.p ? e->server : e->text;
@@ -112,7 +112,7 @@ static void report_no_rules(struct config_loader *l) {
   struct config_place before = {file_before(l), STR_NONE};
   if (before.file.n) {
     config_error(l, &before,
-                 "the rules file is gone: the previous rules stay in force; restart to serve without rules");
+                 "the rules file does not exist any more: its rules stay in force; restart to serve without rules");
     return;
   }
   if (c->agent.n)
@@ -153,7 +153,7 @@ bool config_load_rules(struct config *out, const struct config_options *given, c
   struct config_options opt = *given;
   struct config_loader l = {.problems = problems};
   struct config_place at = {usual[0], STR_NONE};
-  opt.transport = "stdio";  // without problems of a listener
+  opt.transport = "stdio";  // no listener, so the address is not checked
   opt.serverless = true;
   bool ok = config_load(out, &opt, env, problems);
   if (ok && out->policy) return true;

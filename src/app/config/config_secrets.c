@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects the secrets in the entry of a server: values with the name of a secret, values of variables, passwords and
-// keys in URLs, secrets in the data of a kind. They are masked in everything that the server sends (text/secrets.h).
-// The spellings of the server's address follow: they are masked in errors that agents read
-// (docs/reference/results.md#addresses).
+// Collects the secrets in the entry of a server: values whose name marks them as secret, values of variables, passwords
+// and keys in URLs, and secrets of the server's kind. Secrets are masked in everything that the server sends
+// (text/secrets.h). Also collects the spellings of the server's address, which are masked only in errors that agents
+// read (docs/reference/results.md#addresses).
 #include <netdb.h>
 
 #include "app/config/config_load.h"
@@ -31,7 +31,7 @@ static void add(struct secret_collector *c, str value) {
   keep(c, value, SECRETS_LEAST);
 }
 
-// Adds each line of a value: programs log the lines of a value one by one.
+// Adds each line of a value, because programs may log the lines one by one.
 static void add_lines(struct secret_collector *c, str value) {
   str line;
   if (!value.n || !memchr(value.p, '\n', value.n)) return;
@@ -70,7 +70,7 @@ static bool names_secret(str name) {
 
 // ---- values
 
-// Adds the value of a name that is a secret's. The scheme in "Bearer abc" is not secret.
+// Adds a value whose name marks it as secret. The scheme in "Bearer abc" is not secret.
 static void add_named(struct secret_collector *c, str value) {
   str scheme, rest;
   value = str_trim(value);
@@ -102,14 +102,14 @@ static void add_encoded(struct secret_collector *c, str value) {
   add(c, (str){plain, n});
 }
 
-// user:password@host. A password may have an @ in it, a host has none.
+// Adds the secrets of user:password@host. A password may contain an @, a host may not.
 static void add_authority(struct secret_collector *c, str authority) {
   str user, password;
   const char *at = memrchr(authority.p, '@', authority.n);
   if (at && str_cut((str){authority.p, (size_t)(at - authority.p)}, ':', &user, &password)) add_encoded(c, password);
 }
 
-// scheme://user:password@host/path?key=value
+// Adds the secrets of a URL: scheme://user:password@host/path?key=value
 static void add_of_url(struct secret_collector *c, str url) {
   str rest, query, path, pair, name, value;
   const char *at = memmem(url.p, url.n, "://", 3);
@@ -123,7 +123,8 @@ static void add_of_url(struct secret_collector *c, str url) {
   add_authority(c, rest);
 }
 
-// Adds the values of variables. Paths and these variables are public, and occur in many answers.
+// Adds the values of the variables that the text refers to, except paths and the variables in `names`: these are public
+// and occur in many answers.
 static void add_variables(struct secret_collector *c, str text) {
   static const str names[] = {STR("USER"), STR("LOGNAME"), STR("HOSTNAME"), STR("LANG"), STR("TERM")};
   str name, preset, value, why;
@@ -138,7 +139,7 @@ static void add_variables(struct secret_collector *c, str text) {
   }
 }
 
-// secret: the value has the name of a secret.
+// `secret`: the name of the value marks it as secret.
 static void add_text(struct secret_collector *c, const struct json *v, bool secret) {
   str text, expanded, why;
   if (!json_string(v, &c->l->work, &text) || !config_expand(c->l, text, &c->l->work, &expanded, &why)) return;
@@ -169,7 +170,7 @@ static void add_arguments(struct secret_collector *c, const struct json *args) {
   }
 }
 
-// Programs inherit these variables, and print them when a proxy fails.
+// Adds the secrets in the proxy variables: servers inherit these variables, and may print them when a proxy fails.
 static void add_proxies(struct secret_collector *c) {
   static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy",
                                       "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
@@ -209,7 +210,7 @@ static void add_host(struct address_spellings *s, str host) {
   if (port == (s->url.tls ? 443 : 80)) add_spelling(s, arena_printf(s->arena, "%s://%.*s", scheme, STR_ARG(written)));
 }
 
-// Returns an IP address as programs print it: fd00::5 for FD00:0:0::5, 10.0.0.5 for 10.5. STR_NONE: the host is a name.
+// Returns an IP address in its usual form: fd00::5 for FD00:0:0::5, 10.0.0.5 for 10.5. STR_NONE: the host is a name.
 static str ip_of(str host, struct arena *a) {
   char text[NI_MAXHOST];
   struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found;
@@ -219,7 +220,8 @@ static str ip_of(str host, struct arena *a) {
   return failed ? STR_NONE : arena_str(a, str_of(text));
 }
 
-// A name without dots may be an ordinary word ("search"), unless it has a digit or a hyphen.
+// Returns whether a host name is internal. A name without dots counts as an ordinary word, such as "search", unless it
+// has a digit or a hyphen.
 static bool is_internal_name(str host) {
   static const str labels[] = {STR("internal"), STR("intranet"),    STR("private"), STR("corp"), STR("lan"),
                                STR("local"),    STR("localdomain"), STR("home"),    STR("svc")};
@@ -234,8 +236,8 @@ static bool is_internal_name(str host) {
   return false;
 }
 
-// Adds the spellings of the address of a server with a URL. Agents may read a host without its port if it is public,
-// loopback, or the name of the server in the configuration.
+// Adds the spellings of the address of a server with a URL. A host without its port is not masked if it is public or
+// loopback, or equals the name of the server in the configuration.
 static void add_addresses(struct secret_collector *c, const struct upstream_spec *spec) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("::1")};
   str found[MOST_ADDRESSES];

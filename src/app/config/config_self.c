@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds entries of Toolgate itself among the configured servers. Clients keep the entry of Toolgate in the file that
-// Toolgate reads; starting that entry would start another gateway, and so on without end. Loops that are not visible
-// here (through a shell script or another gateway) are found at run time: see mcp/gateway_chain.h.
+// Finds entries of Toolgate itself among the configured servers. A client may have its entry for Toolgate in the same
+// file that Toolgate reads; starting that entry would start another gateway, and so on without end. Loops that are not
+// visible here (through a shell script or another gateway) are found at run time: see mcp/gateway_chain.h.
 #include <unistd.h>
 
 #include "app/config/config_load.h"
@@ -61,7 +61,7 @@ static const char *config_of(const struct self_command *c) {
   return NULL;
 }
 
-// Returns whether the command would read the file with its own entry.
+// Returns whether the command would read the file that contains the command's own entry.
 static bool reads_entry(const struct self_command *c, str entry_file) {
   const struct config_loader *l = c->l;
   const struct upstream_spec *spec = c->spec;
@@ -83,7 +83,8 @@ static bool reads_entry(const struct self_command *c, str entry_file) {
   return false;
 }
 
-// With npx the program is the package of that name, in any version.
+// Returns whether the entry starts Toolgate with the file that contains the entry. For npx, the program is the package
+// "toolgate" in any version.
 static bool starts_us(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
   struct self_command c = {l, spec, spec->command, spec->args, spec->arg_count};
   str package, version;
@@ -117,8 +118,8 @@ const char *config_is_self(struct config_loader *l, const struct upstream_spec *
 
 // ---- .mcp.json after `toolgate connect`
 //
-// Toolgate is its only server. An entry that starts Toolgate names the file that the servers were moved to. An entry
-// with a URL names none, so the servers are in the user's file.
+// After `connect`, Toolgate is the only server in .mcp.json. An entry that starts Toolgate names the file to which the
+// servers were moved. An entry with a URL names no file; the servers are then in the user's file.
 
 // Returns the file after --mcp-config in an entry that starts `toolgate serve`; STR_NONE for other entries.
 static str file_of(struct config_loader *l, const struct json *entry) {

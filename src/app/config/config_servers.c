@@ -14,11 +14,12 @@ struct server_entry {
   struct config_place at;
   str folder;
   bool ours, broken;
-  const struct upstream_kind *named;          // by its transport; NULL: it has none
-  const struct upstream_kind *place, *clash;  // implied by the key that says where it is; by another such key
-  size_t cause;                               // of its being broken: the place of the problem, from 1
-  str command;                                // as written, variables expanded
-  str catalog;                                // the path
+  const struct upstream_kind *named;  // kind named by the key "transport" or "type"; NULL: none
+  // Kind implied by a location key ("command", "url", "catalog", …), and by a second such key, which is an error.
+  const struct upstream_kind *place, *clash;
+  size_t cause;  // if broken: number of the first problem, from 1
+  str command;   // with variables expanded
+  str catalog;   // path
   struct upstream_spec spec;
 };
 
@@ -39,16 +40,16 @@ static void entry_error(struct server_entry *e, const struct config_place *at, c
 
 // ---- values ----
 
-// A text, its variables expanded. NUL would cut it short for the child process.
+// Reads a text and expands its variables. A NUL character is an error: it would end the text for the child process.
 static bool read_text(struct server_entry *e, const struct config_place *at, const struct json *v, str *out) {
   str text, expanded, why;
   if (!json_string(v, &e->l->work, &text)) {
     entry_error(e, at, "must be text");
     return false;
   }
-  // As it is, it would be sent in place of a secret.
+  // Left unexpanded, the reference would be sent in place of a secret.
   if (memmem(text.p, text.n, "${input:", 8)) {
-    entry_error(e, at, "an editor would ask its user for ${input:...}, Toolgate cannot: use a variable, ${NAME}");
+    entry_error(e, at, "${input:...} is not supported: use an environment variable, ${NAME}");
     return false;
   }
   if (!config_expand(e->l, text, kept(e), &expanded, &why)) {
@@ -60,7 +61,7 @@ static bool read_text(struct server_entry *e, const struct config_place *at, con
     return false;
   }
   if (config_has_odd_reference(text))
-    config_warn(e->l, at, "only ${NAME} and ${NAME:-default} are expanded: the rest is passed on as it is");
+    config_warn(e->l, at, "only ${NAME} and ${NAME:-default} are expanded; other forms of ${...} are left unchanged");
   *out = expanded;
   return true;
 }
@@ -92,13 +93,13 @@ static void read_args(struct server_entry *e, const struct config_place *at, con
   }
 }
 
-// Members name: text. `check` says whether a pair may stand there, and reports it if not.
+// Reads an object of texts. `check` returns whether a member is valid, and reports an error if it is not.
 typedef bool pair_check(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair);
 
 static size_t read_pairs(struct server_entry *e, const struct config_place *at, const struct json *v, size_t max,
                          pair_check *check, struct upstream_pair **out) {
   if (!json_is(v, JSON_OBJECT) || v->count > max) {
-    entry_error(e, at, "must be an object of at most %zu texts", max);
+    entry_error(e, at, "must be an object with at most %zu texts", max);
     return 0;
   }
   struct upstream_pair *pairs = ARENA_ARRAY(kept(e), struct upstream_pair, v->count);
@@ -114,7 +115,7 @@ static size_t read_pairs(struct server_entry *e, const struct config_place *at, 
 
 static bool check_variable(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair) {
   bool ok = pair->name.n && !memchr(pair->name.p, '=', pair->name.n) && !config_has_control(pair->name);
-  if (!ok) entry_error(e, at, "is no name of a variable");
+  if (!ok) entry_error(e, at, "is not a valid name of a variable");
   return ok;
 }
 
@@ -125,7 +126,7 @@ static bool check_header(struct server_entry *e, const struct config_place *at, 
       "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",        "Toolgate-Chain",
   };
   bool ok = ascii_is_token(pair->name) && !config_has_control(pair->value);
-  if (!ascii_is_token(pair->name)) entry_error(e, at, "is no name of a header");
+  if (!ascii_is_token(pair->name)) entry_error(e, at, "is not a valid name of a header");
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
   static const str param_header = STR("Mcp-Param-");
   if (ok && pair->name.n >= param_header.n && str_eq_nocase((str){pair->name.p, param_header.n}, param_header)) {
@@ -149,7 +150,7 @@ static void read_headers(struct server_entry *e, const struct config_place *at, 
   for (size_t i = 0; i < e->spec.header_count; i++)
     for (size_t k = 0; k < i; k++)
       if (str_eq_nocase(e->spec.headers[i].name, e->spec.headers[k].name))
-        entry_error(e, at, "has %.*s twice", STR_ARG(e->spec.headers[i].name));
+        entry_error(e, at, "the header %.*s is set twice", STR_ARG(e->spec.headers[i].name));
 }
 
 static void read_url(struct server_entry *e, const struct config_place *at, const struct json *v) {
@@ -181,7 +182,7 @@ static bool read_ms(struct server_entry *e, const struct config_place *at, const
     entry_error(e, at, "must be a whole number of milliseconds, 1 to %d", MAX_TIMEOUT_MS);
     return false;
   }
-  if (ms < 1000) config_warn(e->l, at, "is in milliseconds: less than a second is hardly meant");
+  if (ms < 1000) config_warn(e->l, at, "is less than a second: the unit is milliseconds");
   *out = (uint64_t)ms;
   return true;
 }
@@ -199,7 +200,7 @@ static void read_start_timeout(struct server_entry *e, const struct config_place
 
 static void read_tool_timeouts(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
-    entry_error(e, at, "must be an object of at most %d milliseconds, by names of tools", MAX_PAIRS);
+    entry_error(e, at, "must be an object of at most %d members, such as {\"TOOL\": 60000} (milliseconds)", MAX_PAIRS);
     return;
   }
   uint64_t max = e->l->config->request_max_ms;
@@ -229,7 +230,7 @@ static void read_result_budget(struct server_entry *e, const struct config_place
 
 static void read_tool_budgets(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!json_is(v, JSON_OBJECT) || v->count > MAX_PAIRS) {
-    entry_error(e, at, "must be an object of at most %d numbers of tokens, by names of tools", MAX_PAIRS);
+    entry_error(e, at, "must be an object of at most %d members, such as {\"TOOL\": 2000} (tokens)", MAX_PAIRS);
     return;
   }
   e->spec.tool_budgets = ARENA_ARRAY(kept(e), struct upstream_tool_budget, v->count);
@@ -240,10 +241,11 @@ static void read_tool_budgets(struct server_entry *e, const struct config_place 
   }
 }
 
-// Names of tools, or patterns. A list that is there and cannot be read must not serve what it would hide.
+// Reads a list of tool names or patterns. An invalid list is an error of the entry: ignoring the list could serve tools
+// that it was meant to hide.
 static size_t read_tools(struct server_entry *e, const struct config_place *at, const struct json *v, str **out) {
   if (!json_is(v, JSON_ARRAY) || v->count > MAX_PAIRS) {
-    entry_error(e, at, "must be a list of at most %d names of tools; * stands for any characters", MAX_PAIRS);
+    entry_error(e, at, "must be a list of at most %d names of tools; * matches any characters", MAX_PAIRS);
     return 0;
   }
   *out = ARENA_ARRAY(kept(e), str, v->count + 1);
@@ -285,7 +287,7 @@ static void read_isolation(struct server_entry *e, const struct config_place *at
   } words[] = {{"agent", UPSTREAM_ISOLATE_AGENT},
                {"session", UPSTREAM_ISOLATE_SESSION},
                {"shared", UPSTREAM_ISOLATE_SHARED},
-               {"auto", UPSTREAM_ISOLATE_AGENT}};  // as it was called before
+               {"auto", UPSTREAM_ISOLATE_AGENT}};  // former name of "agent"
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (json_equals_str(v, str_of(words[i].name))) {
       e->spec.isolation = words[i].value;
@@ -310,7 +312,8 @@ static void read_protocol(struct server_entry *e, const struct config_place *at,
   entry_error(e, at, "must be one of auto, legacy, modern");
 }
 
-// Agents choose servers by it. Other types than text are for the client that wrote the entry.
+// Reads the text by which agents choose servers. A value that is not text was written for another program and is
+// ignored.
 static void read_description(struct server_entry *e, const struct config_place *at, const struct json *v) {
   str text;
   if (json_string(v, &e->l->work, &text)) e->spec.description = arena_str(kept(e), text);
@@ -350,11 +353,11 @@ static const struct server_key server_keys[] = {
     {"isolation", read_isolation},
     {"confine", read_confine},
     {"protocol", read_protocol},
-    // Read before all others.
+    // Read by is_off.
     {"disabled", ignore},
     {"enabled", ignore},
     {"description", read_description},
-    // Keys of clients.
+    // Keys that other clients use.
     {"autoApprove", not_applied},
     {"alwaysAllow", not_applied},
     {"disabledTools", read_off_tools},
@@ -372,7 +375,8 @@ static const struct server_key *find_server_key(str name, struct nearest *near) 
   return NULL;
 }
 
-// Of two places the later one in the table of kinds is `place`.
+// Sets `place` to the kind that a location key implies. If there are two such keys, `place` is the kind that comes
+// later in the table of kinds, and `clash` the other kind.
 static bool note_place(struct server_entry *e, const struct upstream_kind *k) {
   if (!k) return false;
   ASSERT(!e->clash || e->place);
@@ -390,13 +394,13 @@ static void read_members(struct server_entry *e, const struct json *v) {
     const struct server_key *k = find_server_key(name, &near);
     bool place = note_place(e, kind_of_place(name));
     if (k) k->read(e, &at, it);
-    else if (place) continue;  // read by its kind, once the entry is known to be one
-    else if (e->ours) entry_error(e, &at, "is no known key%s", config_nearest_hint(e->l, &near));
-    else config_warn(e->l, &at, "is no known key and is ignored%s", config_nearest_hint(e->l, &near));
+    else if (place) continue;  // read by read_own when the kind is known
+    else if (e->ours) entry_error(e, &at, "is not a known key%s", config_nearest_hint(e->l, &near));
+    else config_warn(e->l, &at, "is not a known key and is ignored%s", config_nearest_hint(e->l, &near));
   }
 }
 
-// A server that is switched off is not looked at any further.
+// Returns whether the server is disabled. The rest of a disabled entry is not read.
 static bool is_off(struct server_entry *e, const struct json *v) {
   bool off = false;
   for (int i = 0; i < 2; i++) {
@@ -411,7 +415,7 @@ static bool is_off(struct server_entry *e, const struct json *v) {
   return off;
 }
 
-// Its name was not checked, and is for people only.
+// The name of a disabled server is not checked, so control characters are masked. The name is only shown to people.
 static void add_disabled(struct server_entry *e) {
   struct config *c = e->l->config;
   ASSERT(c->disabled_count < CONFIG_MAX_SERVERS);
@@ -427,11 +431,11 @@ static void check_name(struct server_entry *e) {
   if (wrong) entry_error(e, &e->at, "%s", wrong);
   for (size_t i = 0; i < c->upstream_count; i++) {
     str other = c->upstreams[i].name;
-    // Within one file names differ, and the other one that was read is the configuration.
+    // Names within one file differ, so the other entry is in the configuration file.
     if (str_eq(other, name))
-      entry_error(e, &e->at, "%.*s has a server of this name, too, in \"servers\"", STR_ARG(c->config_file));
+      entry_error(e, &e->at, "%.*s already defines a server with this name in \"servers\"", STR_ARG(c->config_file));
     else if (config_same_name(other, name))
-      config_warn(e->l, &e->at, "is the same name as \"%.*s\" once both are made to fit names of tools",
+      config_warn(e->l, &e->at, "has the same prefix for names of tools as the server \"%.*s\": rename one of them",
                   STR_ARG(other));
   }
 }
@@ -452,7 +456,7 @@ static void check_cleartext(struct server_entry *e) {
   struct config_place at = config_below(e->l, &e->at, STR("url"));
   for (size_t i = 0; i < e->spec.header_count; i++)
     if (is_credential(e->spec.headers[i].name)) {
-      config_warn(e->l, &at, "the header %.*s travels unencrypted: use https", STR_ARG(e->spec.headers[i].name));
+      config_warn(e->l, &at, "the header %.*s is sent unencrypted: use https", STR_ARG(e->spec.headers[i].name));
       return;
     }
 }
@@ -462,12 +466,12 @@ static bool is_empty(const struct json *v) {
   return container ? v->count == 0 : json_equals_str(v, STR(""));
 }
 
-// Warns about keys of another kind of server. Some clients write such keys with empty values.
+// Warns about keys that belong to another kind of server. Empty values are accepted, because some clients write them.
 static void check_effect(struct server_entry *e, const struct json *v) {
   ASSERT(e->place);
   ASSERT(!e->broken && e->place);
   static const struct {
-    const char *key, *place;  // no place: all kinds that are not local
+    const char *key, *place;  // place NULL: every kind that is not local
   } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"}, {"confine", "command"},
                {"headers", "url"},  {"isolation", NULL}, {"protocol", NULL}};
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -480,23 +484,22 @@ static void check_effect(struct server_entry *e, const struct json *v) {
   }
 }
 
-// The transport that was named, and the place.
+// Checks that the entry has one location key, and that this key fits the transport.
 static void check_place(struct server_entry *e) {
   e->spec.kind = e->named ? e->named : e->place;
   if (!e->place) entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
   else if (e->clash && e->place->local)
-    entry_error(e, &e->at, "has \"%s\" and another place: one of them says where", e->place->place);
-  else if (e->clash)
-    entry_error(e, &e->at, "has both \"%s\" and \"%s\": one of them says where", e->clash->place, e->place->place);
+    entry_error(e, &e->at, "has \"%s\" and another key that locates the server: remove one", e->place->place);
+  else if (e->clash) entry_error(e, &e->at, "has both \"%s\" and \"%s\": remove one", e->clash->place, e->place->place);
   else if (strcmp(e->spec.kind->place, e->place->place) != 0)
-    entry_error(e, &e->at, "the transport needs \"%s\"", e->spec.kind->place);
+    entry_error(e, &e->at, "has a transport that needs \"%s\"", e->spec.kind->place);
 }
 
 static void check_whole(struct server_entry *e) {
   check_place(e);
   const struct upstream_kind *k = e->spec.kind;
   if (k && k->handshake && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
-    entry_error(e, &e->at, "a server with the transport %s cannot have the protocol modern", k->name);
+    entry_error(e, &e->at, "has the transport %s, which does not support the protocol modern", k->name);
   if (!e->broken && k && k->remote) check_cleartext(e);
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command lines and URLs for people. People paste what a program prints into mails and tickets, and people put
-// secrets into arguments and paths: variables are shown by name, and what looks like a secret is masked.
+// Formats command lines and URLs of servers for people. Such output is pasted into mails and tickets, so variables are
+// shown by name, and texts that look like secrets are masked.
 #include "app/config/config_load.h"
 #include "base/ascii.h"
 #include "text/secrets.h"
 
-enum { RANDOM_LENGTH = 20 };  // characters, with digits among them; words are shorter
+enum { RANDOM_LENGTH = 20 };  // a text of this length with a digit looks like a secret
 
 #define MASK STR("***")
 
@@ -20,7 +20,7 @@ static bool looks_random(str s) {
   return digit && s.n >= RANDOM_LENGTH;
 }
 
-// scheme://host/path?…: without user, password and query, secret-looking parts of the path masked.
+// Appends scheme://host/path?*** with user, password, query and secret-looking parts of the path masked.
 void config_put_url(struct buf *out, str url) {
   const char *at = memmem(url.p, url.n, "://", 3);
   str scheme = {url.p, at ? (size_t)(at - url.p) + 3 : 0}, rest = str_from(url, scheme.n), part;
@@ -42,7 +42,8 @@ static void put_text(struct buf *out, str s) {
   else buf_str(out, looks_random(s) ? MASK : s);
 }
 
-// --name=value, Name: value, {"name": value: the name says what the value is.
+// Appends an argument such as --name=value, Name: value or {"name": value, with the value masked if the name marks it
+// as secret.
 static void put_argument(struct buf *out, str s) {
   size_t n = 0;
   while (n < s.n && s.p[n] != '=' && s.p[n] != ':') n++;
@@ -52,7 +53,7 @@ static void put_argument(struct buf *out, str s) {
   } else put_text(out, s);
 }
 
-// As a shell would take it, with blanks and quotes.
+// Appends a word, quoted for a shell if necessary.
 static void put_word(struct buf *out, str s) {
   bool plain = s.n > 0;
   for (size_t i = 0; i < s.n; i++) plain = plain && !memchr(" \t'\"", s.p[i], 4);
@@ -67,7 +68,7 @@ static void put_word(struct buf *out, str s) {
 
 static void put_arguments(struct buf *out, struct config_loader *l, const struct json *args) {
   struct buf word;
-  bool secret = false;  // the argument before was an option that announces one
+  bool secret = false;  // the previous argument is an option whose value is secret
   buf_init(&word, CONFIG_MAX_FILE);
   JSON_EACH(it, args) {
     str s;

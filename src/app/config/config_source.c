@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files, environment, problems and their places.
+// The list of problems with their places; reading of the environment and of files.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 
 enum {
   MAX_PROBLEMS = 1000,
-  MAX_EXPANDED = 128 * 1024,  // as much as Linux takes for one argument
+  MAX_EXPANDED = 128 * 1024,  // the limit of Linux for one program argument
   MAX_JSON = 4 * CONFIG_MAX_FILE,
   MAX_HOST = 253,
-  MAX_FILES = 300,  // some of our own, and one for each server
+  MAX_FILES = 300,  // one for each server, and some of Toolgate
 };
 
 // ---- problems ----
@@ -53,7 +53,7 @@ int config_problems_status(const struct config_problems *p) {
   return p->usage ? 2 : config_problems_fatal(p) || unworkable ? 1 : 0;
 }
 
-// So that nothing in a file can forge a line or move the cursor.
+// Copies a text without control characters, so that a file cannot forge a line of output or move the cursor.
 static str one_line_copy(struct arena *a, str s) {
   char *p = arena_cstr(a, s);
   str_mask_controls(p, s.n);
@@ -78,7 +78,7 @@ bool config_is_full(const struct config_loader *l) {
 
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap) {
   struct config_problems *p = l->problems;
-  // A file full of mistakes is not worth more lines; an error must still be seen as one.
+  // Beyond the limit, further problems are dropped, except that the first error is always recorded.
   if (config_is_full(l) && (warning || config_problems_fatal(p))) return;
   if (p->count == p->cap) {
     p->cap = p->cap ? p->cap * 2 : 8;
@@ -140,7 +140,7 @@ struct config_place config_below_index(struct config_loader *l, const struct con
   return config_below(l, at, arena_printf(&l->work, "%zu", index));
 }
 
-// ---- words that somebody may have meant ----
+// ---- suggestions for misspelled words ----
 
 const char *config_nearest_hint(struct config_loader *l, const struct nearest *n) {
   return n->best.p ? arena_printf(&l->work, "; did you mean \"%.*s\"?", STR_ARG(n->best)).p : "";
@@ -158,7 +158,8 @@ static size_t name_length(str s) {
   return n;
 }
 
-// ${env:NAME}, as editors have it, is ${NAME}; ${env:-default} is a variable called env.
+// Returns the length of "${" or "${env:" at the start of `s`, or 0. ${env:NAME}, a form of editors, means ${NAME}; in
+// ${env:-default}, env is the name of the variable.
 static size_t opening(str s) {
   if (!str_starts(s, STR("${"))) return 0;
   return str_starts(s, STR("${env:")) && name_length(str_from(s, 6)) ? 6 : 2;
@@ -196,7 +197,7 @@ bool config_expand(struct config_loader *l, str text, struct arena *a, str *out,
   for (size_t at = 0, n; at < text.n && !missing.p; at += n ? n : 1) {
     n = config_reference(str_from(text, at), &name, &preset);
     str value = n ? config_env(l, name) : (str){text.p + at, 1};
-    // As in a shell, ":-" stands in for an empty variable too.
+    // As in a shell, the default after ":-" also replaces an empty variable.
     if (n && preset.p && value.n == 0) value = preset;
     if (n && !value.p) missing = name;
     buf_str(&b, value);
@@ -235,7 +236,7 @@ const char *config_name_wrong(str name) {
   return NULL;
 }
 
-// As in names of tools: lower case, and one character for all that they may not contain.
+// Converts a character as in names of tools: to lower case, or to _ if it is not allowed there.
 static char fold(char c) {
   return ascii_is_alnum(c) || c == '-' ? ascii_lower(c) : '_';
 }
@@ -249,7 +250,7 @@ bool config_same_name(str a, str b) {
 
 // ---- hosts ----
 
-// As a C string; false when it is longer than any host, or holds a NUL.
+// Copies the host as a C string. Returns false if the text is empty, longer than any host, or contains a NUL.
 static bool host_text(str host, char out[MAX_HOST + 1]) {
   if (host.n == 0 || host.n > MAX_HOST || memchr(host.p, 0, host.n)) return false;
   memcpy(out, host.p, host.n);
@@ -287,7 +288,7 @@ str config_in_url(str host, struct arena *a) {
 
 void config_file_seen(struct config_loader *l, str path) {
   struct config *c = l->config;
-  if (!c) return;  // rules are read by themselves
+  if (!c) return;  // rules are read without a configuration
   for (size_t i = 0; i < c->file_count; i++)
     if (str_eq(c->files[i].path, path)) return;
   if (!c->files) c->files = ARENA_ARRAY(&c->arena, struct config_file, MAX_FILES);
@@ -295,7 +296,7 @@ void config_file_seen(struct config_loader *l, str path) {
   if (c->file_count < MAX_FILES) c->files[c->file_count++] = (struct config_file){str_of(name), file_state_of(name)};
 }
 
-// As much as there is, up to one byte more than allowed. False with errno set.
+// Reads the whole file. Returns false with errno set; EFBIG: the file is larger than CONFIG_MAX_FILE.
 static bool read_all(int fd, struct config_document *d) {
   ASSERT(!d->text && d->text_n == 0);
   d->text = mem_alloc(CONFIG_MAX_FILE + 1);
@@ -310,7 +311,7 @@ static bool read_all(int fd, struct config_document *d) {
   return false;
 }
 
-// Not what it could take for ever to read. A device such as /dev/null is an empty file.
+// Returns whether the file can be read without waiting. Devices are accepted: /dev/null counts as an empty file.
 static bool is_file(const struct stat *st) {
   if (S_ISREG(st->st_mode) || S_ISCHR(st->st_mode)) return true;
   errno = ENOTSUP;
@@ -318,7 +319,7 @@ static bool is_file(const struct stat *st) {
 }
 
 static bool read_file(const char *path, struct config_document *d) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer is not waited for
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for the writer of a pipe
   if (fd < 0) return false;
   struct stat *st = &d->stat;
   bool ok = fstat(fd, st) == 0 && (S_ISDIR(st->st_mode) || is_file(st)) && read_all(fd, d);
@@ -330,9 +331,9 @@ static bool read_file(const char *path, struct config_document *d) {
   return ok;
 }
 
-// The effect of a file that was found, and how to name the file instead.
+// For files in default places: the effect of a file on the gateway, and the way to name the file explicitly.
 static const struct {
-  str name;  // how its path ends
+  str name;  // end of the path
   const char *decides, *naming;
 } found_files[] = {
     {STR("-rules.json"), "who may use which tools", "name it on the command line (--rules)"},
@@ -341,19 +342,19 @@ static const struct {
     {STR(""), "which programs are started", "name it on the command line (--config, --mcp-config)"},
 };
 
-// Returns whether a file that nobody named belongs to a user who may decide its content.
+// Returns whether a file in a default place may be used. Reports a problem if the file is foreign.
 static bool is_trusted(struct config_loader *l, const struct config_document *d, const struct config_place *at) {
   struct fault why;
   if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
   size_t i = 0;
   while (!str_ends(d->file, found_files[i].name)) i++;
   ASSERT(i < sizeof found_files / sizeof *found_files);  // the last row fits every path
-  config_error(l, at, "is not used: %s. It says %s. If you trust it, %s, or set " FOREIGN_TRUST "=1", why.message,
-               found_files[i].decides, found_files[i].naming);
+  config_error(l, at, "is not used: %s. This file decides %s. If you trust it, %s, or set " FOREIGN_TRUST "=1",
+               why.message, found_files[i].decides, found_files[i].naming);
   return false;
 }
 
-// Some editors put a byte order mark before a text, which means nothing in UTF-8.
+// Removes the byte order mark that some editors write at the start of a file. UTF-8 does not need it.
 static void skip_mark(struct config_document *d) {
   static const str mark = STR("\xef\xbb\xbf");
   if (!str_starts((str){d->text, d->text_n}, mark)) return;
@@ -376,7 +377,7 @@ static bool parse(struct config_loader *l, struct config_document *d, struct fau
   static const struct json_limits limits = {.max_bytes = MAX_JSON, .max_depth = YAML_MAX_DEPTH + 1};
   str text = {d->text, d->text_n};
   if (is_yaml(d)) {
-    // Usually enough, so that growing leaves no copies of secrets in memory.
+    // This room is usually enough. Growing the buffer would leave copies of secrets in memory.
     buf_room(&d->json, text.n * 2 + 64);
     if (!yaml_to_json(text, &d->json, f)) return false;
     text = buf_view(&d->json);
@@ -398,7 +399,7 @@ static bool take_number(str *s, str before, uint64_t *out) {
   return str_to_u64((str){rest.p, n}, out);
 }
 
-// Converts "line N, column N" into an offset. False: `path` is no such position, or is outside the text.
+// Converts "line N, column N" into an offset. Returns false if `path` has another form or is outside the text.
 static bool find_position(str text, str path, size_t *out) {
   uint64_t line, column;
   size_t at = 0;
@@ -417,15 +418,15 @@ static const char *json_hint(str text, size_t at, const struct fault *f) {
   str rest = str_from(text, at);
   while (at && strchr(" \t\r\n", text.p[at - 1])) at--;
   char c = rest.p[0], last = (char)(at ? text.p[at - 1] : 0);
-  if (c == '#') return "; # starts no comment in JSON: write // instead";
+  if (c == '#') return "; JSON comments start with //, not with #";
   if (str_starts(rest, STR("/*"))) return "; this comment does not end";
   if (c == '\'') return "; JSON strings need double quotes";
   if (ascii_is_letter(c) && (last == '{' || last == ',')) return "; JSON keys need double quotes";
-  if (c == '"' && strstr(f->message, "',' or")) return "; is there a comma missing before it?";
+  if (c == '"' && strstr(f->message, "',' or")) return "; a comma may be missing before this string";
   return "";
 }
 
-// Returns a hint at the usual mistake that the parser's fault points to, or "".
+// Returns a hint about the probable cause of a syntax error, or "".
 static const char *syntax_hint(str text, bool yaml, const struct fault *f) {
   size_t at;
   if (str_starts(text, STR("\xff\xfe")) || str_starts(text, STR("\xfe\xff")))

@@ -10,21 +10,21 @@ enum config_type {
   CONFIG_WORD,        // one of `words`
   CONFIG_TEXT,        // any text that is not empty
   CONFIG_COUNT,       // a whole number
-  CONFIG_SECONDS,     // a number with decimals; kept in milliseconds
+  CONFIG_SECONDS,     // a number with decimals; stored in milliseconds
   CONFIG_SIZE,        // bytes, or text such as "4MiB"
   CONFIG_HOST,        // an address to listen on
   CONFIG_HOSTS,       // a list of addresses and names
   CONFIG_TOKENS,      // a list of bearer tokens
-  CONFIG_SERVERS,     // an object as mcpServers
-  CONFIG_PART,        // a number from 0 to 1; kept in thousandths
-  CONFIG_CODES,       // a list of codes of faults; kept as bits
-  CONFIG_IDS,         // a list of ids of tools, or patterns for them
+  CONFIG_SERVERS,     // an object like mcpServers
+  CONFIG_PART,        // a number from 0 to 1; stored in thousandths
+  CONFIG_CODES,       // a list of fault codes; stored as bits
+  CONFIG_IDS,         // a list of tool ids or patterns for them
   CONFIG_LIMIT,       // {max_calls_per_minute, max_calls_per_session}
-  CONFIG_LIMITS,      // an object of such, by ids of tools
-  CONFIG_ALGORITHMS,  // a list of algorithms of tokens; kept as bits
+  CONFIG_LIMITS,      // an object with a CONFIG_LIMIT for each tool id
+  CONFIG_ALGORITHMS,  // a list of signature algorithms; stored as bits
   CONFIG_SCOPES,      // a list of OAuth scopes
-  CONFIG_SECRET,      // a text with variables, from which a key is made
-  CONFIG_MODES,       // a list of modes; kept as bits
+  CONFIG_SECRET,      // the text of a secret key; ${VAR} is expanded
+  CONFIG_MODES,       // a list of modes; stored as bits
 };
 
 struct config_word {
@@ -33,12 +33,12 @@ struct config_word {
 };
 
 struct config_key {
-  const char *path;  // group and key, with a dot
+  const char *path;  // group and key, separated by a dot
   enum config_type type;
   size_t offset, size;              // of the field in struct config
-  uint64_t low, high;               // numbers: the range, in milliseconds, bytes or as it is
-  const struct config_word *words;  // a word: up to one without text
-  const char *preset;               // the default as text; NULL: a list or an object that is empty
+  uint64_t low, high;               // range of a number, in the unit in which it is stored
+  const struct config_word *words;  // accepted words; the last element has no text
+  const char *preset;               // default as text; NULL: an empty text, list or object
   const char *doc;
 };
 
@@ -385,12 +385,12 @@ static const struct config_key config_keys[] = {
 
 enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
-// Keys whose values a running gateway takes over; the others count from the next start on.
+// Keys and groups that a reload changes; all other keys take effect at the next start.
 static const char *const config_live_keys[] = {
     "mcp_config", "servers", "catalog", "rules", "agents", "log.level", "auth", "rate_limits.principal", NULL,
 };
 
-// Keys with a meaning in later versions. They restrict or protect something, so none may be ignored.
+// Keys of later versions. They restrict or protect something, so this version rejects them instead of ignoring them.
 static const char *const config_later_keys[] = {
     NULL,
 };

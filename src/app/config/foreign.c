@@ -14,7 +14,7 @@ static bool is_trusted(uid_t owner, char *const *env) {
   return geteuid() == 0 && str_to_u64(str_env(env, STR("SUDO_UID")), &caller) && owner == caller;
 }
 
-// what: "it" or a folder, for the message.
+// `what` is the subject of the message: "it" or a folder.
 static bool is_foreign(const char *what, uid_t owner, mode_t mode, char *const *env, struct fault *f) {
   bool open = (mode & S_IWOTH) && !(S_ISDIR(mode) && (mode & S_ISVTX)) && !S_ISLNK(mode) && !S_ISCHR(mode);
   bool trusted = is_trusted(owner, env);
@@ -29,7 +29,7 @@ static bool is_foreign(const char *what, uid_t owner, mode_t mode, char *const *
 static bool is_folder_foreign(const char *path, char *const *env, struct fault *f) {
   char copy[PATH_MAX], what[FAULT_TEXT / 2];
   struct stat st;
-  if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) return false;  // it could not be opened either
+  if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) return false;  // too long to be opened
   const char *folder = dirname(copy);
   snprintf(what, sizeof what, "its folder %.80s", folder);
   if (stat(folder, &st) == 0 && is_foreign(what, st.st_uid, st.st_mode, env, f)) return true;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a command finds by itself (.mcp.json in the current folder) say which programs are started. One that
-// another user may have written is foreign, and is not used unless somebody names it or says that all are trusted.
+// Detects configuration files that another user may have written. Such a file is foreign. Files in default places, such
+// as .mcp.json in the current folder, decide which programs are started, so foreign ones are not used unless an option,
+// variable or key names them or FOREIGN_TRUST is set.
 //
-// A file is foreign if its owner is another user than this one and root, or if every user can write it. The same holds
-// for a link to it, for the folder that it was found in, for a link to that folder, and for the folder that the link
-// leads to, except that every user may write to a folder with the sticky bit, such as /tmp. Groups are not looked at:
-// their members are the administrator's choice. Under sudo, root also trusts the files of the user who called it
-// (SUDO_UID).
+// A file is foreign if its owner is neither the current user nor root, or if every user can write it. The same test is
+// applied to a link to the file, to its folder, to a link to that folder, and to the folder of the link's target. A
+// folder with the sticky bit, such as /tmp, may be writable for every user. Write permissions of groups are ignored:
+// the administrator chooses their members. Under sudo, files of the user who called sudo (SUDO_UID) are also trusted.
 #pragma once
 #include <sys/types.h>
 
 #include "base/fault.h"
 
-// The variable that trusts all of them: 1 or true.
+// Environment variable: with the value 1 or true, no file is foreign.
 #define FOREIGN_TRUST "TOOLGATE_TRUST_CONFIG"
 
-// owner, mode: of the opened file. True: it is foreign, and f says why.
+// Returns whether a file is foreign, with the reason in `f`. `owner` and `mode` are those of the opened file.
 bool foreign_file(const char *path, uid_t owner, mode_t mode, char *const *env, struct fault *f);

@@ -10,18 +10,18 @@
 #include "base/map.h"
 #include "json/write.h"
 
-// An anchored node is a span of the output; an alias is a copy of that span.
+// An anchored node is recorded as a span of the output; an alias copies that span.
 struct anchor {
   size_t start, end;  // end is 0 until the node is complete
   size_t values;
-  size_t height;  // levels of containers in it; 0 for a scalar
+  size_t height;  // levels of nested containers; 0 for a scalar
 };
 
 struct frame {
   bool mapping, want_key;
-  size_t height;          // of the highest value in it
-  struct map keys;        // of a mapping: what was seen
-  struct anchor *anchor;  // of the node itself, or NULL
+  size_t height;          // largest height of the values so far
+  struct map keys;        // for a mapping: keys so far
+  struct anchor *anchor;  // anchor of this container, or NULL
 };
 
 struct converter {
@@ -67,7 +67,7 @@ static size_t digits(str s, size_t at) {
 // The parts of [-+]? ( . [0-9]+ | [0-9]+ ( . [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
 struct number {
   bool negative, is_float;
-  str whole, fraction, exponent;  // exponent with its sign
+  str whole, fraction, exponent;  // the exponent includes its sign
 };
 
 static bool split_exponent(str s, size_t at, struct number *out) {
@@ -93,7 +93,7 @@ static bool split_number(str s, struct number *out) {
   return out->whole.n + out->fraction.n > 0 && split_exponent(s, at, out);
 }
 
-// 0o17 and 0x1f. A value of more than 64 bits is no number.
+// Parses 0o17 and 0x1f. Returns false for other text and for values of more than 64 bits.
 static bool based_number(str s, uint64_t *out) {
   if (s.n < 3 || s.p[0] != '0' || (s.p[1] != 'o' && s.p[1] != 'x')) return false;
   unsigned bits = s.p[1] == 'o' ? 3 : 4;
@@ -136,7 +136,7 @@ static bool tag_allows(str tag, enum scalar kind) {
   return false;
 }
 
-// JSON has no leading zeros, no plus sign, no bare point.
+// Writes a number as JSON: without leading zeros or a plus sign, and with a digit on each side of the point.
 static void put_number(struct converter *c, str s) {
   struct buf text;
   struct number number;
@@ -171,7 +171,7 @@ static bool put_scalar(struct converter *c, const yaml_event_t *e) {
   case SCALAR_FALSE: json_put_bool(&c->w, kind == SCALAR_TRUE); break;
   case SCALAR_INT:
   case SCALAR_FLOAT: put_number(c, s); break;
-  case SCALAR_NO_JSON: return fail(c, e->start_mark, FAULT_INVALID, "%.*s is no finite number", STR_ARG(s));
+  case SCALAR_NO_JSON: return fail(c, e->start_mark, FAULT_INVALID, "%.*s is not a finite number", STR_ARG(s));
   case SCALAR_TEXT: json_put_str(&c->w, s); break;
   }
   return true;
@@ -197,7 +197,7 @@ static bool put_key(struct converter *c, const yaml_event_t *e) {
   struct frame *f = top(c);
   key = arena_str(&c->arena, key);
   if (!map_add(&f->keys, key, f))
-    return fail(c, e->start_mark, FAULT_INVALID, "the key \"%.*s\" is there twice", STR_ARG(key));
+    return fail(c, e->start_mark, FAULT_INVALID, "the key \"%.*s\" is defined twice", STR_ARG(key));
   f->want_key = false;
   json_put_key(&c->w, key);
   return true;
@@ -213,7 +213,7 @@ static bool fail_depth(struct converter *c, const yaml_event_t *e) {
   return fail(c, e->start_mark, FAULT_LIMIT, "the values are nested deeper than %d levels", YAML_MAX_DEPTH);
 }
 
-// A later anchor of the same name hides the earlier one, as YAML says.
+// As YAML requires, a later anchor with the same name replaces the earlier one.
 static struct anchor *open_anchor(struct converter *c, const yaml_char_t *name) {
   if (!name) return NULL;
   str key = arena_str(&c->arena, str_of((const char *)name));
@@ -228,7 +228,7 @@ static struct anchor *open_anchor(struct converter *c, const yaml_char_t *name) 
 static void close_anchor(struct converter *c, struct anchor *a, size_t height) {
   if (!a) return;
   a->height = height;
-  // The writer put a comma before the value.
+  // The writer may have put a comma before the value.
   if (a->start < c->w.out->n && c->w.out->p[a->start] == ',') a->start++;
   a->end = c->w.out->n;
   ASSERT(a->start <= a->end && a->values <= c->values);
@@ -258,10 +258,10 @@ static bool on_alias(struct converter *c, const yaml_event_t *e) {
   struct anchor *a = map_find(&c->anchors, name);
   if (!a) return fail(c, e->start_mark, FAULT_INVALID, "there is no anchor &%.*s before this alias", STR_ARG(name));
   if (!a->end)
-    return fail(c, e->start_mark, FAULT_INVALID, "the alias *%.*s stands inside the value it names", STR_ARG(name));
+    return fail(c, e->start_mark, FAULT_INVALID, "the alias *%.*s is inside the value that it names", STR_ARG(name));
   if (c->depth + a->height > YAML_MAX_DEPTH) return fail_depth(c, e);
   if (!count_values(c, e, a->values)) return false;
-  // The span to copy lies in the buffer that grows: it must not move meanwhile.
+  // Source and target are in the same buffer: make room first, so that the copied span does not move.
   ASSERT(a->start <= a->end && a->end <= c->w.out->n);
   size_t n = a->end - a->start;
   if (buf_room(c->w.out, n + 1)) json_put_raw(&c->w, (str){c->w.out->p + a->start, n});
@@ -302,7 +302,7 @@ static bool on_event(struct converter *c, const yaml_event_t *e) {
   switch (e->type) {
   case YAML_DOCUMENT_START_EVENT:
     if (c->documents++ == 0) return true;
-    return fail(c, e->start_mark, FAULT_INVALID, "there is a second document: a configuration is one");
+    return fail(c, e->start_mark, FAULT_INVALID, "there is a second document: a file must have only one");
   case YAML_STREAM_END_EVENT:
     if (!c->documents) json_put_null(&c->w);
     return true;
@@ -316,7 +316,7 @@ static bool on_event(struct converter *c, const yaml_event_t *e) {
   }
 }
 
-// Bytes that are no text have an offset instead of a mark.
+// Converts an offset into line and column. For invalid UTF-8, the parser returns an offset only.
 static yaml_mark_t mark_of_offset(str text, size_t offset) {
   yaml_mark_t at = {0};
   for (size_t i = 0; i < offset && i < text.n; i++) {
@@ -329,12 +329,12 @@ static yaml_mark_t mark_of_offset(str text, size_t offset) {
 }
 
 static bool fail_syntax(struct converter *c, const yaml_parser_t *p, str text) {
-  const char *problem = p->problem ? p->problem : "this is no YAML", *context = p->context ? p->context : "";
+  const char *problem = p->problem ? p->problem : "this is not YAML", *context = p->context ? p->context : "";
   yaml_mark_t at = p->error == YAML_READER_ERROR ? mark_of_offset(text, p->problem_offset) : p->problem_mark;
   return fail(c, at, FAULT_INVALID, "%s%s%s", problem, *context ? " " : "", context);
 }
 
-// For each %TAG the parser looks at all before it, without a way to stop it.
+// Limits the number of %TAG directives: the parser compares each one with all earlier ones and cannot be interrupted.
 static bool check_directives(struct converter *c, str text) {
   enum { MOST = 100 };
   static const str directive = STR("%TAG");
@@ -345,7 +345,7 @@ static bool check_directives(struct converter *c, str text) {
     rest = str_from(rest, (size_t)(at - rest.p) + directive.n);
   }
   yaml_mark_t at = mark_of_offset(text, text.n - rest.n - directive.n);
-  return fail(c, at, FAULT_LIMIT, "%%TAG is there more than %d times", MOST);
+  return fail(c, at, FAULT_LIMIT, "there are more than %d %%TAG directives", MOST);
 }
 
 static bool convert(struct converter *c, yaml_parser_t *p, str text) {
@@ -353,7 +353,7 @@ static bool convert(struct converter *c, yaml_parser_t *p, str text) {
     yaml_event_t e;
     if (!yaml_parser_parse(p, &e)) return fail_syntax(c, p, text);
     bool ok = on_event(c, &e), end = e.type == YAML_STREAM_END_EVENT;
-    if (ok && c->w.out->over) ok = fail(c, e.start_mark, FAULT_LIMIT, "the values take more room than they may");
+    if (ok && c->w.out->over) ok = fail(c, e.start_mark, FAULT_LIMIT, "the values exceed the size limit");
     yaml_event_delete(&e);
     if (!ok || end) return ok;
   }
@@ -364,7 +364,7 @@ bool yaml_to_json(str text, struct buf *out, struct fault *f) {
   yaml_parser_t parser;
   arena_init(&c.arena);
   map_init(&c.anchors, &c.seed);
-  ASSERT(yaml_parser_initialize(&parser));  // fails for want of memory only
+  ASSERT(yaml_parser_initialize(&parser));  // fails only without memory
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(&parser, (const unsigned char *)(text.n ? text.p : ""), text.n);
   bool ok = check_directives(&c, text) && convert(&c, &parser, text);

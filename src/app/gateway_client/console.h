@@ -15,11 +15,11 @@ struct console {
 bool console_open(struct console *c, const struct config_options *said, int *out_status);
 void console_close(struct console *c);
 
-// Members of the gateway's answers; empty or 0 if absent.
+// Return a member of the gateway's answer; empty or 0 if it is absent.
 str console_text(const struct json *v, const char *key, struct arena *a);
 uint64_t console_number(const struct json *v, const char *key);
 
 // Untrusted text, such as a client's name, on one line: control characters become '?'.
 str console_line(str text, struct arena *a);
 str console_span(struct arena *a, uint64_t ms);                       // "2 h 3 min"
-int console_name_width(const struct json *servers, struct arena *a);  // of the longest name, within bounds
+int console_name_width(const struct json *servers, struct arena *a);  // columns for the names of the servers

@@ -92,7 +92,7 @@ static enum arrival read_line(struct control_client *r, int wait_ms, struct aren
   }
 }
 
-// Returns the result in a line. NULL with FAULT_NONE: the line answers another request.
+// Returns the result that a line contains. NULL with FAULT_NONE: the line is the answer to another request.
 static const struct json *read_answer(struct arena *a, str line, uint64_t id, struct fault *f) {
   struct json_limits limits = {.max_bytes = MAX_ANSWER, .max_depth = JSON_DEEPEST};
   int64_t number = -1;
@@ -110,8 +110,8 @@ static const struct json *read_answer(struct arena *a, str line, uint64_t id, st
 
 // ---- waiting
 
-// Returns the result of the request `id`. While it waits it also requests the status once a second, for `waiting`; the
-// status may be answered first.
+// Waits for the result of the request `id`. Meanwhile also requests the status once a second, for the callback
+// `waiting`; the status may arrive before the result.
 static const struct json *await(struct control_client *r, struct arena *a, uint64_t id, uint64_t until,
                                 struct fault *f) {
   uint64_t status_id = 0;
@@ -200,7 +200,8 @@ static const struct json *say_hello(struct control_client *r, const struct sessi
   return sent ? await(r, &r->arena, id, until, f) : NULL;
 }
 
-// False with FAULT_INVALID: the gateway has another version, so its answers are unknown.
+// Reads the answer to the greeting. Returns false with FAULT_INVALID if the gateway has another version: the form of
+// its answers is then unknown.
 static bool take_hello(struct control_client *r, const struct json *said, struct fault *f) {
   str version = STR("?");
   json_string(json_get(said, STR("version")), &r->arena, &version);
@@ -270,8 +271,8 @@ static bool serves_file(struct control_client *r, const struct config *c) {
   return path.n && str_eq(path, file_real_path(c->config_file.n ? c->config_file : c->mcp_config, &room));
 }
 
-// A broken configuration may name files that are part of the id of its gateway. So this asks every gateway for its
-// files and returns the newest one that fits.
+// Asks every gateway for its files, and returns the newest one that fits. Needed for a broken configuration: its id
+// cannot be computed, because the files that it names are part of the id.
 static struct control_client *find_by_file(int folder, const struct control_socket *all, size_t n,
                                            const struct config *c, const struct session_operator *terms, str agent) {
   for (size_t i = 0; i < n; i++) {
@@ -290,8 +291,8 @@ static void set_not_found(int folder, const struct control_socket *all, size_t n
   ASSERT(!pids.over && others <= n);
   if (others)
     fault_set(f, FAULT_NOT_FOUND,
-              "no gateway serves this configuration; %zu run%s with other files (pid %.*s): name them with --config, "
-              "--mcp-config, --rules and --catalog as `toolgate serve` got them",
+              "no gateway serves this configuration; %zu run%s with other files (pid %.*s): give the same --config, "
+              "--mcp-config, --rules and --catalog as for `toolgate serve`",
               others, others == 1 ? "s" : "", STR_ARG(buf_view(&pids)));
   else fault_set(f, FAULT_NOT_FOUND, "no gateway serves this configuration; start one with: toolgate serve");
   buf_done(&pids);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Client of a running gateway's control socket (app/control.h). Requests block: a command does one thing at a time.
+// Client of a running gateway's control socket (app/control.h). Requests block until the answer arrives.
 #pragma once
 #include "app/config/config.h"
 #include "mcp/server/session.h"
@@ -8,9 +8,9 @@
 struct control_client;
 
 // Connects to the newest gateway that serves this configuration and answers. With a broken configuration, connects to
-// the gateway that was started with the same configuration file or servers. `terms`: how its sessions differ from a
-// client's; `agent`: the caller, empty for the operator. NULL with FAULT_NOT_FOUND: no such gateway runs (the message
-// names gateways of other configurations); with FAULT_INVALID: it has another version.
+// the gateway that was started with the same configuration file or servers. `terms`: settings of the command's
+// sessions; `agent`: the caller, empty for the operator. Returns NULL with FAULT_NOT_FOUND if no such gateway runs (the
+// message lists gateways of other configurations), or with FAULT_INVALID if the gateway has another version.
 struct control_client *control_client_open(const struct config *c, char *const *env,
                                            const struct session_operator *terms, str agent, struct fault *f);
 void control_client_close(struct control_client **r);
@@ -25,7 +25,7 @@ str control_client_stale(const struct control_client *r);        // why it serve
 // Sends a request and returns its result, in the arena. NULL: f has the reason.
 const struct json *control_client_request(struct control_client *r, struct arena *a, str method, str params,
                                           struct fault *f);
-// Sends an MCP request of a client in this mode. params: raw, or STR_NONE.
+// Sends an MCP request as a client in this mode. `params` is JSON text, or STR_NONE.
 const struct json *control_client_mcp_request(struct control_client *r, struct arena *a, enum surface_mode mode,
                                               str method, str params, struct fault *f);
 // Sets the time after which a request fails; 0 (the default): never.

@@ -8,16 +8,16 @@
 #include "base/assert.h"
 
 enum {
-  SETTLE_MS = 1000,           // added to the start timeout, until a failed start is noticed
-  PROGRESS_AFTER_MS = 2000,   // a request that takes longer shows the progress of the servers ...
-  PROGRESS_EVERY_MS = 1000,   // ... this often
+  SETTLE_MS = 1000,           // added to the start timeout: a failed start is noticed a little later
+  PROGRESS_AFTER_MS = 2000,   // a request that takes longer shows the progress of the servers
+  PROGRESS_EVERY_MS = 1000,   // interval at which the progress is updated
   OPERATOR_TOKENS = 1 << 20,  // the operator may see a whole result
 };
 
 // ---- open and close
 
-// Commands need an answer from every server, so they wait for the full start timeout. Twice, because a server that does
-// not answer the probe of its revision is started again for the handshake.
+// Commands need an answer from every server, so they wait for twice the start timeout: a server that does not answer
+// the probe of its revision is started again for the handshake.
 static struct session_operator operator_terms(const struct config *c, const struct config_options *opt) {
   uint64_t longest = c->start_timeout_ms;
   bool installs = false;
@@ -29,7 +29,7 @@ static struct session_operator operator_terms(const struct config *c, const stru
   return (struct session_operator){2 * longest + SETTLE_MS, opt->bounded ? 0 : OPERATOR_TOKENS, false};
 }
 
-// True with *out_status not 0: the configuration is broken.
+// Loads the configuration. Returns true with *out_status not 0 if the configuration is broken.
 static bool load(struct gateway_client *client, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
@@ -44,7 +44,7 @@ static bool load(struct gateway_client *client, const struct config_options *sai
   config_problems_done(&problems);
   if (ok) {
     client->terms = operator_terms(&client->config, &opt);
-    client->config.record = false;  // a command is not a conversation
+    client->config.record = false;  // calls of commands are not recorded
     client->config.once = true;
   } else {
     config_done(&client->config);
@@ -60,9 +60,9 @@ static void on_running_wait(void *ctx, const struct json *status) {
   progress_show_status(&client->progress, status);
 }
 
-// False with FAULT_NOT_FOUND: no gateway runs.
+// Connects to a running gateway. Returns false with FAULT_NOT_FOUND if no gateway runs.
 static bool connect_to_running(struct gateway_client *client, struct fault *f) {
-  // Its servers continue to start after this command, so the command waits only as long as an agent would.
+  // The gateway's servers continue to start after this command, so the command waits only as long as an agent.
   const struct config *c = &client->config;
   ASSERT(!client->running && !client->in_process);
   struct session_operator terms = {.wait_ms = c->start_wait_ms, .result_tokens = client->terms.result_tokens};
@@ -90,7 +90,7 @@ bool gateway_client_open(struct gateway_client *client, const struct config_opti
     *out_status = EXIT_OK;
     return true;
   }
-  bool broken = client->config.broken && f.code == FAULT_NOT_FOUND;  // already printed
+  bool broken = client->config.broken && f.code == FAULT_NOT_FOUND;  // the problems were already printed
   if (f.code == FAULT_NOT_FOUND && !broken && guard_start(&client->guard, &f)) {
     client->in_process = true;
     if (gateway_init(&client->gateway, &client->config, &client->guard, environ, &f)) return true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a gateway for commands that send a few requests and end. Requests block until the answer is there.
+// A client of a gateway, for commands that send a few requests and end. Requests block until the answer arrives.
 //
-// The gateway is a running one that serves the same configuration (app/gateway_client/control_client.h). If none runs,
-// it is one inside this process, with the configured servers.
+// The client uses a running gateway that serves the same configuration (app/gateway_client/control_client.h). If no
+// such gateway runs, it creates one inside this process, with the configured servers.
 #pragma once
 #include "app/gateway.h"
 #include "app/gateway_client/control_client.h"
@@ -11,11 +11,11 @@
 
 struct gateway_client {
   struct config config;
-  struct arena arena;             // of the answers
-  struct session_operator terms;  // of its sessions
+  struct arena arena;             // memory of the answers
+  struct session_operator terms;  // settings of the sessions
   struct progress progress;
-  enum surface_mode mode;          // of the next request
-  struct hash_key seed;            // for maps
+  enum surface_mode mode;          // mode of the next request
+  struct hash_key seed;            // seed for maps
   struct control_client *running;  // the running gateway; NULL: the gateway is in this process
   bool in_process;                 // the members below are in use
   struct guard guard;
@@ -42,5 +42,5 @@ void gateway_client_wait_servers(struct gateway_client *client);
 // Sends an MCP request and returns its result, which lives as long as the client. NULL: f has the reason.
 const struct json *gateway_client_request(struct gateway_client *client, str method, str params, struct fault *f);
 
-// Calls a tool; arguments is a raw JSON object.
+// Calls a tool. `arguments` is the text of a JSON object.
 const struct json *gateway_client_call_tool(struct gateway_client *client, str tool, str arguments, struct fault *f);

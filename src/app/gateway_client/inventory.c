@@ -80,7 +80,7 @@ static void read_server(const struct json *v, struct arena *a, struct inventory_
   out->available = !out->error;
 }
 
-enum { MAX_DEFINITION_SETS = 32 };  // of one server; the limit of a catalog
+enum { MAX_DEFINITION_SETS = 32 };  // definition sets of one server, as in a catalog
 
 struct definition_sets {
   struct definitions *list[MAX_DEFINITION_SETS];
@@ -100,7 +100,7 @@ static struct catalog_source read_source(const struct json *v, struct arena *a, 
   return s;
 }
 
-// Builds the catalog of the gateway in this process, so that the gateway need not count tokens.
+// Builds the catalog of a running gateway in this process, so that the gateway need not count tokens.
 static bool take_running(struct gateway_client *client, struct inventory *i, struct fault *f) {
   const struct json *offers =
       control_client_request(client->running, &client->arena, STR("toolgate/definitions"), STR_NONE, f);

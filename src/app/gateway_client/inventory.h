@@ -7,17 +7,17 @@
 struct inventory_server {
   str name;
   bool available;
-  const char *error;     // why it is not available, or NULL
-  const char *revision;  // of MCP, or NULL if unknown
-  uint64_t start_ms;     // time until it was ready
+  const char *error;     // reason why the server is not available, or NULL
+  const char *revision;  // revision of MCP, or NULL if unknown
+  uint64_t start_ms;     // time until the server was ready
   size_t count[DIRECTORY_KINDS];
-  size_t tokens;       // of all its definitions
-  size_t tool_tokens;  // of its tools
+  size_t tokens;       // tokens of all definitions
+  size_t tool_tokens;  // tokens of the tools
 };
 
 struct inventory {
   struct directory *directory;
-  size_t *tokens[DIRECTORY_KINDS];  // of the definition of each entry
+  size_t *tokens[DIRECTORY_KINDS];  // tokens of each entry's definition
   struct inventory_server *servers;
   size_t server_count;
   const struct json *tools;  // result of tools/list in mode direct
@@ -26,13 +26,13 @@ struct inventory {
 // Writes the answer of a running gateway to `toolgate/definitions`: the definitions that inventory_take needs.
 void inventory_put_definitions(const struct gateway *g, const struct session *session, struct json_writer *w);
 
-// Starts the servers, waits for them and fills *out, whose data is in the arena of the client. Sets mode direct. False:
-// f has the reason.
+// Starts the servers, waits for them and fills *out, whose data is in the arena of the client. Sets mode direct. On
+// failure returns false with the reason in `f`.
 bool inventory_take(struct gateway_client *client, struct inventory *out, struct fault *f);
 void inventory_done(struct inventory *i);
 
 // Returns whether every server is available and no definition was left out.
 bool inventory_complete(const struct inventory *i);
 
-// {"name", "available", "error"?, "tools", "resources", "prompts", "tokens", "tool_tokens"}, without the braces.
+// Writes the members "name", "available", "error"?, "tools", "resources", "prompts", "tokens" and "tool_tokens".
 void inventory_put_server(struct json_writer *w, const struct inventory_server *s);

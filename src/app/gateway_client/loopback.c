@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session sends while other code is in the middle of something, so its messages are queued and read from the loop.
+// The session may send a message at any time, even while other code has not finished its work. So messages are queued,
+// and read later from the loop.
 #include "app/gateway_client/loopback.h"
 
 #include "base/assert.h"
@@ -13,8 +14,8 @@ struct loopback {
   struct session *session;
   uint64_t next_id;
   bool open;             // the handshake is complete
-  struct list calls;     // not answered yet
-  struct list messages;  // from the session, not read yet
+  struct list calls;     // calls without an answer
+  struct list messages;  // unread messages from the session
   struct timer reading;
   struct buf text;  // the message to send
 };
@@ -31,10 +32,10 @@ struct loopback_call {
 // A message from the session.
 struct loopback_message {
   struct list node;
-  struct loopback_call *call;  // that it answers; NULL: a request or notification
+  struct loopback_call *call;  // call that the message answers; NULL: a request or notification
   struct arena arena;
   str text;
-  struct fault fault;  // in place of text: the request could not be sent
+  struct fault fault;  // set instead of `text` if the request could not be sent
 };
 
 // ---- from the session
@@ -64,7 +65,7 @@ static const struct outlet_ops outlet = {.send = outlet_send, .answer = outlet_a
 
 // ---- to the session
 
-// Sends l->text to the session. call: NULL unless it is a request.
+// Sends l->text to the session. `call` is NULL if the text is not a request.
 static void deliver(struct loopback *l, struct loopback_call *call) {
   struct fault f;
   struct rpc_error err;
@@ -112,7 +113,7 @@ void loopback_request(struct loopback *l, str method, str params, loopback_done 
 
 // ---- reading
 
-// reply NULL: the message has a fault instead.
+// Passes the result or the fault to the caller. `reply` is NULL if the message has a fault.
 static void end_call(struct loopback_message *it, const struct rpc_message *reply) {
   struct loopback_call *call = it->call;
   ASSERT(call->sent && call->done);
@@ -132,7 +133,7 @@ static void end_call(struct loopback_message *it, const struct rpc_message *repl
   done(ctx, result, result ? NULL : &it->fault);
 }
 
-// False: the message cannot be read; its fault has the reason.
+// Returns false, with the reason in the fault of the message, if it cannot be parsed.
 static bool parse_message(struct loopback_message *it, struct rpc_message *out) {
   struct rpc_error err;
   struct json_limits limits = {.max_bytes = it->text.n, .max_depth = JSON_DEEPEST};

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that call one meta-tool as an agent would, and print the answer.
+// Runs a command that calls one meta-tool, as an agent does, and prints the answer.
 #pragma once
 #include "app/cli/command.h"
 #include "surface/mode.h"
 #include "json/json.h"
 
 struct meta_command {
-  enum surface_mode mode;  // the mode that has the tool
+  enum surface_mode mode;  // mode that has the meta-tool
   str tool;
-  str arguments;       // a raw JSON object
-  bool all;            // it concerns all servers and waits for them
+  str arguments;       // text of a JSON object
+  bool all;            // wait for all servers
   bool whole;          // --json prints the whole result, not only structuredContent
   const char *absent;  // message if the tool does not exist; NULL: it always exists
-  // Prints an answer that is not an error, from its structuredContent; returns the exit code. NULL: prints the text.
+  // Prints a successful answer from its structuredContent, and returns the exit code. NULL: the text is printed.
   int (*print)(const struct arguments *args, struct arena *a, const struct json *structured);
 };
 

@@ -11,7 +11,7 @@ enum { MAX_NAMED = 3 };
 
 struct progress_counts {
   size_t servers, ready, installing, starting, failed;
-  struct buf names;  // of the first few that are starting
+  struct buf names;  // names of the first few starting servers
 };
 
 static void counts_init(struct progress_counts *t) {
@@ -20,7 +20,7 @@ static void counts_init(struct progress_counts *t) {
 }
 
 static void count(struct progress_counts *t, str name, str state) {
-  if (str_eq(state, STR("idle"))) return;  // it starts on its first call
+  if (str_eq(state, STR("idle"))) return;  // the server starts at its first call
   t->servers++;
   t->ready += str_eq(state, STR("ready"));
   t->installing += str_eq(state, STR("installing")) || str_eq(state, STR("waiting"));

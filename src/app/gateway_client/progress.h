@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on stderr about the servers that are starting. A terminal shows it updated in place; elsewhere it is printed
-// once.
+// Prints a line on stderr about the starting servers. On a terminal the line is updated in place; otherwise it is
+// printed once.
 #pragma once
 #include "upstream/upstream.h"
 #include "json/json.h"

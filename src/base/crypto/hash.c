@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-// Four words that stay in registers: passed and returned by value.
+// Four words, passed and returned by value so that they stay in registers.
 struct sip {
   uint64_t a, b, c, d;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes: SipHash with a key for tables (against flooding), SHA-256 for names and secrets.
+// Hashes: SipHash with a secret key for hash tables (against flooding), SHA-256 for names and secrets.
 #pragma once
 #include "base/str.h"
 
@@ -12,7 +12,8 @@ uint64_t hash_sip(const struct hash_key *key, str s);  // SipHash-1-3
 enum { SHA256_SIZE = 32 };
 void hash_sha256(str s, unsigned char out[SHA256_SIZE]);
 
-// SHA-256 of many texts: looks the algorithm up once, which takes longer than hashing a short text.
+// SHA-256 of many texts. hasher_new looks up the algorithm once, because a lookup takes longer than hashing a short
+// text.
 struct hasher;
 struct hasher *hasher_new(void);
 void hasher_free(struct hasher **h);

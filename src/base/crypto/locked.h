@@ -5,9 +5,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-// Returns zeroed memory, never NULL. Beyond RLIMIT_MEMLOCK the pages can be swapped.
+// Returns zeroed memory, never NULL. Pages that exceed RLIMIT_MEMLOCK are not locked and can be swapped.
 void *locked_alloc(size_t n);
-void locked_free(void *p, size_t n);  // n as for locked_alloc; NULL is fine
+void locked_free(void *p, size_t n);  // n: as given to locked_alloc; p may be NULL
 
 // Starts an arena in locked memory. arena_done turns it into an ordinary arena.
 void arena_init_secret(struct arena *a);

@@ -16,6 +16,6 @@ static inline void rand_fill(const struct rand_source *r, void *out, size_t n) {
 
 struct hash_key rand_hash_key(const struct rand_source *r);
 
-// Writes 128 random bits as 32 hex characters and a NUL: a session id, or another name that nobody can guess.
+// Writes 128 random bits as 32 hex characters and a NUL, for session ids and other names that must be unguessable.
 enum { RAND_ID_SIZE = 33 };
 void rand_id(const struct rand_source *r, char out[RAND_ID_SIZE]);

@@ -16,12 +16,12 @@ void seal_init(struct seal *s, const struct rand_source *r) {
   rand_fill(r, s->key, sizeof s->key);
 }
 
-// OpenSSL fails here only without memory or without the cipher.
+// The OpenSSL calls here fail only if memory or the cipher is missing.
 static void must(int done) {
   ASSERT(done == 1);
 }
 
-// Returns a context ready for the plain text or the cipher text.
+// Returns a context that encrypts (`closing`) or decrypts, and that also authenticates `bound`.
 static EVP_CIPHER_CTX *begin(const struct seal *s, const unsigned char *nonce, str bound, bool closing) {
   EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
   ASSERT(c);
@@ -49,7 +49,8 @@ void seal_close(const struct seal *s, str plain, str bound, struct buf *out) {
   buf_done(&sealed);
 }
 
-// Decrypts into `out`, which has room for cipher.n bytes; they are valid only if this returns true.
+// Decrypts into `out`, which must have room for cipher.n bytes. The contents of `out` are valid only if this returns
+// true.
 static bool decrypt(const struct seal *s, unsigned char *nonce, str cipher, str bound, unsigned char *out) {
   EVP_CIPHER_CTX *c = begin(s, nonce, bound, false);
   int n = 0, more = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sealed text for a client to send back: the client cannot read it, change it or use it elsewhere (AES-256-GCM under a
-// key that lives as long as the process, as URL-safe base64).
+// Seals text that a client stores and sends back: the client cannot read it, change it or use it elsewhere. The cipher
+// is AES-256-GCM with a key that lives as long as the process; the result is URL-safe base64.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -13,8 +13,8 @@ struct seal {
 
 void seal_init(struct seal *s, const struct rand_source *r);
 
-// Seals the text. `bound` is not part of it, but seal_open needs the same bytes.
+// Seals the text. The result does not contain `bound`, but seal_open must be given the same bytes.
 void seal_close(const struct seal *s, str plain, str bound, struct buf *out);
 
-// False if another seal closed the text, it is bound to other bytes, or it was changed.
+// Returns false if the text was changed, sealed with another key, or bound to other bytes.
 bool seal_open(const struct seal *s, str text, str bound, struct arena *a, str *out_plain);

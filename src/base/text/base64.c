@@ -42,7 +42,7 @@ void base64_encode(str bytes, enum base64_form form, struct buf *out) {
   out->n += size;
 }
 
-// Returns the value of a digit, or -1.
+// Returns the value of a base64 digit, or -1.
 static int value_of(char c, enum base64_form form) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;

@@ -10,6 +10,7 @@ enum base64_form {
 
 void base64_encode(str bytes, enum base64_form form, struct buf *out);
 
-// Appends the decoded bytes. False, with nothing appended, for a character outside the alphabet, an impossible length
-// or padding, bits set after the last byte, or more bytes than the buffer may hold (out->over).
+// Appends the decoded bytes. Returns false and appends nothing if the text has a character outside the alphabet, an
+// impossible length or padding, or bits set after the last byte, or if the bytes exceed the buffer's maximum
+// (out->over).
 bool base64_decode(str text, enum base64_form form, struct buf *out);

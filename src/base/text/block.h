@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of sixty-four bytes at once. Bit i of a mask stands for byte i.
+// Compares 64 bytes at once. Bit i of a mask stands for byte i.
 #pragma once
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -37,7 +37,8 @@ static inline uint64_t block_is(struct block b, char c) {
                     _mm_cmpeq_epi8(b.part[3], x));
 }
 
-// block_is as a block: the top bit of a byte is set where it equals c. block_high returns the mask.
+// Like block_is, but returns a block: the top bit of a byte is set where the byte equals c. block_high makes a mask of
+// it.
 static inline struct block block_same(struct block b, char c) {
   __m128i x = _mm_set1_epi8(c);
   return (struct block){{_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x), _mm_cmpeq_epi8(b.part[2], x),
@@ -61,19 +62,19 @@ static inline bool block_has(struct block b, char c) {
   return _mm_movemask_epi8(_mm_or_si128(low, high));
 }
 
-// Mask of the bytes above ASCII.
+// Returns the mask of the bytes above ASCII.
 static inline uint64_t block_high(struct block b) {
   return block_join(b.part[0], b.part[1], b.part[2], b.part[3]);
 }
 
-// Sets these bits in all bytes.
+// Sets `bits` in all bytes.
 static inline struct block block_or(struct block b, char bits) {
   __m128i x = _mm_set1_epi8(bits);
   return (struct block){
       {_mm_or_si128(b.part[0], x), _mm_or_si128(b.part[1], x), _mm_or_si128(b.part[2], x), _mm_or_si128(b.part[3], x)}};
 }
 
-// Mask of the bytes less than c, as signed numbers.
+// Returns the mask of the bytes that are less than c as signed numbers.
 static inline uint64_t block_below(struct block b, char c) {
   __m128i x = _mm_set1_epi8(c);
   return block_join(_mm_cmplt_epi8(b.part[0], x), _mm_cmplt_epi8(b.part[1], x), _mm_cmplt_epi8(b.part[2], x),
@@ -91,7 +92,7 @@ static inline struct block block_load(const char *p) {
   return b;
 }
 
-// The top bits of eight bytes, side by side.
+// Returns the top bits of eight bytes as one byte.
 static inline uint64_t block_tops(uint64_t w) {
   return ((w >> 7 & 0x0101010101010101) * 0x0102040810204080) >> 56;
 }
@@ -141,7 +142,7 @@ static inline uint64_t block_below(struct block b, char c) {
 }
 #endif
 
-// Returns the number of set bits, without the instruction for it, which not every processor has.
+// Returns the number of set bits. Does not use the processor's instruction for this, which some processors lack.
 static inline unsigned block_count(uint64_t mask) {
   mask -= mask >> 1 & 0x5555555555555555;
   mask = (mask & 0x3333333333333333) + (mask >> 2 & 0x3333333333333333);
@@ -153,7 +154,7 @@ static inline unsigned block_first(uint64_t mask) {
   return (unsigned)__builtin_ctzll(mask);
 }
 
-// Sets each bit that has an odd number of set bits up to and including it: the bytes between two quotes.
+// Sets a bit if the number of set bits up to and including it is odd. For a mask of quotes, these are the quoted bytes.
 static inline uint64_t block_between(uint64_t mask) {
   mask ^= mask << 1;
   mask ^= mask << 2;

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/text/block.h"
 
-// The first and the last byte of the needle rule out most places, sixty-four at once.
+// Compares the first and the last byte of the needle at 64 places at once, which rules out most places.
 const char *find_bytes(const char *p, const char *end, str needle) {
   ASSERT(needle.n > 0);
   size_t last = needle.n - 1;
@@ -16,7 +16,7 @@ const char *find_bytes(const char *p, const char *end, str needle) {
     for (at &= block_is(block_load(p + last), needle.p[last]); at; at &= at - 1)
       if (memcmp(p + block_first(at), needle.p, last) == 0) return p + block_first(at);
   }
-  // For so few bytes the setup of memmem takes longer than this loop.
+  // For the few remaining bytes, this loop is faster than the setup of memmem.
   for (; end - p > (ptrdiff_t)last; p++) {
     p = memchr(p, needle.p[0], (size_t)(end - p) - last);
     if (!p || memcmp(p, needle.p, needle.n) == 0) return p;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text/glob.h"
 
-// Only the last star ever needs another try: the runs of the earlier ones are already the shortest possible.
+// After a mismatch, only the last star needs a longer run: earlier stars already match the shortest possible runs.
 bool glob_match(str pattern, str text) {
   size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
   while (t < text.n) {

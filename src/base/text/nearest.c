@@ -3,7 +3,7 @@
 
 #include "base/ascii.h"
 
-enum { PART_LEAST = 4 };  // letters of a word that may stand for a longer one
+enum { PART_LEAST = 4 };  // minimum length of a word that may be a part of the suggestion
 
 unsigned nearest_distance(str a, str b) {
   unsigned d[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1];

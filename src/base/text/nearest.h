@@ -10,10 +10,11 @@ struct nearest {
   unsigned distance;
 };
 
-// Takes the candidate if it is nearer than the ones before. One letter may be wrong, in long words two; or the word has
-// at least four letters and the candidate contains it.
+// Makes the candidate the best one if it is near enough and nearer than all before. It is near enough if one letter
+// differs (two if it has more than four letters), or if the word has at least four letters and the candidate contains
+// it.
 void nearest_try(struct nearest *n, str candidate);
 
-// Returns the number of insertions, deletions, substitutions and swaps of neighbours between two words, ignoring case.
-// Compares the first NEAREST_LONGEST bytes.
+// Returns the number of insertions, deletions, substitutions and swaps of adjacent letters between two words, ignoring
+// case. Compares the first NEAREST_LONGEST bytes.
 unsigned nearest_distance(str a, str b);

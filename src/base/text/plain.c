@@ -7,14 +7,14 @@ static bool within(str s, size_t at, unsigned char first, unsigned char last) {
   return at < s.n && (unsigned char)s.p[at] >= first && (unsigned char)s.p[at] <= last;
 }
 
-// Parameters, intermediates and a final byte. A truncated sequence counts.
+// Returns the end of a control sequence: parameter bytes, intermediate bytes, and a final byte unless it is truncated.
 static size_t control_sequence(str s, size_t at) {
   while (within(s, at, 0x30, 0x3f)) at++;
   while (within(s, at, 0x20, 0x2f)) at++;
   return at + within(s, at, 0x40, 0x7e);
 }
 
-// A title, a link or the like, up to BEL or ESC \. Returns 0 without that end.
+// Returns the end of a control string, such as a title or a link. BEL or ESC \ must end it; otherwise returns 0.
 static size_t control_string(str s, size_t at) {
   while (at < s.n && (unsigned char)s.p[at] >= ' ' && s.p[at] != 0x7f) at++;
   if (within(s, at, 0x07, 0x07)) return at + 1;
@@ -41,7 +41,7 @@ size_t plain_escape(str s) {
 
 // ---- hidden characters
 
-// Default_Ignorable_Code_Point of Unicode, and the interlinear annotations; in order.
+// The Default_Ignorable_Code_Point characters of Unicode and the interlinear annotation characters, in ascending order.
 static const struct range {
   uint32_t first, last;
 } hidden[] = {
@@ -72,7 +72,7 @@ static uint32_t first_of(str s) {
   return s.n ? utf8_next(&s) : 0;
 }
 
-// Returns whether c is a letter of a joining script (Hebrew and all scripts after it) or a symbol.
+// Returns whether c is a symbol or a letter of a joining script (Hebrew and all scripts after it in Unicode).
 static bool joins(uint32_t c) {
   return c >= 0x0590 && !(c >= 0x2000 && c <= 0x206f) && !is_invisible(c);
 }
@@ -83,7 +83,8 @@ static bool is_joining(str before, str after) {
   return joins(c) && joins(first_of(after));
 }
 
-// One selector for each symbol. A digit is a symbol only as a keycap.
+// Returns whether a variation selector after `before` styles a symbol, which must directly precede it. A digit, # or *
+// is a symbol only in a keycap.
 static bool is_styling(str before, str after) {
   uint32_t c = last_of(&before);
   bool key = (c >= '0' && c <= '9') || c == '#' || c == '*';
@@ -94,7 +95,8 @@ static bool is_tag(uint32_t c) {
   return (c >= 0xe0030 && c <= 0xe0039) || (c >= 0xe0061 && c <= 0xe007a);
 }
 
-// A flag of a region: a black flag, three to six letters or digits as tags, and the tag that ends it.
+// Returns whether the tag at the start of `rest` belongs to the flag of a region: a black flag, three to six letters or
+// digits as tags, and the tag that ends them.
 static bool is_in_flag(str before, str rest) {
   enum { FEWEST = 3, MOST = 6 };
   size_t tags = 0;
@@ -127,7 +129,7 @@ bool plain_may_change(uint32_t c) {
   return c != '\n' && c != '\t' && (is_control(c) || is_invisible(c));
 }
 
-// Returns the number of bytes up to the first that is not printable ASCII, LF or tab.
+// Returns the number of bytes before the first byte that is not printable ASCII, LF or tab.
 static size_t printable(str s) {
   size_t i = 0;
   while (i < s.n && (s.p[i] == '\n' || s.p[i] == '\t' || (s.p[i] >= ' ' && s.p[i] < 0x7f))) i++;

@@ -7,22 +7,23 @@
 // ECMA-48), or 0.
 size_t plain_escape(str s);
 
-// Puts the text on one line, in place, and returns the new length. Removes escape sequences and hidden characters; each
-// run of blanks, control characters and line ends becomes one blank, and none stays at the ends.
+// Puts the text on one line, in place, and returns the new length. Removes escape sequences and hidden characters,
+// replaces each run of blanks, control characters and line ends with one blank, and removes blanks at both ends.
 size_t plain_line(char *text, size_t n);
 
-// Returns the length of the hidden character at the start of `rest`, or 0 if a reader sees or needs it. Hidden are
-// characters that have no glyph or change the order of others: bidi controls, zero-width characters, tags, variation
-// selectors, fillers. A joiner between two characters that join, a variation selector after a symbol, and the tags of
-// a flag are needed. `before` is the text before `rest`, without removed characters. Control characters do not count.
+// Returns the length of the hidden character at the start of `rest`; 0 for any other character and if readers need it.
+// Hidden characters have no glyph or change the order of other characters: bidi controls, zero-width characters, tags,
+// variation selectors, fillers. Readers need a joiner between two characters that join, a variation selector after a
+// symbol, and the tags of a flag. `before` is the text before `rest`, without removed characters. Control characters
+// are not hidden characters.
 size_t plain_hidden(str before, str rest);
 
 // Returns whether plain_text may remove or replace this character, depending on its neighbours.
 bool plain_may_change(uint32_t c);
 
-// Writes the text without escape sequences, hidden characters and control characters to `out`, which has room for
+// Writes the text without escape sequences, hidden characters and control characters to `out`, which must have room for
 // text.n bytes, and returns the length. Line feeds, tabs and CR LF stay; a CR without LF becomes LF, so that the line
-// after it does not overwrite the line before it. `exact`: all C0 controls except ESC stay as they are.
+// after it does not overwrite the line before it. With `exact`, all C0 controls except ESC stay as they are.
 size_t plain_text(str text, bool exact, char *out);
 
 // Returns the result of plain_text in the arena, or the text itself if nothing changes.

@@ -3,7 +3,8 @@
 
 #include "base/text/utf8.h"
 
-// Reads the set after a `[`. False if it has no end. A `]` in first place is a character of the set.
+// Reads a set of characters that follows a `[`. Returns false if its `]` is missing. A `]` in first place is a member
+// of the set.
 static bool cut_set(str pattern, str *out_set, str *out_rest) {
   size_t first = pattern.n && pattern.p[0] == '!' ? 2 : 1;
   if (first >= pattern.n) return false;
@@ -28,7 +29,7 @@ static bool is_in(str set, uint32_t c) {
   return found != negated;
 }
 
-// Takes one character off both if the next character of the pattern matches it.
+// Removes the next character from both `pattern` and `text` if they match.
 static bool take(str *pattern, str *text) {
   str p = *pattern, t = *text, set, rest;
   if (!p.n || !t.n) return false;
@@ -40,7 +41,7 @@ static bool take(str *pattern, str *text) {
   return true;
 }
 
-// As in glob_match, only the last star ever needs another try.
+// As in glob_match, only the last star needs a longer run after a mismatch.
 bool wildcard_match(str pattern, str text) {
   str star = STR_NONE, from = STR_NONE;
   while (text.n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Up to eight bytes as one number, the first byte lowest, without reading beyond them.
+// Reads up to eight bytes as one little-endian number, without accessing any byte after them.
 #pragma once
 #include <endian.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parked calls. A server with a session asks while a stateless client waits for its call. The client cannot receive a
 // request, so its call is answered with input_required: the questions and an encrypted ticket. The call is parked: it
-// stays without a request. The client calls again with the answers and the ticket; that request continues the call, and
-// the answers go to the server.
+// stays in memory without a request. The client calls again with the answers and the ticket; that request continues the
+// call, and the answers go to the server.
 #include "call/bridge/parked_calls.h"
 #include "base/assert.h"
 #include "base/mem.h"
@@ -22,15 +22,15 @@ struct parking {
   struct timer expiry;
   char *reply;  // received while the call was parked, or NULL
   size_t reply_n;
-  struct large_message *large_message;  // the same, if the reply is large
+  struct large_message *large_message;  // the reply, if it is large
   bool failed;                          // the call failed while it was parked
   struct fault why;
-  struct arena arena;  // the call's copies of its first request's memory
+  struct arena arena;  // copies of data from the call's first request
   bool moved;
 };
 
 struct park_state {
-  struct parking *parking;  // NULL: it was never parked
+  struct parking *parking;  // NULL: the call was never parked
 };
 
 static struct parking *parking_of(const struct call *c) {
@@ -58,7 +58,7 @@ bool park_is(const struct call *c) {
 
 void park_give_up(struct call *c, const char *why) {
   ASSERT(park_is(c) && !c->request);
-  log_info(c->context->loop->log, "session %.8s: %s given up: %s", c->session->id, c->method->name, why);
+  log_info(c->context->loop->log, "session %.8s: parked call of %s given up: %s", c->session->id, c->method->name, why);
   call_drop(c, str_of(why));
 }
 
@@ -74,7 +74,7 @@ static struct parking *parking_new(struct call *c) {
   arena_init(&p->arena);
   list_push(&c->context->parked.all, &p->node);
   timer_init(&p->expiry, on_expired);
-  // The call may be without a request from now on, so it keeps the session itself.
+  // From now on, the call may have no request, so the call itself must keep the session open.
   session_park(c->session);
   return p;
 }
@@ -123,7 +123,7 @@ bool park(struct call *c) {
   call_audit(c, true);
   c->request = NULL;
   r->work = NULL;
-  log_debug(x->loop->log, "session %.8s: %s waits for answers of its client", c->session->id, c->method->name);
+  log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
   request_reply_whole(r, buf_view(&x->text));
   return true;
 }
@@ -134,7 +134,7 @@ static bool takes_place(const struct parking *p, const struct call *c) {
   return p->number && other->routes[other->route].source == c->routes[c->route].source && other->session->callers;
 }
 
-// The number of parked calls of a principal that hold connections which c needs.
+// Returns the number of a principal's parked calls that hold connections that `c` needs.
 static size_t count_of(const struct call *c, int principal) {
   size_t n = 0;
   LIST_EACH(it, &c->context->parked.all) {
@@ -184,7 +184,7 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   struct fault full;
   size_t bytes = 0;
   ASSERT(p && !p->reply && !p->large_message);
-  fault_set(&full, FAULT_UPSTREAM_ERROR, "answered while too many other answers waited for their clients");
+  fault_set(&full, FAULT_UPSTREAM_ERROR, "answered, but more than 64 MiB of answers already wait for their clients");
   LIST_EACH(it, &c->context->parked.all) {
     const struct parking *other = CONTAINER_OF(it, struct parking, node);
     if (other->reply || other->large_message) bytes += other->reply_n;
@@ -204,7 +204,7 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   memcpy(p->reply, reply->root->p, p->reply_n);
 }
 
-// The reply is used once, since another may follow.
+// Handles the stored reply and forgets it, because another reply may follow.
 static void answer_kept(struct call *c) {
   struct parking *p = parking_of(c);
   struct large_message *large_message = p->large_message;
@@ -224,7 +224,7 @@ static void answer_kept(struct call *c) {
   struct fault f;
   const struct json *root = json_parse(a, text, &c->session->server->limits, &f);
   bool read = root && rpc_read(root, a, &reply, &err);
-  ASSERT(read);  // it was valid when it was received
+  ASSERT(read);  // the reply was valid when it was received
   call_replied(c, &reply);
 }
 
@@ -255,7 +255,7 @@ static void done(struct call *c, void *state) {
 
 const struct call_step step_park = {
     .name = "park",
-    .does = "Waits without a request until a stateless client has answered such questions.",
+    .does = "Waits without a request until a stateless client has answered the server's questions.",
     .state = sizeof(struct park_state),
     .done = done,
 };
@@ -272,7 +272,7 @@ void calls_forget(struct call_context *x, struct session *s) {
       call_drop(c, STR("the client is gone"));
       continue;
     }
-    // A request of another session continues the call.
+    // The request that continues the call belongs to another session.
     call_stop(c, STR("the client is gone"));
     fault_set(&f, FAULT_SHUTTING_DOWN, "server \"%.*s\" is being disconnected", STR_ARG(call_server(c)));
     call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);

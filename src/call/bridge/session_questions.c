@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of servers with a session to clients: sampling, elicitation, roots. Each goes to the client of the call
-// that it belongs to. A client with a session gets a request under an id of the gateway, and its answer goes back under
-// the server's id. A stateless client gets the question as the answer to its call (park.c), and answers by calling
-// again.
+// Questions of servers with a session to clients: sampling, elicitation, roots. A question goes to the client of the
+// call to which the question belongs. A client with a session gets a request under an id of the gateway, and its answer
+// goes back under the server's id. A stateless client gets the question as the answer to its call (parked_calls.c), and
+// answers by calling again.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -17,27 +17,27 @@
 enum { MAX_ASKS = 256 };  // unanswered questions of one connection
 
 struct asks_state {
-  unsigned sent;  // questions to the call's client
+  unsigned sent;  // questions sent to the call's client
 };
 
 struct ask {
   struct list node;
   struct call_context *x;
   struct lane *lane;
-  uint64_t lane_opened;  // differs if the lane was restarted since
+  uint64_t lane_opened;  // lane.ready_at when asked; it differs after a restart of the lane
   struct session *session;
-  char *id;  // raw, of the server's request
+  char *id;  // raw id of the server's request
   // for a client with a session
   struct rpc_wait wait;
-  char *token;  // raw, the server's progress token, or NULL
+  char *token;  // raw JSON: the server's progress token, or NULL
   // for a stateless client
-  char key[24];         // in inputRequests
+  char key[24];         // key in inputRequests
   char *question;       // raw: {"method":…,"params":…}
   size_t bytes;         // of `question`
-  str method;           // one of the constants
-  char *task;           // the server's id of the task that it is about, or NULL
-  struct call *during;  // the call that it came in; NULL: none, and the next call may send it
-  struct call *by;      // the parked call that has sent it to the client; NULL: not sent
+  str method;           // sampling, elicitation or roots_list
+  char *task;           // the server's id of the task that the question is about, or NULL
+  struct call *during;  // the call that the question belongs to; NULL: any call may send the question
+  struct call *by;      // the parked call that sent the question to the client; NULL: not sent
 };
 
 static char *copy_text(str s) {
@@ -59,7 +59,8 @@ static bool is_call(const struct lane *lane, struct link_call *via) {
 
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related) {
   *out_related = NULL;
-  // A session's own connection speaks to that session, even if another has a call there about one of its tasks.
+  // Messages on a session's own connection are for that session, even if another session has a call there about one of
+  // the owner's tasks.
   bool strangers = is_call(lane, via) && lane->session && call_of_link(via)->session != lane->session;
   if (is_call(lane, via) && !strangers) {
     *out_related = call_of_link(via)->request;
@@ -72,7 +73,7 @@ struct session *calls_addressee(struct lane *lane, struct link_call *via, struct
     if (lane->session && c->session != lane->session) continue;
     if (only && c->session != only) return NULL;
     only = c->session;
-    if (c->request) *out_related = c->request;  // the latest, if it has several
+    if (c->request) *out_related = c->request;  // the latest request, if the session has several calls
   }
   return only;
 }
@@ -101,7 +102,7 @@ static bool may_ask(const struct session *s, const struct lane *lane, str method
   if (str_eq(method, elicitation)) return s->can_elicit;
   if (str_eq(method, roots_list)) return s->can_list_roots;
   if (str_starts(method, STR("tasks/"))) return s->has_tasks;
-  // A method of an extension goes to the client that owns the lane, unless that is stateless.
+  // A method of an extension goes to the client that owns the lane, unless this client is stateless.
   return lane->session == s && !s->revision->stateless && method_is_foreign(method);
 }
 
@@ -159,7 +160,7 @@ static void ask_free(struct ask *a) {
   mem_free(a);
 }
 
-// Answers the server with an error.
+// Answers the question with an error and frees it.
 static void ask_refuse(struct ask *a, str why) {
   if (lane_alive(a)) link_refuse(a->lane->link, str_of(a->id), RPC_INTERNAL_ERROR, why);
   ask_free(a);
@@ -229,7 +230,8 @@ static bool can_send(const struct call *c, const struct session *s) {
   return c->session == s && c->request && call_may_ask(c);
 }
 
-// A question of a task is sent by the call that awaits the task, or else by tasks/get of that task.
+// Returns the call that awaits the task and can send its questions. If there is none, returns NULL, and tasks/get of
+// the task sends them.
 static struct call *call_for_task(struct lane *lane, const char *task, const struct session *s) {
   LIST_EACH(it, &lane->calls) {
     struct call *c = call_on_lane(it);
@@ -238,7 +240,8 @@ static struct call *call_for_task(struct lane *lane, const char *task, const str
   return NULL;
 }
 
-// The call that the question came in: HTTP names it; on a pipe it is the latest that can send it.
+// Returns the call that a question belongs to, or NULL: over HTTP the call of `via`, on a pipe the latest call that can
+// send the question.
 static struct call *call_during(struct lane *lane, struct link_call *via, const struct session *s, const char *task) {
   struct call *latest = NULL;
   if (task) return call_for_task(lane, task, s);
@@ -251,7 +254,8 @@ static struct call *call_during(struct lane *lane, struct link_call *via, const 
   return latest;
 }
 
-// The call that can be answered with the question: its own call, or any call if the question has none.
+// Returns a call that can be answered with the question: the call that the question belongs to, or any call if there is
+// none.
 static struct call *sender_of(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
     struct call *c = call_on_lane(it);
@@ -260,7 +264,7 @@ static struct call *sender_of(const struct ask *a) {
   return NULL;
 }
 
-// Returns whether a question waits for this client, and `by` may send it. by NULL: tasks/get may.
+// Returns whether a question waits for this client and may be sent by the call `by` or, if `by` is NULL, by tasks/get.
 static bool is_for(const struct ask *a, const struct session *s, const struct lane *lane, const struct call *by) {
   if (by && a->task && a->during != by) return false;
   bool free = (!a->by || a->by == by) && (!a->during || !by || a->during == by);
@@ -273,7 +277,7 @@ static bool is_open(const struct call_context *x, const struct ask *which) {
   return false;
 }
 
-// Deferred, so that questions that come together are sent together.
+// Sends questions. Runs deferred, so that questions that arrive together are sent together.
 static void on_due(struct deferred *d) {
   struct call_context *x = CONTAINER_OF(d, struct call_context, asks.due);
   for (bool again = true; again;) {
@@ -348,7 +352,7 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, s, lane, by) || (!by && !is_of_task(a, task))) continue;
     if (!a->key[0]) {
-      // q1, q2, … of a call; t7 of a task, whose questions several requests may send.
+      // The keys are q1, q2, … for a call, and t1, t2, … for a task, whose questions several requests may send.
       struct asks_state *sent = by ? call_state(by, STEP_ASKS) : NULL;
       if (sent) snprintf(a->key, sizeof a->key, "q%u", ++sent->sent);
       else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++x->asks.next);
@@ -393,10 +397,10 @@ unsigned asks_sent(const struct call *c) {
   return s->sent;
 }
 
-// The questions of a call end with it.
+// Refuses the questions of a call that ends.
 static void cancel(struct call *c, void *state, str reason) {
   if (list_empty(&c->context->asks.open)) return;
-  asks_refuse(c, !reason.p                     ? STR("the call is over")
+  asks_refuse(c, !reason.p                     ? STR("the call has ended")
                  : reason.n && reason.n <= 512 ? reason
                                                : STR("the client cancelled the request"));
 }
@@ -418,7 +422,7 @@ void calls_lane_ready(struct call_context *x, struct lane *lane) {
 void asks_forget(struct call_context *x, const struct session *s) {
   LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    // The session's connections end with it, and so do all questions there.
+    // The session's own connections end with the session, and so do all questions on these connections.
     if (a->session == s || a->lane->session == s) ask_refuse(a, STR("the client is gone"));
   }
 }
@@ -436,7 +440,8 @@ static const struct json *related_task(const struct json *params) {
   return json_is(id, JSON_STRING) ? id : NULL;
 }
 
-// The agent that the call of a message names, or else a call of this client in flight on the lane.
+// Returns the agent that is named by the call of a message or, if that call is unknown, by a call of this client in
+// flight on the lane.
 static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
   if (is_call(lane, via)) return call_of_link(via)->named;
   LIST_EACH(it, &lane->calls) {
@@ -454,7 +459,7 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
   if (!s || !may_ask(s, lane, m->method)) {
     link_refuse(lane->link, json_span(m->id), RPC_METHOD_NOT_FOUND,
                 s ? STR("the client has not declared the capability for this")
-                  : STR("no client can be asked this now"));
+                  : STR("no client can be asked at the moment"));
     return;
   }
   enum { MAX_ASK_ID = 1024 };  // stored with the question
@@ -464,11 +469,12 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
     return;
   }
   const struct json *task = related_task(m->params);
-  // Outside of a call a server may ask for roots only, which the next call sends. Any other question would reach a call
-  // that it does not belong to.
+  // Outside of a call, a server may ask only for roots; the next call sends this question. Any other question would
+  // reach an unrelated call.
   bool homeless = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
   if (homeless) {
-    link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR, STR("no call is in flight that could ask this"));
+    link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR,
+                STR("this question does not belong to a call in flight"));
     return;
   }
   struct ask *a = ask_new(x, lane, s, m);

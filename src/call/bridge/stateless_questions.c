@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stateless server answers a call with questions (input_required) while a client with a session waits. The client
-// gets a request for each; when all are answered, the call goes to the server again, with the answers and the server's
-// state.
+// gets a request for each question; when all questions are answered, the call goes to the server again, with the
+// answers and the server's state.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -14,11 +14,11 @@
 enum { MAX_ROUNDS = 16, MAX_QUESTIONS = 32, MAX_STATE = 1 << 20, RETRY_MS = 250 };
 
 struct rounds_state {
-  struct call *call;      // NULL: its server never asked
-  struct list questions;  // not answered by the client yet
+  struct call *call;      // NULL: the server never asked
+  struct list questions;  // questions of the current round
   struct timer timer;     // until the request is sent to the server again
   unsigned count;         // rounds so far
-  str state, responses;   // raw: the server's requestState, and the client's answers; or STR_NONE
+  str state, responses;   // raw JSON: the server's requestState, and the client's answers; or STR_NONE
   str answered;           // keys of answered questions of a task: ,"a","b",
 };
 
@@ -42,10 +42,10 @@ struct round_question {
   struct list node;  // in the call's questions
   struct call *call;
   struct rpc_wait wait;
-  str key;     // raw: the server's name for it
-  str answer;  // raw, in the request's arena; empty: not answered
+  str key;     // raw JSON: the server's key for the question
+  str answer;  // raw JSON in the request's arena; empty: not answered
   bool elicits;
-  const struct json *asked;  // while it is being asked
+  const struct json *asked;  // the server's question; valid only until it is sent
 };
 
 static struct round_question *question_at(struct list *node) {
@@ -70,7 +70,7 @@ static void cancel(struct call *c, void *state, str reason) {
     struct round_question *q = question_at(it);
     if (!q->wait.pending) continue;
     char params[96];
-    int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"the call is over\"}",
+    int n = snprintf(params, sizeof params, "{\"requestId\":%llu,\"reason\":\"the call has ended\"}",
                      (unsigned long long)q->wait.id);
     session_notify(c->session, NULL, STR("notifications/cancelled"), (str){params, (size_t)n});
   }
@@ -121,7 +121,8 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct rounds_state, timer));
 }
 
-// A server can learn that the user cancelled a form, but not that the client refused another question: the call fails.
+// Fails the call if the client refused a question other than a form. The protocol cannot report such a refusal to the
+// server; it can only report a cancelled form.
 static void refused(struct round_question *q, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = q->call;
   str why = f ? str_of(f->message) : STR("no reason given");
@@ -150,7 +151,8 @@ static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const
 
 // ---- asking
 
-// Revisions with sessions require an elicitationId for a URL. The gateway makes one up, since nobody refers to it.
+// Revisions with sessions require an elicitationId for a URL. The gateway uses a random id, since no message refers to
+// it.
 static str with_elicitation_id(struct call *c, const struct json *params) {
   bool needed = json_equals_str(json_get(params, STR("mode")), STR("url")) && !json_get(params, STR("elicitationId"));
   if (!needed) return json_span(params);
@@ -187,7 +189,7 @@ static bool add_questions(struct call *c, const struct json *asked) {
   const struct session *s = c->session;
   JSON_EACH(it, asked) {
     str answered = state_of(c)->answered;
-    // A task repeats a question until it has the answer: the client is asked once.
+    // A task repeats a question until it has the answer, but the client is asked only once.
     str pattern = answered.n ? arena_printf(&c->request->arena, ",%.*s,", STR_ARG(raw_key(it))) : STR_NONE;
     if (answered.n && memmem(answered.p, answered.n, pattern.p, pattern.n)) continue;
     const struct json *method = json_get(it, STR("method"));
@@ -219,7 +221,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
   const struct json *state = json_get(reply->result, STR("requestState"));
   if (!policy_lets_hear(c->context, c->session, c->named, c->routes[c->route].source, STR_NONE)) {
     struct fault f;
-    fault_set(&f, FAULT_DENIED_BY_POLICY, "the rules no longer let the server ask this client");
+    fault_set(&f, FAULT_DENIED_BY_POLICY, "the rules no longer allow the server to ask this client questions");
     call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
     return;
   }
@@ -236,15 +238,15 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     return;
   }
   if (asked && asked->type == JSON_OBJECT && !add_questions(c, asked)) {
-    fail(c, "asked for something that the client does not declare");
+    fail(c, "asked a question for which the client does not declare the capability");
     return;
   }
   if (state && state->n > MAX_STATE) {
-    fail(c, "gave a requestState larger than 1 MiB");
+    fail(c, "sent a requestState larger than 1 MiB");
     return;
   }
   s->state = json_is(state, JSON_STRING) && !task_id(c).n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
-  // Without questions the server only wants the request again later.
+  // A server that sends no questions only wants the same request again later.
   if (list_empty(&s->questions) && task_id(c).n) {
     s->count--;
     task_wait(c);

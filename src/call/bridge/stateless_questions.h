@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stateless server answers a call with questions (input_required) while a client with a session waits: the client
-// gets a request for each, and the call goes to the server again with the answers.
+// gets a request for each question, and the call goes to the server again with the answers.
 #pragma once
 #include "call/pipeline.h"
 
@@ -8,6 +8,6 @@
 void rounds_begin(struct call *c, const struct rpc_message *reply);
 unsigned rounds_count(const struct call *c);  // rounds so far
 
-// Raw, for the server: its requestState and the client's answers; STR_NONE before the first round.
+// Raw JSON for the server: the server's requestState, and the client's answers. STR_NONE before the first round.
 str rounds_request_state(const struct call *c);
 str rounds_responses(const struct call *c);

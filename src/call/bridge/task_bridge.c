@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks across the eras. In 2025-11-25 the client asks for a task, polls it (tasks/get), and waits for its result
-// (tasks/result); in 2026-07-28 the server decides, and tasks/get returns everything. A client of one era gets the
-// tasks of a server of the other in its own form. A client without tasks gets the result when a tool requires a task.
+// (tasks/result); in 2026-07-28 the server decides, and tasks/get returns everything. A client gets the tasks of a
+// server of the other era in the form of the client's era. A client without tasks gets the result when a tool requires
+// a task.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -21,15 +22,15 @@
 enum { POLL_MS = 1000, POLL_MIN_MS = 50, POLL_MAX_MS = 30000 };
 
 struct task_state {
-  struct call *call;   // NULL: it never waited
+  struct call *call;   // NULL: the call never waited
   struct timer timer;  // until the next poll
   enum call_task kind;
-  str id;          // of the task that the call is about, or waits for
+  str id;          // the server's id of the task that the call is about or waits for
   str declared;    // the client's capabilities, for requests about the task
-  str answers;     // raw: the client's, for the server
+  str answers;     // raw JSON: the client's answers, for the server
   str shown;       // members of the task so far, for a stateless client
   uint64_t until;  // loop time when the gateway stops waiting for the task
-  bool abandoned;  // it was cancelled, since nobody waits for it
+  bool abandoned;  // the task was cancelled, since nobody waits for its result
 };
 
 static struct task_state *state_of(const struct call *c) {
@@ -57,7 +58,7 @@ static void detach(struct call *c, void *state, struct arena *a) {
   s->declared = call_kept(a, s->declared);
 }
 
-// ---- the two shapes of a task
+// ---- the two forms of a task
 
 static const struct {
   const char *core, *extension;
@@ -71,7 +72,7 @@ static const struct {
     {"pollInterval", "pollIntervalMs"},
 };
 
-// Writes the members of a task. shown: the client's id of it.
+// Writes the members of a task. `shown` is the client's id of the task.
 static void put_task(struct json_writer *w, const struct json *task, str shown, bool to_core) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
     const struct json *v = json_get(task, str_of(to_core ? members[i].extension : members[i].core));
@@ -84,7 +85,7 @@ static void put_task(struct json_writer *w, const struct json *task, str shown, 
   }
 }
 
-// The client's id of the task.
+// Returns the client's id of the task.
 static str shown_id(struct call *c) {
   str id = STR_NONE;
   json_string(json_get(c->request->msg.params, STR("taskId")), &c->request->arena, &id);
@@ -121,7 +122,7 @@ bool task_edit(const struct call *c, struct json_edit *out) {
   return wanted || (asked && (c->to_stateless || call_is_stateless(c)));
 }
 
-// The client's capabilities with the tasks extension added.
+// Returns the client's capabilities with the tasks extension added.
 static str with_extension(struct arena *a, str capabilities) {
   struct arena scratch;
   struct fault f;
@@ -238,7 +239,7 @@ static void on_polled(struct link_call *lc, const struct rpc_message *reply, con
     call_answer(c, &end);
   } else if (status_is(task, "input_required") && call_is_stateless(c)) {
     struct fault asks;
-    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asked a question during a task that the gateway waits for");
+    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asked a question that this client cannot answer during a task");
     call_fault(c, &asks);
   } else if (status_is(task, "input_required")) {
     rounds_begin(c, reply);
@@ -258,7 +259,7 @@ static void poll_task(struct call *c) {
     send_about(c, "tasks/get", STR_NONE, on_polled);
     return;
   }
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not end its task in time (timeouts.request_max)");
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not complete its task in time (timeouts.request_max)");
   call_fault(c, &f);
 }
 
@@ -284,7 +285,7 @@ void task_abandon(struct call *c) {
   buf_done(&b);
 }
 
-// ---- the answer to a call, when it is a task
+// ---- answering a call with a task
 
 static void answer_task(struct call *c, const struct json *task, str shown) {
   struct buf b;
@@ -312,7 +313,7 @@ static void answer_task(struct call *c, const struct json *task, str shown) {
   buf_done(&b);
 }
 
-// The server made no task of the call: the client that asked for one gets a completed task.
+// Answers a client that asked for a task with a completed task, because the server has answered without a task.
 static void answer_finished(struct call *c, const struct rpc_message *reply) {
   char id[RAND_ID_SIZE];
   rand_id(c->context->loop->rand, id);
@@ -324,7 +325,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   if (!kept) {
     call_refuse(c, RPC_INTERNAL_ERROR,
                 result.over ? "the answer is larger than limits.message"
-                            : "the result is too large to store as a task next to the results of other clients",
+                            : "the result does not fit into the memory for task results (64 MiB)",
                 STR_NONE);
     buf_done(&result);
     return;
@@ -338,10 +339,11 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_done(&result);
 }
 
-// The server requires a task and does not know that its client supports tasks: the request is sent again with that.
+// Returns whether the server refused the request because it requires a client that supports tasks. The request is then
+// sent again with this capability.
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
-  bool passes = call_is_stateless(c) && c->method->form == CALL_DIRECT;  // the client decides itself
+  bool passes = call_is_stateless(c) && c->method->form == CALL_DIRECT;  // the client itself decides
   if (reply->kind != RPC_ERROR || passes || !c->to_stateless || task_kind(c) != TASK_NONE) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
@@ -382,10 +384,10 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     return true;
   }
   if (id.n == 0 || id.n > TASK_ID_MOST) {
-    unusable(c, "made a task with an id that is empty or longer than 1 KiB");
+    unusable(c, "created a task with an id that is empty or longer than 1 KiB");
     return true;
   }
-  // The gateway also waits for a task that nobody asked for, if its client has no tasks.
+  // The gateway also waits for a task that the client did not ask for, if the client does not support tasks.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
   if (s->kind == TASK_AWAITED) {
@@ -397,7 +399,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
   }
   str shown = tasks_add(c->context->tasks, c, id);
   if (!shown.p) {
-    unusable(c, "made a task with an id that another server has used");
+    unusable(c, "created a task with an id that another server has used");
     return true;
   }
   if (s->kind == TASK_NONE) return false;
@@ -476,7 +478,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   bool over = status_is(task, "completed") || status_is(task, "failed");
   bool asks = status_is(task, "input_required");
   if (asks) {
-    // The server asks the client that waits for the result.
+    // The server sends questions only to a client that waits for the result.
     tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);
     buf_char(&b, '{');
@@ -539,7 +541,7 @@ enum call_result task_finished(struct call *c, const struct task *task) {
 
 const struct call_step step_task = {
     .name = "task",
-    .does = "Waits for a task that the server makes of the call, or shows it to a client of the other era.",
+    .does = "Waits for the task that the server creates for the call, or shows the task to a client of the other era.",
     .state = sizeof(struct task_state),
     .cancel = cancel,
     .detach = detach,

@@ -36,7 +36,7 @@ void tasks_done(struct tasks *t) {
   map_done(&t->by_key);
 }
 
-// The principal with most tasks, or most bytes of results. `own` wins a tie.
+// Returns the principal with most tasks, or with most bytes of results. `own` wins a tie.
 static struct share *largest(const struct tasks *t, struct share *own, bool by_bytes) {
   struct share *most = own;
   size_t at = 0;
@@ -45,7 +45,7 @@ static struct share *largest(const struct tasks *t, struct share *own, bool by_b
   return most;
 }
 
-// The oldest task of this principal, or the oldest with a result; NULL: none.
+// Returns the principal's oldest task, or its oldest task with a result; NULL if there is none.
 static struct task *oldest(const struct share *s, bool with_result) {
   LIST_EACH(it, &s->members) {
     struct task *task = CONTAINER_OF(it, struct task, by_share);
@@ -54,7 +54,7 @@ static struct task *oldest(const struct share *s, bool with_result) {
   return NULL;
 }
 
-// A client with a session knows the tasks of its session; a stateless client knows those of its principal.
+// A client with a session knows the tasks of its session; a stateless client knows the tasks of its principal.
 static size_t put_scope(const struct session *s, char out[MAX_SCOPE]) {
   if (s->revision->stateless) return (size_t)snprintf(out, MAX_SCOPE, "principal %d:", s->principal);
   return (size_t)snprintf(out, MAX_SCOPE, "%s:", s->id);
@@ -88,10 +88,10 @@ static str put_text(char **at, str s) {
   return copy;
 }
 
-// Adds a task. A client with a session uses the id of the server, since it has the connection that the id is from.
-// Stateless clients of one principal share their ids over several connections, so they get an id of the gateway for a
-// task of a server with a session. Returns NULL if another server has given the same clients this id: their requests
-// about it go to that server.
+// Adds a task. A client with a session uses the server's id, since the client has the connection on which the id is
+// unique. Stateless clients of one principal share ids over several connections, so for a task of a server with a
+// session they get an id of the gateway. Returns NULL if another server has already given these clients a task with
+// this id: their requests about the id go to the other server.
 static struct task *add(struct tasks *t, const struct call *c, str id) {
   ASSERT(id.n <= TASK_ID_MOST);
   const struct session *s = c->session;
@@ -126,7 +126,8 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   if (t->shares.total > MAX_TASKS) {
     struct task *old = oldest(largest(t, task->share, false), false);
     ASSERT(old);
-    drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node) : old);  // the same: every principal has one
+    drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node)
+                        : old);  // `task` itself: every principal has only one task
   }
   return task;
 }
@@ -148,7 +149,7 @@ bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
   t->held += result.n;
   task->share->bytes += result.n;
   clock_print(clock_wall_ms(c->context->loop->clock), task->made);
-  // A result above the limit is kept while it is the only one: its client is about to ask for it.
+  // A result above the limit is kept while it is the only result, because its client is about to ask for it.
   while (t->held > MAX_HELD && t->held > result.n) {
     struct task *old = oldest(largest(t, task->share, true), true);
     ASSERT(old);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks: the upstream that made each, and the client it belongs to. If there are too many, the principal with most
-// tasks loses its oldest, so that no principal loses tasks to one that makes more.
+// Stores for each task the upstream that created it and the client it belongs to. If there are too many tasks, the
+// oldest task of the principal with most tasks is dropped, so that no principal loses tasks because another principal
+// creates many.
 #pragma once
 #include "base/shares.h"
 #include "call/call.h"
@@ -12,18 +13,19 @@ struct task {
   struct share *share;   // of the principal
   struct list by_share;  // in order of creation
   unsigned source;
-  uint64_t lane;           // the connection that the upstream made it on
-  struct session *owner;   // the session that owns that connection; NULL: it is shared
-  struct session *client;  // the session that owns the task; NULL: the stateless clients of the principal do
+  uint64_t lane;           // number of the lane on which the upstream created the task
+  struct session *owner;   // the session that owns that lane; NULL: the lane is shared
+  struct session *client;  // the session that owns the task; NULL: it belongs to the principal's stateless clients
   str key;                 // scope and id
   str agent;               // only this agent may use the task
   str tool;                // the tool that runs as this task; empty: unknown
   str id;                  // the server's id
-  str shown;               // the client's id; differs if the server's ids are unique on its connection only
-  char *result;            // raw: of a task that the gateway completed when it was made; NULL: a task of the upstream
+  str shown;               // the client's id; differs if the server's ids are unique only on one connection
+  char *result;            // raw JSON, for a task of the gateway, completed when created; NULL: a task of the upstream
   size_t result_n;
-  char made[32];          // time of creation
-  struct link_call wait;  // tasks/result: servers send a task's questions to the client that waits for its result
+  char made[32];  // time of creation
+  struct link_call
+      wait;  // tasks/result in flight: servers send a task's questions only to a client that waits for its result
   char text[];
 };
 
@@ -37,23 +39,23 @@ struct tasks {
 void tasks_init(struct tasks *t, struct loop *l);
 void tasks_done(struct tasks *t);
 
-// The upstream of this call has given a task this id, perhaps again: drops an older task with the same id, so that its
-// client does not reach the new one.
+// Must be called when the upstream of this call gives a task this id: drops an older task with the same id, so that the
+// older task's client does not reach the new task.
 void tasks_given(struct tasks *t, const struct call *c, str id);
 // Adds a task of the call's client. The id has TASK_ID_MOST bytes at most. Returns the client's id of the task, or
 // STR_NONE if another server has given the client a task with this id.
 str tasks_add(struct tasks *t, const struct call *c, str id);
-// Adds a completed task of the gateway that keeps the result: the client asked for a task, and the upstream answered at
-// once. Returns false if the result is too large next to the results of principals that have fewer bytes.
+// Adds a completed task that stores the result, for a client that asked for a task although the upstream answered
+// without a task. Returns false if too little memory is left and no other principal's results take more.
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
 void tasks_put_finished(const struct task *task, struct buf *out);  // in the form of 2025-11-25
 // Requests the task's result, so that the server sends the task's questions.
 void tasks_wait(struct tasks *t, const struct call *c, str shown);
 // Returns the task that this session's client knows by this id, or NULL.
 struct task *tasks_find(const struct tasks *t, const struct session *s, str id);
-// The session ends: drops its tasks, and those made on its connections.
+// Drops the tasks of a session that ends, and the tasks that were created on its connections.
 void tasks_forget(struct tasks *t, const struct session *s);
 void tasks_forget(struct tasks *t, const struct session *s);
 
-// notifications/tasks/status of a server with a session: sends it to the client that made the task.
+// Forwards notifications/tasks/status of a server with a session to the client that owns the task.
 void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m);

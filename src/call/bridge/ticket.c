@@ -9,7 +9,8 @@
 // WINDOW: the number of latest serial numbers for which `used` records whether they were redeemed.
 enum { WINDOW = 1 << 20, WORD_BITS = 64, RECORD_VERSION = 1 };
 
-// The encrypted part before the state. Only the process that wrote it reads it, so it needs no byte order.
+// The beginning of the encrypted text; the state follows. Only the process that wrote the text reads it, so the byte
+// order does not matter.
 struct record {
   uint8_t version, kind, has_state, unused;
   uint32_t source;
@@ -30,7 +31,7 @@ void tickets_done(struct tickets *t) {
 
 static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE]) {
   enum { CANON_GROWTH = 6 };  // 9e20 becomes 21 digits; nothing grows more
-  // The members that belong to one try are left out.
+  // Members that may differ between tries are left out.
   static const struct json_edit leave_out[] = {
       {STR("_meta"), STR_NONE}, {STR("inputResponses"), STR_NONE}, {STR("requestState"), STR_NONE}};
   struct arena scratch;
@@ -51,7 +52,8 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   arena_done(&scratch);
 }
 
-// Only the method has a variable length, and fixed-size parts surround it, so no two uses look alike.
+// Only the method has a variable length, and fixed-size parts surround it, so different uses never result in the same
+// bytes.
 static void write_bound(const struct ticket_use *use, struct buf *out) {
   unsigned char digest[SHA256_SIZE];
   digest_of(use->params, digest);
@@ -63,7 +65,7 @@ static void write_bound(const struct ticket_use *use, struct buf *out) {
 
 // ---- issue
 
-// The word of a serial number in the ring. Serial numbers that differ by WINDOW share a bit.
+// Returns the word and the bit of a serial number in the ring. Serial numbers that differ by WINDOW share a bit.
 static uint64_t *used_word(const struct tickets *t, uint64_t serial, uint64_t *out_bit) {
   *out_bit = UINT64_C(1) << serial % WORD_BITS;
   return &t->used[serial % WINDOW / WORD_BITS];
@@ -127,10 +129,10 @@ bool ticket_redeem(struct tickets *t, str text, const struct ticket_use *use, st
   bool good = seal_open(&t->seal, text, buf_view(&bound), a, &plain);
   buf_done(&bound);
   if (!good)
-    return refuse(f, "requestState does not belong to this request: it must come back as it was given, from the same "
+    return refuse(f, "requestState does not belong to this request: it must be returned unchanged, by the same "
                      "caller, with the same method and arguments");
   struct record r;
-  ASSERT(plain.n >= sizeof r);  // only this process has the key
+  ASSERT(plain.n >= sizeof r);  // only this process can have made the ticket
   memcpy(&r, plain.p, sizeof r);
   ASSERT(r.version == RECORD_VERSION);
   if (!admit(t, &r, f)) return false;

@@ -7,9 +7,9 @@
 #include "json/json.h"
 
 enum ticket_kind {
-  TICKET_PARKED,    // a parked call waits for the answers: number
-  TICKET_UPSTREAM,  // the upstream has the state: source, state
-  TICKET_AGAIN,     // nothing waits: the request is sent again, without answers
+  TICKET_PARKED,    // the parked call `number` waits for the answers
+  TICKET_UPSTREAM,  // the upstream `source` gets its `state` back
+  TICKET_AGAIN,     // no call waits: the request is sent again, without answers
 };
 
 struct ticket {
@@ -18,7 +18,7 @@ struct ticket {
   unsigned source;
   bool has_state;     // an upstream may ask without a state
   str state;          // the upstream's requestState, unescaped
-  uint64_t spent_ms;  // time that the call took before it asked
+  uint64_t spent_ms;  // time that the call took before the question
 };
 
 // The caller and the request that a ticket is bound to.
@@ -32,9 +32,8 @@ struct tickets {
   struct seal seal;
   struct loop *loop;
   uint64_t life_ms;
-  uint64_t next;  // serial number
-  uint64_t
-      *used;  // a ring of bits, one for each of the latest serial numbers; NULL before the first ticket is redeemed
+  uint64_t next;   // serial number of the next ticket
+  uint64_t *used;  // a ring of bits for the latest serial numbers; NULL before a ticket is redeemed
 };
 
 void tickets_init(struct tickets *t, struct loop *l, uint64_t life_ms);

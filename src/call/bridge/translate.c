@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates a request's params and its answer between the protocol eras. If client and server are of the same era,
-// every byte is forwarded unchanged except for names, ids and progress tokens.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -18,12 +16,12 @@ static str edited(struct arena *a, const struct json *object, str key, str raw) 
   return json_edited(a, object, &(struct json_edit){key, raw}, 1);
 }
 
-// _meta with one member added, replaced or (raw: STR_NONE) removed.
+// Returns _meta with one member added or replaced, or removed if `raw` is STR_NONE.
 static str meta_with(struct arena *a, const struct json *meta, str key, str raw) {
   return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
 }
 
-// Edits the member that names the target if the upstream has another name for it.
+// Edits the member that names the target if the upstream has another name for the target.
 static bool rename_target(struct call *c, struct json_edit *out) {
   const struct json *params = c->request->msg.params;
   struct arena *a = &c->request->arena;
@@ -49,7 +47,7 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   const struct json *theirs = request_progress_token(r);
   bool tasked = to && task_kind(c) != TASK_NONE;  // the request declares the tasks extension
-  bool ours = json_get(meta, CLIENT_STRUCTURED);  // for Toolgate only
+  bool ours = json_get(meta, CLIENT_STRUCTURED);  // a member for Toolgate only
   if (from == to && !theirs && !tasked && !ours) return false;
   struct str_digits id;
   str token = theirs ? str_from_u64(call_link(c)->wait.id, &id) : STR_NONE;
@@ -74,7 +72,7 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   return true;
 }
 
-// Adds the trace to _meta. edited_before: *out has the edited _meta already.
+// Adds the trace to _meta. edited_before: *out already has an edited _meta.
 static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before) {
   struct arena *a = &c->request->arena;
   struct call_trace trace;
@@ -91,7 +89,7 @@ static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
-// Adds the gateways that the call has passed to _meta, if another gateway made the call. edited_before: see above.
+// If another gateway made the call, adds to _meta the gateways that the call has passed. edited_before: see trace_meta.
 static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before) {
   struct arena *a = &c->request->arena;
   struct fault f;
@@ -104,7 +102,7 @@ static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
-// Edits the client's answers to questions, and their state.
+// Edits the members with the client's answers to questions and the requestState.
 static size_t edit_round(struct call *c, struct json_edit *out) {
   struct arena *a = &c->request->arena;
   bool from = call_is_stateless(c), to = c->to_stateless;
@@ -117,7 +115,7 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
     out[n++] = (struct json_edit){STR("requestState"), ticket->has_state ? json_escaped(a, ticket->state) : STR_NONE};
     if (ticket->kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
   } else if (to && !from) {
-    // The answers of the gateway's own rounds, if any; the client's revision has no such members.
+    // The answers that the gateway collected (step_rounds), if any; the client's revision has no such members.
     out[n++] = (struct json_edit){STR("inputResponses"), rounds_responses(c)};
     out[n++] = (struct json_edit){STR("requestState"), rounds_request_state(c)};
   }
@@ -164,7 +162,7 @@ static bool is_read(const struct call *c) {
   return str_eq(str_of(c->method->name), STR("resources/read"));
 }
 
-// Sets the members that every result of the stateless revisions has. Returns the number of edits.
+// Makes edits that set the members required in every result of the stateless revisions. Returns the number of edits.
 static size_t renew(struct call *c, const struct json *result, struct json_edit *out) {
   const struct json *meta = json_get(result, STR("_meta"));
   str all = meta ? meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE) : META_OF_TOOLGATE;
@@ -183,8 +181,8 @@ void translate_renewed(struct call *c, const struct json *result, struct buf *ou
   json_copy_edited(out, result, edits, n);
 }
 
-// Edits _meta of a result for a client with a session: removes the server's identity, and names the task of a task
-// result.
+// Edits _meta of a result for a client with a session: removes the server's identity, and adds the task id to the
+// result of a task.
 static bool age_meta(struct call *c, const struct json *meta, struct json_edit *out) {
   struct arena *a = &c->request->arena;
   bool names = json_get(meta, META_SERVER), of_task = str_eq(str_of(c->method->name), STR("tasks/result"));
@@ -200,7 +198,7 @@ static bool age_meta(struct call *c, const struct json *meta, struct json_edit *
   return true;
 }
 
-// Structured content is an object in the revisions with sessions.
+// In the revisions with sessions, structured content must be an object, so other values are wrapped in an object.
 void translate_result(struct call *c, const struct json *result, struct buf *out) {
   ASSERT(json_is(result, JSON_OBJECT));
   const struct json *content = json_get(result, STR("structuredContent"));
@@ -224,8 +222,8 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
   buf_done(&wrapped);
 }
 
-// A stateless server's questions pass unchanged to a stateless client. The server's state is encrypted, so that it
-// returns to the same server only, with the same request, from the same client.
+// Passes a stateless server's questions unchanged to a stateless client. Encrypts the server's state, so that only the
+// same client can return it, with the same request, to the same server.
 static void put_questions(struct call *c, const struct json *result, struct buf *out) {
   struct request *r = c->request;
   const struct json *state = json_get(result, STR("requestState"));
@@ -259,11 +257,11 @@ static int translate_code(const struct call *c, const struct json *error, int co
   return new ? RPC_INTERNAL_ERROR : code;
 }
 
-// The largest error that is searched for secrets at once. A larger error is not passed on, since nothing searched it.
+// The size of the largest error that is searched for secrets. A larger error is not passed on.
 enum { ERROR_MOST = 256 << 10 };
 
-// The error without secrets and addresses; the error itself if it has none. An error with URLs to open stays unchanged.
-// A larger error than ERROR_MOST becomes its masked beginning.
+// Returns the error without secrets and addresses; the error itself if it has none. An error with URLs to open stays
+// unchanged. Of an error larger than ERROR_MOST, only the masked beginning of its message is returned.
 static const struct json *public_error(struct call *c, const struct rpc_message *reply) {
   const struct json *error = reply->error, *masked = NULL;
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
@@ -278,20 +276,21 @@ static const struct json *public_error(struct call *c, const struct rpc_message 
     buf_done(&b);
     if (!found || masked) return found ? masked : error;
   }
-  str message = arena_printf(a, "%s (shortened: an error of %u bytes)", c->failure->fault.message, error->n);
+  str message = arena_printf(a, "%s (shortened from an error of %u bytes)", c->failure->fault.message, error->n);
   str beginning =
       arena_printf(a, "{\"code\":%d,\"message\":%.*s}", c->failure->code, STR_ARG(json_escaped(a, message)));
   return json_parse(a, beginning, &limits, &f);
 }
 
-// Returns whether client and server are of different eras. An awaited task's result is a member of the task: it has to
-// be translated too.
+// Returns whether the answer must be translated: client and server are of different eras, or the result is a member of
+// an awaited task.
 static bool crosses(const struct call *c) {
   bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
   return inside || call_is_stateless(c) != c->to_stateless;
 }
 
-// The data of a "resource not found" error with the URI that such an error names; STR_NONE: unchanged.
+// Returns the data of a "resource not found" error with the requested URI added, or STR_NONE if the data does not
+// change.
 static str data_with_uri(struct call *c, const struct json *data) {
   struct arena *a = &c->request->arena;
   const struct json *uri = json_get(c->request->msg.params, STR("uri"));
@@ -316,8 +315,8 @@ static int put_error(struct call *c, const struct json *error, struct buf *out) 
   return now;
 }
 
-// A server of 2025-11-25 wants its client to open a URL first. A stateless client gets that as a question, and calls
-// again.
+// If a server of 2025-11-25 wants its client to open a URL first, writes this as a question to a stateless client,
+// which then calls again. Returns false for other errors.
 static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf *out) {
   struct request *r = c->request;
   const struct json *urls = json_get(json_get(reply->error, STR("data")), STR("elicitations"));
@@ -392,7 +391,7 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   const struct json *error = public_error(c, reply);
   bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
-  struct large_message *held = call_hold_large(c);  // the reply may be in it
+  struct large_message *held = call_hold_large(c);  // the reply may be in the large message
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
   else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);

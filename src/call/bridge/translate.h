@@ -4,8 +4,8 @@
 #pragma once
 #include "call/pipeline.h"
 
-// Writes the params for the upstream: with its names and progress token, in its revision. *out is valid until the next
-// call. Returns false if the params exceed the limit on messages.
+// Writes the params for the upstream: with the upstream's names, the gateway's progress token, and in the upstream's
+// revision. *out is valid until the next call. Returns false if the params exceed the limit on messages.
 bool translate_params(struct call *c, str *out);
 
 // Answers the request with an upstream's reply, in the client's revision. Frees the call.
@@ -20,6 +20,6 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
 // Writes the result of a server with a session in the form of a stateless client.
 void translate_renewed(struct call *c, const struct json *result, struct buf *out);
 
-// The type of a stateless server's result; RESULT_COMPLETE for errors, and for results of other servers.
+// Returns the type of a stateless server's result; RESULT_COMPLETE for errors, and for results of other servers.
 enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };
 enum result_type result_type(const struct call *c, const struct rpc_message *reply);

@@ -11,12 +11,12 @@ enum { SECONDS = 60 };
 enum meter { REQUESTS, BYTES, TOKENS, METERS };
 
 struct allowance {
-  struct list node;  // in by_use, most recently seen last
+  struct list node;  // in by_use; the most recently seen principal is last
   str name;
   uint64_t in_flight;
-  uint64_t second;                  // of the newest slot
-  uint64_t slots[SECONDS][METERS];  // by second
-  uint64_t sums[METERS];            // of the slots
+  uint64_t second;                  // second of the newest slot
+  uint64_t slots[SECONDS][METERS];  // one slot for each second
+  uint64_t sums[METERS];            // sums of all slots
   char text[];
 };
 
@@ -78,7 +78,7 @@ static void add(struct allowance *of, enum meter m, uint64_t n) {
 
 // ---- requests
 
-// The allowance of a principal. Makes room for a new one.
+// Returns the allowance of a principal. Makes room for a new allowance if necessary.
 static struct allowance *get_allowance(struct allowances *a, str principal, uint64_t now) {
   struct allowance *of = map_find(&a->by_name, principal);
   if (of) return of;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits on the use of the gateway by one principal, over all its sessions and connections: requests at once, and
+// Limits the use of the gateway by each principal, over all its sessions and connections: requests in flight, and
 // requests, bytes and tokens within a minute.
 //
-// A request is admitted while the use is below the limits. Its cost is known when it ends, and counts against later
-// requests: an answer is never cut because of it. A minute is the last 60 whole seconds.
+// A request is admitted while the use is below the limits. The cost of a request is known when the request ends, and
+// counts against later requests, so an answer is never cut because of a limit. A minute is the last 60 whole seconds.
 //
 // Memory is bounded: at most `max` principals are remembered, those with requests in flight and those seen last.
 #pragma once
@@ -26,11 +26,11 @@ void allowances_limit(struct allowances *a, const struct allowance_limits *limit
 struct allowance_breach {
   const char *scope;  // "principal/requests", "principal/in_flight", …
   uint64_t limit;
-  uint64_t after_ms;  // when another attempt may succeed; 0: when a request in flight has ended
+  uint64_t after_ms;  // time until another attempt may succeed; 0: as soon as a request in flight ends
 };
 
-// Begins a request (now: milliseconds that never decrease). Returns NULL if a limit is reached: *out describes it, and
-// nothing was counted.
+// Begins a request. `now` is in milliseconds and must never decrease. If a limit is reached, returns NULL, describes
+// the limit in *out, and counts nothing.
 struct allowance *allowances_enter(struct allowances *a, str principal, uint64_t now, struct allowance_breach *out);
 
 // Ends a request; bytes and tokens are those of the request and its answer together.

@@ -9,10 +9,10 @@ enum { MOST_CHECKERS = 1024, MOST_BYTES = 64 << 20 };
 
 struct checker {
   struct list node;       // most recently used last
-  uint64_t generation;    // of the catalog that it was compared with
+  uint64_t generation;    // of the catalog with which the schema was last compared
   uint64_t digest;        // of the schema's text
-  struct schema *schema;  // NULL: it allows everything, or cannot be used
-  struct fault *fault;    // why it cannot be used; NULL: it can
+  struct schema *schema;  // NULL: the schema allows everything, or cannot be used
+  struct fault *fault;    // why the schema cannot be used, or NULL
   size_t bytes;
   str key;  // stored after this struct
 };
@@ -77,7 +77,7 @@ static struct checker *add(struct checkers *k, str key) {
 
 // ---- the schema of a tool
 
-// Returns NULL if the tool has no schema, or if it allows everything.
+// Returns the input schema, or NULL if the tool has none or the schema allows everything.
 static const struct json *schema_of(struct checkers *k, const struct item *tool) {
   struct fault f;
   const struct json *definition = json_parse(&k->scratch, tool->text, &json_default_limits, &f);
@@ -112,7 +112,7 @@ static void compare(struct checkers *k, struct checker *c, const struct item *to
   arena_reset(&k->scratch);
 }
 
-// The server's name, a NUL, and the tool's name.
+// Returns the key of a tool: the server's name, a NUL, and the tool's name.
 static str key_of(struct arena *a, str server, str tool) {
   char *key = arena_alloc(a, server.n + 1 + tool.n);
   memcpy(key, server.p, server.n);

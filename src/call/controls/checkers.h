@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input schemas of tools, compiled when a tool is first called and kept for later calls.
+// Caches the input schemas of tools, which are compiled when a tool is first called.
 //
 // A tool is identified by its server and its name. When the catalog changes, the schema is compared once, and compiled
 // again only if it changed. The least recently used schemas are dropped if there are too many, or too many bytes.

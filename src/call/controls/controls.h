@@ -9,14 +9,14 @@
 struct controls {
   bool tolerant_args;
   struct retry_rule retry;
-  bool cache;  // keep results of read-only tools
+  bool cache;  // cache results of read-only tools
   struct result_cache_limits cache_limits;
-  const str *cache_allow;  // ids or patterns of the tools whose results are kept; none: all
+  const str *cache_allow;  // ids or patterns of the tools whose results are cached; if empty, all
   size_t cache_allow_count;
   const struct limiter_rule *rules;
   size_t rule_count;
-  struct allowance_limits principal;  // of each principal
+  struct allowance_limits principal;  // limits of each principal
   size_t max_principals;
-  size_t max_books;  // sessions that are counted at once
+  size_t max_books;  // maximum number of sessions whose calls are counted
   uint64_t idle_ms;  // the counts of a client without a session are dropped after this time without a call
 };

@@ -20,9 +20,9 @@ struct moment {
 // The use of one rule by one session.
 struct bucket {
   uint64_t total;
-  struct moment *ring;  // oldest first, from `first`
+  struct moment *ring;  // oldest first; the oldest is at `first`
   uint32_t cap, first, count;
-  uint32_t calls;  // in the ring
+  uint32_t calls;  // number of calls in the ring
 };
 
 struct book {
@@ -36,7 +36,7 @@ struct book {
 struct limiter {
   struct limiter_options opt;
   struct map books;
-  struct list sessions, others;  // by use
+  struct list sessions, others;  // most recently used last
 };
 
 // ---- buckets
@@ -83,7 +83,7 @@ static void set_breach(struct limiter_breach *out, const struct limiter_rule *ru
            (int)(rule->name.n < NAME ? rule->name.n : NAME), rule->name.p, what);
 }
 
-// b: NULL if nothing was used yet.
+// Returns whether a rule allows another use. `b` is NULL if nothing was counted yet.
 static bool allows(struct bucket *b, const struct limiter_rule *rule, uint64_t now, struct limiter_breach *out) {
   if (!b) return true;
   if (rule->per_session && b->total >= rule->per_session) {
@@ -120,7 +120,8 @@ static bool is_idle(const struct limiter *l, const struct book *k, uint64_t now)
   return !k->session && now - k->used_at >= l->opt.idle_ms;
 }
 
-// Makes room for one more book. Books of open sessions are dropped last, since their limits would start again.
+// Makes room for one more book. Books of open sessions are dropped last, because dropping a book resets the session's
+// limits.
 static void forget_some(struct limiter *l, uint64_t now) {
   LIST_EACH(it, &l->others) {
     struct book *k = CONTAINER_OF(it, struct book, node);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rate limits of sessions: calls within 60 seconds, and calls in the whole session.
 //
-// Every session has a bucket for each rule. A rule is for a meta-tool ("tool_execute"), or for all tools together whose
-// ids match its pattern. A use that several rules apply to is counted in all their buckets if all of them allow it, and
-// in none otherwise.
+// Every session has a book, with a bucket for each rule. A rule applies to a meta-tool ("tool_execute"), or to all
+// tools together whose ids match its pattern. If several rules apply to a use, the use is counted in all their buckets
+// if all rules allow it, otherwise in none. Clients without a session have a book for each principal.
 //
 // Memory is bounded: a bucket remembers at most LIMITER_TIMES times (with a higher limit, calls within a quarter of a
-// second count as one time), and there are at most `max_books` books. The book of a session is kept until the session
+// second count as one time), and there are at most `max_books` books. The book of a session lives until the session
 // ends; other books are dropped after `idle_ms` without a use.
 #pragma once
 #include "base/crypto/hash.h"
@@ -35,8 +35,8 @@ struct limiter *limiter_new(const struct limiter_options *opt);
 void limiter_free(struct limiter **l);
 
 struct limiter_use {
-  str book;      // the key of the counts: a session id or a principal
-  bool session;  // the book is a session's, and ends with limiter_forget
+  str book;      // the key of the book: a session id or a principal
+  bool session;  // the book belongs to a session, and ends with limiter_forget
   str meta;      // the meta-tool that is used
   str tool;      // the id of the tool that is called, or STR_NONE
   str safe;      // the client-safe name of the tool, which patterns match too
@@ -45,12 +45,12 @@ struct limiter_use {
 struct limiter_breach {
   char scope[LIMITER_SCOPE];  // "tool_execute/minute", "tool:github:*/session"
   uint32_t limit;             // calls
-  bool passes;                // waiting helps: the use is allowed after `after_ms`
+  bool passes;                // waiting helps: the use will be allowed after `after_ms`
   uint64_t after_ms;          // 0 if waiting does not help
 };
 
-// Returns whether a use is allowed at `now` (milliseconds that never decrease), and with `count` counts it. If not,
-// *out describes the limit, and nothing is counted.
+// Returns whether a use is allowed at `now` (milliseconds, must never decrease); if `count` is set, also counts the
+// use. If the use is not allowed, *out describes the limit, and nothing is counted.
 bool limiter_take(struct limiter *l, const struct limiter_use *use, uint64_t now, bool count,
                   struct limiter_breach *out);
 

@@ -32,7 +32,7 @@ bool literal_object(const struct json *v, const struct json_limits *limits, stru
   text = strip(text);
   if (str_starts(text, mark)) text = strip(str_from(text, mark.n));
   if (!text.n || text.p[0] != '{') return false;
-  // A copy, since the string may be a slice of its source between the quotes.
+  // Copies the text, because json_string may return a slice of the source.
   text = arena_str(a, text);
   if (!json_is(json_parse(a, text, limits, &ignored), JSON_OBJECT)) return false;
   *out = text;
@@ -59,7 +59,7 @@ static bool is_integer(str s) {
   return s.n && integer_part(s) == s.n;
 }
 
-// A finite JSON number.
+// Returns whether the text is a finite JSON number.
 static bool is_number(str s) {
   size_t n = integer_part(s);
   double value;
@@ -87,7 +87,7 @@ static bool is_null(str s) {
   return str_eq(s, STR("null"));
 }
 
-// In the order of attempts.
+// The rules in the order in which they are tried.
 static const struct {
   str type;
   enum literal_rule rule;
@@ -120,7 +120,8 @@ static bool match(str text, const struct json *types, enum literal_rule *out) {
   return false;
 }
 
-// Every text that a rule accepts begins with one of these characters. Text with escapes is not looked at.
+// Returns whether a rule might accept the value: text with one of these first characters. Text with escapes always
+// counts, because it is not examined.
 static bool may_be_literal(const struct json *v) {
   if (!json_is(v, JSON_STRING) || (v->flags & JSON_ESCAPED)) return json_is(v, JSON_STRING);
   str text = strip((str){v->p + 1, v->n - 2});

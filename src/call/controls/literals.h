@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tolerant arguments: converts text to a number, a boolean or null if the tool's schema wants that. The rules are
+// Tolerant arguments: converts text to a number, a boolean or null if the tool's schema requires it. The rules are
 // fixed:
 //
 //   parse_stringified_object   the arguments are text that holds a JSON object
@@ -8,8 +8,8 @@
 //   str_to_boolean             "true" or "false" where the type is boolean
 //   str_to_null                "null" where the type is null
 //
-// They apply to the properties of the arguments themselves only, and only if "string" is not among the types that the
-// schema names. Nothing is guessed, renamed or dropped. A number keeps the bytes it was written with.
+// The rules apply only to top-level arguments whose types in the schema do not include "string". Nothing is guessed,
+// renamed or dropped. A number keeps the bytes it was written with.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
@@ -35,10 +35,10 @@ struct literal_repairs {
 };
 
 // Copies the JSON object that a string holds, without byte order mark and surrounding white space, to the arena.
-// Returns false if v is not a string, or holds no object within the limits.
+// Returns false if `v` is not a string, or does not hold an object within the limits.
 bool literal_object(const struct json *v, const struct json_limits *limits, struct arena *a, str *out);
 
-// Returns whether any argument may need a repair. Does not look at the schema, which costs more.
+// Returns whether any argument may need a repair. Does not read the schema, because that costs more.
 bool literal_suspects(const struct json *args);
 
 // Repairs args, an object, by the schema (NULL: no schema). Returns false if nothing was repaired; otherwise *out has

@@ -68,7 +68,7 @@ void result_cache_free(struct result_cache **cache) {
 
 // ---- keys
 
-// Names may have any byte, so each follows its length.
+// Names may contain any byte, so the length is written before each name.
 static void put_name(struct buf *b, str name) {
   buf_u64(b, name.n);
   buf_char(b, ':');

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches results of read-only tools as the bytes of the server's answer.
 //
-// The key is a scope (a principal, and its session if that has its own connections), a tool and its arguments, in
-// canonical form with numbers compared digit by digit. A new catalog empties the cache. It is bounded in time, entries
-// and bytes; the least recently used entry is dropped first.
+// The key consists of a scope (a principal, and its session if the session has its own connections), a tool, and the
+// arguments in canonical form, with numbers compared digit by digit. A new catalog empties the cache. The cache limits
+// the lifetime, number and size of its entries; the least recently used entry is dropped first.
 #pragma once
 #include "base/buf.h"
 #include "base/clock.h"
@@ -26,22 +26,22 @@ struct result_cache_key {
   unsigned char digest[SHA256_SIZE];
 };
 
-// args: an object, or NULL. Returns false if the arguments are too large for a key.
+// `args` must be an object or NULL. Returns false if the arguments are too large for a key.
 enum { RESULT_CACHE_ARGS = 256 << 10 };
 bool result_cache_key(str scope, str server, str tool, const struct json *args, struct result_cache_key *out);
 
 struct cached_result {
   str bytes;       // the result, raw
-  bool stateless;  // of a stateless server
+  bool stateless;  // the result of a stateless server
 };
 
-// Finds a result and marks it as used. generation: of the current catalog; a new one empties the cache. *out is valid
-// until the next call.
+// Finds a result and marks it as used. `generation` is that of the current catalog; a new generation empties the cache.
+// *out is valid until the next call.
 bool result_cache_find(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                        struct cached_result *out);
 
-// Stores a copy, replacing an older one. A result larger than the cache is not stored, nor is one of an older catalog.
-// generation: of the catalog at the time of the call.
+// Stores a copy, which replaces an older result. `generation` is that of the catalog at the time of the call. Does not
+// store a result that is larger than the cache or that has an old generation.
 void result_cache_put(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                       const struct cached_result *result);
 

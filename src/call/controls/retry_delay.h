@@ -22,7 +22,7 @@ struct retry_case {
   bool repeatable;    // the tool is marked read-only or idempotent (unverified)
   bool destructive;   // the tool is marked destructive
   uint64_t after_ms;  // the delay that the server asked for; 0: none
-  uint64_t left_ms;   // until the deadline of the call
+  uint64_t left_ms;   // time until the deadline of the call
 };
 
 static inline uint64_t retry_bit(enum fault_code code) {
@@ -31,8 +31,8 @@ static inline uint64_t retry_bit(enum fault_code code) {
 
 // Sets the delay before the next attempt. Returns false if the call must not be repeated.
 //
-// A request that was sent and then lost (a timeout, a broken connection) may have run. It is repeated if its tool is
-// marked repeatable, or with `unsafe` if the tool is not marked at all; never if it is marked destructive. A delay that
-// the server asks for is respected; if it does not fit before the deadline, there is no further attempt.
+// A request that was sent and then lost (a timeout, a broken connection) may have run. It is repeated only if its tool
+// is not marked destructive, and is either marked repeatable or `unsafe` is set. A delay that the server asks for is
+// respected; if it would end after the deadline, there is no further attempt.
 bool retry_delay(const struct retry_rule *b, const struct retry_case *c, const struct rand_source *rand,
                  uint64_t *out_ms);

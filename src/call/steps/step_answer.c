@@ -20,14 +20,14 @@ static str details_of(struct call *c, const struct call_failure *f) {
   if (f->server.n) json_member_str(&w, STR("server"), f->server);
   if (f->upstream) json_member_int(&w, STR("code"), f->code);
   if (f->data.n) json_member_raw(&w, STR("data"), f->data);
-  if (f->details.n > 2) json_put_raw(&w, (str){f->details.p + 1, f->details.n - 2});  // its members
+  if (f->details.n > 2) json_put_raw(&w, (str){f->details.p + 1, f->details.n - 2});  // without the braces
   json_end_object(&w);
   str details = b.n > 2 ? arena_str(a, buf_view(&b)) : STR_NONE;
   buf_done(&b);
   return details;
 }
 
-// The data of a JSON-RPC error: the protocol's, or the fault.
+// Returns the data of a JSON-RPC error: the data that the protocol defines or, if there is none, the fault.
 static str data_of(struct call *c, const struct call_failure *f) {
   if (f->data.n) return f->data;
   str details = details_of(c, f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches results of read-only tools, if configured. The cache has the server's answers: a cached answer passes the same
-// steps as a new one, so its artifacts last as long.
+// Caches results of read-only tools, if configured. The cache holds the server's answers. A cached answer passes
+// through the same steps as a new answer, so its artifacts are stored for as long.
 #include "base/assert.h"
 #include "base/text/glob.h"
 #include "call/bridge/parked_calls.h"
@@ -42,7 +42,8 @@ static bool is_allowed(struct call *c) {
   return false;
 }
 
-// The scope is the principal and the agent, and the session if that has its own connection, which may be logged in.
+// The scope of the key is the principal and the agent, and also the session if it has its own connection, which may be
+// logged in.
 static bool make_key(struct call *c, struct result_cache_key *out) {
   str principal = session_principal(c->session), agent = c->caller.id;
   bool own = upstreams_has_own(c->context->upstreams, c->routes[c->route].source, c->owner);
@@ -53,7 +54,7 @@ static bool make_key(struct call *c, struct result_cache_key *out) {
   return result_cache_key(scope, call_server(c), c->item->name, args, out);
 }
 
-// The message in which the server would send the result.
+// Returns the message in which the server would send the result.
 static const struct rpc_message *reply_of(struct call *c, str bytes) {
   struct request *r = c->request;
   struct rpc_message *reply = ARENA_NEW(&r->arena, struct rpc_message);
@@ -89,7 +90,8 @@ static enum call_result lookup(struct call *c, void *state) {
   return CALL_DONE;
 }
 
-// A result that needed answers of the client is valid for that client only. A failure may not happen again.
+// Does not store a result that needed answers of the client, because it is valid for that client only, or a failure,
+// because it may not happen again.
 static enum call_result store(struct call *c, void *state) {
   bool failed = false;
   if (!c->context->cache) return CALL_NEXT;
@@ -108,7 +110,7 @@ static enum call_result store(struct call *c, void *state) {
 
 const struct call_step step_cache_lookup = {
     .name = "cache_lookup",
-    .does = "Answers from the cache, if `cache` is set and it has the result.",
+    .does = "Answers from the cache, if `cache` is set and the cache has the result.",
     .state = sizeof(struct cache_state),
     .run = lookup,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop detection: a call names the gateways that it has passed. It must not pass one twice, or too many. On a pipe the
-// names are in the call itself.
+// Loop detection: a call names the gateways that it has passed. A call must not pass a gateway twice, or pass too many
+// gateways. On a pipe, the names are in _meta.
 #include "call/steps/steps.h"
 #include "mcp/gateway_chain.h"
 
@@ -10,7 +10,7 @@ bool call_chain_out(struct call *c, str *out, struct fault *f) {
   return !r->chain.n || !c->context->chain || chain_extend(c->context->chain, r->chain, &r->arena, out, f);
 }
 
-// The chain in _meta goes further back than the header of the last gateway. step_options removes it.
+// The chain in _meta includes earlier gateways than the header of the last gateway. step_options removes it from _meta.
 static enum call_result run(struct call *c, void *state) {
   struct request *r = c->request;
   struct fault f;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives an error of an upstream its fault code: by the code of the error or an HTTP status, else by its words. A
-// request to open a URL first is not a failure. Agents get the server's message on one line, without secrets and
-// addresses; the log has the whole message, without secrets.
+// Gives an error of an upstream its fault code: from the error's code or an HTTP status or, if they do not help, from
+// the words of the message. A request to open a URL first is not a failure. Agents get the server's message on one
+// line, without secrets and addresses; the log has the whole message, without secrets.
 #include "base/text/utf8.h"
 #include "call/failure_text.h"
 #include "call/scrub.h"
@@ -10,10 +10,10 @@
 #include "text/secrets.h"
 
 enum {
-  READ_BYTES = 64 << 10,  // of the server's message
-  LINE_BYTES = 4096,      // of the message on one line that is searched for secrets
-  DATA_BYTES = 8 * 1024,  // of an error's data that agents get at most
-  URLS_MOST = 256 << 10,  // of an error that names URLs to open; a larger error is a failure
+  READ_BYTES = 64 << 10,  // bytes of the server's message that are read
+  LINE_BYTES = 4096,      // bytes of the one-line message that is searched for secrets
+  DATA_BYTES = 8 * 1024,  // maximum size of error data that agents get
+  URLS_MOST = 256 << 10,  // maximum size of an error that names URLs to open; a larger error is a failure
 };
 
 // ---- the fault code
@@ -37,17 +37,17 @@ static enum fault_code fault_of(int64_t code, const struct json *data, str line)
 
 // ---- the message
 
-// On one line. Known secrets are masked first, since they may have line breaks.
+// Returns the text on one line. Known secrets are masked first, since they may have line breaks.
 static str line_of(struct arena *a, str text, const struct secrets_known *known) {
   return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), LINE_BYTES);
 }
 
-// spec_public_text finds an address by the words before it, so the address is not masked earlier.
+// spec_public_text finds an address by the words before it, so addresses must not be masked earlier.
 str call_said(struct arena *a, const struct upstream_spec *by, str text) {
   return spec_public_text(by, a, line_of(a, text, &by->secrets));
 }
 
-// A line of the log is short, so a long text takes several.
+// Logs a text in several lines, because a line of the log is short.
 static void log_pieces(const struct call *c, const char *what, str text) {
   enum { PIECE = 1024 };
   for (size_t at = 0; text.n; at++) {
@@ -59,8 +59,8 @@ static void log_pieces(const struct call *c, const char *what, str text) {
   }
 }
 
-// The server's whole error, for operators. Secrets of the configuration are masked; if the data has one, also whatever
-// looks like a secret, since it may be written with escapes.
+// Logs the server's whole error, for operators. Masks the secrets of the configuration. If the error data contains such
+// a secret, also masks all text in it that looks like a secret, since secrets may be written with escapes.
 static void log_detail(struct call *c, str text, const struct json *data) {
   struct arena *a = &c->request->arena;
   const struct secrets_known *known = &call_spec(c)->secrets;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets the caller's lane, and the call's turn on it. The call waits for a lane that is starting. On a lane, callers
-// with a credential take turns by credential, regardless of the agents that they name; within that, agents take turns
-// on a shared lane, and sessions take turns on the lane of one agent.
+// with a credential take turns by credential, regardless of the agents that they name. Among the calls of one
+// credential, agents take turns on a shared lane, and sessions take turns on the lane of one agent.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
@@ -43,7 +43,7 @@ static enum call_result failed(struct call *c, const struct fault *f) {
   return call_retry(c, f) ? CALL_WAIT : call_fault(c, f);
 }
 
-// The server takes longer to start, or to be installed, than the timeout of a call.
+// Called when the server takes longer to start, or to be installed, than the timeout of a call.
 static void on_start_late(struct timer *t) {
   struct connect_state *s = CONTAINER_OF(t, struct connect_state, timer);
   struct call *c = s->call;
@@ -59,7 +59,7 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct call *c = s->call;
   timer_stop(&s->timer);
   ASSERT(w->lane || f);
-  c->lane = w->lane;  // not always the lane that it waited for
+  c->lane = w->lane;  // not always the lane that the call waited for
   if (!f) turn_hold(&s->turn, c->lane);
   if (!f) call_resume(c);
   else if (f->again) call_restart(c, STEP_CONNECT);
@@ -81,7 +81,8 @@ static enum call_result get_lane(struct call *c, void *state) {
   ASSERT(!timer_running(&s->timer));
   turn_leave(&s->turn);
   c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
-  // A parked call loses its lane to a client that is waiting: with FAULT_RATE_LIMITED one of the same principal.
+  // If no lane is available, a parked call is given up to free one; with FAULT_RATE_LIMITED, a call of the same
+  // principal.
   if (!c->lane && park_make_room(c, f.code == FAULT_RATE_LIMITED))
     c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);
@@ -103,7 +104,7 @@ const struct call_step step_connect = {
 // ---- the turn
 
 struct turn_state {
-  struct call *call;  // NULL: it never waited
+  struct call *call;  // NULL: the call never waited
   struct timer timer;
 };
 

@@ -12,13 +12,13 @@
 #include "json/write.h"
 
 struct dispatch_state {
-  struct call *call;                    // NULL: it was never on a lane
+  struct call *call;                    // NULL: the call was never on a lane
   struct list node;                     // in lane.calls
   struct link_call link;                // the request in flight
-  struct large_message *large_message;  // with the reply, also while it is being parsed; NULL: the reply is small
-  call_done *done;                      // of the request in flight
+  struct large_message *large_message;  // the reply, also while it is being parsed; NULL: the reply is small
+  call_done *done;                      // callback of the request in flight
   void (*next)(struct call *c);         // sends when the lane is ready; NULL: the call's own request is sent
-  bool replayed;                        // sent again in a new session, since the server had forgotten the first
+  bool replayed;                        // sent again in a new session, since the server had forgotten the first session
 };
 
 static struct dispatch_state *state_of(const struct call *c) {
@@ -76,7 +76,7 @@ void call_continue(struct call *c, void (*next)(struct call *c)) {
   call_restart(c, STEP_CONNECT);
 }
 
-// The client's answers belong to this server only.
+// A call with answers from its client cannot go to another server, because the answers are for this server only.
 bool call_try_next(struct call *c) {
   if (c->route + 1 >= c->route_count || call_is_bound(c)) return false;
   c->route++;
@@ -103,7 +103,7 @@ static void on_progress(struct link_call *lc, const struct rpc_message *m) {
   arena_done(&a);
 }
 
-// The upstream has closed its stream until it has the answer: the client's connection may be released too.
+// Called when the upstream has closed its stream until it has the answer: the client's connection may be released too.
 static void on_polled(struct link_call *lc) {
   struct call *c = call_of_link(lc);
   if (c->request) request_suspend(c->request);
@@ -139,14 +139,14 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   }
   if (reply->kind == RPC_ERROR && call_try_next(c)) return;
   if (type == RESULT_INPUT_REQUIRED && !(reply = call_scrub_questions(c, reply))) {
-    fail(c, "asked something that cannot be searched for secrets");
+    fail(c, "asked a question that cannot be searched for secrets");
     return;
   }
   if (asks) rounds_begin(c, reply);
   else if (!task_reply(c, reply)) call_answer(c, reply);
 }
 
-// The next waiting request gets its turn.
+// Called when the request in flight has ended. Ends its turn, so that the next waiting request is sent.
 static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   call_leave_lane(c);
@@ -155,7 +155,7 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   state_of(c)->done(lc, reply ? calls_unhide(c->context, reply, call_arena(c)) : NULL, f);
 }
 
-// `done` may free the call, and uses the message until it returns.
+// Holds a reference, because `done` may free the call but uses the message until it returns.
 static void on_opened(void *ctx, struct large_message *p) {
   struct link_call *link = call_link(ctx);
   large_message_ref(p);
@@ -210,7 +210,7 @@ static enum call_result run(struct call *c, void *state) {
   if (c->method->local) return x->surface->local(x->ctx, c);
   ASSERT(c->lane->link);
   note_user(c->lane, c->session);
-  // A client that asks about a task will ask again.
+  // A client that asks about a task will ask again, so the lane is kept open.
   if (c->method->target == CALL_BY_TASK) c->lane->kept_until = loop_now(x->loop) + upstreams_timeout_max(x->upstreams);
   c->to_stateless = lane_stateless(c->lane);
   if (s->next) {

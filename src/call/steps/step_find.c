@@ -23,7 +23,7 @@ enum {
 
 struct find_state {
   bool set;           // the surface has chosen the item
-  struct call *call;  // NULL: it never waited
+  struct call *call;  // NULL: the call never waited
   struct list node;   // in context.unsettled
   struct timer timer;
 };
@@ -63,7 +63,7 @@ static void on_waited(struct timer *t) {
   look_again(CONTAINER_OF(t, struct find_state, timer));
 }
 
-// The step runs again when servers have settled, or after this time.
+// Makes the step run again when servers have settled, or after `ms`.
 static void wait_settled(struct call *c, uint64_t ms) {
   struct find_state *s = call_state(c, STEP_FIND);
   ASSERT(!s->call || !timer_running(&s->timer));
@@ -91,8 +91,8 @@ void calls_settled(struct call_context *x) {
 
 // ---- the target is unknown
 
-// Writes the names of some servers that this caller may use, that are starting and have not listed anything yet.
-// Returns how many there are.
+// Writes the names of some servers that are starting, that have not listed anything yet, and that this caller may use.
+// Returns the number of all such servers.
 static size_t put_starting(struct call *c, struct buf *names) {
   enum { NAMED = 3, SERVER_SHOWN = 40 };
   const struct upstreams *all = c->context->upstreams;
@@ -108,7 +108,8 @@ static size_t put_starting(struct call *c, struct buf *names) {
   return count;
 }
 
-// Refuses the request for now, since a server that is starting may have it. False: no server is starting.
+// Refuses the request for now, since a server that is starting may have the target. Returns false if no server is
+// starting.
 static bool refuse_for_now(struct call *c, const char *what, str name, enum call_result *out) {
   enum { NAMES = 256 };
   struct buf names;
@@ -145,12 +146,13 @@ static enum call_result route_to(struct call *c, unsigned source, str name) {
   return CALL_NEXT;
 }
 
-// The names that this caller sees, by the rules at the start of the call.
+// Returns the names that this caller sees under the rules at the start of the call.
 static struct naming names_of(struct call *c) {
   return c->context->surface->names(c->context->ctx, &c->caller, c->catalog);
 }
 
-// The caller gets the same answer for a hidden item as for none. Metrics, spans and the audit log have the hidden item.
+// Notes a hidden item for metrics, spans and the audit log. The caller gets the same answer as for an item that does
+// not exist.
 static void note_hidden(struct call *c, enum item_kind kind, str name) {
   if (!c->policy) return;
   for (size_t i = 0; i < c->catalog->count[kind]; i++) {
@@ -162,7 +164,8 @@ static void note_hidden(struct call *c, enum item_kind kind, str name) {
   }
 }
 
-// A name may have changed since the client read the list, because of a clash: the message has the new name.
+// The item's name may have changed since the client read the list, because of a name clash: the message has the new
+// name.
 static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
   char what[WHAT_SIZE];
   struct buf now;
@@ -251,13 +254,13 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   if (task && task->result) return task_finished(c, task);
   if (task && task->owner) {
     c->owner = task->owner;
-    callers_touch(c->owner);  // keeps the connection that the task lives on
+    callers_touch(c->owner);  // keeps the connection on which the task lives
   }
   if (task) return route_to(c, task->source, arena_str(&c->request->arena, task->id));
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
 }
 
-// The only server that this caller sees. With several the method is unknown.
+// Routes the call to the only server that this caller sees. If there are several such servers, the method is unknown.
 static enum call_result by_only(struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   unsigned seen = 0, last = 0;
@@ -270,12 +273,12 @@ static enum call_result by_only(struct call *c) {
   return call_refuse(c, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
 }
 
-// ---- a tool that the caller names by its server
+// ---- tools that the caller names with their server
 
 // The rules come first: a caller who may not use the tool gets the same answer whether it exists or not. Then the call
-// waits for the server if that has listed nothing yet.
+// waits for the server if the server has not listed anything yet.
 
-// The name that get_server_tools shows for a tool.
+// Returns the name that get_server_tools shows for a tool.
 static str shown(const struct call *c, const struct item *item) {
   return names_shown(&c->request->arena, c->place.server, item->name);
 }
@@ -291,13 +294,13 @@ static const struct item *find_by(const struct call *c, unsigned source, bool by
   return NULL;
 }
 
-// The tool of this name; else the one that is shown under this name; else NULL.
+// Returns the tool with this name or, if there is none, the tool that is shown under this name, or NULL.
 static const struct item *find_item(const struct call *c, unsigned source) {
   const struct item *item = find_by(c, source, false);
   return item ? item : find_by(c, source, true);
 }
 
-// The name that the caller may have meant, of the tools that it may use.
+// Returns the most similar name among the tools that the caller may use.
 static str nearest_name(const struct call *c, unsigned source) {
   const struct catalog_part *part = &c->catalog->parts[source];
   struct nearest near = {.word = c->place.tool};
@@ -324,7 +327,8 @@ static enum call_result no_tool(struct call *c, unsigned source) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
-// The server is down, or starting. A call waits for one that is starting for as long as a call may take.
+// Handles a call of a tool that is not listed. If the server is starting, the call waits for as long as a call may
+// take.
 static enum call_result not_listed(struct call *c, unsigned source) {
   struct call_context *x = c->context;
   struct lane_user who = call_user(c);
@@ -381,15 +385,15 @@ static enum call_result find(struct call *c) {
   return by_only(c);
 }
 
-// A requestState returns to the server that gave it only.
+// A requestState is returned only to the server that sent it.
 static enum call_result run(struct call *c, void *state) {
   const struct ticket *ticket = call_ticket(c);
   policy_unhide(c);
   enum call_result found = find(c);
   if (found == CALL_NEXT && ticket && ticket->kind == TICKET_PARKED)
-    return call_refuse(c, RPC_INVALID_PARAMS,
-                       "the call that asked was given up: the rules have changed; call again without requestState",
-                       STR_NONE);
+    return call_refuse(
+        c, RPC_INVALID_PARAMS,
+        "the call that asked for input was ended: the rules have changed; call again without requestState", STR_NONE);
   ASSERT(found != CALL_NEXT || c->route_count);
   if (found != CALL_NEXT || !ticket || ticket->kind != TICKET_UPSTREAM) return found;
   for (size_t i = 0; i < c->route_count; i++) {

@@ -15,13 +15,13 @@
 
 str call_owner(struct arena *a, const struct session *s, str agent) {
   str principal = session_principal(s);
-  if (!agent.n && s->principal >= 0) agent = session_agent(s);  // a token may be another agent's tomorrow
+  if (!agent.n && s->principal >= 0) agent = session_agent(s);  // the token may belong to another agent later
   return agent.n ? arena_printf(a, "%.*s as %.*s", STR_ARG(principal), STR_ARG(agent)) : principal;
 }
 
 struct firewall_state {
   struct call_digest *digest;  // while another thread makes the envelope
-  str *handles;                // of the stored pieces, in the request's memory, if calls are recorded
+  str *handles;                // handles of the stored pieces, in the request's memory, if calls are recorded
   size_t handle_count;
 };
 
@@ -41,7 +41,7 @@ static enum call_result fail(struct call *c, enum fault_code code, const char *w
   return call_fault(c, &f);
 }
 
-// In mode direct results of every method stay the server's: only secrets are masked.
+// In mode direct, results of every method keep the server's form; only secrets are masked.
 static enum envelope_kind envelope_kind(const struct call *c) {
   if (c->method->form == CALL_DIRECT) return ENVELOPE_ANY;
   switch (c->method->kind) {
@@ -51,7 +51,8 @@ static enum envelope_kind envelope_kind(const struct call *c) {
   }
 }
 
-// Tokens of the result: the caller's choice within the maximum, else the server's configuration, else the default.
+// Returns the budget in tokens: the caller's choice within the maximum, else the server's configuration, else the
+// default.
 static size_t budget_of(const struct call *c) {
   const struct call_results *results = &c->context->results;
   const struct session_operator *terms = c->session->as_operator;
@@ -63,7 +64,7 @@ static size_t budget_of(const struct call *c) {
   return own ? own : results->budget;
 }
 
-// The texts are the call's, or in the arena.
+// The texts belong to the call or are in the request's arena.
 static struct envelope_order order_of(struct call *c) {
   struct call_context *x = c->context;
   struct client_form form = request_form(c->request, x->results.structured);
@@ -87,7 +88,7 @@ static struct envelope_order order_of(struct call *c) {
   };
 }
 
-// The answer in the client's revision, in the memory of the request.
+// Stores the answer in the client's revision, in the memory of the request. Returns false if it is too large.
 static bool take_answer(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct fault f;
@@ -101,7 +102,7 @@ static bool take_answer(struct call *c, struct buf *text) {
   return true;
 }
 
-// In mode direct the masked result replaces the server's reply.
+// In mode direct, replaces the server's reply with the masked result.
 static bool take_reply(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   if (text->over) return false;
@@ -125,7 +126,8 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   }
   if (!failed && c->about.n) c->context->surface->used(c->context->ctx, c->session, c->about);
   if (unchanged && text->n) {
-    // Only the _meta of the reply changes. If the eras differ, the reply must have it before it is translated.
+    // Only the _meta of the reply changes. If the eras differ, the reply must have the new _meta before it is
+    // translated.
     bool same = call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE;
     if (text->over) return CALL_NEXT;
     if (same) c->meta = arena_str(a, buf_view(text));
@@ -137,7 +139,7 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   if (!text->n && !text->over)
     return fail(c, FAULT_UPSTREAM_ERROR, "answered with a result that is too large to be searched for secrets");
   if (!(direct ? take_reply : take_answer)(c, text))
-    return fail(c, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
+    return fail(c, FAULT_UPSTREAM_ERROR, "answered with a result larger than limits.message");
   if (direct) return CALL_NEXT;
   call_measure_saved(c, json_span(c->reply->result), c->answer);
   c->reply = NULL;
@@ -151,7 +153,7 @@ enum { AT_ONCE = 256 << 10 };
 
 struct call_digest {
   struct job job;
-  struct call *call;                    // NULL: it has ended
+  struct call *call;                    // NULL: the call has ended
   struct large_message *large_message;  // NULL: the result is in `copy`
   str copy;
   struct envelope_order order;
@@ -200,7 +202,7 @@ static enum call_result make_elsewhere(struct call *c) {
   if (c->reply->large_message) d->large_message = call_hold_large(c);
   else d->copy = arena_str(&d->arena, json_span(d->order.result));  // from the cache, in the request's memory
   d->order.batch = &d->pieces;
-  // The call may end before the thread does.
+  // The texts are copied, because the call may end before the thread does.
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
   d->order.owner = arena_str(&d->arena, d->order.owner);
   d->order.mark = arena_str(&d->arena, d->order.mark);
@@ -219,7 +221,7 @@ static void cancel(struct call *c, void *state, str reason) {
   s->digest = NULL;
 }
 
-// Makes a text result of a tool's result that is not an object.
+// Makes a text result from a tool's result that is not an object.
 static enum call_result make_text(struct call *c) {
   struct buf *out = &c->context->text;
   str text = json_span(c->reply->result);
@@ -230,8 +232,8 @@ static enum call_result make_text(struct call *c) {
   return conclude(c, false, out);
 }
 
-// Results that pass unchanged are checked only if secrets are masked, or if they imitate texts of their surface. An
-// error that a tool reports may repeat what was sent to the server, in every mode.
+// Returns whether the result is checked. Results that are not bounded are checked if secrets are masked, if they
+// imitate texts of their surface, or if they report an error, which may repeat secrets that were sent to the server.
 static bool is_checked(const struct call *c) {
   bool ruled = c->method->form == CALL_RULED;
   if (call_is_bounded(c) || c->context->results.scrub) return true;
@@ -248,7 +250,7 @@ static enum call_result run(struct call *c, void *state) {
   if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd && c->method->form != CALL_DIRECT)
     return fail(c, FAULT_PROTOCOL, "answered with a result that is not an object");
-  // A reply that is neither large nor from the cache is valid only until this returns.
+  // A reply that is neither large nor from the cache is valid only until this function returns.
   bool large = c->reply->large_message || (cache_answered(c) && c->reply->result->n > AT_ONCE);
   if (large) return make_elsewhere(c);
   struct call_context *x = c->context;

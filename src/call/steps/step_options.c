@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the caller's options: a dry run, and a deadline. A meta-tool has arguments for them; in every mode _meta may
-// have them. If both have a value, the stricter one applies.
+// Reads the caller's options: a dry run, and a deadline. A meta-tool has arguments for these options; in every mode,
+// _meta may also have them. If both are set, the stricter value applies.
 #include "base/assert.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
@@ -79,7 +79,7 @@ static enum call_result refuse(struct call *c, const char *message) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
-// Returns NULL, or the error.
+// Reads the options in _meta. Returns NULL, or an error message.
 static const char *read_options(struct call *c) {
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
   const struct json *dry = json_get(meta, STR("toolgate/dryRun")), *ms = json_get(meta, STR("toolgate/timeoutMs"));
@@ -94,7 +94,7 @@ static const char *read_options(struct call *c) {
   return NULL;
 }
 
-// Servers do not get the members of _meta that are for Toolgate.
+// Removes the members of _meta that are for Toolgate, so that servers do not get them.
 static void remove_options(struct request *r) {
   const struct json *params = r->msg.params, *meta = json_get(params, STR("_meta"));
   if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return;
@@ -122,7 +122,7 @@ static enum call_result run(struct call *c, void *state) {
   if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible for tools only");
   if (!o->timeout_ms || o->timeout_ms >= upstreams_timeout_max(c->context->upstreams) || !call_may_ask(c))
     return CALL_NEXT;
-  // A retry with answers has the time that earlier requests of the call left.
+  // A retry with answers has only the time that earlier requests of the call did not use.
   const struct ticket *ticket = call_ticket(c);
   uint64_t spent = ticket ? ticket->spent_ms : 0;
   s->call = c;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the caller, and applies the rules. An item that a caller may not see does not exist for it. A tool that the
-// caller names by its server is refused with the rule instead: that reveals nothing.
+// Finds the caller, and applies the rules. If a caller may not see an item, the answer is that the item does not exist.
+// A tool that the caller names together with its server is refused with the rule instead, which does not reveal whether
+// the tool exists.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/steps/steps.h"
@@ -10,13 +11,13 @@ enum { METHOD_SHOWN = 64 };  // bytes of a method in a message
 
 struct policy_state {
   bool hides;
-  struct call_hidden hidden;  // tool: in the request's memory
+  struct call_hidden hidden;  // hidden.tool is in the request's memory
 };
 
 static enum call_result identify(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct fault f;
-  if (c->policy) return CALL_NEXT;  // found before
+  if (c->policy) return CALL_NEXT;  // the caller was found before
   if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) {
     c->rule = caller_rule(x->rules, c->session, c->named, &f);
     return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
@@ -80,7 +81,7 @@ enum call_result policy_refuse(struct call *c, const struct policy_decision *d, 
   return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
 }
 
-// A method that is not in the protocol may do anything: only a rule that names it allows it.
+// A method that is not in the protocol may do anything, so it is allowed only by a rule that names it.
 static enum call_result decide_method(struct call *c) {
   str method = c->request->msg.method;
   struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, method);
@@ -91,7 +92,7 @@ static enum call_result decide_method(struct call *c) {
   return call_end(c, &f, RPC_METHOD_NOT_FOUND, rule_details(c, &d));
 }
 
-// The target is known: the rules apply, regardless of how it was found.
+// Applies the rules to the target, regardless of how the target was found.
 static enum call_result decide(struct call *c, void *state) {
   if (!c->policy) return CALL_NEXT;
   if (c->method->target == CALL_BY_ONLY) {

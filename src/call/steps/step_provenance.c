@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports how a result came about: repaired arguments, several attempts, the cache. It is in the envelope of a
+// Reports how a result came about: repaired arguments, several attempts, the cache. The report is in the envelope of a
 // meta-tool, or in _meta of a result that passes unchanged.
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"
@@ -71,6 +71,6 @@ static enum call_result run(struct call *c, void *state) {
 
 const struct call_step step_provenance = {
     .name = "provenance",
-    .does = "Adds to the result how it came about.",
+    .does = "Adds to the result a report of how it came about.",
     .run = run,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rate limits of a session, if configured: for each meta-tool, and for single tools. In every mode a call counts as its
-// meta-tool, since the limits protect the servers. Clients without a session count by their credential.
+// Rate limits of a session, if configured: for each meta-tool, and for single tools. In every mode, a call counts as a
+// use of its meta-tool, since the limits protect the servers. Calls of clients without a session are counted by
+// credential.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -8,7 +9,7 @@
 #include "json/write.h"
 
 struct quota_state {
-  bool reached;  // found in a dry run
+  bool reached;  // a dry run found that a limit is reached
 };
 
 bool quota_reached(const struct call *c) {
@@ -55,7 +56,7 @@ void quota_forget(struct call_context *x, const struct session *s) {
   if (x->limiter && !s->revision->stateless) limiter_forget(x->limiter, str_of(s->id));
 }
 
-// A retry with answers is the same call. A dry run only reports the limit.
+// A retry with answers is not counted again. A dry run only reports whether a limit is reached.
 static enum call_result run(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct limiter_breach b;

@@ -7,7 +7,7 @@
 
 struct repair_state {
   const struct json *original;  // the client's params, if they were repaired; else NULL
-  str list;                     // the repairs: raw, or STR_NONE
+  str list;                     // the repairs: raw JSON, or STR_NONE
 };
 
 const struct json *repair_original(const struct call *c) {
@@ -20,7 +20,7 @@ str repair_list(const struct call *c) {
   return s->list;
 }
 
-// The next request has the params again.
+// Drops the original params, because the next request has them again.
 static void detach(struct call *c, void *state, struct arena *a) {
   struct repair_state *s = state;
   s->original = NULL;
@@ -33,7 +33,7 @@ static const struct json *schema_of(struct call *c) {
   return json_get(definition, STR("inputSchema"));
 }
 
-// Tickets are bound to the client's params, which it repeats.
+// Replaces the arguments. Keeps the original params, because tickets are bound to the params that the client sends.
 static void replace(struct call *c, str args) {
   struct request *r = c->request;
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
@@ -65,9 +65,9 @@ static enum call_result run(struct call *c, void *state) {
     replace(c, args);
   if (repairs.count) ((struct repair_state *)state)->list = literal_list(&repairs, a);
   if (!json_is(arguments_of(c), JSON_STRING)) return CALL_NEXT;
-  // A tool without a schema would get text in place of its arguments.
+  // Without this check, a tool without a schema would get text in place of its arguments.
   struct fault f;
-  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that holds one");
+  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that contains an object");
   fault_set_path(&f, c->about);
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continues the call that an earlier answer belongs to: a request with a requestState answers the questions of that
-// answer. The state is checked before anything else.
+// Continues an earlier call: a request with a requestState answers the questions of an earlier call. The requestState
+// is checked before anything else.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
@@ -15,13 +15,13 @@ const struct ticket *call_ticket(const struct call *c) {
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// The parked call takes the request, and this call is discarded. If the rules no longer allow the parked call, it is
-// given up, and this call is refused like a new one (step_find).
+// Gives the request to the parked call, and discards this call. If the rules no longer allow the parked call, it is
+// given up, and this call is refused like a new call (step_find).
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)
     return call_refuse(c, RPC_INVALID_PARAMS,
-                       "the call that asked has ended: its server stopped, or the answers came too late; "
+                       "the call that asked for input has ended: its server stopped, or the answers came too late; "
                        "call again without requestState",
                        STR_NONE);
   if (!park_allowed(parked, c)) {
@@ -45,7 +45,8 @@ static enum call_result run(struct call *c, void *state) {
   struct fault f;
   struct ticket_use use = call_use(c);
   if (!json_string(sent, &c->request->arena, &text))
-    return call_refuse(c, RPC_INVALID_PARAMS, "requestState must be the string from the answer that asked", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS, "requestState must be the string from the answer that asked for input",
+                       STR_NONE);
   if (!ticket_redeem(&c->context->tickets, text, &use, &c->request->arena, &s->ticket, &f))
     return call_refuse(c, RPC_INVALID_PARAMS, f.message, STR_NONE);
   s->ticketed = true;

@@ -8,7 +8,7 @@
 #include "result/envelope/fault_forms.h"
 
 struct retry_state {
-  struct call *call;  // NULL: it never waited
+  struct call *call;  // NULL: the call never waited
   struct timer timer;
   unsigned retries;
 };
@@ -42,7 +42,8 @@ uint64_t call_time_max(const struct call *c) {
   return left ? left : 1;
 }
 
-// A connection that was just lost is opened again after its own delay.
+// Returns the shortest delay before the next attempt. A connection that was just lost has its own delay before it is
+// opened again.
 static uint64_t not_before(const struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
   struct lane_user who = call_user(c);
@@ -71,7 +72,7 @@ bool call_retry(struct call *c, const struct fault *f) {
       .left_ms = time_left(c),
   };
   uint64_t wait;
-  // A fault of a gateway that shuts down is not the server's.
+  // A fault because the gateway shuts down is not a fault of the server.
   if (f->code == FAULT_SHUTTING_DOWN || !retry_delay(&x->controls.retry, &failed, x->loop->rand, &wait)) return false;
   s->retries++;
   c->sent = false;
@@ -87,7 +88,7 @@ bool call_retry(struct call *c, const struct fault *f) {
 
 const struct call_step step_retry = {
     .name = "retry",
-    .does = "Repeats a call that failed after a delay, if `retry` allows it.",
+    .does = "Repeats a failed call after a delay, if `retry` allows it.",
     .state = sizeof(struct retry_state),
     .cancel = cancel,
 };

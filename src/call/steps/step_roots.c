@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roots of a stateless client. A server with a session asks for roots when the session opens, and again after a
-// notification of a change; until then it works with the roots that it knows. So a call of a client with roots is
-// delayed until a server that is new to it has asked and received the answer. If another call has answered on this
-// connection before, that may have been a call of another client: the server is notified, so that it asks again.
+// Gives the roots of a stateless client to a server with a session. Such a server asks for roots when the session
+// opens, and again after a notification of a change; until then it uses the roots that it knows. So the first call of a
+// client with roots is delayed until the server has asked and received the answer. If another call has already answered
+// on this connection, that call may have been another client's, so the server is notified of a change and asks again.
 #include "base/assert.h"
 #include "call/bridge/session_questions.h"
 #include "call/steps/steps.h"
@@ -10,7 +10,7 @@
 enum { GRACE_MS = 100 };  // for a server to ask, and then to use the answer
 
 struct roots_state {
-  struct call *call;  // NULL: it was not delayed
+  struct call *call;  // NULL: the call was not delayed
   struct timer timer;
 };
 
@@ -19,7 +19,7 @@ static void cancel(struct call *c, void *state, str reason) {
   if (s->call) timer_stop(&s->timer);
 }
 
-// A parked call waits for its client.
+// A parked call waits for its client, without this timer.
 static void detach(struct call *c, void *state, struct arena *a) {
   cancel(c, state, STR_NONE);
 }
@@ -46,7 +46,7 @@ static enum call_result run(struct call *c, void *state) {
   if (s->call) return CALL_NEXT;
   if (lane->rooted) link_notify(lane->link, STR("notifications/roots/list_changed"), STR_NONE);
   lane->greeted = true;
-  call_join_lane(c);  // questions find it there
+  call_join_lane(c);  // questions of the server find the call there
   asks_due(c);
   wait_for_question(c);
   return CALL_WAIT;

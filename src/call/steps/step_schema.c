@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validates the arguments of a tool against its input schema, before anything reaches the server. The fault lists all
-// errors and has the part of the schema that failed, so that all of them can be corrected at once.
+// errors and has the part of the schema that failed, so that the caller can correct all errors at once.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/controls/checkers.h"
@@ -85,8 +85,8 @@ static enum call_result refuse_arguments(struct call *c, const struct schema *s,
 
 // ---- null in place of a missing argument
 
-// Clients may write null for an argument that they omit. In mode direct that passes: a null at the top level is not an
-// error if the schema names the argument and does not require it.
+// Clients may write null for an argument that they omit. In mode direct this is allowed: a null at the top level is not
+// an error if the schema names the argument and does not require it.
 static bool is_absent(const struct json *args, const struct schema_error *e) {
   if (!json_is(args, JSON_OBJECT) || !str_starts(e->instance, STR("/"))) return false;
   str name = str_from(e->instance, 1);

@@ -9,8 +9,8 @@
 #define LOST "The parts that were cut from this result could not be stored: do not use its handles."
 
 struct store_state {
-  struct call *call;           // NULL: it never waited
-  struct piece_batch *pieces;  // to be written
+  struct call *call;           // NULL: the call never waited
+  struct piece_batch *pieces;  // pieces to be written
   struct store_wait wait;      // while they are written
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace of a call. The client names it in _meta or in the headers of its request. The server gets the same trace,
-// with the gateway's span in between if spans are sent to a collector.
+// The trace of a call. The client names the trace in _meta or in the headers of its request. The server gets the same
+// trace, with the gateway's span in between if spans are sent to a collector.
 #include "base/crypto/hash.h"
 #include "call/report.h"
 #include "observe/trace.h"
 
 struct trace_state {
   struct trace_context self, parent;
-  bool traced;       // its client named the parent
+  bool traced;       // the client named the parent span
   int64_t began_at;  // since 1970
 };
 
@@ -25,7 +25,7 @@ const struct trace_context *call_trace(const struct call *c) {
   return &state_of(c)->self;
 }
 
-// _meta is written by the caller itself; a proxy on the way may have written the header.
+// Prefers _meta, which the caller itself has written; a proxy on the way may have written the header.
 static str value_of(struct request *r, str key, str header) {
   str text = STR_NONE;
   json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);

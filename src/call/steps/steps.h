@@ -8,25 +8,25 @@ const struct ticket *call_ticket(const struct call *c);  // the ticket of the re
 
 // ---- step_chain.c
 
-// The chain of gateways to send to the server; STR_NONE if no gateway made the call. Returns false if the call must
-// not continue; f has the reason.
+// Sets *out to the chain of gateways to send to the server; STR_NONE if no gateway made the call. Returns false with
+// the reason in f if the call must not continue.
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
-void call_deadline_end(struct call *c);        // the outcome is known
+void call_deadline_end(struct call *c);        // ends the deadline, because the outcome is known
 void call_deadline_hold(struct call *c);       // pauses the deadline while the client answers a question
-void call_deadline_release(struct call *c);    // the client has answered
+void call_deadline_release(struct call *c);    // continues the deadline after the client has answered
 uint64_t call_deadline(const struct call *c);  // loop time; UINT64_MAX: no deadline is running
 uint64_t call_spent(const struct call *c);     // milliseconds so far, including earlier requests of the call
 
 // ---- step_find.c: the upstream and the item
-void find_set(struct call *c, const struct item *item, str name);  // the surface has chosen the item
+void find_set(struct call *c, const struct item *item, str name);  // sets the item that the surface has chosen
 bool find_is_set(const struct call *c);
 
 // ---- step_policy.c
 
-// An item that the call names and its caller may not see. The caller learns that it does not exist; the audit log,
-// metrics and spans name it.
+// An item that the call names and its caller may not see. The caller's answer is that the item does not exist; the
+// audit log, metrics and spans name the item.
 struct call_hidden {
   unsigned source;
   str tool;  // STR_NONE: not a tool
@@ -38,9 +38,9 @@ const struct call_hidden *policy_hidden(const struct call *c);  // NULL: nothing
 // Returns whether the caller may see an item, or with ITEM_RESOURCE its server.
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
 
-// Returns whether the rules in force let this client receive a message of a server. A question of a server is new: it
-// does not finish under the call's old rules. named: the agent that the request names, or STR_NONE. tool: the tool that
-// the message is about; empty: none.
+// Returns whether the rules in force let this client receive a message of a server. The old rules of a call do not
+// apply to new questions of the server. `named` is the agent that the request names, or STR_NONE. `tool` is the tool
+// that the message is about, or empty.
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool);
 
 // Ends a call that the rules do not allow. tool: STR_NONE if the whole server is denied.
@@ -48,87 +48,89 @@ enum call_result policy_refuse(struct call *c, const struct policy_decision *d, 
 
 // ---- step_param_headers.c
 
-// The headers that an upstream on HTTP needs: the name of the target, and repeated arguments. Returns false if they
-// are larger than headers can be.
+// Gets the headers that an HTTP upstream needs: the name of the target, and repeated arguments. Returns false if the
+// headers exceed their size limit.
 bool call_put_headers(struct call *c, str *out_name, str *out_headers);
 
 // ---- step_repair.c
-str repair_list(const struct call *c);                     // the repairs of its arguments: raw, or STR_NONE
+str repair_list(const struct call *c);                     // raw JSON: the repairs of the arguments, or STR_NONE
 const struct json *repair_original(const struct call *c);  // the params before repairs; NULL: not repaired
 
 // ---- step_quota.c
 bool quota_reached(const struct call *c);  // a dry run found a limit that the call would exceed
 void quota_forget(struct call_context *x, const struct session *s);
 
-// Writes the details of a limit: {"scope", "retry_after"?}. after_ms 0: unknown, or waiting does not help.
+// Writes the details of a limit: {"scope", "retry_after"?}. after_ms is 0 if it is unknown or waiting does not help.
 void quota_put(struct buf *out, const char *scope, uint64_t after_ms);
 
 // ---- step_cache.c
 bool cache_answered(const struct call *c);  // the result is from the cache
 
 // ---- step_connect.c: the lane and the turn on it
-struct lane_user call_user(const struct call *c);         // the user of its lane
-const struct lane *call_held_lane(const struct call *c);  // or NULL
-void call_turn_end(struct call *c);                       // the request in flight has ended
+struct lane_user call_user(const struct call *c);         // the user of the call's lane
+const struct lane *call_held_lane(const struct call *c);  // the lane on which the call holds a place, or NULL
+void call_turn_end(struct call *c);                       // ends the turn with the request in flight
 
 // ---- step_roots.c
 void roots_answered(struct call *c);  // the client of a delayed call has answered
 
 // ---- step_dispatch.c
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);
-uint64_t call_timeout(const struct call *c);        // of its tool or server, by the configuration
-struct link_call *call_link(const struct call *c);  // its request in flight
-struct call *call_of_link(struct link_call *lc);    // the reverse
-struct call *call_on_lane(struct list *node);       // by its node in lane.calls
+uint64_t call_timeout(const struct call *c);        // configured timeout of the tool or server
+struct link_call *call_link(const struct call *c);  // the call's request in flight
+struct call *call_of_link(struct link_call *lc);    // the call of a request in flight
+struct call *call_on_lane(struct list *node);       // the call of a node in lane.calls
 void call_join_lane(struct call *c);                // questions of the server find the call there
 void call_leave_lane(struct call *c);
 const struct large_message *call_large(const struct call *c);  // the large message with the reply; NULL: none
-struct large_message *call_hold_large(const struct call *c);   // the same with a reference for the caller
-void call_empty_large(struct call *c);                         // its reply is no longer used
+struct large_message *call_hold_large(const struct call *c);   // the same, with a new reference
+void call_empty_large(struct call *c);                         // frees the reply's text and nodes
 
 // Begins a request to the call's upstream, to be sent with link_call_send.
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
 
-// Gets a lane again, since the old one may be gone, and then calls `next`, which sends.
+// Gets a lane again, since the old lane may be gone, and then calls `next`, which sends a request.
 void call_continue(struct call *c, void (*next)(struct call *c));
 bool call_continues(const struct call *c);
 
-// Handles the upstream's reply: the outcome, or something that comes before it.
+// Handles the upstream's reply, which is the outcome, a question or a task.
 void call_replied(struct call *c, const struct rpc_message *reply);
 
-// A URI that no server lists may belong to another server: tries the next upstream. Returns false if there is no
-// further upstream.
+// Tries the next upstream, because a URI that no server lists may belong to another server. Returns false if there is
+// no further upstream.
 bool call_try_next(struct call *c);
 
 // ---- step_retry.c
 bool call_retry(struct call *c, const struct fault *f);  // returns whether another attempt follows
-unsigned call_retries(const struct call *c);             // attempts that failed and were followed by another
+unsigned call_retries(const struct call *c);             // failed attempts that were followed by another attempt
 uint64_t call_time_max(const struct call *c);            // milliseconds that the next request may take
 
 // ---- step_firewall.c
-const str *firewall_handles(const struct call *c, size_t *count);  // of the stored pieces of its result
+const str *firewall_handles(const struct call *c, size_t *count);  // handles of the stored pieces of the result
 
 // ---- step_provenance.c
-str call_provenance(struct call *c);                            // members of an object, raw; STR_NONE: none
-str call_fault_details(struct call *c, const struct fault *f);  // raw object for an upstream's fault; STR_NONE: none
-const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply, str meta);  // another _meta
-const struct rpc_message *call_read_again(struct call *c, str text);  // a changed reply, in the arena; NULL: invalid
+str call_provenance(struct call *c);                            // raw JSON members, or STR_NONE
+str call_fault_details(struct call *c, const struct fault *f);  // raw JSON object for an upstream's fault, or STR_NONE
+const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply,
+                                         str meta);                   // with another _meta
+const struct rpc_message *call_read_again(struct call *c, str text);  // parses a changed reply; NULL: invalid
 
 // ---- step_store.c
-struct piece_batch **call_pieces(const struct call *c);  // the pieces that step_store writes; points to NULL: none
+struct piece_batch **
+call_pieces(const struct call *c);  // the pieces that step_store writes; *pieces is NULL if there are none
 
 // ---- step_schema.c
 
-// The schema for the arguments of the tool; NULL: none. Returns false if the tool's schema cannot be used; f has the
-// reason.
+// Sets *out to the schema for the arguments of the tool, or NULL. Returns false with the reason in f if the tool's
+// schema cannot be used.
 bool call_schema(struct call *c, const struct schema **out, struct fault *f);
 
 // ---- step_trace.c
 struct call_trace {
   str parent, state;  // traceparent, tracestate; state may be STR_NONE
 };
-bool call_trace_out(struct call *c, struct call_trace *out);   // for the server; false: no trace
-void call_trace_headers(struct call *c, str *headers);         // adds the same to HTTP headers
+bool call_trace_out(struct call *c, struct call_trace *out);   // the trace for the server; false: no trace
+void call_trace_headers(struct call *c, str *headers);         // adds the trace to HTTP headers
 const struct trace_context *call_trace(const struct call *c);  // zero without a tracer
-str call_trace_id(struct call *c);                             // in hex, or STR_NONE
+str call_trace_id(struct call *c);                             // trace id in hex, or STR_NONE

@@ -14,7 +14,7 @@
 #include "text/unicode.h"
 #include "json/decimal.h"
 
-// Text of more bytes has more than CARD_HARD tokens.
+// Longer text always has more than CARD_HARD tokens.
 enum { LINE_MAX = (CARD_HARD + 1) * BPE_LONGEST };
 
 static const char *kind_name(enum card_kind kind) {
@@ -24,7 +24,8 @@ static const char *kind_name(enum card_kind kind) {
   return names[kind];
 }
 
-// The kind in a card's line: a node of the tree is a server at its first level, and a group below.
+// Returns the kind to show in a card's line. A node of the tree is a "server" at the first level, and a "group" below
+// it.
 static const char *line_kind(const struct card *c) {
   if (c->kind != CARD_INTERNAL || !str_starts(c->id, STR("/"))) return kind_name(c->kind);
   return memchr(c->id.p + 1, '/', c->id.n - 1) ? "group" : "server";
@@ -37,14 +38,14 @@ const char *card_safety_name(enum card_safety safety) {
   return names[safety];
 }
 
-// The first `max` characters.
+// Returns the first `max` characters.
 static str cut(str s, size_t max) {
   str rest = s;
   while (rest.n && max--) utf8_next(&rest);
   return (str){s.p, s.n - rest.n};
 }
 
-// White space as in Python's \s, by which the reference texts were split into sentences.
+// Recognizes the same white space as Python's \s, by which the reference texts were split into sentences.
 static bool begins_with_space(str s) {
   uint32_t c = utf8_next(&s);
   return (c >= 0x1c && c <= 0x1f) || unicode_kind(c) == UNICODE_SPACE;
@@ -60,8 +61,8 @@ static str without_trailing_space(str s) {
   return s;
 }
 
-// Returns the length of a beginning that contains every beginning with at most `max` tokens: longer ones have more
-// pieces, and each piece has at least one token. Text that follows a piece does not change it.
+// Returns the length of a prefix of `text` that includes every prefix with at most `max` tokens. Longer prefixes have
+// more than `max` pieces, each of at least one token. Text that follows a piece does not change the piece.
 static size_t window(str text, size_t max) {
   str rest = text;
   for (size_t i = 0; i <= max && rest.n; i++) rest = str_from(rest, piece_first(rest).text.n);
@@ -69,7 +70,7 @@ static size_t window(str text, size_t max) {
   return n < max * BPE_LONGEST ? n : max * BPE_LONGEST;
 }
 
-// The longest beginning that ends with a sentence and fits; may be empty.
+// Returns the longest prefix that ends with a sentence and has at most `max` tokens; may be empty.
 static str whole_sentences(str text, size_t max) {
   for (size_t n = window(text, max); n > 0; n--) {
     char c = text.p[n - 1];
@@ -80,7 +81,7 @@ static str whole_sentences(str text, size_t max) {
   return STR_NONE;
 }
 
-// Searches by halving, although a longer text may have fewer tokens: the chosen result must stay stable.
+// Binary search, although a longer text may have fewer tokens: the result must stay the same in all versions.
 static str longest_beginning(str text, size_t max) {
   size_t low = 0, high = utf8_count(text), best = 0;
   while (low <= high) {
@@ -135,7 +136,7 @@ size_t card_tokens(const struct card *c) {
   return n;
 }
 
-// Returns the safety that a tag states.
+// Returns the safety that a tag declares.
 static enum card_safety safety_of(str tag) {
   if (str_eq_nocase(tag, STR("destructive"))) return CARD_DESTRUCTIVE;
   bool harmless = str_eq_nocase(tag, STR("read-only")) || str_eq_nocase(tag, STR("read_only"));
@@ -152,7 +153,7 @@ static int by_bytes(const void *x, const void *y) {
   return str_cmp(*(const str *)x, *(const str *)y);
 }
 
-// dropped: NULL if the caller does not need it.
+// `dropped` may be NULL.
 static void report_dropped(struct buf *dropped, str tag) {
   if (dropped) buf_printf(dropped, "%s%.*s", dropped->n ? ", " : "", STR_ARG(tag));
 }
@@ -179,7 +180,7 @@ static void choose_tags(const struct card_source *s, struct arena *a, struct car
   qsort(c->tags, c->tag_count, sizeof *c->tags, by_bytes);
 }
 
-// Drops the last tag that does not state the safety; returns false if there is no such tag.
+// Drops the last tag that does not declare the safety. Returns false if there is no such tag.
 static bool drop_tag(struct card *c, struct buf *dropped) {
   size_t i = c->tag_count;
   while (i && safety_of(c->tags[i - 1])) i--;
@@ -190,8 +191,8 @@ static bool drop_tag(struct card *c, struct buf *dropped) {
   return true;
 }
 
-// Cuts the description to the tokens that the rest of the line leaves of `target`. Tokens may cross the edges of the
-// description, so the sum may be off by a few.
+// Cuts the description to the tokens that the rest of the line leaves of `target`. A token may include text on both
+// sides of the description's ends, so the total may differ by a few tokens.
 static void fit_description(struct card *c, str description, size_t target, struct arena *a) {
   c->description = description;
   if (description.n <= LINE_MAX && card_tokens(c) <= target) return;
@@ -204,10 +205,10 @@ static void fit_description(struct card *c, str description, size_t target, stru
 
 // ---- the signature
 
-// Tokens of the description that have precedence over parameters.
+// Tokens that are reserved for the description before parameters are added.
 enum { BEFORE_OPTIONAL = 24, BEFORE_REQUIRED = 10 };
 
-// Quotes a name that could be read as several names, or as text of the gateway.
+// Quotes a name that could be mistaken for several names or for text of the gateway.
 static void put_param(struct buf *out, struct arena *a, str name) {
   bool plain = name.n > 0;
   for (size_t i = 0; i < name.n; i++) plain &= ascii_is_alnum(name.p[i]) || strchr("_-.$[]", name.p[i]);
@@ -233,8 +234,8 @@ static str write_signature(const struct card_source *s, size_t shown, struct are
   return signature;
 }
 
-// Sets the signature with the most parameters, between `least` and `most`, that fit into `target` tokens together with
-// `kept` tokens of the description. Returns whether there are any.
+// Sets a signature with as many parameters as possible, from `least` to `most`, that fits into `target` tokens together
+// with `kept` tokens of the description. Returns false if there is no such signature.
 static bool fit_signature(const struct card_source *s, str description, size_t kept, size_t most, size_t least,
                           size_t target, struct arena *a, struct card *c) {
   c->description = card_truncate(a, description, kept);
@@ -245,7 +246,7 @@ static bool fit_signature(const struct card_source *s, str description, size_t k
   return false;
 }
 
-// Sets the longest signature within CARD_TARGET; if the required parameters need more, within CARD_HARD.
+// Sets the longest signature that fits into CARD_TARGET tokens. If the required parameters need more, up to CARD_HARD.
 static void choose_signature(const struct card_source *s, str description, struct arena *a, struct card *c) {
   size_t all = s->params->count, required = s->params->required;
   bool fits = fit_signature(s, description, BEFORE_OPTIONAL, all, required, CARD_TARGET, a, c) ||
@@ -261,7 +262,7 @@ static void fit(const struct card_source *s, str description, struct arena *a, s
   fit_description(c, description, target, a);
 }
 
-// The text of a card without a description.
+// Returns the description for a card whose source has none.
 static str describe(const struct card_source *s, struct arena *a) {
   str text = oneline(a, s->description);
   if (!text.n) text = oneline(a, s->name);
@@ -279,7 +280,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
   choose_tags(source, a, &c, dropped);
   for (fit(source, description, a, &c); card_tokens(&c) > CARD_HARD; fit(source, description, a, &c)) {
     if (drop_tag(&c, dropped)) continue;
-    fault_set(f, FAULT_LIMIT, "the card of '%.*s' exceeds the hard cap of 80 tokens", STR_ARG(c.id));
+    fault_set(f, FAULT_LIMIT, "the card of '%.*s' exceeds the limit of 80 tokens", STR_ARG(c.id));
     return false;
   }
   *out = c;
@@ -287,7 +288,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
 }
 
 bool card_id_fits(str id) {
-  // The arrays have room for the longest parts of a card together.
+  // The arrays have space for the longest parts that a card can have together.
   struct card c = {.id = id,
                    .kind = CARD_RESOURCE,
                    .description = STR("…"),

@@ -13,7 +13,8 @@ void decision_id(const struct rand_source *r, char out[DECISION_ID_SIZE]) {
 
 // ---- ambiguity
 
-// Scores have no fixed scale: the second card is close if its score is above this part of the first score.
+// Scores have no fixed scale: the second card is close to the first if its score exceeds this fraction of the first
+// score.
 static const double CLOSE = 0.85;
 
 enum { BEST = 3 };
@@ -26,7 +27,7 @@ struct best {
   size_t count;
 };
 
-// Cards of cache-stable answers are not in the order of their scores.
+// The cards must be compared by score, because cards of cache-stable answers are not ordered by score.
 static void add_best(struct best *b, struct arena *a, const struct json *card) {
   double score = 0;
   json_double(json_get(card, STR("score")), &score);
@@ -46,7 +47,7 @@ static bool is_ambiguous(const struct best *b) {
   return b->cards[0].score <= 0 || b->cards[1].score > CLOSE * b->cards[0].score;
 }
 
-// The different namespaces, sorted.
+// Lists the different namespaces, sorted.
 static size_t list_namespaces(const struct best *b, str out[BEST]) {
   size_t n = 0;
   for (size_t i = 0; i < b->count; i++) {
@@ -81,7 +82,8 @@ static str ask_which(const struct best *b, str query, struct arena *a) {
 
 // ---- the record
 
-// A query excludes nothing and takes no hints; items that the agent may not see are not counted.
+// The counts and context_boost_applied are constant: a query excludes no cards and has no hints, and items that the
+// agent may not see are not counted.
 static void put_metadata(struct json_writer *w, const struct decision *d, struct arena *a) {
   struct best best = {0};
   JSON_EACH(card, d->cards) add_best(&best, a, card);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of one routing: the cards that a query found, whether they are close to each other, and the card that a
+// The record of one routing decision: the cards that a query found, whether their scores are close, and the card that a
 // model selected.
 #pragma once
 #include "base/crypto/rand.h"
@@ -8,18 +8,18 @@
 
 enum { DECISION_ID_SIZE = sizeof "rd-00000000-0000-4000-8000-000000000000" };
 
-// "rd-" and a random UUID (version 4).
+// Writes "rd-" and a random UUID (version 4).
 void decision_id(const struct rand_source *r, char out[DECISION_ID_SIZE]);
 
 struct decision {
   str id;
   str timestamp;
   str query;
-  const struct json *cards;           // an array, as card_write writes its elements
-  const struct selection *selection;  // NULL: nothing was selected
+  const struct json *cards;           // an array of cards, as written by card_write
+  const struct selection *selection;  // NULL if nothing was selected
 };
 
 // Writes {"id", "choice_cards", "timestamp", "selected_item_id", "selected_card_id", "context_summary", "metadata"}.
-// selected_item_id is the id that the selection resolves to, or the rejected text; selected_card_id is null then.
-// False, with nothing written: there are no cards.
+// selected_item_id is the id that the selection resolves to, or the rejected text; then selected_card_id is null.
+// Returns false, with nothing written, if there are no cards.
 bool decision_write(struct json_writer *w, const struct decision *d, struct arena *a, struct fault *f);

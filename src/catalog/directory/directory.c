@@ -23,7 +23,7 @@ const char *directory_kind_name(enum directory_kind kind) {
   return names[kind];
 }
 
-// Provisional: only the server declares it.
+// A provisional class: it relies only on what the server declares.
 const char *entry_class(const struct entry *e, enum directory_kind kind) {
   if (kind == DIRECTORY_PROMPTS) return "think_support";
   return e->card.safety == CARD_READ_ONLY ? "observe" : "act";
@@ -40,7 +40,7 @@ static struct directory_part *find_part(const struct directory *old, const struc
   return NULL;
 }
 
-// Removed servers have no namespace, and reserve none.
+// Removed servers have no namespace, and reserve no namespace.
 static str *find_namespaces(struct directory *d) {
   const struct catalog *c = d->catalog;
   str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1),
@@ -73,7 +73,7 @@ static void take_parts(struct directory *d, const struct directory *old, const s
 
 // ---- notes
 
-// Returns a name as notes show it.
+// Returns a name in the form for notes.
 static str note_name(struct directory *d, str name) {
   return oneline(&d->arena, utf8_cut(name, DIRECTORY_NAME_SHOWN));
 }
@@ -92,13 +92,13 @@ static void gather_notes(struct directory *d) {
     d->unsound |= p->unsound;
     for (size_t k = 0; k < p->note_count; k++) {
       struct directory_note n = p->notes[k];
-      n.fresh = p->refs == 1;  // otherwise the old directory has it too
+      n.fresh = p->refs == 1;  // if the part is shared, the old directory has the note, too
       note(d, &n);
     }
   }
 }
 
-// These notes are not fresh: the log has them already.
+// Adds notes about URIs that another server owns. These are not fresh, because the log already reports them.
 static void note_shadowed(struct directory *d) {
   const struct catalog *c = d->catalog;
   for (int kind = ITEM_RESOURCE; c->shadowed && kind <= ITEM_TEMPLATE; kind++)
@@ -106,8 +106,8 @@ static void note_shadowed(struct directory *d) {
       const struct item *item = &c->items[kind][i];
       if (!item->owner || d->note_count == MOST_NOTES) continue;
       str shown = note_name(d, item->shown), owner = c->parts[item->owner - 1].server;
-      str reason =
-          arena_printf(&d->arena, "server %.*s owns this URI; it is listed as %.*s", STR_ARG(owner), STR_ARG(shown));
+      str reason = arena_printf(&d->arena, "server %.*s owns this URI; here it is listed as %.*s", STR_ARG(owner),
+                                STR_ARG(shown));
       note(d,
            &(struct directory_note){c->parts[item->source].server, note_name(d, item->name), reason, .fresh = false});
     }
@@ -115,15 +115,15 @@ static void note_shadowed(struct directory *d) {
 
 // ---- kind indexes
 
-// Hides the second of two tools with the same id: it could be called only by mistake. Resources and prompts get a
-// number after the id instead.
+// Hides the second of two tools with the same id, which could be called only by mistake. A second resource or prompt
+// gets a number after its id instead.
 static void settle_clash(struct directory *d, enum directory_kind kind, struct kind_index *kind_index,
                          struct entry *e) {
   const struct entry *first = map_find(&kind_index->by_id, e->card.id);
   ASSERT(first && first != e);
   str server = d->parts[e->source]->server, name = note_name(d, e->card.name);
   if (kind == DIRECTORY_TOOLS) {
-    str reason = arena_printf(&d->arena, "its id %.*s is that of \"%.*s\" of server %.*s", STR_ARG(e->card.id),
+    str reason = arena_printf(&d->arena, "its id %.*s already belongs to \"%.*s\" of server %.*s", STR_ARG(e->card.id),
                               STR_ARG(note_name(d, first->card.name)), STR_ARG(d->parts[first->source]->server));
     e->hidden = true;
     note(d, &(struct directory_note){server, name, reason, .skipped = true, .fresh = true});
@@ -132,7 +132,8 @@ static void settle_clash(struct directory *d, enum directory_kind kind, struct k
   str id = e->card.id;
   for (unsigned n = 2; !map_add(&kind_index->by_id, e->card.id, e); n++)
     e->card.id = arena_printf(&d->arena, "%.*s~%u", STR_ARG(id), n);
-  note(d, &(struct directory_note){server, name, STR("another item has its id: a number was added"), .fresh = true});
+  note(d, &(struct directory_note){server, name, STR("another item has the same id: a number was added to this one"),
+                                   .fresh = true});
 }
 
 static int by_id(const void *a, const void *b) {
@@ -176,7 +177,7 @@ static void fill(struct directory *d, enum directory_kind kind, const struct has
   kind_index->index = search_index_new(parts, d->part_count, seed);
 }
 
-// ---- life
+// ---- creation and destruction
 
 struct directory *directory_new(struct catalog *c, const struct directory *old, const struct directory_options *opt) {
   struct directory *d = MEM_NEW(struct directory);
@@ -233,7 +234,7 @@ const struct entry *directory_find(const struct directory *d, enum directory_kin
   return e && !e->hidden ? e : NULL;
 }
 
-// Returns the index in `sorted` of the first id that is not less than `id`.
+// Returns the index of the first id in `sorted` that is not less than `id`.
 static size_t lower_bound(const struct kind_index *kind_index, str id) {
   size_t low = 0, high = kind_index->count;
   while (low < high) {
@@ -248,7 +249,7 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
                             void *context, const struct entry **out) {
   ASSERT(sees && out);
   static const char *const prefixes[] = {"", "resource::", "prompt::"};
-  static const char marks[] = "#@";  // the hash and the version; '#' sorts before '@'
+  static const char marks[] = "#@";  // separators of hash and version; '#' sorts before '@'
   const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct buf key;
   size_t found = 0;
@@ -277,13 +278,14 @@ const struct card *directory_card(struct directory *d, const struct entry *e) {
   if (e->made) return e->made;
   struct card *card = ARENA_NEW(&d->arena, struct card);
   struct fault f;
-  ASSERT(card_make(&e->card, &d->arena, card, NULL, &f));  // its id was made to fit
+  ASSERT(card_make(&e->card, &d->arena, card, NULL, &f));  // cannot fail, because the id was made to fit
   return ((struct entry *)e)->made = card;
 }
 
 // ---- suggestions for an unknown id
 
-// Returns the distance of an entry from the id: by its name, then by namespace and hash. SIZE_MAX: too far.
+// Returns how much an entry differs from the id: mainly by name, then by namespace and hash. Returns SIZE_MAX if it
+// differs too much.
 static size_t far_from(const struct entry *e, str namespace, str name, str hash) {
   size_t longer = e->leaf.n > name.n ? e->leaf.n - name.n : name.n - e->leaf.n, allowed = 1 + name.n / 4;
   size_t distance = longer <= allowed ? nearest_distance(e->leaf, name) : SIZE_MAX;

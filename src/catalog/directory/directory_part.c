@@ -9,16 +9,16 @@
 #include "text/search/search_doc.h"
 #include "json/write.h"
 
-// More than a card shows of a description, or the search index reads.
+// Longer than the part of a description that a card shows or the search index reads.
 enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, MOST_NOTES = 1000 };
 
 struct directory_builder {
   const struct catalog *catalog;
   const struct catalog_part *source;
   struct directory_part *part;
-  struct arena scratch;  // for one definition
+  struct arena scratch;  // memory for one definition
   struct search_doc *docs;
-  struct arena texts;  // for the documents of a kind index
+  struct arena texts;  // memory for the documents of a kind index
   const struct schema_options *schemas;
 };
 
@@ -42,7 +42,7 @@ static void note(struct directory_builder *b, str name, str reason, enum note_ki
 
 // ---- one definition
 
-// Parses the definition under its server's name: the catalog's text has the name that clients see.
+// Parses the text of the definition as the server sent it: the catalog's text has the name that clients see.
 static const struct json *read_definition(struct directory_builder *b, const struct item *item) {
   struct fault f;
   const struct json *d = json_parse(&b->scratch, item->text, &json_default_limits, &f);
@@ -68,8 +68,8 @@ static bool says(const struct json *annotations, const char *hint) {
   return json_bool(json_get(annotations, str_of(hint)), &value) && value;
 }
 
-// Limits on tags that are read; a card has fewer. Tags that state the safety have places of their own after the others,
-// so that other tags do not displace them.
+// Limits on the tags that are read; a card has fewer. Tags that declare the safety have separate places after the
+// others, so that other tags cannot displace them.
 enum { MOST_TAGS = 32, SAFETY_TAGS = 3 };
 
 struct tags {
@@ -126,7 +126,8 @@ static const struct card_params *keep_params(struct directory_builder *b, struct
   return kept;
 }
 
-// Reads an input schema. NULL if it describes arguments in another way than by `properties`.
+// Reads the parameters of an input schema. Returns NULL if the schema describes arguments by other keywords than
+// `properties`.
 static const struct card_params *read_schema_params(struct directory_builder *b, const struct json *schema) {
   const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));
   bool elsewhere = json_get(schema, STR("$ref")) || json_get(schema, STR("allOf")) || json_get(schema, STR("anyOf")) ||
@@ -212,7 +213,7 @@ static void describe(struct directory_builder *b, enum item_kind kind, const str
   c->tag_count = t.count;
 }
 
-// Reports the server's tags for which a card has no room.
+// Adds a note about the server's tags that did not fit on the card.
 static void note_dropped_tags(struct directory_builder *b, const struct item *item, const struct card_source *c) {
   enum { REASON_BYTES = 1024 };
   struct card card;
@@ -222,14 +223,13 @@ static void note_dropped_tags(struct directory_builder *b, const struct item *it
   buf_init(&dropped, REASON_BYTES);
   if (card_make(c, &b->scratch, &card, &dropped, &f) && dropped.n)
     note(b, item->name,
-         arena_printf(&b->scratch, "its card has no room for these tags: %.*s", STR_ARG(buf_view(&dropped))),
+         arena_printf(&b->scratch, "its card has no space for these tags: %.*s", STR_ARG(buf_view(&dropped))),
          NOTE_REMARK);
   buf_done(&dropped);
 }
 
-// Checks a schema, which a server may have written wrong: reports one that is invalid or too large. Calls of the tool
-// fail if it is the inputSchema; an outputSchema is not needed for a call. It is compiled again when it is first
-// needed.
+// Checks a schema of a tool, and adds a note if it is invalid or too large. With such an inputSchema, calls of the tool
+// fail; such an outputSchema is ignored. The schema is compiled again when it is first needed.
 static void check_schema(struct directory_builder *b, const struct item *item, const struct json *d,
                          const char *member) {
   const struct json *source = json_get(d, str_of(member));
@@ -247,7 +247,7 @@ static void check_schema(struct directory_builder *b, const struct item *item, c
        ignored ? NOTE_REMARK : NOTE_UNSOUND);
 }
 
-// Returns whether the id has the name of a tool unchanged, or as "namespace.name".
+// Returns whether the id has the tool's name unchanged, or the name was "namespace.name".
 static bool is_plain(str raw, const struct tool_id_parts *parts) {
   str ns = parts->namespace;
   bool dotted = raw.n == ns.n + 1 + parts->name.n && str_starts(raw, ns) && raw.p[ns.n] == '.';
@@ -283,7 +283,7 @@ static void add(struct directory_builder *b, struct part_kind_index *kind_index,
   *doc = (struct search_doc){0};
   search_doc_from_tool(d, &b->texts, doc);
   doc->id = e->card.id;
-  // Copies slices of the definition, which is in the scratch arena.
+  // The slices point into the definition in the scratch arena: copy them.
   for (int i = 0; i < SEARCH_FIELDS; i++) doc->fields[i] = arena_str(&b->texts, doc->fields[i]);
 }
 
@@ -332,7 +332,8 @@ struct directory_part *directory_part_new(const struct catalog *c, size_t source
   arena_init(&b.scratch);
   arena_init(&b.texts);
   for (size_t i = 0; i < from->twice_count; i++) {
-    note(&b, from->twice[i], STR("its server lists this name more than once: the first one counts"), NOTE_SKIPPED);
+    note(&b, from->twice[i], STR("its server lists this name more than once: only the first definition is used"),
+         NOTE_SKIPPED);
     arena_reset(&b.scratch);
   }
   for (int kind = 0; kind < DIRECTORY_KINDS; kind++) fill(&b, (enum directory_kind)kind, opt->seed);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of one server in a directory. Immutable and reference-counted; used by directory.c and its parts only.
+// The data of one server in a directory, immutable and reference-counted. Private to directory.c and the files it
+// consists of.
 #pragma once
 #include "catalog/directory/directory.h"
 
 struct part_kind_index {
-  struct entry *entries;  // without item and source, which are the catalog's
+  struct entry *entries;  // without `item` and `source`, which depend on the catalog
   struct part_origin {
     enum item_kind kind;
-    uint32_t at;  // index among the items of that kind of the source
+    uint32_t at;  // index among the source's items of that kind
   } * origins;
   size_t count;
   struct search_part *search;
@@ -21,10 +22,10 @@ struct directory_part {
   struct part_kind_index kind_indexes[DIRECTORY_KINDS];
   struct directory_note *notes;
   size_t note_count;
-  bool skipped, unsound;  // set even if there was no room for the note
+  bool skipped, unsound;  // set even if there was no space for the note
 };
 
-// namespace: empty if names carry their own. source: the index of the source in the catalog.
+// `namespace` is empty if the names contain their own namespaces. `source` is the index of the source in the catalog.
 struct directory_part *directory_part_new(const struct catalog *c, size_t source, str namespace,
                                           const struct directory_options *opt);
 struct directory_part *directory_part_ref(struct directory_part *p);

@@ -7,19 +7,19 @@
 #include "base/mem.h"
 #include "catalog/directory/directory_part.h"
 
-// The most recently used views are cached, within both bounds.
+// Limits of the cache, which holds the most recently used views.
 enum { PARTIALS = 64, MOST_BYTES = 256 << 20 };
 
 struct partial {
-  uint64_t *visible;  // NULL: this slot is free
+  uint64_t *visible;  // NULL if this slot is free
   enum directory_kind kind;
   uint64_t used;
-  uint32_t *numbers;  // numbers of the visible entries
+  uint32_t *numbers;  // index of each visible entry in the kind index
   size_t count;
-  struct arena arena;  // of the tree
+  struct arena arena;  // memory of the tree
   struct tree *tree;   // NULL until its first use
   struct search_index *index;
-  struct index_build *build;  // the build under way, or NULL
+  struct index_build *build;  // the running build, or NULL
 };
 
 struct partials {
@@ -35,7 +35,7 @@ static bool is_set(const uint64_t *bits, size_t i) {
   return bits[i / 64] >> (i % 64) & 1;
 }
 
-// ---- life
+// ---- creation and destruction
 
 struct partials *partials_new(void) {
   return MEM_NEW(struct partials);
@@ -86,7 +86,7 @@ static size_t memory_of(const struct partial *p) {
   return p->arena.total + (p->index ? search_index_bytes(p->index) : 0);
 }
 
-// Frees the least recently used views beyond MOST_BYTES, but not the last one used.
+// Frees the least recently used views until they need at most MOST_BYTES, but never the last used one.
 static void make_room(struct partials *all) {
   for (;;) {
     struct partial *oldest = NULL;
@@ -145,7 +145,7 @@ struct outlook directory_search(const struct directory *d, enum directory_kind k
   return (struct outlook){.index = p->index, .entries = kind_index->entries, .numbers = p->numbers};
 }
 
-enum { SMALL_INDEX = 512 };  // entries: about 2 ms
+enum { SMALL_INDEX = 512 };  // maximum number of entries for an index that is built at once, in about 2 ms
 
 struct index_build {
   struct directory *directory;

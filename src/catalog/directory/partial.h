@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kind indexes without the entries that a caller may not see. For directory.c only; directory.h has the interface.
+// Kind indexes without the entries that a caller may not see. Private to directory.c; the public interface is
+// directory.h.
 #pragma once
 #include "catalog/directory/directory.h"
 

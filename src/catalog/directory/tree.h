@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paths for browsing a catalog: /namespace, /namespace/cluster, /namespace/cluster/item.
 //
-// The first level has the namespaces. A namespace with at most 20 items has them directly below it; a larger one has
-// clusters of items whose names share a word for their subject (issues, pulls), and below clusters that are still too
-// large further clusters or parts. Every item is a leaf in exactly one place. Only the root may have more than
-// TREE_WIDTH children, and the path of every node other than a leaf fits on a card if its namespace does
+// The first level consists of the namespaces. A namespace with at most 20 items has these directly below it. A larger
+// one has clusters of items whose names share a word for their subject (issues, pulls); clusters that are still too
+// large are divided into further clusters or parts. Every item is a leaf in exactly one place. Only the root may have
+// more than TREE_WIDTH children. The path of every node except leaves fits on a card if its namespace does
 // (identify_namespaces with card_id_fits). The tree depends on the items only, not on their order.
 //
 //   path    = "/" [ segment ( "/" segment )* ]
@@ -15,22 +15,22 @@
 #include "base/fault.h"
 
 enum {
-  TREE_LEAVES = 20,  // items directly below a node
-  TREE_WIDTH = 50,   // children of a node that is not the root
+  TREE_LEAVES = 20,  // maximum number of items directly below a node
+  TREE_WIDTH = 50,   // maximum number of children of a node other than the root
 };
 
 struct tree_item {
   str id;
   str namespace;
-  str name;  // as the id has it
+  str name;  // the name part of the id
 };
 
 struct tree_node {
-  str path;     // "/" for the root; valid as an argument
-  str segment;  // its last part
+  str path;     // "/" for the root; can be passed to tree_find
+  str segment;  // last segment of the path
   const struct tree_node *children;
-  uint32_t child_count;   // 0: this is a leaf
-  uint32_t first, count;  // items below: order[first] ... order[first + count - 1]
+  uint32_t child_count;   // 0 for a leaf
+  uint32_t first, count;  // the items below this node: order[first] ... order[first + count - 1]
 };
 
 struct tree {
@@ -38,20 +38,21 @@ struct tree {
   const uint32_t *order;  // indexes of items
 };
 
-// Builds a tree in the arena, which has copies of everything. The tree is immutable.
+// Builds a tree in the arena. The tree is immutable and contains copies of all texts.
 struct tree *tree_build(const struct tree_item *items, size_t count, const struct hash_key *seed, struct arena *a);
 
-// Returns whether the path is well-formed; if not, f has FAULT_INVALID and the rule.
+// Returns whether the path is well-formed. If not, `f` has FAULT_INVALID and the broken rule.
 bool tree_path_check(str path, struct fault *f);
 
-// Returns the node at a path; a "*" at its end has no effect. NULL: FAULT_INVALID as above, or FAULT_NOT_FOUND.
+// Returns the node at a path; a "*" at the end of the path has no effect. Returns NULL with FAULT_INVALID like
+// tree_path_check, or FAULT_NOT_FOUND.
 const struct tree_node *tree_find(const struct tree *t, str path, struct fault *f);
 
-// Returns the list that browsing the node shows: its children, by bytes with nodes before leaves, or a leaf itself.
-// Only the root can have more than TREE_WIDTH.
+// Returns the list that browsing a node shows: its children, sorted by bytes with nodes before leaves, or the leaf
+// itself. Only the list of the root can be longer than TREE_WIDTH.
 const struct tree_node *tree_list(const struct tree *t, const struct tree_node *node, size_t *out_count);
 
-// Returns the item of a leaf.
+// Returns the index of the leaf's item.
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf);
 
 // Describes the items below a node: "12 tools: close_issue, create_issue, …". `noun` is "tool".

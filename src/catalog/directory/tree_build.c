@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a tree. Items are sorted by id, then split from the top: by namespace, by the first word of their names that
-// names their subject, by the next such word if that leaves too many, and into parts if no word helps.
+// Builds a tree. Items are sorted by id, then divided from the top: by namespace, then by the first word in their names
+// that names a subject, then by the next such word if the clusters are still too large, and into numbered parts if no
+// word helps.
 #include <stdlib.h>
 
 #include "base/ascii.h"
@@ -20,37 +21,37 @@ struct word {
 
 struct tree_entry {
   const struct tree_item *item;
-  uint32_t index;    // of the item
-  uint32_t cluster;  // while its siblings are grouped: the key of its cluster, or NO_KEY
-  uint16_t usable;   // bit k: word k may make a cluster
+  uint32_t index;    // index of the item
+  uint32_t cluster;  // while its siblings are grouped: key of the cluster that the entry is in, or NO_KEY
+  uint16_t usable;   // bit k is set if word k may form a cluster
   uint8_t words;     // number of words
   const struct word *word[NAME_WORDS_MAX];
 };
 
 enum { NO_KEY = UINT32_MAX, SEGMENT_MAX = 64 };
 
-// Indexed by key, all zero between uses.
+// Counters indexed by word key; all are zero between uses.
 struct tree_tally {
-  uint32_t count;  // of entries
+  uint32_t count;  // number of entries
   bool cluster;    // a cluster has this key
 };
 
 struct tree_builder {
-  struct arena *out;     // for the tree
-  struct arena scratch;  // for the build
-  struct map words;      // all words read: struct word
-  struct map keys;       // key as text -> its number + 1
+  struct arena *out;     // memory of the tree
+  struct arena scratch;  // memory used during the build
+  struct map words;      // struct word: all words read so far
+  struct map keys;       // maps a word's key as text to its number + 1
   size_t key_count;
   struct tree_tally *tally;
   uint32_t *order;
-  uint32_t placed;  // items in order
+  uint32_t placed;  // number of items in `order` so far
 };
 
-// A growing list of children.
+// A list of children that grows.
 struct children {
   struct tree_node *list;
   size_t count;
-  struct map *taken;  // their segments if there may be many; NULL: the list is searched
+  struct map *taken;  // the children's segments, if there may be many children; NULL: search the list
 };
 
 static int by_id(const void *x, const void *y) {
@@ -93,7 +94,7 @@ static int usable_word(const struct tree_entry *e, size_t r) {
   return -1;
 }
 
-// Returns the last position: in "merge_merge_request" the first word is the action.
+// Returns the last position of the word with this key: in "merge_merge_request" the first "merge" is the action.
 static int position_of(const struct tree_entry *e, uint32_t key) {
   int i = e->words - 1;
   while (i >= 0 && e->word[i]->key != key) i--;
@@ -109,7 +110,7 @@ static bool last_of_its_key(const struct tree_entry *e, int at) {
   return position_of(e, e->word[at]->key) == at;
 }
 
-// A word that all entries have distinguishes nothing.
+// A word that occurs in all entries distinguishes none of them, so it forms no cluster.
 static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (int k = 0; k < e[i]->words; k++) b->tally[e[i]->word[k]->key].count += last_of_its_key(e[i], k);
@@ -124,7 +125,7 @@ static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t 
   }
 }
 
-// The first word of a name, apart from those that all have, is not its subject if it can be the action.
+// Of the remaining words, the first one is not the subject if it can be an action.
 static void forbid_leading_verb(struct tree_entry *e) {
   for (unsigned i = 0; i < e->words; i++) {
     bool common = !(e->usable >> i & 1) && e->word[i]->object;
@@ -134,7 +135,8 @@ static void forbid_leading_verb(struct tree_entry *e) {
   }
 }
 
-// One round: entries without a cluster join others, or a cluster, that share their r-th usable word.
+// One round: each entry without a cluster joins a cluster of its r-th usable word, if another entry or a cluster has
+// this word.
 static bool cluster_round(struct tree_builder *b, struct tree_entry **e, size_t n, size_t r) {
   bool any = false;
   for (size_t i = 0; i < n; i++) {
@@ -163,7 +165,7 @@ static void find_clusters(struct tree_builder *b, struct tree_entry **e, size_t 
     if (e[i]->cluster != NO_KEY) b->tally[e[i]->cluster].cluster = false;
 }
 
-// Converts to lower case, with '-' for every character that a segment may not have.
+// Converts to lower case. Replaces every character that a segment must not contain by '-'.
 static str segment_of(struct arena *a, str text) {
   char *p = arena_alloc(a, SEGMENT_MAX + 1);
   size_t n = 0;
@@ -177,7 +179,7 @@ static str segment_of(struct arena *a, str text) {
   return n ? (str){p, n} : STR("item");
 }
 
-// Returns the longest form of the word `offset` words after the key: the plural, if there is one.
+// Returns the longest form of the word that is `offset` words after the key: the plural, if it occurs.
 static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offset, uint32_t want) {
   str best = STR_NONE;
   for (size_t i = 0; i < n; i++) {
@@ -200,7 +202,8 @@ static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int off
   return word;
 }
 
-// Names a cluster by its word, and the words that always follow it ("merge_requests"). They make no cluster below.
+// Names a cluster by its word and the words that always follow it ("merge_requests"). These words form no clusters
+// below it.
 static str label_cluster(struct tree_builder *b, struct tree_entry **e, size_t n) {
   uint32_t key = e[0]->cluster, word = key;
   str label = STR_NONE;
@@ -233,7 +236,7 @@ static bool has_sibling(const struct children *c, str segment) {
   return false;
 }
 
-// Of siblings with the same segment, the first keeps it; the others get a hash of their contents.
+// Makes a segment unique among siblings: the first one with it keeps it, others get a hash of `what`.
 static str unique_segment(struct tree_builder *b, const struct children *c, str segment, str what) {
   while (has_sibling(c, segment)) {
     str hash = tool_id_hash8(&b->scratch, what);
@@ -249,7 +252,7 @@ static void add_leaves(struct tree_builder *b, struct children *c, struct tree_e
     str segment = segment_of(b->out, e[i]->item->name);
     struct tree_node *leaf = add_node(c, unique_segment(b, c, segment, e[i]->item->id));
     leaf->count = 1;
-    leaf->first = e[i]->index;  // until the order is known
+    leaf->first = e[i]->index;  // temporary: replaced when the order is known
   }
 }
 
@@ -258,7 +261,7 @@ static void set_children(struct tree_node *node, struct children c) {
   node->child_count = (uint32_t)c.count;
 }
 
-// No word helps: makes numbered parts of about equal size.
+// Makes numbered parts of about equal size, because no word forms clusters.
 static void grow_parts(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n) {
   size_t parts = (n + TREE_LEAVES - 1) / TREE_LEAVES;
   if (parts > TREE_WIDTH) parts = TREE_WIDTH;
@@ -276,7 +279,7 @@ static int by_segment(const void *x, const void *y) {
   return str_cmp(a->segment, b->segment);
 }
 
-// Too many clusters for one list: makes ranges, named by their first and last cluster ("acr-cosmos").
+// If a list has too many clusters, makes groups of neighbours, named by their first and last cluster ("acr-cosmos").
 static void fold_wide(struct tree_builder *b, struct children *c) {
   while (c->count > TREE_WIDTH) {
     size_t groups = (c->count + TREE_LEAVES - 1) / TREE_LEAVES;
@@ -291,8 +294,8 @@ static void fold_wide(struct tree_builder *b, struct children *c) {
   }
 }
 
-// Moves the entries of each cluster together, clusters in the order of their first entry, the rest last; otherwise the
-// order stays. Returns the number of clusters, and writes their ends.
+// Moves the entries of each cluster together: clusters are ordered by their first entry, and entries without a cluster
+// come last. Entries of one cluster keep their order. Returns the number of clusters, and writes their ends.
 static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, size_t n, size_t *out_ends) {
   struct tree_entry **sorted = ARENA_ARRAY(&b->scratch, struct tree_entry *, n);
   uint32_t *keys = ARENA_ARRAY(&b->scratch, uint32_t, n);
@@ -304,7 +307,7 @@ static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, siz
       keys[clusters++] = e[i]->cluster;
       t->count = (uint32_t)clusters;
     }
-    if (t) next[t->count]++;  // its size, one place on
+    if (t) next[t->count]++;  // stores the size of cluster i at index i + 1
   }
   for (size_t k = 1; k <= clusters; k++) out_ends[k - 1] = next[k] += next[k - 1];
   size_t rest = next[clusters];
@@ -341,7 +344,7 @@ static void grow_clusters(struct tree_builder *b, struct tree_node *node, struct
   map_done(&taken);
 }
 
-// Limits clusters in clusters: names may be chosen so that they share one word after another.
+// Limits clusters inside clusters, because a server can choose names that share any number of words.
 enum { CLUSTER_LEVELS = 3 };
 
 static void grow(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n, unsigned level) {
@@ -363,7 +366,7 @@ static str join_path(struct tree_builder *b, str parent, str segment) {
   return (str){path, (size_t)(p - path)};
 }
 
-// A path with more tokens may not fit on a card: its last segment becomes a number.
+// A path with more tokens may not fit on a card: its last segment is replaced by a number.
 enum { PATH_TOKENS = 44 };
 
 static void settle(struct tree_builder *b, struct tree_node *node, str parent);
@@ -378,7 +381,7 @@ static void settle_children(struct tree_builder *b, struct tree_node *node, str 
   }
 }
 
-// Sets the path of every node, and the place of every leaf in the order of items.
+// Sets the path of every node, and the position of every leaf in the order of items.
 static void settle(struct tree_builder *b, struct tree_node *node, str parent) {
   node->path = join_path(b, parent, node->segment);
   uint32_t first = b->placed;

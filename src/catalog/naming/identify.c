@@ -8,7 +8,7 @@
 #include "base/text/utf8.h"
 #include "json/text.h"
 
-// The hashed text must not depend on an encoding: everything but printable ASCII is escaped.
+// Writes an ASCII list: the hashed text must not depend on an encoding, so everything but printable ASCII is escaped.
 static void put_ascii_list(struct buf *out, const str *names, size_t count) {
   buf_char(out, '[');
   for (size_t i = 0; i < count; i++) {
@@ -61,7 +61,8 @@ static struct names arguments_of(const struct json *array, struct arena *a) {
   return sorted(n);
 }
 
-// An escape is at most six times as long as its character; quotes and commas are in the text, too.
+// Returns the maximum size of the hashed text: an escape is at most six times as long as its character, and `shape`
+// includes quotes and commas.
 static size_t hashed_max(str name, const struct json *shape) {
   return name.n + 6 * (size_t)(shape ? shape->n : 0) + 64;
 }
@@ -110,13 +111,13 @@ static void note(struct identity *id, struct arena *a, const char *text) {
   id->note = arena_printf(a, "%.*s%s%s", STR_ARG(id->note), between, text);
 }
 
-// Returns a recognisable part of the namespace with a hash that keeps it unique.
+// Returns the start of the namespace, to stay recognisable, followed by a hash that keeps it unique.
 static str hashed_namespace(struct arena *a, str namespace, str hashed) {
   size_t n = namespace.n < 16 ? namespace.n : 16;
   return arena_printf(a, "%.*s-%.*s", (int)n, namespace.p, STR_ARG(tool_id_hash8(a, hashed)));
 }
 
-// Returns whether ids in this namespace can fit. Tested with the longest id whose name is cut to SHORTEST_NAME.
+// Returns whether ids in this namespace can fit: tests the longest id with a name cut to SHORTEST_NAME.
 enum { SHORTEST_NAME = 8 };
 
 static bool leaves_room(struct arena *a, str namespace, bool (*fits)(str id)) {
@@ -132,18 +133,19 @@ static str settle_namespace(struct arena *a, str text, bool (*fits)(str id)) {
 static bool choose_namespace(const struct identify_rules *rules, str inferred, struct arena *a, struct identity *id) {
   id->parts.namespace = rules->namespace.n ? rules->namespace : settle_namespace(a, inferred, rules->fits);
   bool changed = !rules->namespace.n && !str_eq(id->parts.namespace, inferred);
-  if (changed) note(id, a, "the namespace was made to fit the grammar of ids");
+  if (changed) note(id, a, "the namespace was changed to fit the grammar of ids");
   return changed;
 }
 
 static bool choose_name(str wanted, str fitted, struct arena *a, struct identity *id) {
   id->parts.name = fitted;
   bool changed = !str_eq(wanted, fitted);
-  if (changed) note(id, a, "the name was made to fit the grammar of ids");
+  if (changed) note(id, a, "the name was changed to fit the grammar of ids");
   return changed;
 }
 
-// Returns the version that the definition declares, if an id can have it, or STR_NONE. "" and 0 are not versions.
+// Returns the version that the definition declares, or STR_NONE if it declares none that an id can contain. "" and 0
+// are not versions.
 static str choose_version(const struct json *definition, struct arena *a, struct identity *id) {
   const struct json *declared = json_get(json_get(definition, STR("_meta")), STR("version"));
   str version = STR_NONE;
@@ -152,11 +154,12 @@ static str choose_version(const struct json *definition, struct arena *a, struct
   if (json_string(declared, a, &version) && !version.n) return STR_NONE;
   if (!declared || number == 0 || declared->type == JSON_NULL || declared->type == JSON_FALSE) return STR_NONE;
   if (tool_id_is_version(version)) return version;
-  note(id, a, "the version does not fit the grammar of ids: a hash stands for it");
+  note(id, a, "the version does not fit the grammar of ids: a hash replaces it");
   return STR_NONE;
 }
 
-// Shortens the name until the id fits. The version is dropped first: the hash distinguishes names with the same start.
+// Shortens the name until the id fits. The version is dropped first, because the hash distinguishes names with the same
+// start.
 static void shorten(const struct identify_rules *rules, str hash8, struct arena *a, struct identity *id) {
   struct fault f;
   id->parts.hash8 = hash8;
@@ -239,7 +242,7 @@ bool identify_prompt(const struct identify_rules *rules, const struct json *defi
   return true;
 }
 
-// Returns whether another server owns this namespace, by its name or by the form of its name that fits.
+// Returns whether another server owns this namespace, as its name or as the form of its name that fits the grammar.
 static bool is_taken(str namespace, const str *servers, const str *fitted, size_t count, size_t self) {
   for (size_t i = 0; i < count; i++)
     if (i != self && (str_eq(servers[i], namespace) || str_eq(fitted[i], namespace))) return true;
@@ -255,7 +258,7 @@ size_t identify_namespaces(const str *servers, size_t count, bool (*fits)(str id
     str salted = servers[i];
     out[i] = fitted[i];
     if (str_eq(fitted[i], servers[i]) || !is_taken(fitted[i], servers, fitted, count, i)) continue;
-    // A server may have the very name that the hash gives.
+    // Another server's name may equal the result of the hash: hash again.
     for (hashed++; is_taken(out[i], servers, fitted, count, i); salted = arena_printf(a, "%.*s.", STR_ARG(salted)))
       out[i] = hashed_namespace(a, fitted[i], salted);
   }

@@ -5,13 +5,13 @@
 
 #include "base/ascii.h"
 
-// Bytes above ASCII are parts of letters.
+// Bytes above ASCII count as letters.
 static bool is_word(char c) {
   return ascii_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
-// Returns whether a word begins at `at`, inside a word that starts at `start`. "getURLFor": before U and F; "OAuth":
-// no.
+// Returns whether a camelCase word begins at `at`; the current word starts at `start`. In "getURLFor", words begin at U
+// and F; in "OAuth", none does.
 static bool camel_break(str name, size_t start, size_t at) {
   if (at == start || !ascii_is_upper(name.p[at])) return false;
   if (!ascii_is_upper(name.p[at - 1])) return true;
@@ -50,7 +50,7 @@ str name_word_key(str word) {
   return key;
 }
 
-// Words that are never the subject of a tool, in order of bytes.
+// Words that are never the subject of a tool's name, sorted by bytes.
 static const char *const never_objects[] = {
     "a",           "accept",    "add",        "all",      "an",        "analyse",    "analyze",   "and",
     "any",         "append",    "apply",      "approve",  "as",        "ask",        "assign",    "at",
@@ -74,7 +74,7 @@ static const char *const never_objects[] = {
     "verify",      "via",       "with",       "write",
 };
 
-// Words that are a subject unless they come first: "filter_list" filters, "delete_filter" is about filters.
+// Words that name the subject unless they come first: "filter_list" filters, but "delete_filter" is about filters.
 static const char *const objects_unless_first[] = {
     "archive",  "backup",    "batch",   "build",   "call",     "capture", "check",   "clone",    "copy",   "count",
     "drop",     "duplicate", "export",  "extract", "filter",   "follow",  "force",   "fork",     "format", "forward",

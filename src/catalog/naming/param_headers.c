@@ -7,11 +7,12 @@ enum { PARAM_HEADER_DEEPEST = 64, PARAM_HEADER_MOST = 256 };
 
 #define ANNOTATION STR("x-mcp-header")
 
-// A walk over all places of a schema that could have a declaration, including places where it is not allowed.
+// A walk over all places of a schema that could have a declaration, including places where declarations are not
+// allowed.
 struct walk {
   struct arena *arena;
   str path[PARAM_HEADER_DEEPEST];
-  size_t depth;  // of the current property; may exceed the size of path
+  size_t depth;  // depth of the current property; may exceed the size of `path`
   struct param_header found[PARAM_HEADER_MOST];
   size_t count;
   const char *why;
@@ -30,7 +31,7 @@ static bool is_known(const struct walk *w, str name) {
   return false;
 }
 
-// Stores a declaration with copies of everything: the definition may be freed.
+// Stores a copy of a declaration, because the definition may be freed.
 static void keep(struct walk *w, str name) {
   struct param_header m = {arena_str(w->arena, name), ARENA_ARRAY(w->arena, str, w->depth), w->depth};
   for (size_t i = 0; i < w->depth; i++) m.path[i] = arena_str(w->arena, w->path[i]);
@@ -38,15 +39,15 @@ static void keep(struct walk *w, str name) {
 }
 
 static bool declare(struct walk *w, const struct json *schema, const struct json *annotation, bool reachable) {
-  if (!reachable || w->depth == 0) return refuse(w, "an x-mcp-header is not reached through \"properties\" alone");
+  if (!reachable || w->depth == 0) return refuse(w, "an x-mcp-header must be reached through \"properties\" only");
   str name;
   if (!json_string(annotation, w->arena, &name) || !ascii_is_token(name))
-    return refuse(w, "an x-mcp-header is not a header token");
+    return refuse(w, "an x-mcp-header must be a valid header token");
   const struct json *type = json_get(schema, STR("type"));
   if (!json_equals_str(type, STR("string")) && !json_equals_str(type, STR("integer")) &&
       !json_equals_str(type, STR("boolean")))
-    return refuse(w, "an x-mcp-header has a type that is not string, integer or boolean");
-  if (is_known(w, name)) return refuse(w, "an x-mcp-header is given twice");
+    return refuse(w, "an x-mcp-header must have type string, integer or boolean");
+  if (is_known(w, name)) return refuse(w, "an x-mcp-header is declared twice");
   if (w->depth > PARAM_HEADER_DEEPEST) return refuse(w, "an x-mcp-header is more than 64 levels deep");
   if (w->count == PARAM_HEADER_MOST) return refuse(w, "there are more than 256 x-mcp-headers");
   keep(w, name);
@@ -69,7 +70,7 @@ static bool visit_properties(struct walk *w, const struct json *properties, bool
   return true;
 }
 
-// Members of a schema that contain schemas: directly, in an array, or by name in an object.
+// Whether and how a member of a schema contains schemas: directly or in an array, or by name in an object.
 enum holds { NO_SCHEMA, ONE_OR_SOME, BY_NAME };
 
 static enum holds holds_schemas(const struct json *member) {
@@ -115,7 +116,7 @@ static bool has_unicode_escape(str text) {
   return false;
 }
 
-// Almost no tool has declarations, and a search of the text shows that: another spelling of the key needs escapes.
+// Returns whether the text contains the key, which almost no tool does. A key spelled with escapes is considered, too.
 static bool may_declare(const struct json *schema) {
   str text = json_span(schema);
   return memmem(text.p, text.n, "x-mcp-header", 12) || has_unicode_escape(text);
@@ -147,7 +148,7 @@ const struct json *param_header_value(const struct param_header *m, const struct
 }
 
 bool param_header_text(const struct json *value, struct arena *a, str *out) {
-  const int64_t most = (INT64_C(1) << 53) - 1;  // exact in every reader
+  const int64_t most = (INT64_C(1) << 53) - 1;  // the largest integer that every JSON reader represents exactly
   int64_t number;
   if (value->type == JSON_STRING) return json_string(value, a, out);
   if (value->type == JSON_TRUE || value->type == JSON_FALSE) {

@@ -6,7 +6,7 @@
 
 struct param_header {
   str name;   // the header is Mcp-Param-{name}
-  str *path;  // unescaped keys, from the arguments down to the value
+  str *path;  // unescaped keys that lead from the arguments to the value
   size_t depth;
 };
 
@@ -15,14 +15,15 @@ struct param_headers {
   size_t count;
 };
 
-// Reads the declarations of a tool's definition into the arena; there may be none. Returns false if they break a rule
-// (a name that is not a header token or a duplicate; a type that is not string, integer or boolean; a place that is not
-// reached through "properties" alone): *why names the rule, and the tool cannot be called over HTTP.
+// Reads the declarations of a tool's definition into the arena; there may be none. Returns false if one breaks a rule
+// (the name is not a header token or occurs twice; the type is not string, integer or boolean; the place is not reached
+// through "properties" only). Then *why names the rule, and the tool cannot be called over HTTP.
 bool param_headers_read(const struct json *definition, struct arena *a, struct param_headers *out, const char **why);
 
-// Returns the value in a call's arguments; NULL if it is absent or null, or of a type that a header cannot have.
+// Returns the value in a call's arguments. Returns NULL if the value is absent, null, or of a type that a header cannot
+// have.
 const struct json *param_header_value(const struct param_header *m, const struct json *arguments);
 
-// Returns the text of a value in a header: a string's text, an integer in decimal, true or false. Returns false for a
+// Writes the header's text for a value: a string's text, an integer in decimal, true or false. Returns false for a
 // number that is not an integer within ±(2^53 − 1).
 bool param_header_text(const struct json *value, struct arena *a, str *out);

@@ -47,7 +47,7 @@ static bool too_long(struct fault *f, size_t n) {
   return false;
 }
 
-// The length without the kind.
+// Returns the length of the id without its kind.
 static size_t body_length(const struct tool_id_parts *p) {
   return p->namespace.n + 1 + p->name.n + (p->version.p ? 1 + p->version.n : 0) + (p->hash8.p ? 1 + p->hash8.n : 0);
 }
@@ -64,7 +64,7 @@ static bool check(const struct tool_id_parts *p, struct fault *f) {
   return body_length(p) <= TOOL_ID_MAX || too_long(f, body_length(p));
 }
 
-// Cuts s at its last `mark`; returns the text after it, or STR_NONE. An empty text after the mark is not STR_NONE.
+// Cuts `s` at its last `mark` and returns the text after it, which may be empty. Returns STR_NONE if there is no mark.
 static str cut_tail(str *s, char mark) {
   const char *at = memrchr(s->p, mark, s->n);
   if (!at) return STR_NONE;
@@ -92,7 +92,7 @@ bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f) {
 static const str kind_prefix[] = {
     [TOOL_ID_TOOL] = {"", 0}, [TOOL_ID_RESOURCE] = {"resource::", 10}, [TOOL_ID_PROMPT] = {"prompt::", 8}};
 
-// Cuts the kind before the first "::" off *rest.
+// Removes the kind and "::" from the start of *rest.
 static bool cut_kind(str *rest, enum tool_id_kind *out, struct fault *f) {
   const char *at = rest->n ? memmem(rest->p, rest->n, "::", 2) : NULL;
   *out = TOOL_ID_TOOL;
@@ -178,7 +178,8 @@ static str strip(str s, char x, char y) {
   return s;
 }
 
-// Leading characters that strip() removes must not use up the space for the following ones.
+// Limits the bytes that are read. Leading characters that strip() removes must not use up the space for the following
+// ones.
 enum { FIT_LOOK = 1024 };
 
 static str fit(struct arena *a, str prefix, str s, size_t max) {

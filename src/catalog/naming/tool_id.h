@@ -8,7 +8,8 @@
 //   version      = [A-Za-z0-9._-]{1,32}
 //   hash8        = [0-9a-f]{8}                     required when there is no version
 //
-// catalog/naming/identify.h makes ids from definitions; other modules take them apart here or treat them as opaque.
+// catalog/naming/identify.h makes ids from definitions. Other modules parse ids by these functions or treat them as
+// opaque.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -28,16 +29,16 @@ struct tool_id_parts {
   enum tool_id_kind kind;
   str namespace;
   str name;
-  str version;  // STR_NONE: absent
-  str hash8;    // STR_NONE: absent
+  str version;  // STR_NONE if absent
+  str hash8;    // STR_NONE if absent
 };
 
-// Splits the id of a tool; the parts are slices of it. Returns false if it breaks a rule; f names it, *out is
-// untouched.
+// Splits the id of a tool into slices of `id`. Returns false if the id breaks a rule: `f` names the rule, and *out is
+// unchanged.
 bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f);
 
-// The same for an id of any kind. An id followed by "~2", which distinguishes resources or prompts with the same id
-// (catalog/directory/directory.h), is a key, not an id.
+// Like tool_id_parse, for an id of any kind. An id followed by "~2", which distinguishes resources or prompts with the
+// same id (catalog/directory/directory.c), is not accepted.
 bool primitive_id_parse(str id, struct tool_id_parts *out, struct fault *f);
 
 // Writes an id of any kind: the inverse of primitive_id_parse, with the same checks.
@@ -48,16 +49,17 @@ bool tool_id_is_name(str s);
 bool tool_id_is_version(str s);
 
 // Returns the namespace that a name seems to have: the text before the first '.', else before the first '/', else
-// before the first '_' of at least two, else "mcp". Nothing is checked or converted; the result is a slice of the name.
+// before the first '_' of at least two, else "mcp". Checks and converts nothing; the result is a slice of the name or
+// "mcp".
 str tool_id_infer_namespace(str name);
 
-// Returns the name without that namespace: the text after the first '.', else the first '/', if both sides are not
-// empty; else the whole name. An underscore may be part of a name, so nothing is cut there.
+// Returns the name without the namespace: the text after the first '.', else the first '/', if there is text on both
+// sides of it; else the whole name. Nothing is cut at an underscore, because it may be part of the name.
 str tool_id_infer_name(str name);
 
-// Changes any text to fit the grammar. Different texts may give the same result.
+// Change any text to fit the grammar. Different texts may give the same result.
 str tool_id_fit_namespace(struct arena *a, str text);
 str tool_id_fit_name(struct arena *a, str text);
 
-// Returns the first hex digits of a SHA-256, as many as hash8 has; in the arena.
+// Returns the hash8 of a text: the first hex digits of its SHA-256, allocated in the arena.
 str tool_id_hash8(struct arena *a, str text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/http/http.h"
 
-// Character classes: the parts of a head in which a byte may occur.
+// Character classes: the parts of a message head in which a byte may occur.
 enum { TOKEN = 1, TARGET = 2, VALUE = 4, HOST = 8, VISIBLE = TARGET | VALUE, ANY = TOKEN | VISIBLE | HOST };
 
 static const uint8_t classes[256] = {
@@ -38,13 +38,14 @@ static inline bool is(char c, unsigned class) {
   return classes[(unsigned char)c] & class;
 }
 
-// A walk over the complete lines of a head. The last byte is LF, which is in no class: a loop over one needs no bound.
+// Parses the complete lines of a head. The last byte is LF, which belongs to no class, so that loops over a class end
+// there.
 struct header_walk {
   const char *p, *end;
   struct http_head *head;
   struct http_error *err;
   unsigned hosts, lengths, codings;
-  unsigned singles;  // bits of those in single_bit that were seen
+  unsigned singles;  // bits of single_bit for the headers seen so far
   bool request, close, persist;
 };
 
@@ -53,8 +54,8 @@ static bool refuse(struct header_walk *w, int status, const char *text) {
   return false;
 }
 
-// Returns whether two tokens of the same length are equal, ignoring case. Setting bit 5 maps only the two cases of a
-// letter to each other, and ^ to ~, which occur in no name that is looked up.
+// Returns whether two tokens of the same length are equal, ignoring case. Setting bit 5 makes only upper and lower case
+// letters equal, and ^ and ~, which no looked-up name contains.
 static inline bool same_name(str a, str b) {
   const uint64_t lower = 0x2020202020202020;
   size_t i = 0;
@@ -69,13 +70,14 @@ static inline bool same_name(str a, str b) {
   return true;
 }
 
-// Most lookups are for absent headers, whose bit in http_head.names is not set. `name` is not empty.
+// Returns the bit for a name in http_head.names: most lookups are for absent headers, and this bit rules them out.
+// `name` must not be empty.
 static inline uint64_t name_bit(str name) {
   return (uint64_t)1 << ((name.n * 8 + ((unsigned char)name.p[0] | 0x20)) & 63);
 }
 
-// Returns the first byte from p that cannot be part of a value. Checks eight bytes at a time up to the first control
-// character or tab. The arithmetic may report false matches after the first match, but misses none.
+// Returns the first byte from p on that cannot be part of a value. Checks eight bytes at a time up to the first control
+// character or tab. The arithmetic misses no such byte; after the first one, it may also mark others.
 static inline const char *skip_value(const char *p, const char *end) {
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   while (end - p >= 8) {
@@ -99,7 +101,7 @@ static bool note_host(struct header_walk *w, str value) {
 }
 
 static bool note_length(struct header_walk *w, str value) {
-  // 18 digits cannot overflow; a list, a sign or a blank is no digit.
+  // 18 digits cannot overflow. A list, a sign or a blank fails because it is not a digit.
   if (w->lengths++) return refuse(w, 400, "more than one Content-Length header");
   if (value.n > 18 || !str_to_u64(value, &w->head->content_length))
     return refuse(w, 400, "malformed Content-Length header");
@@ -109,7 +111,7 @@ static bool note_length(struct header_walk *w, str value) {
 
 static bool note_coding(struct header_walk *w, str value) {
   if (w->codings++) return refuse(w, 400, "more than one Transfer-Encoding header");
-  if (!str_eq_nocase(value, STR("chunked"))) return refuse(w, 501, "transfer coding other than chunked");
+  if (!str_eq_nocase(value, STR("chunked"))) return refuse(w, 501, "unsupported transfer coding (not chunked)");
   w->head->chunked = true;
   return true;
 }
@@ -123,12 +125,13 @@ static bool note_connection(struct header_walk *w, str value) {
 
 static bool note_expect(struct header_walk *w, str value) {
   if (!w->request) return true;
-  if (!str_eq_nocase(value, STR("100-continue"))) return refuse(w, 417, "expectation other than 100-continue");
+  if (!str_eq_nocase(value, STR("100-continue"))) return refuse(w, 417, "unsupported Expect header (not 100-continue)");
   w->head->expect_continue = w->head->minor > 0;  // RFC 9110, 10.1.1: ignored in HTTP/1.0
   return true;
 }
 
-// A bit for each header that a request may have once: two parsers could take different ones of several.
+// Returns a bit for each header that a request must not repeat: of several values, two parsers could choose different
+// ones.
 static inline unsigned single_bit(str name) {
   switch (name.n) {
   case 6: return same_name(name, STR("origin")) ? 1 : 0;
@@ -143,7 +146,7 @@ static inline unsigned single_bit(str name) {
   }
 }
 
-// By the number of the bit.
+// Indexed by the number of the bit in single_bit.
 static const char *const single_twice[] = {
     "more than one Origin header",
     "more than one Mcp-Name header",
@@ -163,7 +166,7 @@ static bool note_single(struct header_walk *w, str name) {
   return true;
 }
 
-// The headers that decide where a message ends and what happens to its connection.
+// Reads the headers that decide where a message ends and whether its connection stays open.
 static inline bool note_header(struct header_walk *w, str name, str value) {
   if (!note_single(w, name)) return false;
   switch (name.n) {
@@ -224,13 +227,13 @@ static bool check_head(struct header_walk *w, const struct http_limits *limits) 
   return true;
 }
 
-// Exactly HTTP/1.0 or HTTP/1.1, and what must follow.
+// Accepts only HTTP/1.0 and HTTP/1.1, followed by a CR in a request or a blank in a response.
 static bool parse_version(struct header_walk *w) {
   const char *p = w->p;
   if (w->end - p < 10 || memcmp(p, "HTTP/", 5) != 0 || p[6] != '.') return refuse(w, 400, "malformed HTTP version");
   if (p[5] < '0' || p[5] > '9' || p[7] < '0' || p[7] > '9') return refuse(w, 400, "malformed HTTP version");
   if (p[8] != (w->request ? '\r' : ' ')) return refuse(w, 400, "malformed HTTP version");
-  if (p[5] != '1' || p[7] > '1') return refuse(w, 505, "HTTP version other than 1.0 and 1.1");
+  if (p[5] != '1' || p[7] > '1') return refuse(w, 505, "unsupported HTTP version (not 1.0 or 1.1)");
   w->head->minor = p[7] - '0';
   w->p = p + 8;
   return true;
@@ -262,16 +265,16 @@ static bool parse_request_line(struct header_walk *w) {
 static bool parse_status_line(struct header_walk *w) {
   if (!parse_version(w)) return false;
   const char *p = w->p;
-  uint64_t status = 0;  // reading it stops at the first byte that is no digit, so at the LF at the latest
+  uint64_t status = 0;  // stops at the first byte that is not a digit, at the latest at the LF
   if (!str_to_u64((str){p + 1, 3}, &status) || status < 100 || status > 599)
     return refuse(w, 502, "malformed status code");
   w->head->status = (int)status;
-  w->p = p[4] == ' ' ? skip_value(p + 4, w->end) : p + 4;  // the reason, and even its blank, may be missing
+  w->p = p[4] == ' ' ? skip_value(p + 4, w->end) : p + 4;  // the reason phrase may be missing, even with its blank
   return parse_line_end(w);
 }
 
 static void start_head(struct http_head *h) {
-  // Not the array of headers: it is 2 KB, and header_count says what of it is there.
+  // Does not clear the array of headers, which has 2 KB: header_count says how many entries are valid.
   h->method = h->target = h->path = h->query = h->host = STR_NONE;
   h->status = h->minor = 0;
   h->header_count = 0;
@@ -280,7 +283,7 @@ static void start_head(struct http_head *h) {
   h->content_length = 0;
 }
 
-// HTTP_MORE when the empty line is not among the lines.
+// Returns HTTP_MORE if the lines do not include the empty line that ends the head.
 static long parse_lines(struct header_walk *w, const struct http_limits *limits) {
   const char *start = w->p;
   start_head(w->head);
@@ -292,8 +295,8 @@ static long parse_lines(struct header_walk *w, const struct http_limits *limits)
   return w->p - start;
 }
 
-// Parses all complete lines whenever a new one arrives, so that an error is reported before the end of the head. The
-// limit on headers bounds the number of tries.
+// Parses all complete lines each time a new line arrives, so that an error is reported before the head is complete. The
+// limit on the number of headers bounds the number of these attempts.
 static long parse_head(struct header_walk *w, size_t n, const struct http_limits *limits, size_t *seen) {
   const char *start = w->p;
   size_t within = n < limits->max_head ? n : limits->max_head;
@@ -329,7 +332,7 @@ long http_parse_response(const char *p, size_t n, const struct http_limits *limi
   return parse_head(&w, n, limits, seen);
 }
 
-// Returns the index of the first header of that name at or after `from`, or header_count.
+// Returns the index of the first header with this name at or after `from`, or header_count.
 static size_t find_from(const struct http_head *h, str name, size_t from) {
   if (name.n == 0 || !(h->names & name_bit(name))) return h->header_count;
   for (; from < h->header_count; from++) {
@@ -355,7 +358,7 @@ size_t http_count(const struct http_head *h, str name) {
   return count;
 }
 
-// Bytes of s before the first comma, or before the first one outside a quoted string.
+// Returns the number of bytes before the first comma, or with `quotes`, before the first comma outside a quoted string.
 static size_t item_length(str s, bool quotes) {
   if (!quotes) {
     const char *comma = memchr(s.p, ',', s.n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the answers of the HTTP server.
+// Writes the responses of the HTTP server.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -27,17 +27,18 @@ static void put_head(struct conn *c, int status, str headers, str content_type) 
   buf_str(out, headers);
   if (c->server->draining) c->keep_alive = false;
   if (!c->keep_alive) buf_str(out, STR("Connection: close\r\n"));
-  else if (c->http10) buf_str(out, STR("Connection: keep-alive\r\n"));  // it would wait for the end otherwise
+  else if (c->http10) buf_str(out, STR("Connection: keep-alive\r\n"));  // else the client waits for the end
 }
 
-// The answer is complete: continues with pipelined requests, or waits for the next request.
+// Called when the response is complete: continues with pipelined requests, or waits for the next request.
 static void answered(struct conn *c) {
   if (!c->keep_alive) {
     conn_linger(c);
     return;
   }
   conn_wait_for_request(c);
-  // From the loop, not from here: the caller is in the middle of work that the next request might end.
+  // The next request is handled from the loop, because it might free objects that the caller of this function still
+  // uses.
   if (!conn_behind(c) && c->in.n && !c->working) loop_defer(c->server->loop, &c->resume);
 }
 
@@ -68,7 +69,7 @@ void http_reply_from(struct http_exchange *x, int status, str headers, str conte
 void http_stream_begin(struct http_exchange *x, int status, str headers, str content_type) {
   struct conn *c = conn_of(x);
   ASSERT(c->state == CONN_ANSWER);
-  if (c->http10) c->keep_alive = false;  // only closing shows its end
+  if (c->http10) c->keep_alive = false;  // in HTTP/1.0, only closing the connection marks the end of the response
   put_head(c, status, headers, content_type);
   struct buf *out = &c->server->out;
   if (!c->http10) buf_str(out, STR("Transfer-Encoding: chunked\r\n"));
@@ -127,6 +128,6 @@ void http_exchange_trust(struct http_exchange *x) {
 }
 
 void http_exchange_drop(struct http_exchange *x) {
-  x->on_abort = NULL;  // the owner of the exchange ends it
+  x->on_abort = NULL;  // the owner itself drops the exchange and needs no callback
   conn_close(conn_of(x));
 }

@@ -20,7 +20,7 @@ static uint8_t size_byte(struct http_chunked *c, char byte) {
   return SIZE;
 }
 
-// The state after a byte of framing.
+// Returns the state after a byte that does not belong to the data of a chunk.
 static uint8_t framing_byte(struct http_chunked *c, char byte) {
   switch (c->state) {
   case SIZE: return size_byte(c, byte);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fetch waits in origin->waiting or is on a connection, then in origin->active. A connection has one fetch or is
-// idle; there are never more connections being opened than fetches waiting.
+// A fetch first waits in origin->waiting; once it has a connection, it is in origin->active. A connection has one fetch
+// or is idle. The number of connections being opened never exceeds the number of waiting fetches.
 //
-// Nobody outside is called before the books are straight: on_done is always the last thing that happens. After
-// on_head and on_body, `gone` tells whether the connection still exists.
+// Functions call on_done last, when the lists and counters are consistent again. After on_head and on_body, `gone` says
+// whether the connection was freed.
 #include "io/http/http_client.h"
 
 #include <stdio.h>
@@ -21,15 +21,16 @@ struct http_origin {
   struct loop *loop;
   struct tls_client *tls;
   struct http_origin_options opt;
-  struct list idle;     // connections, the one used last at the end
-  struct list busy;     // connections with a fetch, or being opened
-  struct list waiting;  // fetches, first come first served
-  struct list active;   // fetches on a connection
-  struct list asides;   // fetches of our own
+  struct list idle;     // idle connections; the most recently used one is at the end
+  struct list busy;     // connections that have a fetch or are being opened
+  struct list waiting;  // fetches, in order of arrival
+  struct list active;   // fetches that have a connection
+  struct list asides;   // fetches of http_origin_send
   size_t connections, connecting, waiters;
   uint16_t port;
   str host;
-  // For requests that a proxy forwards: the scheme and authority before the target, and the line with credentials.
+  // Only for requests that a proxy forwards: scheme and authority, which precede the target, and the line with
+  // credentials.
   struct buf absolute, credential;
 };
 
@@ -42,19 +43,19 @@ struct http_conn_out {
   struct http_origin *origin;
   struct stream *stream;
   struct http_fetch *fetch;
-  struct timer timer;  // to connect, or idle, or to report a failed write
-  struct buf request;  // kept for a replay until there is an answer
-  struct buf head;     // the part of a head that has come
-  size_t seen;         // http_parse_response
-  uint64_t left;       // of a body with a length
-  uint64_t received;   // of any body
+  struct timer timer;  // ends connecting, ends idling, or reports a failed write
+  struct buf request;  // bytes of the request, for a replay, until a response begins
+  struct buf head;     // the received part of an incomplete head
+  size_t seen;         // `seen` of http_parse_response
+  uint64_t left;       // missing bytes of a body with a length
+  uint64_t received;
   struct http_chunked chunks;
-  bool reused;     // has carried a response before
-  bool answered;   // something of this response has come
-  bool head_only;  // the request was a HEAD
+  bool reused;    // a response has arrived before
+  bool answered;  // a part of this response has arrived
+  bool head_only;
   bool keep_alive;
   bool write_failed;
-  bool *gone;  // to be set when the connection is freed
+  bool *gone;  // points to a flag to set when the connection is freed
 };
 
 static void open_missing(struct http_origin *o);
@@ -121,7 +122,7 @@ static void transmit(struct http_conn_out *c, struct http_fetch *f, const str *p
   }
   if (f->paused) stream_pause(c->stream);
   c->write_failed = !stream_write(c->stream, parts, count);
-  // The timer reports the failure from the loop; before that, an early response may still be read.
+  // The timer reports the failure from the loop. Until then, an early response can still be read.
   if (c->write_failed) timer_start(c->origin->loop, &c->timer, 0);
 }
 
@@ -204,7 +205,7 @@ static void read_body(struct http_conn_out *c, str in, const bool *gone) {
   if (c->left == 0) complete(c, piece.n == in.n);
 }
 
-// Where the body ends (RFC 9112, 6.3).
+// Determines where the body ends (RFC 9112, 6.3).
 static void set_framing(struct http_conn_out *c, const struct http_head *h) {
   c->keep_alive = h->keep_alive;
   c->left = h->content_length;
@@ -238,17 +239,17 @@ static bool take_head(struct http_conn_out *c, const struct http_head *h, const 
   return !*gone;
 }
 
-// Keeps the rest of `in` in c->head, unless it is there already.
+// Keeps `in`, the unparsed part of the input, in c->head, which may already contain it.
 static void keep_partial(struct http_conn_out *c, str in) {
   if (c->head.n) buf_drop(&c->head, c->head.n - in.n);
   else buf_str(&c->head, in);
 }
 
-// Takes the next head off `in`. Returns false if it is incomplete or if the connection was freed.
+// Removes the next head from the front of `in`. Returns false if the head is incomplete or the connection was freed.
 static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
   struct http_head head;
   struct http_error err;
-  // The parser does not limit the body: a 304 or the response to a HEAD may name any length.
+  // Without a limit on the body: a 304 and a response to HEAD have no body, but may announce one of any length.
   struct http_limits limits = {.max_head = c->origin->opt.limits.max_head};
   long n = http_parse_response(in->p, in->n, &limits, &c->seen, &head, &err);
   if (n == HTTP_MORE) {
@@ -256,7 +257,7 @@ static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
     return false;
   }
   c->seen = 0;
-  if (n != HTTP_BAD && head.status == 101) err.text = "switching protocols, which nobody asked for";
+  if (n != HTTP_BAD && head.status == 101) err.text = "unexpected status 101 (switching protocols)";
   if (n == HTTP_BAD || head.status == 101) {
     conn_fail(c, FAULT_PROTOCOL, err.text);
     return false;
@@ -268,7 +269,7 @@ static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
 static void on_data(void *ctx, str bytes) {
   struct http_conn_out *c = ctx;
   ASSERT_MAGIC(c, CONN_MAGIC);
-  if (!c->fetch) {  // nothing was asked
+  if (!c->fetch) {  // these bytes belong to no request
     conn_free(c);
     return;
   }
@@ -287,7 +288,7 @@ static void on_data(void *ctx, str bytes) {
 
 // --- connections that end
 
-// Sends the request again. The server may have closed a kept-alive connection before the request arrived.
+// Sends the request again, because the server may have closed a kept-alive connection before the request arrived.
 static void replay(struct http_conn_out *c) {
   struct http_origin *o = c->origin;
   struct http_fetch *f = c->fetch;
@@ -298,7 +299,7 @@ static void replay(struct http_conn_out *c) {
   conn_free(c);
   f->request = request;
   f->replayed = true;
-  list_push(o->waiting.next, &f->node);  // before the first
+  list_push(o->waiting.next, &f->node);  // at the front of the queue
   o->waiters++;
   open_missing(o);
 }
@@ -320,7 +321,7 @@ static void on_end(void *ctx, const struct fault *f) {
 
 static const struct stream_events conn_events = {.on_data = on_data, .on_end = on_end};
 
-// Reports that a connection could not be opened to the first waiting fetch.
+// Reports to the first waiting fetch that a connection could not be opened.
 static void connect_failed(struct http_conn_out *c, const struct fault *why) {
   struct http_origin *o = c->origin;
   struct http_fetch *f = first_waiting(o);
@@ -459,7 +460,7 @@ static void wait_in_line(struct http_origin *o, struct http_fetch *f, const str 
   open_missing(o);
 }
 
-// The end of a head.
+// Writes the Content-Length line and the empty line that ends the head.
 static str put_length(char out[LENGTH_MAX], size_t n) {
   static const str name = STR("Content-Length: "), end = STR("\r\n\r\n");
   struct str_digits room;
@@ -502,7 +503,7 @@ void http_fetch_cancel(struct http_fetch *f) {
   struct http_conn_out *c = f->conn;
   fetch_release(f);
   if (!c) return;
-  conn_free(c);  // the rest of the response cannot be skipped
+  conn_free(c);  // the connection cannot be used again, since the rest of the response would arrive first
   open_missing(f->origin);
 }
 
@@ -516,7 +517,7 @@ void http_fetch_resume(struct http_fetch *f) {
   if (f->conn) stream_resume(f->conn->stream);
 }
 
-// --- asides: fetches that nobody waits for
+// --- asides: fetches that ignore the response
 
 enum { ASIDE_MS = 10000 };
 

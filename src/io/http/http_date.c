@@ -7,7 +7,8 @@
 
 enum { DAY_MS = 24 * 3600 * 1000, WORDS = 6 };
 
-// The words of a date, which blanks, a comma or hyphens part. Gives how many, or WORDS + 1 when there are more.
+// Splits a date at blanks, commas and hyphens. Returns the number of words (WORDS + 1 if there are more), or 0 if the
+// date contains another character.
 static size_t split(str text, str words[WORDS + 1]) {
   size_t count = 0;
   for (size_t i = 0; i < text.n && count <= WORDS;) {
@@ -37,7 +38,7 @@ static bool month(str word, int *out) {
   return false;
 }
 
-// 08:49:37
+// Parses a time such as 08:49:37.
 static bool time_of_day(str word, struct tm *out) {
   str hour, minute, second, rest;
   if (!str_cut(word, ':', &hour, &rest) || !str_cut(rest, ':', &minute, &second)) return false;
@@ -48,7 +49,7 @@ bool http_date(str text, int64_t *out_ms) {
   struct tm tm = {0};
   str words[WORDS + 1];
   size_t count = split(text, words);
-  bool old = count == 5;  // the form of asctime, without a zone
+  bool old = count == 5;  // the asctime form, which has no zone
   if (!old && (count != WORDS || !str_eq(words[5], STR("GMT")))) return false;
   str day = words[old ? 2 : 1], name = words[old ? 1 : 2], year = words[old ? 4 : 3], clock = words[old ? 3 : 4];
   if (!number(day, 31, &tm.tm_mday) || !tm.tm_mday || !month(name, &tm.tm_mon) || !time_of_day(clock, &tm))

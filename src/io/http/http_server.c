@@ -8,9 +8,9 @@
 #include "io/http/http_conn.h"
 #include "io/http/listener.h"
 
-// ---- connections come and go
+// ---- opening and closing connections
 
-// The request is handed over or dropped: its handler counts the bytes that it copies.
+// Called when the request is handed over or dropped: from then on its handler counts the bytes that it copies.
 static void stop_counting(struct conn *c) {
   if (!c->account) return;
   intake_set(c->server->opt.intake, c->account, &c->held, 0);
@@ -31,7 +31,7 @@ static void conn_free(struct conn *c) {
   buf_done(&c->body);
   c->magic = 0;
   mem_free(c);
-  // From the loop, never from inside a connection: the callback frees the server.
+  // The callback frees the server, so it must be called from the loop and not while a connection is in use.
   if (s->draining && s->count == 0) timer_start(s->loop, &s->drain_timer, 0);
 }
 
@@ -54,7 +54,7 @@ static void conn_abort(struct conn *c) {
 void conn_linger(struct conn *c) {
   uint64_t ms = stream_queued(c->stream) ? c->server->opt.write_ms : LINGER_MS;
   c->state = CONN_LINGER;
-  if (!c->working) buf_done(&c->in);  // else the handler may still read its request
+  if (!c->working) buf_done(&c->in);  // if c->working, the handler may still read its request
   stream_finish(c->stream);
   timer_start(c->server->loop, &c->timer, ms);
 }
@@ -65,7 +65,7 @@ static void on_timer(struct timer *t) {
   conn_abort(c);
 }
 
-// The idle time begins when the client has read all of the last answer.
+// The idle time begins when the client has read the whole last response.
 static void set_idle_timer(struct conn *c) {
   const struct http_server *s = c->server;
   uint64_t ms = s->draining ? DRAIN_IDLE_MS : c->used ? s->opt.idle_ms : s->opt.head_ms;
@@ -103,7 +103,7 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   c->http10 = head->minor == 0;
   c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
-  stop_counting(c);  // else the handler counts the same message a second time and refuses it for lack of room
+  stop_counting(c);  // the handler counts the message again, and would refuse it if both counts exceeded the limit
   loop_name(c->server->loop, LOOP_REQUEST);
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
@@ -111,8 +111,8 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   buf_trim(&c->body, KEEP_BUFFER);
 }
 
-// Reads the available part of the body. Returns true when the body is complete, with *out_body and *out_rest set. Sets
-// *out_refusal to the status for a malformed or too large body.
+// Reads the available part of the body. Returns true if the body is complete, and sets *out_body and *out_rest. For a
+// malformed or too large body, sets *out_refusal to the status.
 static bool take_body(struct conn *c, const struct http_head *head, str after_head, str *out_body, str *out_rest,
                       int *out_refusal) {
   if (!head->chunked) {
@@ -122,7 +122,8 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
     *out_rest = str_from(after_head, need);
     return true;
   }
-  // Decoding from the start for each packet would be quadratic: the decoder keeps its state, the raw bytes are dropped.
+  // Decoding from the start for each packet would take quadratic time. So the decoder keeps its state and the raw bytes
+  // are dropped.
   for (str in = after_head, piece;;) {
     switch (http_chunk_next(&c->chunked, &in, &piece)) {
     case HTTP_CHUNK_DATA: buf_str(&c->body, piece); break;
@@ -139,13 +140,13 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
   }
 }
 
-// Returns whether there are too many connections, in total or of this client's address.
+// Returns whether there are too many connections in total or from this client's address.
 static bool crowded(const struct conn *c) {
   const struct http_server_options *opt = &c->server->opt;
   return c->server->count > opt->max_connections || (opt->max_per_address && c->peer->count > opt->max_per_address);
 }
 
-// Before more of a body is read: a client that may not send it gets its answer now, and the connection ends.
+// Checks whether the client may send a body. If not, the handler responds now and the connection ends.
 static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
   const struct http_server_options *opt = &c->server->opt;
   str principal = STR_NONE;
@@ -161,13 +162,13 @@ static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
   return c->admitted;
 }
 
-// Handles one request of `bytes`, which are `in` or come straight from the socket. Returns the number of bytes
-// consumed; 0: more are needed, or the connection is over.
+// Handles one request of `bytes`, which are c->in or come straight from the socket. Returns the number of bytes
+// consumed, or 0 if the request is incomplete or the connection is over.
 static size_t one_request(struct conn *c, str bytes) {
   const struct http_server *s = c->server;
   struct http_head head;
   struct http_error err = {400, "malformed request"};
-  // A head that was complete before is parsed again when its body has arrived: rare, and cheaper than a copy.
+  // A head that was complete earlier is parsed again when its body has arrived: this is rare and cheaper than a copy.
   size_t from_start = 0;
   size_t *seen = c->state == CONN_BODY ? &from_start : &c->seen;
   long n = http_parse_request(bytes.p, bytes.n, &s->opt.limits, seen, &head, &err);
@@ -193,7 +194,8 @@ static size_t one_request(struct conn *c, str bytes) {
   str body, rest, after = str_from(bytes, (size_t)n);
   int refusal = 0;
   if (!take_body(c, &head, after, &body, &rest, &refusal)) {
-    if (refusal) refuse(c, refusal, STR_NONE, refusal == 413 ? "body is too large" : "body is badly chunked");
+    if (refusal)
+      refuse(c, refusal, STR_NONE, refusal == 413 ? "body is too large" : "body is malformed (chunked encoding)");
     else if (!c->admitted && !admit_body(c, &head, after.n == 0)) return bytes.n;
     return 0;
   }
@@ -202,7 +204,8 @@ static size_t one_request(struct conn *c, str bytes) {
   return used;
 }
 
-// Keeps the unconsumed end of the input. Of a chunked body in progress only the head stays: the rest is decoded.
+// Keeps the unconsumed end of the input. While a chunked body arrives, keeps only the head: the rest is already
+// decoded.
 static void keep_rest(struct conn *c, str rest, bool rest_is_in) {
   if (c->state == CONN_BODY && c->chunked_body) rest.n = c->head_n;
   if (rest_is_in) {
@@ -214,7 +217,8 @@ static void keep_rest(struct conn *c, str rest, bool rest_is_in) {
   }
 }
 
-// Counts the memory of a request that arrives in pieces. Returns false after refusing it for lack of room.
+// Counts the memory of a request that arrives in pieces. If that exceeds a limit, refuses the request and returns
+// false.
 static bool count_input(struct conn *c) {
   struct intake *in = c->server->opt.intake;
   size_t bytes = c->in.cap + c->body.cap;
@@ -223,7 +227,7 @@ static bool count_input(struct conn *c) {
   enum intake_room room = intake_check(in, c->account, bytes);
   if (room == INTAKE_ROOM) return true;
   char why[128];
-  snprintf(why, sizeof why, "too many bytes of requests are held (%s); try again later", intake_limit_name(room));
+  snprintf(why, sizeof why, "requests use too much memory (%s); try again later", intake_limit_name(room));
   refuse(c, room == INTAKE_FULL ? 503 : 429, STR("Retry-After: 1\r\n"), why);
   return false;
 }
@@ -235,7 +239,7 @@ static void conn_input(struct conn *c, str bytes) {
   if (carried) buf_str(&c->in, bytes);
   str view = carried ? buf_view(&c->in) : bytes;
   if (c->in.over) {
-    refuse(c, 413, STR_NONE, "request too large");
+    refuse(c, 413, STR_NONE, "request is too large");
     return;
   }
   c->working = true;
@@ -248,7 +252,7 @@ static void conn_input(struct conn *c, str bytes) {
     if (used == 0) break;
     view = str_from(view, used);
   }
-  // The client may have left while its stream was begun: its owner does not know yet.
+  // The client may have left while its stream was begun; then the owner of the exchange does not know this yet.
   if (!c->stream && c->state == CONN_STREAM && c->x.on_abort) c->x.on_abort(&c->x);
   if (c->stream && c->state != CONN_LINGER) keep_rest(c, view, carried);
   bool more = c->stream && c->state == CONN_BODY && count_input(c);
@@ -257,7 +261,7 @@ static void conn_input(struct conn *c, str bytes) {
     conn_free(c);
     return;
   }
-  if (more || c->state == CONN_HEAD) {  // a request that arrived whole needs no deadline
+  if (more || c->state == CONN_HEAD) {  // a request that has arrived completely needs no deadline
     uint64_t now = loop_now(s->loop), due = c->began + (more ? s->opt.body_ms : s->opt.head_ms);
     timer_start(s->loop, &c->timer, due > now ? due - now : 0);
   }
@@ -279,7 +283,7 @@ static void on_data(void *ctx, str bytes) {
     conn_input(c, bytes);
     return;
   }
-  // Pipelined requests wait. Reading continues only to notice that the client leaves.
+  // Pipelined requests wait. The server reads on only to notice when the client leaves.
   if (c->in.n + bytes.n > PIPELINE_MAX) conn_abort(c);
   else buf_str(&c->in, bytes);
 }
@@ -287,7 +291,7 @@ static void on_data(void *ctx, str bytes) {
 static void on_end(void *ctx, const struct fault *f) {
   struct conn *c = ctx;
   ASSERT_MAGIC(c, CONN_MAGIC);
-  // A client that has closed its sending side may still read its answer.
+  // A client that has closed its sending side may still read its response.
   bool reads = !f && !conn_answering(c) && stream_queued(c->stream) > 0;
   if (reads) stream_close_flushed(&c->stream, c->server->opt.write_ms);
   conn_abort(c);
@@ -307,7 +311,8 @@ static void on_drain(void *ctx) {
 
 static const struct stream_events conn_events = {on_data, on_end, on_drain};
 
-// Closes the first connection without a request at the handler: of this address, or of any if peer is NULL.
+// Closes the first connection whose request is not yet with the handler: from the address of `peer`, or from any
+// address if peer is NULL.
 static void evict(struct http_server *s, const struct conn *newest, const struct peer *peer) {
   enum { STRANGERS, IDLE, REST, PASSES };
   for (int pass = STRANGERS; pass < PASSES; pass++)
@@ -329,7 +334,7 @@ static void warn_full(struct http_server *s, const char *what) {
 static void on_connection(uv_stream_t *listener, int status) {
   struct http_server *s = listener->data;
   if (status < 0) {
-    warn_full(s, uv_strerror(status));  // most likely no file descriptor is left
+    warn_full(s, uv_strerror(status));  // most likely, no file descriptor is left
     evict(s, NULL, NULL);
     return;
   }

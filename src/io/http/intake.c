@@ -47,7 +47,7 @@ void intake_set(struct intake *in, struct intake_account *a, size_t *held, size_
   if (before > bytes + INTAKE_SMALL) loop_freed(in->loop, before - bytes);
 }
 
-// The part of a limit that a message may use.
+// Returns the part of `limit` that a message of this size may use.
 static size_t part_for(size_t limit, size_t bytes) {
   return bytes > INTAKE_SMALL ? limit - limit / RESERVE_PART : limit;
 }
@@ -57,7 +57,7 @@ static bool fits(size_t used, size_t limit, size_t bytes) {
 }
 
 // Returns whether the account leaves at least as much memory free for large messages as it uses. Small messages may
-// always use what is left. in->used fits its limit.
+// always use the free memory. in->used must not exceed its limit.
 static bool is_fair(const struct intake *in, const struct intake_account *a, size_t bytes) {
   bool counts = in->limit && bytes > INTAKE_SMALL && a->used > bytes;
   return !counts || a->used <= part_for(in->limit, bytes) - in->used;

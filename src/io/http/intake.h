@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the memory that messages from clients take, from the first bytes to the end of the request: in total and per
-// principal. The owner of such memory counts it here, then calls intake_check, and refuses the message if there is no
-// room. The total therefore exceeds its limit by at most one message.
+// Limits the memory that messages from clients use, from their first bytes to the end of the request: in total and per
+// principal. The owner of such memory counts it here, calls intake_check, and refuses the message if that fails. The
+// total therefore exceeds its limit by at most one message.
 //
-// A quarter of each limit is reserved for messages of up to INTAKE_SMALL bytes, so a flood of large messages does not
-// block small ones. One principal gets no more of the rest than it leaves free: at most half if it is alone, a third
-// if there are two. A message that is the only one always fits.
+// A quarter of each limit is reserved for messages of up to INTAKE_SMALL bytes, so that many large messages do not
+// block small ones. Of the other three quarters, one principal gets no more than it leaves free: at most half if it is
+// alone, a third if there are two. If there is only one message, it always fits.
 #pragma once
 #include "base/map.h"
 #include "io/loop.h"
@@ -14,13 +14,13 @@ enum { INTAKE_SMALL = 65536 };
 
 struct intake {
   struct loop *loop;
-  size_t limit, principal_limit;  // bytes; 0: any number
+  size_t limit, principal_limit;  // bytes; 0: no limit
   size_t used;
-  uint64_t refused;  // messages, since the start
+  uint64_t refused;  // number of messages since the start
   struct map accounts;
 };
 
-// The memory of one principal. Exists while it has a reference.
+// The memory of one principal. Freed with its last reference.
 struct intake_account {
   size_t used;
   unsigned refs;
@@ -31,15 +31,15 @@ struct intake_account {
 enum intake_room { INTAKE_ROOM, INTAKE_FULL, INTAKE_PRINCIPAL_FULL };
 
 void intake_init(struct intake *in, struct loop *l, size_t limit, size_t principal_limit);
-void intake_done(struct intake *in);  // all accounts must have been left
+void intake_done(struct intake *in);  // no account may have references any more
 
 struct intake_account *intake_join(struct intake *in, str principal);   // empty: clients without credentials
-void intake_leave(struct intake *in, struct intake_account **account);  // its bytes must be 0; NULL is allowed
+void intake_leave(struct intake *in, struct intake_account **account);  // its bytes must be 0; *account may be NULL
 
-// Changes the bytes counted in *held to `bytes`.
+// Replaces the number of bytes counted before, *held, with `bytes`.
 void intake_set(struct intake *in, struct intake_account *a, size_t *held, size_t bytes);
 
-// Returns whether a message of `bytes`, already counted, fits the limits.
+// Returns whether a message of `bytes`, which must already be counted, fits the limits.
 enum intake_room intake_check(struct intake *in, const struct intake_account *a, size_t bytes);
 
 // The configuration key of the limit that was reached.

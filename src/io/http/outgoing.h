@@ -10,11 +10,12 @@ struct outgoing;
 
 struct outgoing_options {
   struct loop *loop;
-  str url;                                                         // http or https; copied
-  uint64_t ms;                                                     // time limit of a request
-  size_t max_answer;                                               // limit in bytes; 0: the body is discarded
-  void (*on_head)(struct outgoing *e, const struct http_head *h);  // of the answer; may be NULL
-  // The request has ended. f is NULL if a response came, whatever its status. May send again or call outgoing_done.
+  str url;            // http or https; copied
+  uint64_t ms;        // time limit of a request, in milliseconds
+  size_t max_answer;  // limit of the response body in bytes; 0: the body is ignored
+  void (*on_head)(struct outgoing *e, const struct http_head *h);  // the head of the response has arrived; may be NULL
+  // Called when the request has ended. f is NULL if a response came, whatever its status. May send again or call
+  // outgoing_done.
   void (*on_back)(struct outgoing *e, const struct fault *f);
 };
 
@@ -22,8 +23,8 @@ struct outgoing {
   int status;
   struct buf answer;  // body of the response; valid until the next send
 
-  struct outgoing_options opt;  // private, as is the rest
-  struct arena arena;           // of the URL
+  struct outgoing_options opt;  // private, like all members below
+  struct arena arena;           // holds the URL
   struct http_url url;
   struct tls_client *tls;
   struct http_origin *origin;
@@ -33,9 +34,10 @@ struct outgoing {
 
 // Returns false on failure, with a reason in f.
 bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struct fault *f);
-// Cancels a request in flight without a callback. Allowed after a failed outgoing_init, and on a zeroed struct.
+// Cancels a request in flight without a callback. May be called after a failed outgoing_init, and on a zeroed struct.
 void outgoing_done(struct outgoing *e);
 
-// headers: lines other than Host and User-Agent, each with CRLF. body.p NULL: no body. Calls on_back from the loop.
+// headers: all lines except Host and User-Agent, each with CRLF. If body.p is NULL, there is no body. Calls on_back
+// from the loop.
 void outgoing_send(struct outgoing *e, const char *method, str headers, str body);
 bool outgoing_under_way(const struct outgoing *e);

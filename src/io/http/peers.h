@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts connections by client address. IPv6 clients count by their /64 network, because one client usually has all
-// addresses of one.
+// addresses of such a network.
 #pragma once
 #include "base/map.h"
 #include "io/stream/stream.h"
@@ -9,14 +9,14 @@ struct peers {
   struct map by_address;
 };
 
-// Exists while its count is above 0.
+// The connections of one address. Freed when their count is 0.
 struct peer {
   size_t count;
   unsigned char address[16];  // as IPv6; IPv4 addresses are mapped
 };
 
 void peers_init(struct peers *p, const struct hash_key *seed);
-void peers_done(struct peers *p);  // no connection is counted any more
+void peers_done(struct peers *p);  // all connections must have left
 
 struct peer *peers_enter(struct peers *p, const struct stream *s);  // counts one more connection
 void peers_leave(struct peers *p, struct peer **peer);              // counts one less

@@ -15,7 +15,7 @@ struct address {
   unsigned char at[16];
 };
 
-// As getaddrinfo reads it: 127.1, 2130706433 and 0x7f.0.0.1 are addresses too.
+// Like getaddrinfo, also accepts 127.1, 2130706433 and 0x7f.0.0.1 as addresses.
 static struct address parse_address(str host) {
   char text[HOST_MAX + 1];
   struct address a = {0};
@@ -41,7 +41,7 @@ static bool is_below(str host, str domain) {
   return host.n > domain.n && ends_nocase(host, domain) && host.p[host.n - domain.n - 1] == '.';
 }
 
-// A connection to the unspecified address reaches this machine too.
+// The unspecified address counts, too: a connection to it reaches this machine.
 static bool is_this_machine(str host) {
   static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff}, zeros[16];  // ::ffff:127.0.0.1
   if (str_ends(host, STR("."))) host.n--;
@@ -63,7 +63,7 @@ static bool in_network(const struct address *host, str network, str bits) {
   return mask == 0 || (a.at[n / 8] & mask) == (host->at[n / 8] & mask);
 }
 
-// Removes the port from an entry. False: the entry names another port.
+// Removes the port from an entry. Returns false if the port is not `port`.
 static bool port_fits(str *entry, uint16_t port) {
   uint64_t number;
   str rest = STR_NONE, host, tail;
@@ -117,7 +117,8 @@ static int hex_digit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// USER:PASSWORD with its %XX replaced, as HTTP wants it. False: it is malformed or too long.
+// Sets the value of Proxy-Authorization from USER:PASSWORD, with %XX decoded. Returns false if the text is malformed or
+// too long.
 static bool make_authorization(struct proxy *p, str userinfo, struct arena *a) {
   struct buf plain, text;
   buf_init(&plain, USERINFO_MAX);
@@ -144,7 +145,7 @@ static bool make_authorization(struct proxy *p, str userinfo, struct arena *a) {
   return ok;
 }
 
-// [http://][USER[:PASSWORD]@]HOST[:PORT][/]
+// Parses [http://][USER[:PASSWORD]@]HOST[:PORT][/].
 static bool parse_proxy(struct proxy *p, str value, struct arena *a) {
   static const str scheme = STR("http://");
   struct http_url url;
@@ -192,8 +193,8 @@ bool proxies_choose(const struct proxies *p, const struct http_url *url, const s
   if (!proxy->variable.n || is_this_machine(url->host) || proxy_exempts(p->direct, url->host, url->port)) return true;
   if (proxy->wrong) {
     fault_set(f, FAULT_INVALID,
-              "the environment variable %.*s must be http://[USER:PASSWORD@]HOST[:PORT]: no other kind of proxy is "
-              "supported",
+              "the environment variable %.*s must be http://[USER:PASSWORD@]HOST[:PORT]: other kinds of proxies are "
+              "not supported",
               STR_ARG(proxy->variable));
     return false;
   }

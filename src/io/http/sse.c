@@ -26,9 +26,9 @@ void sse_done(struct sse_parser *p) {
   buf_done(&p->id);
 }
 
-// Looks for line ends, CR or LF, in time linear in the text, whichever of the two it uses.
+// Finds line ends (CR or LF) in time linear in the length of the text, whether it contains CR, LF or both.
 struct line_ends {
-  const char *end, *lf;  // the next LF is at lf, as long as that is not passed
+  const char *end, *lf;  // lf: position of the next LF, or `end`; out of date once it has been passed
 };
 
 static const char *next_line_end(struct line_ends *e, const char *from) {
@@ -73,7 +73,7 @@ static void take_field(struct sse_parser *p, str line) {
   }
 }
 
-// Returns false if the callback ended the parser, which must not be used any more.
+// Returns false if the callback called sse_done: the parser must not be used any more.
 static bool dispatch(struct sse_parser *p) {
   struct sse_event e = {.type = p->type.n ? buf_view(&p->type) : STR("message"),
                         .data = buf_view(&p->data),
@@ -104,8 +104,8 @@ static bool take_line(struct sse_parser *p, str line) {
   return true;
 }
 
-// Adds the beginning or the middle of a line. A line is data from the moment its first bytes are "data: ", however
-// they were split: so the limit is reached at the same byte in every split. Long data is not copied twice.
+// Adds the beginning or the middle of a line. As soon as its first bytes are "data: ", the line is treated as data,
+// however it was split: so the limit is always reached at the same byte. Avoids copying long data twice.
 static void go_on_line(struct sse_parser *p, str piece) {
   static const str data = STR("data: ");
   if (p->in_data) {
@@ -123,7 +123,7 @@ static void go_on_line(struct sse_parser *p, str piece) {
   p->at_start = false;
 }
 
-// The line that ends with `piece`; its start may have come with earlier bytes.
+// Handles the line that ends with `piece`; the start of the line may have come with earlier bytes.
 static bool end_line(struct sse_parser *p, str piece) {
   if (p->in_data) {
     buf_str(&p->data, piece);

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-sent events, both ways (WHATWG HTML, section 9.2): CR, LF and CRLF end lines, a BOM is skipped,
-// several data lines join with LF, comments are ignored, an event without a blank line at its end is dropped.
+// Reads and writes server-sent events (WHATWG HTML, section 9.2): CR, LF and CRLF end lines, a BOM is skipped, several
+// data lines are joined with LF, comments are ignored, an event without a blank line at its end is dropped.
 #pragma once
 #include "base/buf.h"
 
 struct sse_event {
-  str type;  // "message" unless named
+  str type;  // "message" if the event has no type
   str data;
-  str id;         // last event id so far, empty when none
-  bool has_data;  // at least one data line; an event with an id and empty data is a priming event
-  bool has_id;    // this event carried an id field
+  str id;         // last event id so far; empty if there was no id
+  bool has_data;  // the event has a data line; an event with an id and empty data is a priming event
+  bool has_id;    // the event has an id field
 };
 
 struct sse_parser {
   struct buf line, data, type, id;
-  bool any_data, any_id;  // in the block so far
+  bool any_data, any_id;  // for the current event
   bool in_data;           // the current line is a data line: its bytes are appended to `data` directly
   bool after_cr, at_start;
-  bool *gone;        // while sse_feed runs: set by sse_done
-  int64_t retry_ms;  // last `retry` field, -1 when none
+  bool *gone;        // while sse_feed runs: points to a flag that sse_done sets
+  int64_t retry_ms;  // last `retry` field, or -1
   void (*on_event)(void *ctx, const struct sse_event *e);
   void *ctx;
 };
 
-// max_event limits the data of an event, and the value of any other line.
-// on_event is called for every block with a data or an id field, even if the data is empty (unlike in a browser); a
-// block with neither (comments, only `event` or `retry`) is not an event. The slices of the event are valid until the
-// callback returns. It may set p->on_event to NULL: the rest of the bytes and all further bytes are then dropped. It
-// may call sse_done, and then free the parser, which ends the sse_feed it was called from. It must not call sse_feed on
-// the same parser.
+// max_event limits the data of an event, and the length of any other line. on_event is called for every block with a
+// data or an id field, even if the data is empty (unlike in a browser). A block without these fields (only comments,
+// `event` or `retry`) is not an event. The slices of the event are valid until the callback returns. The callback may
+// set p->on_event to NULL: all further bytes are then dropped. It may call sse_done and then free the parser: the
+// sse_feed that called it then returns at once. It must not call sse_feed on the same parser.
 void sse_init(struct sse_parser *p, size_t max_event, void (*on_event)(void *ctx, const struct sse_event *), void *ctx);
 void sse_done(struct sse_parser *p);
 
-// Returns false if a line or an event exceeds the limit, and at every call after that.
+// Returns false if a line or an event exceeds the limit, and in all later calls.
 bool sse_feed(struct sse_parser *p, str bytes);
 
-// Appends one event. type is left out when empty, id when id.p is NULL, either when it holds CR, LF or NUL, which no
-// field can carry. data is split into lines, at least one, at LF; CR and CRLF too, as the reader ends a line there.
+// Appends one event. Leaves out `type` if it is empty and `id` if id.p is NULL; also leaves out either of them if it
+// contains CR, LF or NUL, which a field cannot carry. Writes `data` as one or more lines, split at LF, CR and CRLF,
+// because a reader ends a line at each of these.
 void sse_write(struct buf *out, str type, str id, str data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateway's side of the guard. Requests to the guard go through one queue, in order, and are sent from the callback
-// of the loop only, so that no callback of a child runs inside a call of its owner.
+// The gateway's side of the guard. Requests to the guard go through one queue, in order, and are sent only from the
+// callback of the loop, so that no callback of a child runs while its owner calls a function of this file.
 #include "io/process/child.h"
 
 #include <errno.h>
@@ -23,9 +23,10 @@
 enum {
   HOST_MAGIC = 0x74676831,
   CHILD_MAGIC = 0x74676332,
-  MAX_UNANSWERED = 64,       // starts under way; each has descriptors on the socket, which the kernel counts
-  MAX_QUEUED = 1 << 20,      // bytes of requests; a guard that lets more wait is stuck
-  MAX_GRACE_MS = 60 * 1000,  // so that the end of the program is bounded
+  // Maximum of starts in progress: the kernel limits the number of descriptors that are on their way through a socket.
+  MAX_UNANSWERED = 64,
+  MAX_QUEUED = 1 << 20,      // maximum bytes of queued requests; a guard that leaves more unread is stuck
+  MAX_GRACE_MS = 60 * 1000,  // maximum of each grace, so that the program ends in limited time
   END_SLACK_MS = GUARD_SWEEP_MS + 1000,
 };
 
@@ -34,14 +35,14 @@ struct child_host {
   struct loop *loop;
   struct guard guard;
   uv_poll_t poll;
-  bool lost;  // the guard has died; its socket stays open with the poll handle, which must not outlive the number
+  bool lost;  // the guard has died; the socket stays open as long as the poll handle, so that its number is not reused
   bool closing;
-  struct list children;  // that the owner has not freed
-  struct buf queue;      // of struct guard_ask
-  size_t unanswered;     // starts
+  struct list children;  // children that their owners have not freed
+  struct buf queue;      // contains struct guard_ask
+  size_t unanswered;     // number of starts without an answer
   uint64_t last_id;
-  uint64_t quiet_by;     // system clock: when the last grace is over
-  struct timer failing;  // reports starts that cannot even be asked for
+  uint64_t quiet_by;     // time (system clock) when the last grace period is over
+  struct timer failing;  // reports starts that cannot even be requested
   void (*on_lost)(void *ctx);
   void *ctx;
 };
@@ -51,17 +52,17 @@ enum child_state { WAITING, ASKED, RUNNING, GONE };
 struct child {
   uint32_t magic;
   enum child_state state;
-  struct child_host *host;  // NULL when it was freed first
+  struct child_host *host;  // NULL if the host was freed first
   struct list node;
   uint64_t id;
   int pid;
-  int fds[3];  // our ends, until they are handed out; -1
+  int fds[3];  // the gateway's ends of the pipes, until on_start; -1: none
   const struct child_events *events;
   void *ctx;
-  struct buf strings;  // see guard_priv.h; until it runs, for the guard and for the words of a failure
+  struct buf strings;  // see guard_priv.h; kept until the child runs, for the guard and for error messages
   uint32_t argc, envc;
   bool launcher, unconfined;
-  int refused;  // errno for which the guard cannot even be asked; E2BIG: too much for us, not for the kernel
+  int refused;  // errno if the guard cannot even be asked; E2BIG: over the gateway's own limit
 };
 
 static void drop_fds(struct child *c) {
@@ -187,7 +188,7 @@ static int strings_file(const struct child *c) {
   return fd;
 }
 
-// Fills `theirs` for the guard and c->fds. On failure the rest stays -1.
+// Opens the descriptors for the guard (`theirs`) and for c->fds. On failure, those that were not opened stay -1.
 static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   theirs[0] = strings_file(c);
   if (theirs[0] < 0) return false;
@@ -201,7 +202,7 @@ static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   return true;
 }
 
-// Returns false with errno; EAGAIN: try again later.
+// Returns false and sets errno on failure; EAGAIN: try again later.
 static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct child *c) {
   int theirs[GUARD_FDS] = {-1, -1, -1, -1};
   bool sent = open_fds(c, theirs) && send_ask(h, ask, theirs, GUARD_FDS);
@@ -213,16 +214,16 @@ static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct
   return sent;
 }
 
-// The timer calls on_fail later.
+// Makes the timer call on_fail later.
 static void refuse(struct child *c, int error) {
   c->refused = error;
   timer_start(c->host->loop, &c->host->failing, 0);
 }
 
-// Returns false when the request has to stay in the queue.
+// Returns false if the request must stay in the queue.
 static bool start_child(struct child_host *h, const struct guard_ask *ask) {
   struct child *c = find_child(h, ask->id);
-  if (!c) return true;  // freed meanwhile
+  if (!c) return true;  // the owner has freed it
   if (send_spawn(h, ask, c)) {
     h->unanswered++;
     c->state = ASKED;
@@ -240,7 +241,7 @@ static void flush(struct child_host *h) {
       if (!start_child(h, &ask)) return;
     } else if (!send_ask(h, &ask, NULL, 0)) {
       if (errno == EAGAIN || errno == EINTR) return;
-      kill(h->guard.pid, SIGKILL);  // it cannot stop one child: then all of them end
+      kill(h->guard.pid, SIGKILL);  // as the guard cannot stop this child, all children must end
     }
     buf_drop(&h->queue, sizeof ask);
   }
@@ -248,7 +249,7 @@ static void flush(struct child_host *h) {
 
 static void ask_guard(struct child_host *h, const struct guard_ask *ask) {
   buf_add(&h->queue, ask, sizeof *ask);
-  // If a stuck guard is killed, the keepers kill all children, and the socket closes.
+  // If a stuck guard is killed, the keepers kill all children, and the gateway sees the socket close.
   if (h->queue.over) kill(h->guard.pid, SIGKILL);
   update_poll(h);
 }
@@ -281,7 +282,7 @@ static void on_news(struct child_host *h, const struct guard_news *news) {
 
 // ---- children that end without a report ----
 
-// Callbacks may free any child, so the next one is looked for from the start.
+// Callbacks may free any child, so each search starts again at the first one.
 static struct child *find_unreported(struct child_host *h) {
   LIST_EACH(it, &h->children) {
     struct child *c = CONTAINER_OF(it, struct child, node);
@@ -292,10 +293,10 @@ static struct child *find_unreported(struct child_host *h) {
 
 static void describe_unreported(const struct child *c, struct fault *f) {
   if (c->refused == E2BIG)
-    fault_set(f, FAULT_LIMIT, "cannot start a child: command and environment have more than %d bytes",
+    fault_set(f, FAULT_LIMIT, "cannot start a child process: command and environment have more than %d bytes",
               (int)GUARD_MAX_STRINGS);
   else if (c->host->lost)
-    fault_set(f, FAULT_IO, "the guard of child processes has died: nothing can be started any more");
+    fault_set(f, FAULT_IO, "the guard of child processes has died: no process can be started any more");
   else describe_failure(c, GUARD_SETUP, c->refused, f);
 }
 
@@ -326,7 +327,7 @@ static void lose_guard(struct child_host *h) {
 
 // ---- the socket ----
 
-// Reads one packet. Returns false if none is waiting; *lost: the guard has ended.
+// Reads one packet. Returns false if none is waiting. Sets *lost if the guard has ended.
 static bool read_news(int fd, struct guard_news *out, bool *lost) {
   ssize_t n = recv(fd, out, sizeof *out, MSG_DONTWAIT);
   *lost = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
@@ -358,7 +359,7 @@ static bool awaits_news(const struct child_host *h) {
   return false;
 }
 
-// The host by itself does not keep the loop alive.
+// The poll handle alone must not keep the loop alive.
 static void update_poll(struct child_host *h) {
   if (h->lost) return;
   uv_poll_start(&h->poll, UV_READABLE | (may_send(h) ? UV_WRITABLE : 0), on_poll);
@@ -427,7 +428,7 @@ void child_host_free(struct child_host **hp) {
   ASSERT_MAGIC(h, HOST_MAGIC);
   *hp = NULL;
   h->closing = true;
-  // Their owners may still hold them, and free them later.
+  // The owners of the children may keep and free them later.
   for (struct list *n; (n = list_pop(&h->children));) {
     struct child *c = CONTAINER_OF(n, struct child, node);
     c->state = GONE;
@@ -458,7 +459,7 @@ static size_t size_of_strings(const char *const *list) {
   return n;
 }
 
-// Reserves the whole size first: a buffer that grows would leave copies of the environment in freed memory.
+// Reserves the whole size first, because a growing buffer would leave copies of the environment in freed memory.
 static void write_strings(struct child *c, const struct child_spec *spec) {
   buf_init(&c->strings, GUARD_MAX_STRINGS);
   buf_room(&c->strings, strlen(spec->file) + 1 + (spec->cwd ? strlen(spec->cwd) : 0) + 1 + size_of_strings(spec->argv) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guard: forks a keeper for each child, stops children, and forwards reports to the gateway. It ends after the
-// gateway, when no process is left.
+// gateway, when no child process is left.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,17 +21,17 @@
 #include "io/process/lockdown.h"
 #include "io/process/proctree.h"
 
-// The first step is short, since most keepers end by themselves; each following step doubles.
+// Time between two SIGKILLs. The first is short, since most keepers end quickly; each following one is twice as long.
 enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, ORPHAN_GRACE_MS = 2000, SOCKET_FD = 3 };
 
 struct guard_child {
   struct list node;
   uint64_t id;
   pid_t keeper;
-  pid_t root;           // 0 before it started, and when it is gone
-  bool started, ended;  // reported
-  bool installing;      // a launcher that has not started its program
-  bool term_held;       // SIGTERM waits until the child has started
+  pid_t root;           // 0 before the child has started and after it has ended
+  bool started, ended;  // these reports were received
+  bool installing;      // a launcher that has not started its program yet
+  bool term_held;       // SIGTERM must be sent when the child has started
   uint64_t term_at;     // time of SIGTERM; 0: none
   uint64_t kill_at;     // time of SIGKILL; 0: none
   uint64_t kill_step;
@@ -42,7 +42,7 @@ struct guard_watch {
   int reports[2];
   int signals;
   pid_t pid;
-  bool bye;          // the gateway needs nothing more
+  bool bye;          // the gateway has asked the guard to end
   bool gone;         // the gateway has closed its end of the socket
   uint64_t rest_at;  // time of the next SIGKILL for processes without a keeper; 0: none
   uint64_t rest_step;
@@ -75,7 +75,7 @@ static void signal_tree(const struct guard_child *k, int sig) {
   proctree_signal(k->keeper, sig, k->root);
 }
 
-// Asks the child to end, or does so when it starts.
+// Sends SIGTERM to the child, or if it has not started yet, when it starts.
 static void terminate(struct guard_child *k) {
   if (k->started) signal_tree(k, SIGTERM);
   else k->term_held = true;
@@ -94,7 +94,7 @@ static void stop(struct guard_child *k, uint64_t leave_ms, uint64_t grace_ms) {
   kill_from(k, now + leave_ms + grace_ms);
 }
 
-// Repeats SIGKILL until the keeper ends: a process that forks meanwhile is killed the next time.
+// Repeats SIGKILL until the keeper ends: a process that was forked in between is killed the next time.
 static void kill_due(struct guard_watch *w) {
   uint64_t now = now_ms();
   LIST_EACH(it, &w->children) {
@@ -105,7 +105,7 @@ static void kill_due(struct guard_watch *w) {
     }
     if (!k->kill_at || k->kill_at > now) continue;
     signal_tree(k, SIGKILL);
-    kill(k->keeper, SIGCONT);  // a server may have stopped it
+    kill(k->keeper, SIGCONT);  // a server may have stopped the keeper
     k->kill_at = now + k->kill_step;
     if (k->kill_step < KILL_STEP_MAX_MS) k->kill_step *= 2;
   }
@@ -118,7 +118,7 @@ static bool is_keeper(const void *ctx, pid_t pid) {
   return false;
 }
 
-// The processes of a keeper that was killed become children of the guard, below no keeper.
+// When a keeper was killed, its processes become children of the guard. Kills these processes.
 static void kill_rest(struct guard_watch *w) {
   uint64_t now = now_ms();
   if (!w->rest_at || w->rest_at > now) return;
@@ -154,12 +154,13 @@ static void on_news(struct guard_watch *w, const struct guard_news *news) {
   }
   send_news(w, news);
   if (news->kind == GUARD_STARTED && k->term_held) terminate(k);
-  // Processes that outlive a launcher may have started after its SIGTERM: they get another one.
+  // Processes that outlive a launcher may have started after its SIGTERM, so the tree gets another SIGTERM.
   if (news->kind == GUARD_EXITED && k->installing && k->kill_at) {
     signal_tree(k, SIGTERM);
     kill_from(k, now_ms() + ORPHAN_GRACE_MS);
   }
-  // When the first process of a server has ended, the rest is killed; a server that is being stopped keeps its grace.
+  // When the first process of a server has ended, the others are killed; a server that is being stopped keeps its
+  // grace.
   if (news->kind == GUARD_EXITED && !k->kill_at) kill_from(k, now_ms() + KILL_STEP_MS);
 }
 
@@ -168,7 +169,7 @@ static void read_news(struct guard_watch *w) {
   while (read(w->reports[0], &news, sizeof news) == (ssize_t)sizeof news) on_news(w, &news);
 }
 
-// The last report of a keeper is in the pipe before the keeper is reaped. A killed keeper may have reports missing.
+// A keeper's last report is in the pipe before the keeper is reaped. A killed keeper may not have sent all reports.
 static void on_keeper_end(struct guard_watch *w, struct guard_child *k) {
   read_news(w);
   if (!k->ended) {
@@ -181,8 +182,8 @@ static void on_keeper_end(struct guard_watch *w, struct guard_child *k) {
   mem_free(k);
 }
 
-// Other processes than keepers are children that could not be started, and orphans of killed keepers.
-// Continues a keeper that a server has stopped.
+// Reaps ended processes: keepers, children that could not be started, and orphans of killed keepers. Continues keepers
+// that a server has stopped.
 static void reap(struct guard_watch *w) {
   struct signalfd_siginfo info;
   while (read(w->signals, &info, sizeof info) > 0) continue;
@@ -207,7 +208,7 @@ static void reap(struct guard_watch *w) {
 // ---- requests of the gateway ----
 
 static void spawn(struct guard_watch *w, const struct guard_ask *ask, const int fds[GUARD_FDS]) {
-  pid_t pid = _Fork();  // without fork handlers: libuv would close descriptors that it no longer owns
+  pid_t pid = _Fork();  // without fork handlers: that of libuv would close descriptors that it no longer owns
   if (pid < 0) {
     send_news(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = errno});
     return;
@@ -235,7 +236,7 @@ static void on_bye(struct guard_watch *w) {
   }
 }
 
-// The gateway has ended. Only launchers that still install get time to end.
+// The gateway has ended. Only launchers that are still installing get time to end.
 static void on_gone(struct guard_watch *w) {
   w->gone = true;
   LIST_EACH(it, &w->children) {
@@ -248,19 +249,19 @@ static void on_gone(struct guard_watch *w) {
 static void on_ask(struct guard_watch *w, const struct guard_ask *ask, const int *fds, size_t fd_count) {
   struct guard_child *k = find_child(w, ask->id);
   if (ask->kind == GUARD_SPAWN && fd_count == GUARD_FDS) spawn(w, ask, fds);
-  else if (ask->kind == GUARD_SPAWN)  // no room for the descriptors
+  else if (ask->kind == GUARD_SPAWN)  // the descriptors could not be received
     send_news(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_SETUP, .value = EMFILE});
   else if (ask->kind == GUARD_BYE) on_bye(w);
   else if (k && ask->kind == GUARD_STOP) stop(k, ask->leave_ms, ask->grace_ms);
   else if (k && ask->kind == GUARD_SERVES) {
-    // The keeper cannot see that the program runs if the launcher replaced itself by it, or if it is not a process
-    // below the launcher (docker). The gateway knows.
+    // The keeper cannot see that the program runs if the launcher has replaced itself with the program, or if the
+    // program is not a process below the launcher (docker). The gateway can see it.
     if (k->installing) kill(k->keeper, SIGUSR1);
     k->installing = false;
   }
 }
 
-// Returns false when the gateway has ended.
+// Returns false if the gateway has ended.
 static bool read_ask(struct guard_watch *w) {
   struct guard_ask ask;
   int fds[GUARD_FDS];
@@ -310,9 +311,9 @@ _Noreturn static void run(struct guard_watch *w) {
   }
 }
 
-// Leaves open only the socket and stderr: the guard must not keep a client's pipe from closing.
+// Keeps only the socket and stderr open, because the guard must not keep a client's pipe from closing.
 static bool settle_files(struct guard_watch *w, int socket) {
-  // Away from 0, 1 and 2, which may have been closed when the gateway started.
+  // Moves the socket away from 0, 1 and 2, which may have been closed when the gateway started.
   socket = fcntl(socket, F_DUPFD_CLOEXEC, SOCKET_FD);
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (socket < 0 || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) return false;
@@ -323,12 +324,12 @@ static bool settle_files(struct guard_watch *w, int socket) {
   return true;
 }
 
-// Signals that end the gateway do not end the guard, which ends after it. Its own session keeps signals of the terminal
-// and of the gateway's process group away.
+// Ignores the signals that end the gateway, because the guard must end after it. In its own session the guard gets no
+// signals of the terminal or for the gateway's process group.
 static bool settle_signals(struct guard_watch *w) {
   static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_IGN);
-  signal(SIGCHLD, SIG_DFL);  // if it were ignored, waitpid would find nothing
+  signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, waitpid would find nothing
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
@@ -355,14 +356,14 @@ _Noreturn static void guard_main(int socket) {
   run(&w);
 }
 
-// The guard has its own session and its own files before anything else happens here.
+// Waits until the guard has its own session and files, so that nothing else happens in the gateway before.
 static bool wait_ready(struct guard *g, struct fault *f) {
   int error = EPIPE;
   ssize_t n;
   do n = recv(g->fd, &error, sizeof error, 0);
   while (n < 0 && errno == EINTR);
   if (n > 0 && error == 0) return true;
-  fault_set(f, FAULT_IO, "the guard of child processes could not be set up: %s", strerror(error));
+  fault_set(f, FAULT_IO, "cannot set up the guard of child processes: %s", strerror(error));
   close(g->fd);
   waitpid(g->pid, NULL, 0);
   return false;
@@ -371,7 +372,7 @@ static bool wait_ready(struct guard *g, struct fault *f) {
 bool guard_start(struct guard *g, struct fault *f) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
-    fault_set(f, FAULT_IO, "no socket for the guard of child processes: %s", strerror(errno));
+    fault_set(f, FAULT_IO, "cannot create a socket for the guard of child processes: %s", strerror(errno));
     return false;
   }
   pid_t pid = fork();
@@ -386,6 +387,6 @@ bool guard_start(struct guard *g, struct fault *f) {
     return wait_ready(g, f);
   }
   close(pair[0]);
-  fault_set(f, FAULT_IO, "no process for the guard of child processes: %s", strerror(error));
+  fault_set(f, FAULT_IO, "cannot fork the guard of child processes: %s", strerror(error));
   return false;
 }

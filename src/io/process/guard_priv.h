@@ -2,11 +2,11 @@
 // Messages between the gateway (child.c), the guard (guard.c) and the keepers (keeper.c).
 //
 // For each child the guard forks a keeper, which is a subreaper: the processes of a child are exactly those below its
-// keeper, even if they fork, change their session or lose their parents. The keeper starts the child, reaps, reports,
-// and ends when no process is left below it.
+// keeper, even if they fork, change their session or lose their parents. The keeper starts the child, reaps processes,
+// reports, and ends when no process is left below it.
 //
-// gateway -> guard: struct guard_ask, one a packet, GUARD_SPAWN with GUARD_FDS descriptors.
-// keeper -> guard -> gateway: struct guard_news. Keepers share one pipe; a write of this size is atomic.
+// gateway -> guard: struct guard_ask, one in each packet; GUARD_SPAWN with GUARD_FDS descriptors.
+// keeper -> guard -> gateway: struct guard_news. All keepers write to one pipe; a write of this size is atomic.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,12 +14,12 @@
 enum guard_ask_kind {
   GUARD_SPAWN,
   GUARD_STOP,    // SIGTERM after leave_ms, and SIGKILL grace_ms later
-  GUARD_SERVES,  // a launcher's program has answered: nothing is being installed
-  GUARD_BYE,     // the gateway is about to end: kill what is not being stopped already, end when nothing is left
+  GUARD_SERVES,  // a launcher's program has responded: the installation is complete
+  GUARD_BYE,     // the gateway is about to end: kill the children that are not being stopped yet, and end
 };
 
-// The descriptors of GUARD_SPAWN: a file with the strings, then 0, 1 and 2 of the child.
-// The strings, each with its NUL: program, directory (empty: as it is), argc arguments, envc variables.
+// The descriptors of GUARD_SPAWN: a file with the strings, then 0, 1 and 2 of the child. The strings, each with its
+// NUL, are: program, directory (empty: do not change it), argc arguments, envc variables.
 enum { GUARD_FDS = 4, GUARD_MAX_STRINGS = 1 << 20 };
 
 struct guard_ask {
@@ -32,7 +32,7 @@ struct guard_ask {
 
 enum guard_news_kind {
   GUARD_STARTED,  // value: pid
-  GUARD_FAILED,   // value: errno; stage says at what
+  GUARD_FAILED,   // value: errno; `stage` is the step that failed
   GUARD_EXITED,   // value: exit code, or 128 + signal
   GUARD_SERVING,  // a launcher has started its program
 };
@@ -49,8 +49,9 @@ struct guard_news {
 
 enum { GUARD_SWEEP_MS = 5000 };
 
-// PATH for a child whose environment has none.
+// PATH for a child without PATH in its environment.
 #define GUARD_DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-// The process that keeps one child, just forked by the guard. Reports to the pipe; never returns.
+// The main function of a keeper, in a process that the guard has just forked. Writes to the pipe `reports`; never
+// returns.
 _Noreturn void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int reports, pid_t guard);

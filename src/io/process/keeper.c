@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keeper of one child: starts it, reaps, and reports. Runs in its own process, below the guard.
+// The keeper of one child: starts it, reaps processes and reports. Runs in its own process, below the guard.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -34,13 +34,13 @@ struct keeper {
   uint64_t id;
   int reports;
   pid_t guard, root;
-  bool installing;               // it is a launcher that has not started its program
-  struct proctree_pipe in, out;  // of a launcher
+  bool installing;               // the child is a launcher that has not started its program yet
+  struct proctree_pipe in, out;  // standard input and output of a launcher
 };
 
-enum { LOOK_MS = 100 };  // period in which the processes of a launcher are checked
+enum { LOOK_MS = 100 };  // time between two checks of a launcher's processes
 
-// Report of the child to its keeper that it could not run the program.
+// The child's report to its keeper that it could not run the program.
 struct mishap {
   uint32_t stage;
   int32_t error;
@@ -73,7 +73,7 @@ static char **next_strings(char **at, const char *end, size_t count) {
   return list;
 }
 
-// exec, or the end of the keeper, frees its memory.
+// The memory that this allocates is freed by exec or by the end of the keeper.
 static bool read_program(int fd, const struct guard_ask *ask, struct keeper_program *out) {
   struct stat st;
   if (fstat(fd, &st) != 0 || st.st_size <= 0) return false;
@@ -93,7 +93,8 @@ static bool read_program(int fd, const struct guard_ask *ask, struct keeper_prog
 
 // ---- in the child, between fork and exec ----
 
-// By the system call: the C library keeps two signals to itself and would leave them ignored, if our parent did.
+// Uses the system call, because the C library refuses to change two signals, which would stay ignored if the parent
+// ignored them.
 static void default_signals(void) {
   struct kernel_action {
     void (*handler)(int);
@@ -109,12 +110,12 @@ static void default_signals(void) {
 
 static bool set_up(const struct keeper_program *p, const int fds[GUARD_FDS], pid_t keeper) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
-  if (getppid() != keeper) _exit(1);  // it died before the line above
+  if (getppid() != keeper) _exit(1);  // the keeper died before prctl
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   if (!p->unconfined) lockdown_capabilities();
   default_signals();
   for (int i = 0; i < 3; i++) {
-    ASSERT(fds[i + 1] > 2);  // 0, 1 and 2 are open in the keeper: so the pipes do not overwrite each other
+    ASSERT(fds[i + 1] > 2);  // 0, 1 and 2 are open in the keeper, so dup2 does not overwrite another pipe
     if (dup2(fds[i + 1], i) < 0) return false;
   }
   return true;
@@ -136,8 +137,8 @@ static void try_exec(const char *path, const struct keeper_program *p, struct mi
   if (error == ENOENT && access(path, F_OK) == 0) out->stage = GUARD_INTERPRETER;
 }
 
-// As execvp does it, except that an empty element of PATH is not the current directory, and that a file which is not
-// a program is not given to a shell.
+// Searches PATH like execvp, with two exceptions: an empty element of PATH does not mean the current directory, and a
+// file that is not a program is not given to a shell.
 static void search_exec(const struct keeper_program *p, struct mishap *out) {
   const char *path = find_variable(p->envp, "PATH");
   str rest = str_of(path ? path : GUARD_DEFAULT_PATH), dir;
@@ -167,7 +168,8 @@ _Noreturn static void become(const struct keeper_program *p, const int fds[GUARD
 
 // ---- in the keeper ----
 
-// Every descriptor from 3 on is close-on-exec: the pipe closes without a report when the program runs.
+// Starts the child. Every descriptor from 3 on is close-on-exec, so when the program runs, the pipe closes without a
+// report.
 static void start(struct keeper *k, const struct keeper_program *p, const int fds[GUARD_FDS]) {
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) give_up(k, GUARD_SETUP, errno);
@@ -175,11 +177,11 @@ static void start(struct keeper *k, const struct keeper_program *p, const int fd
   k->root = _Fork();
   if (k->root < 0) give_up(k, GUARD_FORK, errno);
   if (k->root == 0) become(p, fds, keeper, pipe_fds[1]);
-  munmap(p->strings, p->size);  // the keeper does not keep the server's environment
+  munmap(p->strings, p->size);  // the keeper must not keep the server's environment
   close(pipe_fds[1]);
   k->in = proctree_pipe(fds[1]);
   k->out = proctree_pipe(fds[2]);
-  // Open copies would hide that the child closed its ends.
+  // If these copies stayed open, nobody would notice that the child has closed its ends.
   for (int i = 0; i < GUARD_FDS; i++) close(fds[i]);
   struct mishap m;
   ssize_t n;
@@ -204,15 +206,15 @@ static bool guard_gone(const struct keeper *k) {
   return getppid() != k->guard;
 }
 
-// SIGTERM means that the guard may have died, SIGUSR1 that a launcher's program runs. The signals stay blocked and are
-// fetched.
+// SIGTERM means that the guard may have died, SIGUSR1 that a launcher's program runs. The signals stay blocked;
+// wait_signal fetches them.
 static void watch_signals(sigset_t *out) {
   sigemptyset(out);
   sigaddset(out, SIGCHLD);
   sigaddset(out, SIGTERM);
   sigaddset(out, SIGUSR1);
   sigprocmask(SIG_BLOCK, out, NULL);
-  signal(SIGTERM, SIG_DFL);  // an ignored signal is not kept for fetching
+  signal(SIGTERM, SIG_DFL);  // an ignored signal could not be fetched
   signal(SIGUSR1, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
@@ -233,7 +235,7 @@ static void wait_signal(struct keeper *k, const sigset_t *watched) {
   report(k, GUARD_SERVING, GUARD_EXEC, 0);
 }
 
-// The guard died. A launcher may end what it does; everything else is killed.
+// Ends after the death of the guard. A launcher gets time to finish its installation; everything else is killed.
 _Noreturn static void end_alone(const struct keeper *k) {
   if (k->installing) {
     proctree_signal(getpid(), SIGTERM, 0);
@@ -248,7 +250,7 @@ void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int repor
   sigset_t watched;
   watch_signals(&watched);
   prctl(PR_SET_NAME, "tg-keeper");
-  setpgid(0, 0);  // the kernel continues a stopped keeper when the guard dies: that orphans the keeper's process group
+  setpgid(0, 0);  // so that the kernel continues a stopped keeper when the guard dies: its process group is orphaned
   if (guard_gone(&k)) _exit(1);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);
   if (!read_program(fds[0], ask, &p)) give_up(&k, GUARD_SETUP, EINVAL);

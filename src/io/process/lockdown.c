@@ -49,7 +49,8 @@ static const unsigned kept_capabilities[] = {
     CAP_SYS_NICE, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT,      CAP_AUDIT_WRITE, CAP_LEASE,    CAP_SYS_RESOURCE,
 };
 
-// The bounding set decides what a program of root gets at execve, whatever its parent had.
+// Drops the capabilities that are not in the table. The bounding set limits what a program of root gets at execve,
+// whatever its parent had.
 void lockdown_capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -88,9 +89,9 @@ struct ruleset {
   uint64_t files, net, scopes;
 };
 
-// Starts a Landlock domain that restricts no access to files. Its purpose is the border: a process in a domain can
-// trace and read only processes of the same domain and, since Linux 6.12, signal only these. A domain also denies
-// mount and umount.
+// Starts a Landlock domain that restricts no access to files. Its purpose is isolation: a process in a domain can trace
+// and read only processes of the same domain and, since Linux 6.12, signal only these. A domain also denies mount and
+// umount.
 static bool enter_domain(void) {
   struct landlock_path_beneath_attr rule = {.allowed_access = LANDLOCK_ACCESS_FS_REFER};
   enum { SCOPE_SIGNAL = 1 << 1 };
@@ -118,7 +119,7 @@ static void *try_domain(void *out) {
   return NULL;
 }
 
-// A domain belongs to the thread that enters it, so a thread that ends finds out whether there is room for one more.
+// Tries to enter one more domain, in a temporary thread because a domain belongs to the thread that enters it.
 static bool is_deepest_domain(void) {
   pthread_t thread;
   bool deepest = false;

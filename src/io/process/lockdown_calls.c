@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gateway's system call filter.
 //
-// A list of denied calls, not of allowed ones: the allowed ones depend on the C library, OpenSSL, SQLite and name
-// resolution, and change with their versions. Calls that nothing but injected code makes end the process; the guard
-// then ends the servers. Calls that a library may try, and can do without, fail with EPERM.
+// The filter lists the denied calls, because the allowed ones depend on the versions of the C library, OpenSSL, SQLite
+// and name resolution. A call that only injected code makes ends the process; the guard then ends the servers. A call
+// that a library may try but does not need fails with EPERM.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -26,7 +26,7 @@
 
 #ifdef NATIVE_ARCH
 
-enum { X32_BIT = 0x40000000 };  // system calls of x86-64 by other numbers
+enum { X32_BIT = 0x40000000 };  // bit in the second set of numbers for system calls on x86-64
 
 static const int fatal[] = {
     SYS_execve,
@@ -110,7 +110,7 @@ static void put_calls(struct filter_program *p, const int *calls, size_t count, 
   }
 }
 
-// Numbers mean something only together with the architecture, so that is looked at first.
+// Checks the architecture first, because the numbers of system calls depend on it.
 static void write_filter(struct filter_program *p) {
   put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
   put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));

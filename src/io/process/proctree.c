@@ -26,11 +26,12 @@ struct process {
 };
 
 struct process_table {
-  struct process *all;  // by pid
+  struct process *all;  // sorted by pid
   size_t count, cap;
 };
 
-// "pid (name) state parent group …". The name may hold anything, also parentheses: the fields follow the last one.
+// Parses "pid (name) state parent group …". The name may contain any character, even parentheses, so the fields start
+// after the last parenthesis.
 static bool parse_stat(const char *text, struct process *out) {
   const char *p = strrchr(text, ')');
   if (!p || p[1] != ' ' || !p[2]) return false;
@@ -41,7 +42,7 @@ static bool parse_stat(const char *text, struct process *out) {
   return true;
 }
 
-// The beginning of /proc/PID/NAME, followed by a zero byte. Empty: the process has ended.
+// Reads the beginning of /proc/PID/NAME, followed by a zero byte. Returns an empty text if the process has ended.
 static str read_file_of(pid_t pid, const char *name, char *text, size_t size) {
   char path[48];
   snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
@@ -78,8 +79,8 @@ static const struct process *find_process(const struct process_table *t, pid_t p
   return t->count ? bsearch(&(struct process){.pid = pid}, t->all, t->count, sizeof *t->all, by_pid) : NULL;
 }
 
-// The table is not a snapshot, so parents may even form a ring in it: the way up is bounded.
-// Returns the child of `top` that is the process or above it, or NULL if the process is not below `top`.
+// Returns the child of `top` that is the process itself or one of its ancestors, or NULL if the process is not below
+// `top`. The number of steps is bounded, because the table is not a snapshot and parents may even form a ring in it.
 static const struct process *branch_of(const struct process_table *t, const struct process *p, pid_t top) {
   for (size_t steps = 0; p && steps < t->count; steps++) {
     if (p->parent == top) return p;
@@ -92,8 +93,8 @@ static bool is_below(const struct process_table *t, const struct process *p, pid
   return branch_of(t, p, top) != NULL;
 }
 
-// That a pid ends and is given to someone else between reading and signalling would take a whole round of the
-// kernel's pid counter in that time.
+// A pid that is read here could belong to another process when it is signalled. But for this, all pids would have to be
+// used once in between.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
   ASSERT(top > 0 && but_group >= 0);
   struct process_table t = {0};
@@ -125,7 +126,7 @@ size_t proctree_signal_rest(pid_t top, int sig, bool (*kept)(const void *ctx, pi
   return found;
 }
 
-// From the process upwards. The way is bounded: parents may change while it is read.
+// Follows the parents upwards. The number of steps is bounded, because parents may change in the meantime.
 bool proctree_has(pid_t top, pid_t pid) {
   enum { DEEPEST = 4096 };
   for (int steps = 0; steps < DEEPEST; steps++) {
@@ -139,7 +140,7 @@ bool proctree_has(pid_t top, pid_t pid) {
   return true;
 }
 
-// The second number of statm: pages in memory.
+// Reads the resident memory, which is the second number in statm, in pages.
 static uint64_t memory_of(pid_t pid) {
   char text[128];
   str first, rest, pages, more;
@@ -188,12 +189,12 @@ static bool is_launcher_name(str name) {
   return false;
 }
 
-// A launcher by its command line: the program, or the script that it runs. npm calls itself "npm exec …". Before it
-// becomes another program, a child has the command line of its parent.
+// Recognizes a launcher by its command line: by the program, or by the script that the program runs. npm calls itself
+// "npm exec …". Until it calls execve, a child has the command line of its parent.
 static bool is_launcher(pid_t pid) {
   char text[1024];
   str all = read_file_of(pid, "cmdline", text, sizeof text), first, second, rest, word;
-  if (!all.n) return true;  // it has ended: nothing can be said of it
+  if (!all.n) return true;  // no command line: the process has ended, so do not count it as the program
   bool more = str_cut(all, 0, &first, &rest);
   str_cut(first, ' ', &word, &second);
   if (is_launcher_name(str_base_name(word))) return true;

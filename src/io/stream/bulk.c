@@ -8,8 +8,8 @@ static struct bulk_hold *hold_at(struct list *node) {
   return CONTAINER_OF(node, struct bulk_hold, node);
 }
 
-// Returns the reader that continues in any case: the oldest one. Returns NULL if a large message is held without being
-// read, since that one is freed first.
+// Returns the oldest reader, which continues even above the limit. Returns NULL if a large message is held that is
+// complete, because its memory will be freed first.
 static struct bulk_hold *find_first(const struct bulk *b) {
   struct bulk_hold *first = NULL;
   LIST_EACH(it, &b->holds) {
@@ -32,14 +32,14 @@ static void watch(struct bulk *b) {
   timer_start(b->loop, &b->stall, BULK_STALL_MS);
 }
 
-// Returns the oldest message that a peer has not read for at least `ms`, or NULL.
+// Returns the oldest message that a peer has left unread for at least `ms`, or NULL.
 static struct bulk_hold *find_unread(const struct bulk *b, uint64_t ms) {
   LIST_EACH(it, &b->holds)
     if (hold_at(it)->unread && hold_at(it)->since + ms <= loop_now(b->loop)) return hold_at(it);
   return NULL;
 }
 
-// Runs from the loop, since give_up closes connections. Keeps the last message.
+// Runs from the loop, because give_up closes connections. Does not drop the last unread message.
 static void on_shed(struct timer *t) {
   struct bulk *b = CONTAINER_OF(t, struct bulk, shed);
   for (struct bulk_hold *h; b->unread > b->limit && (h = find_unread(b, 0)) && h->bytes < b->unread;) h->give_up(h);
@@ -81,7 +81,7 @@ static void stop(struct bulk *b, struct bulk_hold *h) {
   h->flow(h, false);
 }
 
-// Resumes the stopped readers if the total is below the limit, and the oldest one in any case.
+// Resumes all stopped readers if the total is below the limit, otherwise only the oldest reader.
 static void resume(struct bulk *b) {
   const struct bulk_hold *first = b->stopped ? find_first(b) : NULL;
   LIST_EACH(it, &b->holds) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the total memory of large messages in transit. Readers and owners of large messages report their size. Above
-// the limit, readers are stopped until other messages are done. If only readers hold memory, the oldest one continues,
-// so that it can finish: the total never exceeds the limit by more than one message.
+// the limit, readers are stopped until other messages are done. If only readers use memory, the oldest one continues so
+// that it can finish: the total exceeds the limit by at most one message.
 //
-// A reader that continues but receives nothing for BULK_STALL_MS, while others wait, is dropped. Messages that a peer
-// does not read are dropped too: all of them if others have waited that long, and the oldest ones if they alone exceed
-// the limit.
+// While others wait, a reader that may continue but receives nothing for BULK_STALL_MS is dropped. Messages that a peer
+// does not read are dropped, too: all that have waited that long while others wait, and the oldest ones if these
+// messages alone exceed the limit.
 #pragma once
 #include "base/list.h"
 #include "io/timer.h"
 
 enum {
-  BULK_LEAST = 1 << 20,    // smaller messages are not counted, unless they wait for a peer to read them
-  BULK_STALL_MS = 10000,   // time without a byte, while others wait
+  BULK_LEAST = 1 << 20,    // smaller messages count only while they wait for a peer to read them
+  BULK_STALL_MS = 10000,   // time without a received byte while others wait
   BULK_LIMIT = 256 << 20,  // default
 };
 
@@ -21,7 +21,7 @@ struct bulk {
   size_t limit, used;
   size_t unread;      // part of `used` that peers have not read yet
   struct list holds;  // oldest first
-  size_t stopped;     // number of stopped holds
+  size_t stopped;
   struct timer stall, shed;
   const struct bulk_hold *watched;
   size_t watched_bytes;
@@ -33,9 +33,9 @@ struct bulk_hold {
   struct bulk *bulk;
   size_t bytes;
   bool stopped;
-  bool unread;                                 // waits for a peer to read it; flow is NULL
+  bool unread;                                 // the message waits for a peer to read it; flow is NULL
   uint64_t since;                              // loop time of its first byte
-  void (*flow)(struct bulk_hold *h, bool go);  // stops and resumes reading; NULL: it is not a reader
+  void (*flow)(struct bulk_hold *h, bool go);  // stops and resumes reading; NULL if the owner is not a reader
   void (*give_up)(struct bulk_hold *h);        // drops the message and sets it to 0 bytes; may free the hold
 };
 
@@ -47,8 +47,8 @@ void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bul
 
 void bulk_count(struct bulk_hold *h, size_t bytes);
 
-// Sets the number of bytes held. May call h->flow to stop reading before it returns. 0 empties the hold and resumes
-// others.
+// Sets the number of bytes held. May call h->flow to stop reading before it returns. 0 empties the hold and may resume
+// other readers.
 static inline void bulk_set(struct bulk_hold *h, size_t bytes) {
   if (h->bytes || bytes >= (h->unread ? 1 : BULK_LEAST)) bulk_count(h, bytes);
 }

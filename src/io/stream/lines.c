@@ -27,7 +27,7 @@ static void add_to_head(struct lines *l, str more) {
   l->head_n += n;
 }
 
-// Keeps the first bytes of a line that `more` makes too long.
+// Stores the first bytes of a line if `more` makes the line too long.
 static void keep_head(struct lines *l, str more) {
   if (l->carry.n + more.n <= l->carry.max) return;
   l->head_n = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a stream of bytes into lines at LF (a CR before it is dropped), without copying a line that came whole.
+// Splits a stream of bytes into lines at LF (and drops a CR before it). Does not copy a line that arrives in one piece.
 #pragma once
 #include "base/buf.h"
 
 struct lines {
   struct buf carry;  // an incomplete line
-  bool skipping;     // the rest of a line that was too long
-  char head[96];     // how the last such line began
+  bool skipping;     // the rest of a line that is too long is being skipped
+  char head[96];     // beginning of the last line that was too long
   size_t head_n;
   void (*on_line)(void *ctx, str line);
   void *ctx;
@@ -16,9 +16,9 @@ struct lines {
 void lines_init(struct lines *l, size_t max_line, void (*on_line)(void *ctx, str line), void *ctx);
 void lines_done(struct lines *l);
 
-// Returns false, once for each such line, if a line exceeds the maximum; skips the rest of that line.
+// Returns false if a line exceeds the maximum: once for each such line, whose rest is skipped.
 bool lines_feed(struct lines *l, str bytes);
 
-// Returns a JSON message as one line: replaces line breaks, which JSON allows only between tokens, with blanks.
-// Returns `message` itself if it has no line breaks, else a copy in `scratch`.
+// Returns a JSON message as one line: replaces line breaks, which JSON allows only between tokens, with blanks. Returns
+// `message` itself if it has no line breaks, otherwise a copy in `scratch`.
 str lines_flatten(str message, struct buf *scratch);

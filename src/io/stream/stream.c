@@ -79,8 +79,8 @@ struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_q
   return s;
 }
 
-// O_NONBLOCK is shared with every process that has the same open file description, such as the shell, so the terminal
-// is opened again to get our own. Returns fd if that fails.
+// All processes with the same open file description, such as the shell, share O_NONBLOCK. So this opens the terminal
+// again for a separate description. Returns fd if that fails.
 static int reopen_terminal(int fd) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -97,7 +97,7 @@ static int open_terminal(struct stream *s, int fd) {
   return err;
 }
 
-// Files cannot be polled: they are read in an idle callback, written on the spot.
+// Files cannot be polled, so they are read in an idle callback and written synchronously.
 static int open_file(struct stream *s, int fd) {
   uv_idle_t *idle = MEM_NEW(uv_idle_t);
   uv_idle_init(&s->loop->uv, idle);
@@ -205,7 +205,7 @@ void stream_end_fault(struct stream *s, const struct fault *f) {
 }
 
 void stream_end(struct stream *s, int err) {
-  if (err == UV_EOF && s->error) err = s->error;  // a write has eaten the socket's error
+  if (err == UV_EOF && s->error) err = s->error;  // libuv reports the socket's error only once; a write has received it
   if (s->lingering) {
     s->ended = true;
     stream_update_reading(s);
@@ -223,7 +223,7 @@ static void on_grace_over(struct timer *t) {
   destroy(CONTAINER_OF(t, struct stream_out, grace)->stream);
 }
 
-// The client does not read: what is queued for it goes, and the connection with it.
+// The client does not read: drops the queued bytes and the connection.
 static void on_unread(struct bulk_hold *h) {
   struct stream_out *o = CONTAINER_OF(h, struct stream_out, hold);
   bulk_set(h, 0);
@@ -249,7 +249,7 @@ static void free_out(struct stream_out *o) {
   mem_free(o);
 }
 
-// All that a client has not read counts; of other queues only what took a message over.
+// Counts the queued bytes: those for clients always, others only if the queue has taken over a large message.
 static void count_queue(struct stream *s, bool taken) {
   struct bulk_hold *h = &s->out->hold;
   if (s->accepted || taken || h->bytes) bulk_set(h, stream_queued(s));
@@ -261,7 +261,7 @@ static bool write_broke(struct stream *s, int err) {
   return false;
 }
 
-// On a socket, what the peer sent before it went comes first; then reading ends with this error.
+// On a socket, bytes that the peer sent before it closed are still read first; then reading ends with this error.
 static void queued_write_broke(struct stream *s, int err) {
   write_broke(s, err);
   if (s->lingering) destroy(s);
@@ -307,8 +307,8 @@ static bool lies_in(const struct buf *b, str part) {
   return part.n && b->p && part.p >= b->p && part.p + part.n <= b->p + b->n;
 }
 
-// Takes the memory that one of the parts is in, when it is large; those before it have been written, those after it are
-// added.
+// Takes over the memory that contains one of the parts, if a large rest of this part is unsent. Earlier parts have been
+// written; later parts are appended.
 static bool take_over(struct stream *s, const str *parts, size_t count, size_t skip, struct buf *b) {
   struct stream_out *o = s->out;
   size_t i = 0;
@@ -325,7 +325,7 @@ static bool take_over(struct stream *s, const str *parts, size_t count, size_t s
   return true;
 }
 
-// Keeps what follows the first `skip` bytes of the parts.
+// Queues the bytes after the first `skip` bytes of the parts.
 static bool queue_rest(struct stream *s, const str *parts, size_t count, size_t skip, struct buf *memory) {
   struct stream_out *o = need_out(s);
   size_t room = s->max_queued - stream_queued(s), total = 0;
@@ -343,7 +343,7 @@ static bool queue_rest(struct stream *s, const str *parts, size_t count, size_t 
   return true;
 }
 
-// How many of the bytes the kernel takes now; libuv's error when the stream is broken.
+// Returns the number of bytes that the kernel accepts now, or libuv's error if the stream is broken.
 static ssize_t write_now(struct stream *s, const str *parts, size_t count, size_t *out_total) {
   uv_buf_t bufs[PARTS_AT_ONCE];
   size_t total = 0;
@@ -413,7 +413,7 @@ void stream_peer(const struct stream *s, char *out, size_t size) {
 }
 
 void stream_local(const struct stream *s, char *out, size_t size) {
-  static const char mapped[] = "::ffff:";  // IPv4 on a socket of IPv6
+  static const char mapped[] = "::ffff:";  // prefix of an IPv4 address on an IPv6 socket
   struct sockaddr_storage address;
   char text[64];
   int n = sizeof address;
@@ -444,7 +444,7 @@ static void on_shutdown(uv_shutdown_t *req, int status) {
   else free_out(o);
 }
 
-// Everything is written. The writing end of a pipe has nothing to shut down: its end is that it is closed.
+// Called when all bytes are written. The writing end of a pipe cannot be shut down, so it is closed.
 static void after_flush(struct stream *s) {
   s->broken = true;
   struct stream_out *o = need_out(s);
@@ -483,8 +483,8 @@ void stream_close(struct stream **ps) {
   if (s) destroy(s);
 }
 
-// A socket that is closed with unread bytes in it resets the connection, and the peer may lose what we wrote: so
-// the writing side is ended first, and the peer's end awaited.
+// Closing a socket that has unread bytes would reset the connection, and the peer could lose bytes that we wrote. So
+// this ends the writing side first and waits for the peer to end its side.
 void stream_close_flushed(struct stream **ps, uint64_t grace_ms) {
   struct stream *s = *ps;
   *ps = NULL;

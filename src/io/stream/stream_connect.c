@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connecting by name: look up, try each address in turn, then shake hands if TLS is wanted. By way of a proxy it is the
-// proxy's name that is looked up, and before the handshake the proxy is asked for a tunnel.
+// Connects by name: looks up the name, tries each address in turn, then does the TLS handshake if TLS is wanted. With a
+// proxy, it looks up the proxy's name, and asks the proxy for a tunnel before the handshake.
 #include <netdb.h>
 #include <stdio.h>
 
@@ -11,26 +11,26 @@
 #include "io/stream/tls.h"
 
 enum {
-  HOST_MAX = 255,  // of a name in DNS
+  HOST_MAX = 255,  // maximum length of a name in DNS
   ANSWER_MAX = 16 << 10,
 };
 
 struct stream_connecting {
-  struct stream *stream;  // NULL when that is closed and this waits for libuv to let go
+  struct stream *stream;  // NULL if the stream was closed while libuv still uses this
   struct tls_client *tls;
   void (*done)(void *ctx, struct stream *s, const struct fault *f);
   void *ctx;
   struct addrinfo *addresses, *next;
-  bool looking_up, trying;  // libuv holds the request
+  bool looking_up, trying;  // libuv still uses `req`
   union {
     uv_getaddrinfo_t lookup;
     uv_connect_t connect;
   } req;
-  const struct proxy *proxy;  // NULL: none
-  struct buf answer;          // of the proxy
-  size_t seen;                // http_parse_response
-  struct timer later;         // to report from the loop what failed at once
-  int error;                  // of the last try
+  const struct proxy *proxy;  // NULL: a direct connection
+  struct buf answer;
+  size_t seen;         // `seen` of http_parse_response
+  struct timer later;  // reports from the loop a failure that happened at once
+  int error;
   uint16_t port;
   char host[HOST_MAX + 1];
 };
@@ -102,7 +102,7 @@ static void ask_for_tunnel(struct stream *s, struct stream_connecting *c) {
   buf_str(&b, STR("\r\n"));
   str request = buf_view(&b);
   s->tunneling = true;
-  // A failed write ends the stream's reading, which reports it.
+  // If this write fails, reading also ends, which reports the error.
   stream_write_raw(s, &request, 1, NULL);
   buf_done(&b);
   stream_update_reading(s);
@@ -115,7 +115,7 @@ void stream_tunnel_read(struct stream *s, str bytes) {
   struct http_error err;
   buf_str(&c->answer, bytes);
   if (c->answer.over) {
-    stream_connect_failed(s, "the proxy's answer is too long");
+    stream_connect_failed(s, "the response of the proxy is too long");
     return;
   }
   long n = http_parse_response(c->answer.p, c->answer.n, &limits, &c->seen, &head, &err);
@@ -123,7 +123,8 @@ void stream_tunnel_read(struct stream *s, str bytes) {
   char why[512];
   if (n == HTTP_BAD) snprintf(why, sizeof why, "the proxy does not speak HTTP: %s", err.text);
   else if (head.status / 100 != 2) proxy_refusal(c->proxy, head.status, why, sizeof why);
-  else if ((size_t)n < c->answer.n) snprintf(why, sizeof why, "the proxy sent bytes before the TLS handshake");
+  else if ((size_t)n < c->answer.n)
+    snprintf(why, sizeof why, "the proxy sent unexpected bytes before the TLS handshake");
   else {
     s->tunneling = false;
     shake_hands(s, c);
@@ -186,7 +187,7 @@ static void on_lookup(uv_getaddrinfo_t *req, int status, struct addrinfo *addres
   loop_end(l, LOOP_CONNECT, "");
 }
 
-// An address written as numbers needs no lookup, and no thread for it.
+// A numeric address needs no lookup, which would occupy a thread.
 static void begin(struct stream_connecting *c) {
   char port[8];
   const char *host = c->proxy ? c->proxy->host : c->host;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS between a stream and its owner. The scratch buffers are the loop's: what is in them is used up, or handed
-// on, before the next read or write of any stream.
+// TLS between a stream and its owner. The scratch buffers belong to the loop: their contents must be used or handed on
+// before the next read or write of any stream.
 #include "io/stream/stream_impl.h"
 #include "io/stream/tls.h"
 
-enum { RECORD = 16384 };  // plaintext that one TLS record takes
+enum { RECORD = 16384 };  // maximum plaintext of a TLS record, in bytes
 
 static bool send_wire(struct stream *s) {
   struct buf *wire = &s->loop->wire;
@@ -15,7 +15,7 @@ static bool send_wire(struct stream *s) {
 static void deliver(struct stream *s, str plain) {
   if (plain.n == 0) return;
   if (s->events) s->events->on_data(s->ctx, plain);
-  else s->broken = true;  // a peer that talks before anyone listens
+  else s->broken = true;  // the peer sent data before the owner started the stream
 }
 
 void stream_tls_read(struct stream *s, str cipher) {
@@ -33,7 +33,7 @@ void stream_tls_read(struct stream *s, str cipher) {
   if (state == TLS_CLOSED) stream_end_fault(s, NULL);
 }
 
-// Encrypts all parts before anything is sent, unless that becomes much.
+// Encrypts a part. To send as much as possible at once, sends the bytes only when there are many.
 static bool write_part(struct stream *s, str part) {
   struct buf *wire = &s->loop->wire;
   struct fault f;

@@ -11,8 +11,8 @@ struct tail_slot {
 };
 
 struct tail {
-  struct tail_slot lines[TAIL_LINES];  // line number k is at k % TAIL_LINES
-  uint64_t first, last;                // numbers of the oldest and the newest; first > last: empty
+  struct tail_slot lines[TAIL_LINES];  // line number k is at index k % TAIL_LINES
+  uint64_t first, last;                // numbers of the oldest and the newest line; first > last: no lines
   size_t bytes;
 };
 

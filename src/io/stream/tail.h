@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last lines that a program wrote, within bounds: the oldest line is dropped when there are too many.
+// The last lines that a program wrote. When there are too many lines or bytes, the oldest lines are dropped.
 #pragma once
 #include "base/str.h"
 
@@ -14,11 +14,11 @@ void tail_free(struct tail **t);
 void tail_add(struct tail *t, int64_t wall_ms, str line);
 
 struct tail_line {
-  uint64_t number;  // from 1, counts every line that was ever added
+  uint64_t number;  // counts every line that was ever added, from 1
   int64_t wall_ms;
   str text;
 };
 
-// Reads the first kept line whose number is larger than `after`. Returns false if there is no such line.
+// Returns the first stored line whose number is larger than `after`. Returns false if there is no such line.
 bool tail_next(const struct tail *t, uint64_t after, struct tail_line *out);
-uint64_t tail_last(const struct tail *t);  // number of the newest line; 0: none
+uint64_t tail_last(const struct tail *t);  // number of the newest line; 0: no lines

@@ -18,11 +18,11 @@ struct tls_client {
 struct tls_session {
   SSL *ssl;
   enum tls_state state;
-  str in;           // ciphertext not read yet, of the feed in progress
-  struct buf *out;  // where ciphertext goes, of the feed or write in progress
+  str in;           // ciphertext that the feed in progress has not read yet
+  struct buf *out;  // receives the ciphertext of the feed or write in progress
 };
 
-// --- a BIO that reads from `in` and writes to `out`: OpenSSL's own memory BIOs copy once more, and keep the memory
+// --- a BIO that reads from `in` and writes to `out`: OpenSSL's memory BIOs would copy once more and keep the memory
 
 static int wire_read(BIO *b, char *to, int n) {
   struct tls_session *s = BIO_get_data(b);
@@ -96,7 +96,8 @@ void tls_client_free(struct tls_client **pc) {
 
 // --- a session
 
-// A host that does not fit is left out: then no certificate can be for it, which is the safe side.
+// A host name that is too long is replaced with a name that no certificate can match, so that the connection is
+// refused.
 static void expect_host(SSL *ssl, str host) {
   char name[HOST_MAX + 1] = "host name too long.invalid";
   if (host.n <= HOST_MAX) {
@@ -158,7 +159,7 @@ static void decrypt(struct tls_session *s, struct buf *plain, struct fault *f) {
   int n = 1;
   while (n > 0) {
     char *to = buf_room(plain, PLAIN_STEP);
-    ASSERT(to);  // what one feed can decrypt is bounded, and so is `plain`, above that
+    ASSERT(to);  // `plain` has room for more than one feed can decrypt
     n = SSL_read(s->ssl, to, PLAIN_STEP);
     if (n > 0) plain->n += (size_t)n;
   }

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS for outgoing connections: OpenSSL between two byte buffers. Certificates and names are always
-// verified against the system's store (SSL_CERT_FILE and SSL_CERT_DIR are honoured); TLS 1.2 at least.
+// TLS for outgoing connections: runs OpenSSL on byte buffers, without I/O. Always verifies certificates and names
+// against the system's store (respects SSL_CERT_FILE and SSL_CERT_DIR). Requires TLS 1.2 or later.
 #pragma once
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/str.h"
 
-struct tls_client;  // context: one for the process, outlives its sessions
+struct tls_client;  // one for the process; must outlive its sessions
 
 struct tls_client *tls_client_new(struct fault *f);
 void tls_client_free(struct tls_client **c);
 
-// One connection's state machine, without I/O: bytes from the wire in, bytes for the wire out.
+// The TLS state of one connection. Converts between plaintext and the bytes to receive and send.
 struct tls_session;
 
-// host is a name, or an address as numbers: what the certificate must be for.
+// host is the name or numeric address that the server's certificate must be valid for.
 struct tls_session *tls_session_new(struct tls_client *c, str host);
 void tls_session_free(struct tls_session **s);
 
 enum tls_state { TLS_HANDSHAKE, TLS_OPEN, TLS_CLOSED, TLS_FAILED };
 
-// Takes ciphertext, appends plaintext to `plain` and what must be sent to `wire` (an alert, too). The first call, with
-// no ciphertext, starts the handshake. TLS_CLOSED: the peer says that nothing follows. On TLS_FAILED f says why.
+// Decrypts `cipher`: appends plaintext to `plain` and bytes to send (including alerts) to `wire`. The first call, with
+// an empty `cipher`, starts the handshake. Returns TLS_CLOSED if the peer has ended the session, and TLS_FAILED with a
+// reason in f.
 enum tls_state tls_session_feed(struct tls_session *s, str cipher, struct buf *plain, struct buf *wire,
                                 struct fault *f);
 
-// Encrypts. Fails when the session is not open, or wire overflows: it needs about 100 bytes for each 16 KiB of plain
-// more than that.
+// Encrypts `plain` to `wire`. Fails if the session is not open or `wire` is full: it needs room
+// for the plaintext and for about 100 more bytes for each 16 KiB of it.
 bool tls_session_write(struct tls_session *s, str plain, struct buf *wire, struct fault *f);
 
-// Says to the peer that nothing follows. Nothing to be written afterwards.
+// Appends to `wire` the message that ends the session. Nothing may be written afterwards.
 void tls_session_end(struct tls_session *s, struct buf *wire);

@@ -7,7 +7,7 @@
 
 enum { MOST_TEXT = 256 << 20 };
 
-// Replaces `n` bytes of the text at `at`.
+// A change that replaces `n` bytes of the text at offset `at` by `put`.
 struct json_change {
   size_t at, n;
   str put;
@@ -22,7 +22,7 @@ static void add_change(struct json_patch *p, size_t from, size_t to, str put) {
     p->changes = grown;
     p->cap = cap;
   }
-  // By place; changes at the same place in the order of their addition.
+  // Sorted by offset; changes at the same offset stay in the order in which they were added.
   size_t i = p->count++;
   for (; i && p->changes[i - 1].at > from; i--) p->changes[i] = p->changes[i - 1];
   p->changes[i] = (struct json_change){from, to - from, put};
@@ -43,7 +43,7 @@ static size_t key_start(const struct json_patch *p, const struct json *member) {
   return (size_t)(member->key - p->relaxed.p) - 1;
 }
 
-// The place after the comma that follows a value, or after the value if no comma follows.
+// Returns the offset after the comma that follows a value, or after the value if no comma follows.
 static size_t after_comma(const struct json_patch *p, const struct json *v) {
   size_t end = end_of(p, v), at = json_skip_blank(p->text, end);
   return at < p->text.n && p->text.p[at] == ',' ? at + 1 : end;
@@ -55,7 +55,7 @@ static size_t blanks_before(str text, size_t at) {
   return n;
 }
 
-// The white space at the beginning of the line of a place.
+// Returns the white space at the beginning of the line that contains the offset `at`.
 static str margin_of(str text, size_t at) {
   while (at && text.p[at - 1] != '\n') at--;
   size_t n = 0;
@@ -63,7 +63,7 @@ static str margin_of(str text, size_t at) {
   return (str){text.p + at, n};
 }
 
-// The first indented line shows the unit of indentation.
+// Returns the unit of indentation: that of the first indented line, else two blanks.
 static str find_unit(str text) {
   for (size_t at = 0; at < text.n; at++) {
     if (at && text.p[at - 1] != '\n') continue;
@@ -144,8 +144,8 @@ void json_patch_replace(struct json_patch *p, const struct json *value, str text
 
 // ---- members
 
-// Removes a member with its comma and, if it begins a line, with its line. The line break before it stays, since it may
-// end a comment.
+// Removes a member and its comma, and the white space and line breaks before it. If a comment precedes the member, only
+// the blanks before it are removed, because the line break may end the comment.
 static void drop_member(struct json_patch *p, const struct json *member, size_t after_previous) {
   size_t start = key_start(p, member), line = start - blanks_before(p->text, start);
   size_t end = after_comma(p, member);
@@ -166,7 +166,7 @@ static str member_margin(const struct json_patch *p, const struct json *object) 
   return arena_printf(p->arena, "%.*s%.*s", STR_ARG(outer), STR_ARG(p->unit));
 }
 
-// Adds a member after the last one that stays, or at the beginning.
+// Adds a member after `last`, the last member that is not dropped, or at the beginning.
 static void add_member(struct json_patch *p, const struct json *object, const struct json *last, str key, str value) {
   str margin = member_margin(p, object);
   size_t end = end_of(p, object) - 1, at = last ? after_comma(p, last) : start_of(p, object) + 1;
@@ -197,7 +197,7 @@ void json_patch_members(struct json_patch *p, const struct json *object, json_pa
     dropped_after = it == last ? false : goes;
     previous = after_comma(p, it);
   }
-  // The member that is now the last one has a comma too many.
+  // The member that is now the last one must not have a comma.
   if (key.p || !last || !dropped_after) return;
   size_t end = after_comma(p, last);
   add_change(p, end - 1, end, STR(""));

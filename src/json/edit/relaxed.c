@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 
-// The length of the comment that begins at `at`; 0 if no comment begins there, or it does not end.
+// Returns the length of the comment that begins at `at`, or 0 if no complete comment begins there.
 static size_t comment_length(str text, size_t at) {
   str rest = str_from(text, at);
   if (str_starts(rest, STR("//"))) {
@@ -29,14 +29,14 @@ size_t json_skip_blank(str text, size_t at) {
   return at;
 }
 
-// Returns the place after the closing quote of the string that begins at `at`.
+// Returns the offset after the closing quote of the string that begins at `at`.
 static size_t skip_string(str text, size_t at) {
   for (at++; at < text.n && text.p[at] != '"'; at++)
     if (text.p[at] == '\\') at++;
   return at < text.n ? at + 1 : text.n;
 }
 
-// Returns whether a value precedes this comma, and the end of its container follows it.
+// Returns whether the comma is a trailing comma: a value precedes it, and the end of the container follows it.
 static bool is_surplus(str text, size_t comma, char before) {
   if (before == '[' || before == '{' || before == ',' || before == ':') return false;
   size_t next = json_skip_blank(text, comma + 1);
@@ -55,7 +55,7 @@ void json_relax(char *text, size_t n) {
       for (; length; length--, at++)
         if (text[at] != '\n' && text[at] != '\r') text[at] = ' ';
     } else if (str_starts(str_from(all, at), STR("/*"))) {
-      return;  // a comment without an end is not JSON; searching on from each further one would take long
+      return;  // a comment without an end is not JSON; going on would search the text again for each further one
     } else {
       char c = text[at];
       if (c == ',' && is_surplus(all, at, before)) text[at] = ' ';

@@ -35,7 +35,8 @@ bool toml_skip_comment(struct toml_reader *r) {
   for (; r->at < r->text.n && r->text.p[r->at] != '\n'; r->at++) {
     unsigned char c = (unsigned char)r->text.p[r->at];
     bool crlf = c == '\r' && r->at + 1 < r->text.n && r->text.p[r->at + 1] == '\n';
-    if (((c < 0x20 && c != '\t') || c == 0x7f) && !crlf) return toml_fail(r, "a control character in a comment");
+    if (((c < 0x20 && c != '\t') || c == 0x7f) && !crlf)
+      return toml_fail(r, "a comment must not contain control characters");
   }
   return true;
 }
@@ -51,7 +52,7 @@ bool toml_skip_newline(struct toml_reader *r) {
 static bool end_line(struct toml_reader *r) {
   toml_skip_blanks(r);
   if (!toml_skip_comment(r)) return false;
-  return r->at == r->text.n || toml_skip_newline(r) || toml_fail(r, "the end of the line was expected");
+  return r->at == r->text.n || toml_skip_newline(r) || toml_fail(r, "expected the end of the line");
 }
 
 // ---- keys
@@ -60,14 +61,14 @@ static bool read_bare_key(struct toml_reader *r, str *out) {
   size_t from = r->at;
   for (char c; (c = toml_peek(r)) == '_' || c == '-' || ascii_is_alnum(c);) r->at++;
   *out = (str){r->text.p + from, r->at - from};
-  return out->n || toml_fail(r, "a key was expected");
+  return out->n || toml_fail(r, "expected a key");
 }
 
 bool toml_read_keys(struct toml_reader *r, struct toml_path *out) {
   ASSERT(r->at <= r->text.n);
   out->count = 0;
   for (;;) {
-    if (out->count == TOML_DEEPEST) return toml_fail(r, "there are too many parts in this key");
+    if (out->count == TOML_DEEPEST) return toml_fail(r, "this key has too many parts");
     str *key = &out->keys[out->count++];
     toml_skip_blanks(r);
     char c = toml_peek(r);
@@ -97,7 +98,7 @@ struct toml_node *toml_add(struct toml_reader *r, struct toml_node *to, str key,
   return node;
 }
 
-// Returns the table that a part of a key leads to; creates it if necessary.
+// Returns the table that one part of a dotted key names; creates the table if necessary.
 static struct toml_node *step(struct toml_reader *r, struct toml_node *at, str key, bool dotted) {
   struct toml_node *next = toml_find(at, key);
   if (!next) {
@@ -108,7 +109,7 @@ static struct toml_node *step(struct toml_reader *r, struct toml_node *at, str k
   if (next->kind == TOML_TABLES) next = next->last;
   bool open = next->kind == TOML_TABLE && !next->closed && (!dotted || next->dotted);
   if (open) return next;
-  toml_fail(r, "this key has a value already, or its table is complete");
+  toml_fail(r, "this key has a value already, or its table cannot be extended");
   return NULL;
 }
 
@@ -118,13 +119,13 @@ static struct toml_node *walk(struct toml_reader *r, struct toml_node *at, const
 }
 
 bool toml_read_pair(struct toml_reader *r, struct toml_node *table, struct toml_path *path, unsigned depth) {
-  if (r->pairs++ == TOML_MOST_PAIRS) return toml_fail(r, "there are too many keys");
+  if (r->pairs++ == TOML_MOST_PAIRS) return toml_fail(r, "the file has too many keys");
   if (!toml_read_keys(r, path)) return false;
   struct toml_node *at = walk(r, table, path, true);
   if (!at) return false;
   str key = path->keys[path->count - 1];
-  if (toml_find(at, key)) return toml_fail(r, "this key is there twice");
-  if (toml_peek(r) != '=') return toml_fail(r, "'=' was expected after the key");
+  if (toml_find(at, key)) return toml_fail(r, "this key is defined twice");
+  if (toml_peek(r) != '=') return toml_fail(r, "expected '=' after the key");
   r->at++;
   toml_skip_blanks(r);
   return toml_read_value(r, toml_add(r, at, key, TOML_SCALAR), depth);
@@ -140,7 +141,7 @@ static bool open_table(struct toml_reader *r, struct toml_path *path, bool array
     if (!node) node = toml_add(r, at, key, TOML_TABLES);
     node = toml_add(r, node, STR(""), TOML_TABLE);
   } else if (node && (node->kind != TOML_TABLE || node->defined || node->dotted || node->closed)) {
-    return toml_fail(r, "this table is there twice");
+    return toml_fail(r, "this table is defined twice");
   } else if (!node) {
     node = toml_add(r, at, key, TOML_TABLE);
   }
@@ -154,7 +155,8 @@ static bool read_header(struct toml_reader *r) {
   r->at += array ? 2 : 1;
   if (!toml_read_keys(r, &r->table)) return false;
   str close = array ? STR("]]") : STR("]");
-  if (!str_starts(str_from(r->text, r->at), close)) return toml_fail(r, "']' was expected after the name of a table");
+  if (!str_starts(str_from(r->text, r->at), close))
+    return toml_fail(r, "expected ']' or ']]' after the name of a table");
   r->at += close.n;
   return open_table(r, &r->table, array, &r->current);
 }
@@ -211,7 +213,7 @@ bool toml_read(struct arena *a, str text, struct toml *out, struct fault *f) {
   struct toml_node root = {.kind = TOML_TABLE};
   *out = (struct toml){0};
   struct toml_reader r = {.arena = a, .text = text, .fault = f, .out = out, .root = &root, .current = &root};
-  if (!utf8_valid(text)) return toml_fail(&r, "the file is not UTF-8");
+  if (!utf8_valid(text)) return toml_fail(&r, "the file is not valid UTF-8");
   if (str_starts(text, STR("\xef\xbb\xbf"))) r.at = 3;
   while (r.at < text.n)
     if (!read_line(&r)) return false;
@@ -235,7 +237,7 @@ str toml_without(struct arena *a, str text, const struct toml *t, toml_drop *dro
     while (last + 1 < t->count && drop(ctx, &t->parts[last + 1])) last++;
     buf_add(&b, text.p + at, t->parts[i].from - at);
     at = t->parts[last].to;
-    // The empty lines after a dropped part are dropped, too.
+    // Empty lines after a dropped part are dropped, too.
     while (at < text.n && (text.p[at] == '\n' || text.p[at] == '\r')) at++;
     i = last;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internals shared by toml.c and toml_value.c only.
+// The interface between toml.c and toml_value.c; private to them.
 #pragma once
 #include "json/edit/toml.h"
 
@@ -8,9 +8,9 @@ enum toml_kind { TOML_SCALAR, TOML_TABLE, TOML_TABLES, TOML_LIST };
 struct toml_node {
   str key;
   enum toml_kind kind;
-  bool defined;  // table with its own header
-  bool dotted;   // table created by a dotted key
-  bool closed;   // inline table: nothing can be added
+  bool defined;  // the table has its own header
+  bool dotted;   // a dotted key created the table
+  bool closed;   // an inline table, to which nothing can be added
   str json;      // JSON text of a scalar
   struct toml_node *first, *last, *next;
 };
@@ -26,21 +26,21 @@ struct toml_reader {
   size_t at;
   struct fault *fault;
   struct toml *out;
-  struct toml_node *root, *current;  // current: table of the last header
+  struct toml_node *root, *current;  // `current` is the table of the last header
   struct toml_path table;            // path of `current`
   size_t pairs;
 };
 
-// Returns 0 at the end: no rule of the grammar accepts that byte.
+// Returns 0 at the end of the text: the grammar accepts this byte nowhere.
 static inline char toml_peek(const struct toml_reader *r) {
   return (char)(r->at < r->text.n ? r->text.p[r->at] : 0);
 }
 
-// Functions that read return false after a failure, with the fault set.
+// Functions that read return false after a failure, with r->fault set.
 bool toml_fail(struct toml_reader *r, const char *message);
 void toml_skip_blanks(struct toml_reader *r);
 bool toml_skip_comment(struct toml_reader *r);
-bool toml_skip_newline(struct toml_reader *r);  // false without a newline, which is no failure
+bool toml_skip_newline(struct toml_reader *r);  // returns false if there is no newline, which is not a failure
 
 struct toml_node *toml_find(const struct toml_node *table, str key);
 struct toml_node *toml_add(struct toml_reader *r, struct toml_node *to, str key, enum toml_kind kind);
@@ -48,4 +48,4 @@ bool toml_read_keys(struct toml_reader *r, struct toml_path *out);
 bool toml_read_pair(struct toml_reader *r, struct toml_node *table, struct toml_path *path, unsigned depth);
 
 bool toml_read_value(struct toml_reader *r, struct toml_node *out, unsigned depth);
-bool toml_read_short_text(struct toml_reader *r, str *out);  // on one line, in either kind of quotes
+bool toml_read_short_text(struct toml_reader *r, str *out);  // reads a string on one line, in single or double quotes

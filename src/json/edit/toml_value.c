@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of TOML: texts of four kinds, numbers, dates, lists, inline tables.
+// Parses TOML values: the four kinds of strings, numbers, dates, arrays, inline tables.
 #include "base/ascii.h"
 #include "base/buf.h"
 #include "base/text/utf8.h"
@@ -12,10 +12,10 @@ static bool read_code_point(struct toml_reader *r, struct buf *out, int digits) 
   uint32_t code = 0;
   for (int i = 0; i < digits; i++, r->at++) {
     int digit = ascii_hex(toml_peek(r));
-    if (digit < 0) return toml_fail(r, "a hexadecimal digit was expected");
+    if (digit < 0) return toml_fail(r, "expected a hexadecimal digit");
     code = code << 4 | (uint32_t)digit;
   }
-  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return toml_fail(r, "this is no character");
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return toml_fail(r, "this is not a Unicode character");
   char bytes[4];
   buf_add(out, bytes, utf8_put(code, bytes));
   return true;
@@ -25,7 +25,7 @@ static bool read_escape(struct toml_reader *r, struct buf *out) {
   static const char letters[] = "btnfr\"\\", values[] = "\b\t\n\f\r\"\\";
   char c = toml_peek(r);
   const char *letter = c ? strchr(letters, c) : NULL;
-  if (!letter && c != 'u' && c != 'U') return toml_fail(r, "there is no such escape");
+  if (!letter && c != 'u' && c != 'U') return toml_fail(r, "unknown escape sequence");
   r->at++;
   if (!letter) return read_code_point(r, out, c == 'u' ? 4 : 8);
   buf_char(out, values[letter - letters]);
@@ -39,8 +39,8 @@ static bool is_control(char c) {
 static bool read_short(struct toml_reader *r, char quote, struct buf *out) {
   for (r->at++; toml_peek(r) != quote;) {
     char c = toml_peek(r);
-    if (r->at == r->text.n || c == '\n') return toml_fail(r, "this text does not end on its line");
-    if (is_control(c)) return toml_fail(r, "a control character in a text must be escaped");
+    if (r->at == r->text.n || c == '\n') return toml_fail(r, "the string has no closing quote on its line");
+    if (is_control(c)) return toml_fail(r, "a control character in a string must be escaped");
     r->at++;
     if (c != '\\' || quote == '\'') buf_char(out, c);
     else if (!read_escape(r, out)) return false;
@@ -49,7 +49,7 @@ static bool read_short(struct toml_reader *r, char quote, struct buf *out) {
   return true;
 }
 
-// A backslash at the end of a line: all white space up to the next character is left out.
+// Skips a backslash at the end of a line and all white space up to the next character.
 static bool skip_line_end(struct toml_reader *r) {
   size_t before = r->at;
   toml_skip_blanks(r);
@@ -62,7 +62,7 @@ static bool skip_line_end(struct toml_reader *r) {
   return true;
 }
 
-// Three quotes end it; one or two more before them belong to the text.
+// Returns whether the string ends here. Three quotes end it; one or two quotes before these belong to the string.
 static bool is_end(struct toml_reader *r, char quote, struct buf *out) {
   size_t n = 0;
   while (r->at + n < r->text.n && r->text.p[r->at + n] == quote) n++;
@@ -78,12 +78,12 @@ static bool read_long(struct toml_reader *r, char quote, struct buf *out) {
   toml_skip_newline(r);
   while (!is_end(r, quote, out)) {
     char c = toml_peek(r);
-    if (r->at == r->text.n) return toml_fail(r, "this text does not end");
+    if (r->at == r->text.n) return toml_fail(r, "the string has no closing quotes");
     if (toml_skip_newline(r)) {
       buf_char(out, '\n');
       continue;
     }
-    if (is_control(c)) return toml_fail(r, "a control character in a text must be escaped");
+    if (is_control(c)) return toml_fail(r, "a control character in a string must be escaped");
     r->at++;
     if (c != '\\' || quote == '\'') buf_char(out, c);
     else if (!skip_line_end(r) && !read_escape(r, out)) return false;
@@ -109,7 +109,7 @@ bool toml_read_short_text(struct toml_reader *r, str *out) {
 
 // ---- numbers, dates, words
 
-// Digits with single underscores between them.
+// Returns whether `s` consists of digits, with single underscores between them.
 static bool are_digits(str s, int base) {
   for (size_t i = 0; i < s.n; i++) {
     int digit = ascii_hex(s.p[i]);
@@ -144,7 +144,7 @@ static bool put_based(struct buf *out, str s) {
   return false;
 }
 
-// A decimal number: sign, digits, fraction, exponent, as JSON has it.
+// Writes a decimal number (sign, digits, fraction, exponent) as JSON.
 static bool put_decimal(struct buf *out, str s) {
   str whole, rest = STR(""), exponent = STR_NONE, fraction = STR_NONE;
   if (s.n && (s.p[0] == '+' || s.p[0] == '-')) {
@@ -169,7 +169,7 @@ static bool put_decimal(struct buf *out, str s) {
   return are_digits(exponent, 10);
 }
 
-// Looks like 1979-05-27, 07:32:00 or both; the digits are not checked against a calendar.
+// Returns whether `s` has the form 1979-05-27, 07:32:00 or both. Does not check the values against a calendar.
 static bool is_date(str s) {
   bool date = s.n >= 10 && ascii_is_digit(s.p[0]) && s.p[4] == '-' && s.p[7] == '-';
   bool time = s.n >= 8 && ascii_is_digit(s.p[0]) && s.p[2] == ':' && s.p[5] == ':';
@@ -182,7 +182,7 @@ static str take_word(struct toml_reader *r) {
   size_t from = r->at;
   while (r->at < r->text.n && !strchr(" \t\r\n,]}#=", r->text.p[r->at])) r->at++;
   str word = {r->text.p + from, r->at - from};
-  // A date may have a blank before its time.
+  // A blank may separate a date and a time.
   str rest = str_from(r->text, r->at);
   if (word.n != 10 || !is_date(word) || rest.n < 4 || rest.p[0] != ' ' || !ascii_is_digit(rest.p[1])) return word;
   for (r->at++; r->at < r->text.n && !strchr(" \t\r\n,]}#=", r->text.p[r->at]);) r->at++;
@@ -212,12 +212,12 @@ static bool read_word(struct toml_reader *r, struct toml_node *out) {
   out->json = arena_str(r->arena, buf_view(&b));
   buf_done(&b);
   r->at = ok ? r->at : from;
-  return ok || toml_fail(r, "a value was expected: a text in quotes, a number, true, false, a date, a list or a table");
+  return ok || toml_fail(r, "expected a value: a string in quotes, a number, true, false, a date, an array or a table");
 }
 
 // ---- lists and inline tables
 
-// White space, line breaks and comments.
+// Skips white space, line breaks and comments.
 static bool skip_lines(struct toml_reader *r) {
   do {
     toml_skip_blanks(r);
@@ -234,7 +234,7 @@ static bool read_list(struct toml_reader *r, struct toml_node *out, unsigned dep
     if (toml_peek(r) == ']') break;
     if (!toml_read_value(r, toml_add(r, out, STR(""), TOML_SCALAR), depth + 1) || !skip_lines(r)) return false;
     if (toml_peek(r) == ']') break;
-    if (toml_peek(r) != ',') return toml_fail(r, "',' or ']' was expected");
+    if (toml_peek(r) != ',') return toml_fail(r, "expected ',' or ']'");
     r->at++;
   }
   r->at++;
@@ -256,10 +256,10 @@ static bool read_inline(struct toml_reader *r, struct toml_node *out, unsigned d
     if (!toml_read_pair(r, out, path, depth + 1)) return false;
     toml_skip_blanks(r);
     if (toml_peek(r) == '}') break;
-    if (toml_peek(r) != ',') return toml_fail(r, "',' or '}' was expected");
+    if (toml_peek(r) != ',') return toml_fail(r, "expected ',' or '}'");
     r->at++;
     toml_skip_blanks(r);
-    if (toml_peek(r) == '}') return toml_fail(r, "a key was expected after ','");
+    if (toml_peek(r) == '}') return toml_fail(r, "expected a key after ','");
   }
   r->at++;
   close_all(out);

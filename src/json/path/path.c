@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a compiled query. Segments are followed depth first: the values below one value come before those below the
-// next, which is the order of the RFC and needs no intermediate lists. Every walk through a value reports how far it
-// read, so that no bytes are read again to find the end of the value.
+// next, which is the order of the RFC and needs no lists in memory. Every walk through a value reports how far it read,
+// so that no bytes are read twice to find the end of the value.
 #include "json/path/path.h"
 
 #include "base/assert.h"
@@ -10,10 +10,11 @@
 #include "json/path/path_impl.h"
 #include "json/text.h"
 
-// WALK_DEPTH_MAX limits nested calls, including those of filters in filters: it bounds the stack.
+// WALK_DEPTH_MAX limits nested calls, including filters in filters, and thereby the size of the stack.
 enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, NAMES_FOR_STEP = 16, LISTED = 1024, KEPT = 64 };
 
-// Steps that a query needs at most if it reads a text once or twice.
+// json_path_limits_for allows FAIR_STEPS steps and one more for every BYTES_FOR_STEP bytes: enough to read a text once
+// or twice.
 enum { FAIR_STEPS = 3000000, BYTES_FOR_STEP = 4 };
 
 const struct json_path_limits json_path_default_limits = {.max_steps = 20000000, .max_nodes = 100000};
@@ -33,7 +34,7 @@ bool path_exceed(struct path_run *r, const char *what) {
 
 bool path_exceed_steps(struct path_run *r) {
   r->steps = 0;
-  return path_exceed(r, "the query takes too many steps on this document");
+  return path_exceed(r, "the query needs too many steps for this document");
 }
 
 static bool is_object(const struct path_run *r, const char *v) {
@@ -65,7 +66,7 @@ void path_learn(struct path_end *end, const struct json_walk *w) {
   else if (w->after > end->inside) end->inside = w->after, end->levels = 1;
 }
 
-// Follows the segments after s from the current value of the walk.
+// Follows the segments after `s` from the current value of the walk.
 bool path_walk_child(struct path_run *r, const struct path_segment *s, struct json_walk *w,
                      const struct path_sink *sink) {
   struct path_end end = {0};
@@ -93,7 +94,7 @@ static bool select_name(struct path_run *r, const struct path_segment *s, const 
   return on && path_alive(r);
 }
 
-// Returns the number of elements.
+// Returns the number of elements of an array.
 static int64_t count_elements(struct path_run *r, const char *array, struct path_end *end) {
   struct json_walk w;
   json_walk_open(&w, &r->doc, array);
@@ -103,10 +104,10 @@ static int64_t count_elements(struct path_run *r, const char *array, struct path
   return (int64_t)w.count;
 }
 
-// The last elements of an array, kept on the way to its end.
+// The last elements of an array, stored while the walk goes to the end of the array.
 struct last {
   const char *at[KEPT];
-  size_t count;  // of all elements
+  size_t count;  // number of all elements
 };
 
 static bool keep_last(struct path_run *r, const char *array, struct last *last, struct path_end *end) {
@@ -152,7 +153,7 @@ static bool select_children(struct path_run *r, const struct path_segment *s, co
   return on && path_alive(r);
 }
 
-// The filter may have read a part of the value that it tested.
+// Like path_filter_test, after picking the members. Reports in `end` how far the filter read the value.
 bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end) {
   const char *outer = r->tested;
   struct path_end *outer_end = r->tested_end;
@@ -187,7 +188,8 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Returns the place of a bound in an array of n, from `low` to `high`. Bounds are within 2^53, so nothing overflows.
+// Returns the index that a bound of a slice means in an array of `n` elements, clamped to `low` and `high`. Bounds are
+// within 2^53, so nothing overflows.
 static int64_t place(bool given, int64_t bound, int64_t usual, int64_t n, int64_t low, int64_t high) {
   if (!given) return usual;
   return clamp(bound < 0 ? bound + n : bound, low, high);
@@ -197,7 +199,7 @@ static bool is_near_end(const struct path_slice *slice) {
   return slice->has_start && slice->start < 0 && slice->start >= -KEPT && (!slice->has_end || slice->end < 0);
 }
 
-// Selects by bounds that count from the end, and are near it.
+// Selects by bounds that count from the end of the array and are near its end.
 static bool slice_last(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                        const struct path_sink *sink, struct path_end *end) {
   struct last last = {.count = 0};
@@ -213,7 +215,7 @@ static bool slice_last(struct path_run *r, const struct path_segment *s, const s
   return on;
 }
 
-// The number of elements matters only to bounds that count from the end.
+// Selects forwards. The number of elements is needed only if a bound counts from the end.
 static bool slice_up(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                      const struct path_sink *sink, struct path_end *end) {
   bool from_end = (slice->has_start && slice->start < 0) || (slice->has_end && slice->end < 0);
@@ -233,16 +235,16 @@ static bool slice_up(struct path_run *r, const struct path_segment *s, const str
   return on && path_alive(r);
 }
 
-// Elements are read forwards only: the place of every LISTED-th element is kept, and the elements after it are listed
-// again when they are needed.
+// Positions of elements. A walk goes forwards only, so the position of every LISTED-th element is stored, and the
+// elements after one of these are listed again when they are needed.
 struct places {
-  const char **kept;  // of every LISTED-th element
+  const char **kept;  // positions of every LISTED-th element
   size_t room;
   const char *list[LISTED];
-  int64_t listed;  // index in `kept` of the first listed element, or -1
+  int64_t listed;  // index in `kept` of the first element in `list`, or -1
 };
 
-// Returns the number of elements.
+// Stores the positions, and returns the number of elements.
 static int64_t keep_places(struct path_run *r, const char *array, struct places *p, struct path_end *end) {
   struct json_walk w;
   json_walk_open(&w, &r->doc, array);
@@ -313,7 +315,7 @@ bool path_select_all(struct path_run *r, const struct path_segment *s, const cha
 }
 
 bool path_enter_level(struct path_run *r) {
-  return ++r->depth <= WALK_DEPTH_MAX || path_exceed(r, "the query goes too deep into this document");
+  return ++r->depth <= WALK_DEPTH_MAX || path_exceed(r, "the document is nested too deeply for this query");
 }
 
 bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
@@ -326,17 +328,17 @@ bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, 
   return on;
 }
 
-// ---- the interface ----
+// ---- public interface ----
 
 static bool parse_path(struct path_parser *q, struct path_query *out) {
   if (q->text.n > JSON_PATH_LENGTH_MAX) {
-    fault_set(q->f, FAULT_LIMIT, "the query has %zu bytes, at most %d are allowed", q->text.n, JSON_PATH_LENGTH_MAX);
+    fault_set(q->f, FAULT_LIMIT, "the query has %zu bytes; the maximum is %d", q->text.n, JSON_PATH_LENGTH_MAX);
     return false;
   }
   if (!utf8_valid(q->text)) return path_refuse(q, 0, "the query is not valid UTF-8");
-  if (!path_take(q, '$')) return path_expect(q, "a query begins with '$'");
+  if (!path_take(q, '$')) return path_expect(q, "expected '$' at the start of the query");
   if (!path_parse_segments(q, out)) return false;
-  return q->at == q->text.n || path_expect(q, "'.', '..' or '[' is expected");
+  return q->at == q->text.n || path_expect(q, "expected '.', '..' or '['");
 }
 
 struct json_path *json_path_compile(struct arena *a, str query, struct fault *f) {
@@ -354,7 +356,7 @@ str json_path_hint(const struct json_path *path) {
   return path->hint;
 }
 
-// A scalar is checked as a whole, so that text that begins with a digit is not taken for a number.
+// Checks a scalar completely, so that text that only begins with a digit is not read as a number.
 static bool begins_document(struct path_run *r) {
   r->root = json_scan_first(&r->doc);
   if (is_object(r, r->root) || is_array(r, r->root)) return true;
@@ -422,7 +424,7 @@ bool json_path_find(const struct json_path *path, str text, const struct json_pa
 
 // ---- normalized paths ----
 
-// Writes the key in single quotes with the escapes of RFC 9535, 2.7. The key is escaped as in JSON.
+// Writes the key in single quotes with the escapes of RFC 9535, 2.7. `escaped` is the key as escaped in JSON.
 static void put_name(struct buf *out, str escaped) {
   static const char plain[] = "\b\t\n\f\r'\\", letters[] = "btnfr'\\";
   buf_str(out, STR("['"));
@@ -437,7 +439,7 @@ static void put_name(struct buf *out, str escaped) {
   buf_str(out, STR("']"));
 }
 
-// A value is in the container whose span contains it.
+// Descends into the member or element whose span contains the value.
 void json_path_locate(struct buf *out, str text, const char *value) {
   ASSERT(value >= text.p && value < text.p + text.n);
   struct json_scan doc = json_scan_strict(text);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates filters. Operands are nodes without children; NULL is the "Nothing" of the RFC.
+// Evaluates filters. Operands are nodes without children; NULL is the value "Nothing" of the RFC.
 #include "base/assert.h"
 #include "json/number.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// Steps for the start of a parse.
+// Steps that the start of a parse costs.
 enum { PARSE_STEPS = 8 };
 
-// Memory for an operand: a value of the document, or a computed number.
+// Memory for an operand: a value of the document or a computed number.
 struct made {
   struct json node;
   struct str_digits digits;
@@ -21,7 +21,7 @@ static const struct json *make_number(struct made *room, uint64_t n) {
   return &room->node;
 }
 
-// Makes a node. A scalar is checked completely, since nothing checked it before; of a container only the type is known.
+// Makes a node. A scalar is checked completely, because nothing has checked it before; a container is not read.
 static const struct json *make_node(struct path_run *r, const char *value, const char *after, struct made *room) {
   room->node = (struct json){.p = value, .type = (uint8_t)json_scan_type(&r->doc, value)};
   if (room->node.type == JSON_ARRAY || room->node.type == JSON_OBJECT) return &room->node;
@@ -37,7 +37,7 @@ static str inside(const struct json *string) {
 
 // ---- queries in filters ----
 
-// Counts values up to a maximum and keeps the first.
+// Counts values up to a maximum and stores the first one.
 struct filter_tally {
   struct path_run *r;
   const char *first, *after;
@@ -65,7 +65,8 @@ static void follow_query(struct filter_tally *t, const struct path_query *query,
   r->tested_end->levels = end.levels;
 }
 
-// Returns the value where the rest of a query begins, or its result if nothing is left; NULL: none.
+// Returns the value where the rest of a query begins, which is the result if the rest is empty. Returns NULL if there
+// is no value.
 static const char *begin_of(const struct path_run *r, const struct path_query *query, const char *value) {
   if (query->picked) return r->picked[query->picked->place];
   return query->from_root ? r->root : value;
@@ -98,7 +99,7 @@ static int compare_sizes(const struct json_number *x, const struct json_number *
   return compare_digits(x, y);
 }
 
-// Exact, like equality. A number with an exponent that is too long is neither less nor greater than any other.
+// Compares exactly, like equality. A number whose exponent is too long is neither less nor greater than any other.
 static bool number_less(const struct json *a, const struct json *b) {
   struct json_number x, y;
   double p, q;
@@ -108,7 +109,7 @@ static bool number_less(const struct json *a, const struct json *b) {
   return x.negative ? compare_sizes(&y, &x) < 0 : compare_sizes(&x, &y) < 0;
 }
 
-// Compares code points, in the order of UTF-8 bytes.
+// Compares code points, whose order is that of the UTF-8 bytes.
 static bool string_less(const struct json *a, const struct json *b) {
   str x = inside(a), y = inside(b);
   if (!((a->flags | b->flags) & JSON_ESCAPED)) return str_cmp(x, y) < 0;
@@ -124,7 +125,7 @@ static bool less(const struct json *a, const struct json *b) {
   return json_is(a, JSON_STRING) && json_is(b, JSON_STRING) && string_less(a, b);
 }
 
-// Parses a container; NULL if it is not JSON: the run has failed.
+// Parses a container. Returns NULL if it is not JSON; the run has then failed.
 static const struct json *parse_container(struct path_run *r, const struct json *v, struct arena *a) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
   const char *after = json_scan_skip(&r->doc, v->p);
@@ -208,7 +209,7 @@ static const struct json *first_of(struct path_run *r, const struct filter_tally
   return t->first && path_alive(r) ? make_node(r, t->first, t->after, room) : NULL;
 }
 
-// Returns NULL for Nothing. The result does not matter after the run has failed.
+// Returns NULL for Nothing. The result has no meaning if the run has failed.
 static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value,
                                    struct made *room) {
   struct filter_tally t;
@@ -223,7 +224,7 @@ static const struct json *value_of(struct path_run *r, const struct path_expr *e
   return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
-// Returns the text of a string, in the document or in memory of the run, valid until the next call.
+// Returns the text of a string. The text is in the document, or in memory of the run that is valid until the next call.
 static str text_of(struct path_run *r, const struct json *v) {
   if (!(v->flags & JSON_ESCAPED)) return inside(v);
   if (r->text_n < v->n) {
@@ -233,7 +234,7 @@ static str text_of(struct path_run *r, const struct json *v) {
   return (str){r->text, json_text_unescape(inside(v), r->text)};
 }
 
-// Compiles a pattern of the document; usually it is the same as the last one.
+// Compiles a pattern from the document. Reuses the last compiled pattern if it is the same, which is usual.
 static const struct path_regex *regex_of(struct path_run *r, const struct json *pattern, bool whole) {
   if (r->regex && r->pattern_whole == whole && json_equals_str(pattern, r->pattern)) return r->regex;
   if (!path_charge(r, 100 + pattern->n)) return NULL;
@@ -247,12 +248,12 @@ static const struct path_regex *regex_of(struct path_run *r, const struct json *
 
 static bool test_regex(struct path_run *r, const struct path_regex *regex, const struct json *v) {
   bool found = false;
-  if (regex->too_large) return path_exceed(r, "a regular expression of the document is too large");
+  if (regex->too_large) return path_exceed(r, "a regular expression in the document is too large");
   if (!path_regex_usable(regex) || !path_charge(r, 1 + v->n / 16)) return false;
   str text = text_of(r, v);
   if (!path_regex_may_match(regex, text) || !path_charge(r, path_regex_cost(regex, v->n))) return false;
   if (!path_regex_test(regex, &r->matcher, text, &found))
-    return path_exceed(r, "a regular expression takes too much memory");
+    return path_exceed(r, "a regular expression needs too much memory");
   return found;
 }
 
@@ -270,7 +271,7 @@ static bool call_match(struct path_run *r, const struct path_expr *e, const char
 
 // ---- tests ----
 
-// Short numbers compare like their doubles.
+// Compares short numbers, which compare like their doubles.
 static bool compare_short(enum path_operator op, double a, double b) {
   ASSERT(op <= PATH_GE);
   switch (op) {
@@ -293,8 +294,8 @@ static bool is_short(struct path_run *r, const struct path_expr *e, const char *
   return json_number_short((str){v, (size_t)(after - v)}, out);
 }
 
-// Compares a string with a literal without escapes, up to the first byte that differs. Returns false if the result is
-// unknown because that byte begins an escape.
+// Compares a string with a literal without escapes, up to the first byte that differs. Returns false if that byte
+// begins an escape, so that the result is unknown.
 static bool is_told_by_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
                              const char *value, bool *out_same) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
@@ -342,7 +343,7 @@ bool path_filter_test(struct path_run *r, const struct path_expr *e, const char 
   case PATH_COMPARE: return test_comparison(r, e, value);
   case PATH_QUERY: return test_exists(r, &e->query, value);
   case PATH_CALL: return call_match(r, e, value);
-  case PATH_LITERAL: break;  // the parser refuses it
+  case PATH_LITERAL: break;  // the parser rejects literals as tests
   }
   return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members that a value must have to pass a filter: @.price < 0 && … needs a member "price". A search through all values
-// of a text has to look only at values with such a member.
+// Finds members that a value must have to pass a filter: @.price < 0 && … needs a member "price". A search through all
+// values of a text then reads only values with such a member.
 #include "json/path/path_impl.h"
 
 struct needs {
@@ -9,8 +9,8 @@ struct needs {
   const struct path_wanted *top;
 };
 
-// Adds a test that is false if this query selects nothing. The test can run on the member alone if it is about nothing
-// else.
+// Adds a member without which `query` selects nothing, so that `test` is false. The test can run on the member alone if
+// it reads nothing else.
 static bool add_need(struct needs *n, const struct path_expr *query, const struct path_expr *test, bool alone) {
   struct path_selector *s = n->selector;
   const struct path_wanted *w = query->kind == PATH_QUERY ? query->query.picked : NULL;
@@ -22,7 +22,8 @@ static bool add_need(struct needs *n, const struct path_expr *query, const struc
   return true;
 }
 
-// Nothing is neither less than a value nor equal to it; but it equals Nothing.
+// If a query selects nothing, < and > are false, and so is equality with a literal; but two queries that select nothing
+// are equal.
 static bool add_comparison(struct needs *n, const struct path_expr *e) {
   const struct path_expr *left = e->child, *right = left->next;
   if (e->op == PATH_NE) return false;

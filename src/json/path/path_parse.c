@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads queries: segments, selectors and strings. Filters are in path_parse_filter.c.
+// Parses queries: segments, selectors and strings. Filters are parsed in path_parse_filter.c.
 #include "base/text/utf8.h"
 #include "json/path/path_impl.h"
 #include "json/text.h"
 
-// Indexes are integers that every JSON implementation holds exactly.
+// Indexes are limited to integers that every JSON implementation represents exactly.
 #define INDEX_MAX ((int64_t)9007199254740991)
 
 // ---- errors and characters ----
@@ -50,7 +50,7 @@ void path_skip_blanks(struct path_parser *q) {
 
 bool path_enter(struct path_parser *q) {
   if (++q->depth <= JSON_PATH_DEPTH_MAX) return true;
-  fault_set(q->f, FAULT_LIMIT, "column %zu: more than %d filters, parentheses and calls inside each other",
+  fault_set(q->f, FAULT_LIMIT, "column %zu: filters, parentheses and calls are nested more than %d levels deep",
             column(q, q->at), JSON_PATH_DEPTH_MAX);
   fault_set_path(q->f, path_column(q, q->at));
   return false;
@@ -60,13 +60,13 @@ bool path_enter(struct path_parser *q) {
 
 static bool read_hex(struct path_parser *q, uint32_t *out) {
   int value = q->text.n - q->at >= 4 ? json_text_hex4(q->text.p + q->at) : -1;
-  if (value < 0) return path_refuse(q, q->at, "\\u wants four hexadecimal digits");
+  if (value < 0) return path_refuse(q, q->at, "\\u must be followed by four hexadecimal digits");
   q->at += 4;
   *out = (uint32_t)value;
   return true;
 }
 
-// Reads the digits after \u.
+// Reads the digits after \u, and the second half of a surrogate pair.
 static bool read_unicode(struct path_parser *q, uint32_t *out) {
   size_t at = q->at - 2;
   uint32_t high = 0, low = 0;
@@ -74,33 +74,33 @@ static bool read_unicode(struct path_parser *q, uint32_t *out) {
   *out = high;
   if (high < 0xd800 || high > 0xdfff) return true;
   if (high > 0xdbff || !path_take(q, '\\') || !path_take(q, 'u'))
-    return path_refuse(q, at, "half a surrogate pair is not a character");
+    return path_refuse(q, at, "an escaped surrogate that is not part of a pair");
   if (!read_hex(q, &low)) return false;
-  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "half a surrogate pair is not a character");
+  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "an escaped surrogate that is not part of a pair");
   *out = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
   return true;
 }
 
-// Reads an escape after the backslash. Only the quote that ends the string may be escaped.
+// Reads the rest of an escape after the backslash. Of the two quotes, only the one that ends the string may be escaped.
 static bool read_escape(struct path_parser *q, char quote, uint32_t *out) {
   static const char letters[] = "bfnrt/\\", values[] = "\b\f\n\r\t/\\";
   int c = path_peek(q);
   const char *known = c > 0 ? strchr(letters, c) : NULL;
   q->at++;
   if (c == 'u') return read_unicode(q, out);
-  if (c != quote && !known) return path_refuse(q, q->at - 2, "no such escape in a string");
+  if (c != quote && !known) return path_refuse(q, q->at - 2, "unknown escape sequence in a string");
   *out = (uint32_t)(known ? values[known - letters] : quote);
   return true;
 }
 
-// Reads a string from its opening to its closing quote, unescaped.
+// Reads a string from its opening to its closing quote, and unescapes it.
 bool path_parse_string(struct path_parser *q, str *out) {
   size_t begin = q->at;
   char quote = (char)path_peek(q), *text = arena_alloc(q->a, q->text.n - begin);
   size_t n = 0;
   for (q->at++; !path_take(q, quote);) {
     uint32_t c = (uint32_t)path_peek(q);
-    if (q->at >= q->text.n) return path_refuse(q, begin, "the string has no end");
+    if (q->at >= q->text.n) return path_refuse(q, begin, "the string has no closing quote");
     if (c < ' ') return path_refuse(q, q->at, "a control character in a string must be escaped");
     q->at++;
     if (c != '\\') {
@@ -127,10 +127,10 @@ static bool read_index(struct path_parser *q, int64_t *out) {
   uint64_t value = 0;
   for (; is_digit(path_peek(q)); q->at++)
     if (value <= (uint64_t)INDEX_MAX) value = value * 10 + (uint64_t)(path_peek(q) - '0');
-  if (q->at == digits) return path_expect(q, "a digit is expected");
+  if (q->at == digits) return path_expect(q, "expected a digit");
   if (q->text.p[digits] == '0' && (negative || q->at - digits > 1))
-    return path_refuse(q, begin, "a number has no zeros in front, and there is no -0");
-  if (value > (uint64_t)INDEX_MAX) return path_refuse(q, begin, "the number is beyond 9007199254740991");
+    return path_refuse(q, begin, "a number must not have leading zeros or be -0");
+  if (value > (uint64_t)INDEX_MAX) return path_refuse(q, begin, "the number exceeds 9007199254740991");
   *out = negative ? -(int64_t)value : (int64_t)value;
   return true;
 }
@@ -139,7 +139,7 @@ static bool at_number(const struct path_parser *q) {
   return path_peek(q) == '-' || is_digit(path_peek(q));
 }
 
-// Reads from the first colon to the last number; blanks after that are not read.
+// Reads from the first colon to the last number. Does not read the blanks after it.
 static bool read_slice_rest(struct path_parser *q, struct path_slice *slice) {
   slice->step = 1;
   path_skip_blanks(q);
@@ -193,7 +193,7 @@ static bool read_selector(struct path_parser *q, struct path_selector *s) {
   if (c == ':' || at_number(q)) return read_index_or_slice(q, s);
   if (path_take(q, '?')) return read_filter(q, s);
   s->kind = PATH_WILDCARD;
-  return path_take(q, '*') || path_expect(q, "'name', an index, a slice 0:2, '*' or '?' is expected");
+  return path_take(q, '*') || path_expect(q, "expected 'name', an index, a slice 0:2, '*' or '?'");
 }
 
 // ---- segments ----
@@ -207,7 +207,7 @@ static bool read_brackets(struct path_parser *q, struct path_segment *segment) {
     tail = &(*tail)->next;
     path_skip_blanks(q);
   } while (path_take(q, ','));
-  return path_take(q, ']') || path_expect(q, "',' or ']' is expected");
+  return path_take(q, ']') || path_expect(q, "expected ',' or ']'");
 }
 
 static bool begins_name(int c) {
@@ -221,8 +221,8 @@ static bool read_shorthand(struct path_parser *q, struct path_segment *segment) 
   if (path_take(q, '*')) return true;
   size_t begin = q->at;
   if (!begins_name(path_peek(q)))
-    return path_expect(q, segment->descend ? "a name, '*' or '[' is expected after '..'"
-                                           : "a name or '*' is expected after '.'");
+    return path_expect(q, segment->descend ? "expected a name, '*' or '[' after '..'"
+                                           : "expected a name or '*' after '.'");
   while (begins_name(path_peek(q)) || is_digit(path_peek(q))) q->at++;
   return set_name(q, s, (str){q->text.p + begin, q->at - begin});
 }
@@ -241,7 +241,7 @@ static bool selects_one(const struct path_segment *segment) {
   return !segment->descend && !s->next && (s->kind == PATH_NAME || s->kind == PATH_INDEX);
 }
 
-// Blanks that no segment follows are not read.
+// Does not read blanks after the last segment.
 bool path_parse_segments(struct path_parser *q, struct path_query *out) {
   struct path_segment **tail = &out->segments;
   out->singular = true;

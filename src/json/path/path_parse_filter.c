@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads filters, and checks the types of operands, tests and arguments (RFC 9535, 2.4).
+// Parses filters, and checks the types of operands, tests and arguments (RFC 9535, 2.4).
 #include "json/number.h"
 #include "json/path/path_impl.h"
 #include "json/write.h"
@@ -10,7 +10,7 @@ struct signature {
   str name;
   enum type result;
   unsigned count;
-  enum type parameter;  // of all
+  enum type parameter;  // type of all parameters
 };
 
 static const struct signature functions[] = {
@@ -40,13 +40,13 @@ static struct path_expr *expect(struct path_parser *q, const char *what) {
 
 // ---- literals ----
 
-// Literals are JSON, so that they are compared like values of the document.
+// Literals are stored as JSON nodes, so that they are compared like values of the document.
 static struct path_expr *new_literal(struct path_parser *q, size_t at, str json) {
   struct path_expr *e = new_expr(q, PATH_LITERAL);
   struct fault ignored;
   e->literal = json_parse(q->a, json, &json_default_limits, &ignored);
   e->is_number = e->literal && json_number_short(json, &e->number);
-  return e->literal ? e : refuse(q, at, "this is no number");
+  return e->literal ? e : refuse(q, at, "this is not a number");
 }
 
 static struct path_expr *read_string(struct path_parser *q) {
@@ -55,7 +55,7 @@ static struct path_expr *read_string(struct path_parser *q) {
   return path_parse_string(q, &text) ? new_literal(q, at, json_escaped(q->a, text)) : NULL;
 }
 
-// Numbers have the form of JSON.
+// Reads a number in the syntax of JSON.
 static struct path_expr *read_number(struct path_parser *q) {
   size_t begin = q->at;
   while (path_peek(q) > 0 && strchr("+-.0123456789eE", path_peek(q))) q->at++;
@@ -86,22 +86,23 @@ static struct path_expr *read_argument(struct path_parser *q, enum type type) {
   path_skip_blanks(q);
   if (has_type(e, type)) return e;
   return refuse(q, at,
-                type == TYPE_NODES ? "this function takes a query, such as @.a or $..b"
-                                   : "this function takes a literal, a query for a single node, or a value");
+                type == TYPE_NODES
+                    ? "the argument must be a query, such as @.a or $..b"
+                    : "the argument must be a literal, a query for a single node, or a function that returns a value");
 }
 
 static bool read_arguments(struct path_parser *q, struct path_expr *call) {
   const struct signature *s = &functions[call->function];
   struct path_expr **tail = &call->child;
   for (unsigned i = 0; i < s->count; i++) {
-    if (i && !path_take(q, ',')) return path_expect(q, "',' and one more argument are expected");
+    if (i && !path_take(q, ',')) return path_expect(q, "expected ',' and one more argument");
     if (!(*tail = read_argument(q, s->parameter))) return false;
     tail = &(*tail)->next;
   }
-  return path_take(q, ')') || path_expect(q, "')' is expected");
+  return path_take(q, ')') || path_expect(q, "expected ')'");
 }
 
-// Patterns that are literals are compiled with the query.
+// Compiles the pattern with the query if it is a literal.
 static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *call) {
   const struct path_expr *pattern = call->child->next;
   str text;
@@ -114,18 +115,18 @@ static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *
   }
   if (!path_regex_usable(call->regex) && !q->hint.n)
     q->hint = arena_printf(q->a,
-                           "%.*s: the pattern is no I-Regexp (RFC 9485; there is no \\d, \\w or \\b), so that it "
+                           "%.*s: the pattern is not a valid I-Regexp (RFC 9485, without \\d, \\w and \\b) and "
                            "never matches",
                            STR_ARG(path_column(q, at)));
   return true;
 }
 
-// Reads from the opening parenthesis on.
+// Reads a function call, from the opening parenthesis on.
 static struct path_expr *read_call(struct path_parser *q, size_t at, str name) {
   struct path_expr *e = new_expr(q, PATH_CALL);
   unsigned i = 0;
   while (i < FUNCTIONS && !str_eq(functions[i].name, name)) i++;
-  if (i == FUNCTIONS) return refuse(q, at, "no such function: there are length, count, match, search and value");
+  if (i == FUNCTIONS) return refuse(q, at, "unknown function: must be length, count, match, search or value");
   e->function = (enum path_function)i;
   bool ok = path_enter(q) && read_arguments(q, e);
   q->depth--;
@@ -140,7 +141,7 @@ static struct path_expr *read_word(struct path_parser *q) {
   if (path_take(q, '(')) return read_call(q, at, word);
   if (str_eq(word, STR("true")) || str_eq(word, STR("false")) || str_eq(word, STR("null")))
     return new_literal(q, at, word);
-  return refuse(q, at, "no such word: there are true, false, null and calls of functions");
+  return refuse(q, at, "unknown word: must be true, false, null or a function call");
 }
 
 // Reads a literal, a query or a call.
@@ -153,7 +154,7 @@ static struct path_expr *read_operand(struct path_parser *q) {
   if (c == '\'' || c == '"') return read_string(q);
   if (c == '-' || (c >= '0' && c <= '9')) return read_number(q);
   if (c >= 'a' && c <= 'z') return read_word(q);
-  return expect(q, "'@', '$', a literal or a function is expected");
+  return expect(q, "expected '@', '$', a literal or a function");
 }
 
 // ---- expressions ----
@@ -183,7 +184,7 @@ static bool can_compare(struct path_parser *q, size_t at, const struct path_expr
                                           : "only a query for a single node can be compared");
 }
 
-// Reads from the operator on.
+// Reads a comparison, from the operator on.
 static struct path_expr *read_comparison(struct path_parser *q, size_t at, struct path_expr *left,
                                          enum path_operator op) {
   struct path_expr *e = new_expr(q, PATH_COMPARE);
@@ -199,9 +200,9 @@ static struct path_expr *read_comparison(struct path_parser *q, size_t at, struc
 }
 
 static struct path_expr *check_test(struct path_parser *q, size_t at, struct path_expr *e) {
-  if (e->kind == PATH_LITERAL) return refuse(q, at, "a literal alone is no test, it must be compared");
+  if (e->kind == PATH_LITERAL) return refuse(q, at, "a literal must be compared with something");
   if (e->kind == PATH_CALL && has_type(e, TYPE_VALUE))
-    return refuse(q, at, "the result of this function is no test, it must be compared");
+    return refuse(q, at, "the result of this function must be compared with something");
   return e;
 }
 
@@ -217,7 +218,7 @@ static struct path_expr *read_comparison_or_test(struct path_parser *q) {
   return check_test(q, at, e);
 }
 
-// Reads from the opening parenthesis on.
+// Reads an expression in parentheses, from the opening parenthesis on.
 static struct path_expr *read_parentheses(struct path_parser *q) {
   struct path_expr *e = NULL;
   path_skip_blanks(q);
@@ -225,10 +226,10 @@ static struct path_expr *read_parentheses(struct path_parser *q) {
   q->depth--;
   if (!e) return NULL;
   path_skip_blanks(q);
-  return path_take(q, ')') ? e : expect(q, "')' is expected");
+  return path_take(q, ')') ? e : expect(q, "expected ')'");
 }
 
-// Reads from the exclamation mark on, which binds closer than a comparison and cannot precede one.
+// Reads an expression that starts with an exclamation mark, which must not precede a comparison.
 static struct path_expr *read_negated(struct path_parser *q) {
   struct path_expr *e = new_expr(q, PATH_NOT);
   path_skip_blanks(q);
@@ -248,7 +249,7 @@ static struct path_expr *read_basic(struct path_parser *q) {
   return read_comparison_or_test(q);
 }
 
-// Reads operands between && or ||; blanks that no operand follows are not read.
+// Reads operands separated by && or ||. Does not read blanks after the last operand.
 static struct path_expr *read_list(struct path_parser *q, enum path_expr_kind kind, str op,
                                    struct path_expr *(*read)(struct path_parser *)) {
   struct path_expr *first = read(q), *last = first;

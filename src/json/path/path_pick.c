@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members that a filter asks for: @.price, @.owner.team. The names of all its queries are one tree, and a value is read
-// once for all of them, in the order of its members.
+// Picks the members that a filter reads: @.price, @.owner.team. The names in all queries of the filter form one tree,
+// so that a value is read only once for all of them, in the order of its members.
 #include "base/assert.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 
-// ---- the tree, made with the query
+// ---- the tree, built with the query
 
 static struct path_wanted *find_child(const struct path_wanted *parent, str name) {
   for (struct path_wanted *w = parent->child; w; w = w->next)
@@ -29,7 +29,7 @@ static bool is_name(const struct path_segment *s) {
   return !s->descend && !s->selectors->next && s->selectors->kind == PATH_NAME;
 }
 
-// The value of a query is picked as far as the query goes by names; the rest of the query is followed from there.
+// Adds the leading names of a query to the tree. The rest of the query is followed from the picked member.
 static void add_query(struct path_parser *q, struct path_wanted *top, struct path_query *query) {
   query->rest = query->segments;
   if (query->from_root) return;
@@ -86,7 +86,7 @@ static void forget(struct path_run *r, const struct path_wanted *parent) {
   }
 }
 
-// Records how far a walk read, whose current value may have been read in part.
+// Records how far a walk read. The current value of the walk may have been read in part.
 static void learn(struct path_end *end, const struct json_walk *w, const struct path_end *inner) {
   const char *at = w->after ? w->after : inner->after;
   if (!w->close) end->after = w->after;
@@ -104,7 +104,7 @@ static void pick_members(struct path_run *r, const struct path_wanted *parent, c
   int i;
   while (left && (i = json_walk_find(&w, names)) >= 0) {
     const struct path_wanted *wanted = parent->children[i];
-    if (r->picked[wanted->place]) continue;  // the first of duplicate keys counts
+    if (r->picked[wanted->place]) continue;  // only the first of duplicate keys counts
     r->picked[wanted->place] = w.value;
     left--;
     inner = (struct path_end){0};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// I-Regexp (RFC 9485) by PCRE2. A pattern is checked and translated here, so that only the grammar of I-Regexp is
-// accepted, and its states are counted.
+// I-Regexp (RFC 9485) by PCRE2. A pattern is checked and translated here: only the grammar of I-Regexp is accepted, and
+// the states of the pattern are counted.
 //
-// It runs in the engine that follows all states at once (pcre2_dfa_match): each byte is read once, regardless of the
-// pattern. The backtracking engine cannot be bounded: its limit starts again at every position of a search, and does
-// not count the bytes that a repeated class skips. A search is therefore an anchored match of .* and the pattern.
+// A pattern runs in the engine that follows all states at the same time (pcre2_dfa_match), so each byte is read once,
+// whatever the pattern. The backtracking engine cannot be bounded: its limit starts again at every position of a
+// search, and does not count the bytes that a repeated class skips. A search is therefore an anchored match of .* and
+// the pattern.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -14,12 +15,12 @@
 #include "json/path/path_impl.h"
 
 enum {
-  PATTERN_MAX = 4096,  // bytes, as written
+  PATTERN_MAX = 4096,  // bytes of the pattern before translation
   TRANSLATED_MAX = 8 * PATTERN_MAX,
-  GROUPS_MAX = 32,     // inside each other
-  STATES_MAX = 2000,   // repeated parts count as often as they are repeated
+  GROUPS_MAX = 32,     // maximum nesting of groups
+  STATES_MAX = 2000,   // a repeated part counts once for each repetition
   ROOM_MIN = 128,      // states
-  ROOM_PER_STATE = 6,  // ints: three in the list of now, three in that of next
+  ROOM_PER_STATE = 6,  // three ints in the list of current states, three in the list of next states
   MATCH_LIMIT = 1000,
   DEPTH_LIMIT = 100,
   HEAP_LIMIT = 1024,  // KiB
@@ -37,10 +38,10 @@ struct translation {
   struct buf out;
   unsigned groups;
   bool too_large;
-  bool is_char;        // the last atom is this character
-  uint32_t character;  //
+  bool is_char;  // whether the last atom is a single character: `character`
+  uint32_t character;
   struct run run, longest;
-  bool branches;  // alternatives outside of groups: no text is in every match
+  bool branches;  // there are alternatives outside of groups, so no text is known to be in every match
 };
 
 static int peek(const struct translation *t) {
@@ -60,7 +61,7 @@ static bool too_large(struct translation *t) {
 
 // ---- single characters and classes ----
 
-// Writes a character as a number, which has no other meaning to the engine.
+// Writes a character. All except letters and digits are written as a number, which has no other meaning to the engine.
 static void put_char(struct translation *t, uint32_t c) {
   if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) buf_char(&t->out, (char)c);
   else buf_printf(&t->out, "\\x{%x}", c);
@@ -100,7 +101,7 @@ static bool at_category(const struct translation *t) {
   return peek(t) == 'p' || peek(t) == 'P';
 }
 
-// Reads a character of a class; false for a character that must be escaped there.
+// Reads a character of a class. Returns false for a character that must be escaped in a class.
 static bool read_class_char(struct translation *t, uint32_t *out) {
   if (take(t, '\\')) return read_escape(t, out);
   if (!t->rest.n || strchr("-[]", t->rest.p[0] ? t->rest.p[0] : 'x')) return false;
@@ -125,7 +126,7 @@ static bool translate_class_part(struct translation *t) {
   return true;
 }
 
-// Reads from the opening bracket on. A dash stands for itself at both ends.
+// Reads a class, from the opening bracket on. A dash at its beginning or end is an ordinary character.
 static bool translate_class(struct translation *t) {
   buf_char(&t->out, '[');
   if (take(t, '^')) buf_char(&t->out, '^');
@@ -172,7 +173,7 @@ static bool translate_atom(struct translation *t, size_t *out_states) {
   if (take(t, '(')) return translate_group(t, out_states);
   if (take(t, '[')) return translate_class(t);
   if (take(t, '.')) buf_str(&t->out, STR("[^\\n\\r]"));
-  else if (take(t, '^')) buf_str(&t->out, STR("(?:\\A)"));  // anchors have their usual meaning
+  else if (take(t, '^')) buf_str(&t->out, STR("(?:\\A)"));  // outside of classes, ^ and $ are anchors as usual
   else if (take(t, '$')) buf_str(&t->out, STR("(?:\\z)"));
   else if (take(t, '\\')) {
     if (at_category(t)) return translate_category(t);
@@ -200,7 +201,7 @@ struct times {
   bool open;  // no upper limit
 };
 
-// Reads from the opening brace on.
+// Reads a range of repetitions, from the opening brace on.
 static bool read_range(struct translation *t, struct times *out) {
   if (!read_count(t, &out->low)) return false;
   out->high = out->low;
@@ -219,7 +220,7 @@ static bool read_quantifier(struct translation *t, struct times *out) {
 }
 
 // The engine counts the repetitions of a single character or class, and each count is a state, even without an upper
-// limit. With x{2}x* in place of x{2,} only a bounded number is counted.
+// limit. Writing x{2}x* instead of x{2,} bounds these states.
 static void put_quantifier(struct translation *t, const struct times *times, size_t begin) {
   if (t->out.over) return;
   bool group = t->out.p[begin] == '(';
@@ -245,7 +246,7 @@ static void end_run(struct translation *t) {
   t->run.n = 0;
 }
 
-// Outside of groups: a character that every match must have continues the run of characters before it.
+// Updates the run of characters that every match contains, which only pieces outside of groups can extend.
 static void note_piece(struct translation *t, const struct times *times) {
   if (!t->is_char || !times->low || t->run.n > PART_MAX - 4) end_run(t);
   if (!t->is_char || !times->low) return;
@@ -264,7 +265,7 @@ static bool translate_piece(struct translation *t, size_t *out_states) {
   return *out_states <= STATES_MAX || too_large(t);
 }
 
-// Reads up to the end, or to the parenthesis that closes a group.
+// Reads alternatives up to the end of the pattern, or to the parenthesis that closes the group.
 static bool translate_branches(struct translation *t, size_t *out_states) {
   size_t states = 1, more;
   while (t->rest.n && peek(t) != ')') {
@@ -308,7 +309,7 @@ static bool translate(struct translation *t, bool whole, size_t *out_states) {
   return !t->out.over || too_large(t);
 }
 
-// Most searches are for plain text, which needs no engine.
+// Returns whether the pattern is plain text, which needs no engine. Most searches are for plain text.
 static bool is_plain(str pattern) {
   for (size_t i = 0; i < pattern.n; i++)
     if (pattern.p[i] && strchr("()*+.?[]\\{|}^$", pattern.p[i])) return false;
@@ -324,7 +325,7 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   else if (!whole && is_plain(pattern)) regex->plain = arena_str(a, pattern);
   else if (translate(&t, whole, &regex->states)) {
     regex->code = compile(a, buf_view(&t.out));
-    regex->too_large = !regex->code;  // the engine refuses a valid pattern for no other reason
+    regex->too_large = !regex->code;  // the engine rejects a valid pattern only for its size
     end_run(&t);
     if (!t.branches) regex->part = arena_str(a, (str){t.longest.text, t.longest.n});
   } else regex->too_large = t.too_large;
@@ -332,7 +333,8 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   return regex;
 }
 
-// Steps take about as long as those of a walk: a state costs, and so does finding it in the list of states.
+// A step of matching takes about as long as a step of a walk. Each state costs time, and so does finding it in the list
+// of states.
 uint64_t path_regex_cost(const struct path_regex *regex, size_t n) {
   uint64_t states = regex->states;
   return regex->plain.p ? 1 + n / 16 : 20 + (uint64_t)n * (64 * states + states * states) / 128;

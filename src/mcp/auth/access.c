@@ -6,7 +6,8 @@
 
 enum { HTTP_PORT = 80, HTTPS_PORT = 443, LINES_PER_SECOND = 5, NAME_SHOWN = 100 };
 
-// An authority: host or [v6], with or without :port. The port is 0 if it is absent; the host is empty if malformed.
+// The parts of an authority: host or [v6], with or without :port. The port is 0 if it is missing; the host is empty if
+// the authority is malformed.
 struct access_host {
   str host;
   uint16_t port;
@@ -33,7 +34,7 @@ static bool is_own(const struct access *a, struct access_host p, uint16_t port) 
   return str_eq_nocase(p.host, a->bound);
 }
 
-// Returns whether the host is configured. An absent port counts as one of these two.
+// Returns whether the host is configured. Without a port, it also matches the configured ports `usual` and `other`.
 static bool is_configured(const struct access *a, struct access_host p, uint16_t usual, uint16_t other) {
   for (size_t i = 0; p.host.n && i < a->allowed_count; i++) {
     struct access_host allowed = place_of(a->allowed[i]);
@@ -43,10 +44,10 @@ static bool is_configured(const struct access *a, struct access_host p, uint16_t
   return false;
 }
 
-// Sets *out_configured when the page has a configured name.
+// Returns whether the origin is accepted. Sets *out_configured if its host is configured.
 static bool origin_ok(const struct access *a, str origin, bool *out_configured) {
   bool tls = str_starts(origin, STR("https://"));
-  if (!tls && !str_starts(origin, STR("http://"))) return false;  // "null", extensions, anything else
+  if (!tls && !str_starts(origin, STR("http://"))) return false;  // "null", browser extensions, anything else
   struct access_host p = place_of(str_from(origin, tls ? 8 : 7));
   uint16_t usual = tls ? HTTPS_PORT : HTTP_PORT;
   *out_configured = is_configured(a, p, usual, usual);
@@ -90,8 +91,8 @@ bool access_pass(struct access *a, struct loop *l, struct http_exchange *x) {
   if (!status) return true;
   ASSERT(status == 421 || status == 403);
   log_refusal(a, l, x, status);
-  const char *text = status == 421 ? "Misdirected Request: this Host is not served here; a name and port other than "
-                                     "those listened on must be in allowed_hosts\n"
+  const char *text = status == 421 ? "Misdirected Request: this Host is not served here; to allow another name or "
+                                     "port, add it to allowed_hosts\n"
                                    : "Forbidden: web pages of other origins may not call; see allowed_hosts\n";
   http_reply(x, status, STR_NONE, STR("text/plain; charset=utf-8"), str_of(text));
   return false;

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a request is meant for this listener and was not sent by a foreign web page. Runs on every request of
-// every HTTP listener, before anything else looks at the request.
+// Checks that a request is meant for this listener and was not sent by a foreign web page. Runs for every request on
+// every HTTP listener, before any other code handles the request.
 //
-// Host must be a loopback name (localhost, 127.0.0.1, [::1]) or the address listened on, with the port listened on or
-// without a port; or a configured name. So a web page that rebinds its own name to this address is refused. Origin, if
-// there is one, must be http:// with such a name and exactly this port, or have a configured name. Sec-Fetch-Site,
+// Host must be a configured name; or a loopback name (localhost, 127.0.0.1, [::1]) or the address listened on, without
+// a port or with the port listened on. So a web page that rebinds its own name to this address is refused. Origin, if
+// present, must have a configured name, or be http:// with one of these names and exactly this port. Sec-Fetch-Site,
 // which browsers add and pages cannot change, must be same-origin or none, unless Origin has a configured name.
-// X-Forwarded-Host, Forwarded and cookies are not looked at.
+// X-Forwarded-Host, Forwarded and cookies are ignored.
 #pragma once
 #include "base/rate.h"
 #include "io/http/http_server.h"
 
 struct access {
-  const str *allowed;  // configured: "NAME" with any port, "NAME:PORT" with this port only; IPv6 addresses in brackets
+  const str *allowed;  // configured: "NAME" (any port) or "NAME:PORT" (only this port); IPv6 addresses in brackets
   size_t allowed_count;
-  str bound;             // the address listened on, IPv6 in brackets
-  uint16_t port;         // the port listened on; 0: any
-  bool local;            // access_pass also accepts the address that the client has connected to
-  struct rate refusals;  // rate of log lines about refused requests
+  str bound;      // the address listened on, IPv6 in brackets
+  uint16_t port;  // the port listened on; 0: any port is accepted
+  bool local;     // access_pass also accepts the address that the client has connected to
+  struct rate refusals;
 };
 
-// Returns 0 if the request is accepted, or the status of its refusal: 421 (Host), 403 (Origin, Sec-Fetch-Site).
+// Returns 0 if the request is accepted, otherwise the HTTP status: 421 (because of Host) or 403 (Origin,
+// Sec-Fetch-Site).
 int access_check(const struct access *a, const struct http_head *head);
 
-// Returns true if access_check accepts the request. Otherwise answers it, and logs a limited number of them a second.
+// Returns true if access_check accepts the request. Otherwise answers the request, and logs it unless there are too
+// many such lines per second.
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x);

@@ -89,7 +89,7 @@ static const char *error_of(enum credentials_verdict verdict) {
   }
 }
 
-// The texts of faults contain no quotes here.
+// The fault's message must not contain quotes; the messages of credentials do not.
 void challenge_put_header(const struct challenge *c, str path, enum credentials_verdict verdict,
                           const struct fault *why, struct buf *out) {
   str origin, own, part = STR("");

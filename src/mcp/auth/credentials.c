@@ -17,11 +17,11 @@ enum {
   TOKEN_DIGITS = 8,  // digits of the hash of a token that has no name
 };
 
-// A valid token.
+// A valid token of the issuer.
 struct remembered {
   unsigned char sha256[SHA256_SIZE];
-  uint64_t version;  // of the keys
-  int64_t until;     // seconds since 1970
+  uint64_t version;  // version of the keys that verified the token
+  int64_t until;     // expiry in seconds since 1970
   char name[CREDENTIALS_NAME_SIZE];
   char agent[AGENT_SIZE];
   char subject[SUBJECT_SIZE];  // truncated
@@ -30,11 +30,11 @@ struct remembered {
 struct credentials {
   struct credentials_options opt;
   struct keyring *keyring;
-  struct arena work;                     // of one check
+  struct arena work;                     // memory for one check
   struct remembered *remembered;         // indexed by the first bits of the hash
-  char (*names)[CREDENTIALS_NAME_SIZE];  // of the configured tokens; "" if revoked
+  char (*names)[CREDENTIALS_NAME_SIZE];  // principal names of the configured tokens; "" if revoked
   enum rejection rejection;
-  char shown[7 + TOKEN_DIGITS + 1];  // subject of a token without a name
+  char shown[7 + TOKEN_DIGITS + 1];  // subject in logs of a token without a name
 };
 
 static enum credentials_verdict refuse(struct credentials *c, enum rejection rejection,
@@ -45,7 +45,8 @@ static enum credentials_verdict refuse(struct credentials *c, enum rejection rej
 
 // ---- names
 
-// Names are hashes: of the secret and a purpose for tokens, of issuer, subject and agent for JSON Web Tokens.
+// A principal's name is a hash: for configured tokens, of the secret and a purpose; for JSON Web Tokens, of issuer,
+// subject and agent.
 static void hash_name(const char *kind, str text, char out[CREDENTIALS_NAME_SIZE]) {
   unsigned char digest[SHA256_SIZE];
   hash_sha256(text, digest);
@@ -78,7 +79,7 @@ static void name_subject(const struct credentials *c, const struct jwt_claims *c
 
 // ---- configured tokens
 
-// Compares every token in constant time, so that the time reveals nothing about similar tokens.
+// Compares every token in constant time, so that the time does not reveal whether a similar token exists.
 static int find_token(const struct credentials *c, const unsigned char sha256[SHA256_SIZE]) {
   int found = -1;
   for (size_t i = 0; i < c->opt.token_count; i++)
@@ -102,7 +103,7 @@ static void let_in(struct credentials *c, str name, str agent, struct client_ide
   *out = (struct client_identity){.principal = p->number, .name = p->name, .agent = p->agent};
 }
 
-// The subject in logs is the name of the token, its agent, or the first digits of its hash in the configuration.
+// The subject in logs is the token's name, its agent, or the first digits of its hash, as in the configuration.
 static void enter_configured(struct credentials *c, size_t index, struct client_identity *out) {
   const struct credentials_token *t = &c->opt.tokens[index];
   let_in(c, str_of(c->names[index]), t->agent, out);
@@ -146,7 +147,7 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
   enter_issued(c, r, out);
 }
 
-// Returns whether the token's scope, words separated by blanks, has all required scopes.
+// Returns whether the token's scope (words separated by blanks) contains all required scopes.
 static bool scope_suffices(const struct credentials *c, str scope) {
   for (size_t i = 0; i < c->opt.scope_count; i++) {
     str name, rest = scope;

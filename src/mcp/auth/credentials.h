@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Identifies the sender of a request by its bearer token: a configured token, or a JSON Web Token of the issuer. Both
-// kinds may be configured together. Every request is checked.
+// kinds can be configured together. Checks every request.
 //
 // The SHA-256 of a configured token is compared in constant time. A valid JSON Web Token is cached by its SHA-256 until
 // it expires or the keys change, so that its signature is checked once.
@@ -15,53 +15,54 @@ struct credentials;
 
 struct credentials_token {
   unsigned char sha256[SHA256_SIZE];
-  str agent;  // agent that it is bound to; may be empty
+  str agent;  // agent that the token is bound to; may be empty
   str name;   // given by the operator; may be empty
 };
 
-// Borrowed by the credentials.
+// Arrays and texts are borrowed: they must outlive the credentials.
 struct credentials_options {
   struct loop *loop;
   struct principals *principals;  // shared by all credentials of the process
   const struct credentials_token *tokens;
   size_t token_count;
   const struct jwt_rules *jwt;  // NULL: no issuer
-  struct keyring_options keys;  // of the issuer
-  const str *scopes;            // all required of its tokens
+  struct keyring_options keys;  // keys of the issuer
+  const str *scopes;            // scopes; a token of the issuer needs all of them
   size_t scope_count;
 };
 
-// Returns NULL with the reason in f.
+// Returns NULL on failure, with a reason in f.
 struct credentials *credentials_new(const struct credentials_options *opt, struct fault *f);
 void credentials_free(struct credentials **c);
 
 enum credentials_verdict {
   CREDENTIALS_GOOD,
   CREDENTIALS_MISSING,    // no bearer token
-  CREDENTIALS_MALFORMED,  // not readable as a bearer token
-  CREDENTIALS_WRONG,      // unknown, or no longer valid
-  CREDENTIALS_SCOPE,      // valid, but without a required scope
-  CREDENTIALS_WAIT,       // unknown until keys have been fetched: see credentials_keys
+  CREDENTIALS_MALFORMED,  // the header is malformed
+  CREDENTIALS_WRONG,      // unknown or no longer valid
+  CREDENTIALS_SCOPE,      // valid, but lacks a required scope
+  CREDENTIALS_WAIT,       // can be checked after keys have been fetched: see credentials_keys
   CREDENTIALS_NO_KEYS,    // cannot be checked: keys are unavailable
 };
 
-// If `patient`, the verdict may be CREDENTIALS_WAIT; otherwise a token with an unknown key is wrong. *out is set for a
-// good token; its texts are valid until the next check. For all others *why has the reason.
+// Checks the token of a request. Returns CREDENTIALS_WAIT only if `patient`; otherwise a token with an unknown key is
+// wrong. For a good token, sets *out, whose texts are valid until the next check. For all others, sets *why to the
+// reason.
 enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
                                            struct client_identity *out, struct fault *why);
 
 // Reads the bearer token of a request. Returns CREDENTIALS_GOOD, CREDENTIALS_MISSING or CREDENTIALS_MALFORMED.
 enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why);
 
-// Revokes, permanently, the configured tokens for which `is_good` returns false. Returns their number.
+// Permanently revokes the configured tokens for which `is_good` returns false. Returns the number of tokens revoked.
 size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, const struct credentials_token *t),
                           void *ctx);
 
 struct keyring *credentials_keys(struct credentials *c);  // NULL: no issuer
 
-// Returns why the last token that was not good was rejected.
+// Returns why the last rejected token was rejected.
 enum rejection credentials_rejection(const struct credentials *c);
 
-// Names the principal of this token: the same name in every run, which reveals neither the token nor its hash.
+// Writes the principal name of a token. It is the same in every run, and reveals neither the token nor its hash.
 enum { CREDENTIALS_NAME_SIZE = 39 };
 void credentials_name(const unsigned char token_sha256[SHA256_SIZE], char out[CREDENTIALS_NAME_SIZE]);

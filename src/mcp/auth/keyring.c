@@ -7,8 +7,8 @@
 
 enum {
   FETCH_MS = 10000,
-  AGAIN_MS = 5000,   // after an attempt that failed
-  RENEW_MS = 60000,  // between attempts because of unknown keys
+  AGAIN_MS = 5000,   // time until the next attempt after a failed one
+  RENEW_MS = 60000,  // time between two attempts because of unknown keys
   SHORTEST_MS = 60000,
   SET_BYTES = 256 << 10,
   SET_DEPTH = 16,
@@ -21,15 +21,15 @@ struct keyring {
   uint64_t good_until;  // expiry of the keys in loop time
   uint64_t not_before;  // time of the next attempt
   uint64_t renew_at;    // time of the next attempt because of an unknown key
-  bool fetched;         // the keys are at the URL
+  bool fetched;         // the keys come from the URL
   struct outgoing outgoing;
-  uint64_t lifetime_ms;  // of the keys that are being fetched
+  uint64_t lifetime_ms;  // lifetime of the keys that are being fetched
   struct list waiters;
 };
 
 // ---- the answer
 
-// Returns the lifetime by Cache-Control, at least SHORTEST_MS and at most the configured one.
+// Returns the lifetime that Cache-Control gives, at least SHORTEST_MS and at most the configured maximum.
 static uint64_t lifetime_of(const struct keyring *k, const struct http_head *h) {
   str value = http_value(h, STR("cache-control")), part;
   uint64_t ms = k->opt.longest_ms, seconds;
@@ -59,7 +59,7 @@ static struct jwt_keys *read_set(str text, struct fault *f) {
 static void call_waiters(struct keyring *k) {
   struct list now;
   list_init(&now);
-  // A waiter that is added by a callback waits for the next attempt.
+  // A waiter that is added by a callback must wait for the next attempt.
   for (struct list *n; (n = list_pop(&k->waiters));) list_push(&now, n);
   for (struct list *n; (n = list_pop(&now));) {
     struct keyring_waiter *w = CONTAINER_OF(n, struct keyring_waiter, node);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of an issuer, which verify its tokens: given once, or fetched from its URL and renewed.
+// The keys that verify the tokens of an issuer. They are given once, or fetched from the issuer's URL and renewed.
 //
-// Fetched keys are valid as long as the answer says (Cache-Control: max-age), but at least a minute and at most as long
-// as configured. The next request that needs expired keys fetches them again, and requests wait for them. An unknown
-// key in a token also starts a fetch, at most once a minute, so that strangers cannot cause a flood of fetches. If a
+// Fetched keys are valid as long as the response says (Cache-Control: max-age), but at least a minute and at most as
+// long as configured. The next request that needs expired keys fetches them again; requests wait for that fetch. An
+// unknown key in a token also starts a fetch, at most once a minute, so that strangers cannot cause many fetches. If a
 // fetch fails, the previous keys stay in use.
 #pragma once
 #include "auth/jwt.h"
@@ -14,30 +14,30 @@ struct keyring;
 
 struct keyring_options {
   struct loop *loop;
-  struct jwt_keys *keys;  // counted; NULL: fetched from the URL
+  struct jwt_keys *keys;  // reference-counted; NULL: the keys are fetched from the URL
   str url;                // https, or http on this machine
-  uint64_t longest_ms;    // maximum lifetime of fetched keys
+  uint64_t longest_ms;
 };
 
-// Fetches nothing yet. Returns NULL with the reason in f.
+// Does not fetch keys yet. Returns NULL on failure, with a reason in f.
 struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f);
 void keyring_free(struct keyring **k);  // does not call the waiters
 
 enum keyring_state {
-  KEYRING_READY,   // keys are available
-  KEYRING_COMING,  // keys are being fetched
-  KEYRING_NONE,    // no keys: the last fetch failed a moment ago
+  KEYRING_READY,
+  KEYRING_COMING,
+  KEYRING_NONE,  // there are no keys, because the last fetch has just failed
 };
 
-// Starts a fetch if one is due.
+// Returns the state of the keys. Starts a fetch if one is due.
 enum keyring_state keyring_look(struct keyring *k);
-// Handles a token with an unknown key. Returns whether keys are being fetched.
+// Called for a token with an unknown key. May start a fetch; returns whether keys are being fetched.
 bool keyring_renew(struct keyring *k);
 
 const struct jwt_keys *keyring_keys(const struct keyring *k);  // NULL: no keys
 uint64_t keyring_version(const struct keyring *k);             // changes with the keys
 
-// Waits for the end of a fetch, successful or not.
+// Waits until a fetch has ended, successfully or not.
 struct keyring_waiter {
   struct list node;
   void (*ready)(struct keyring_waiter *w);  // called once, from the loop

@@ -9,8 +9,8 @@
 struct principal_entry {
   struct list node;  // in by_use, least recently used first
   struct principal principal;
-  str key;      // name, a line feed (which is in no name), agent
-  char text[];  // of the key
+  str key;      // name, a line feed (which no name contains), agent
+  char text[];  // contains the key
 };
 
 struct principals {

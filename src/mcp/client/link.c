@@ -9,8 +9,8 @@
 #include "mcp/gateway_chain.h"
 #include "json/write.h"
 
-enum { GROWTH = 65536 };      // by which a message may grow on its way, by ids and names
-enum { KEEP_INBOX = 65536 };  // bytes of the inbox that are kept after a message
+enum { GROWTH = 65536 };      // bytes by which ids and names can enlarge a message
+enum { KEEP_INBOX = 65536 };  // bytes of the inbox that stay allocated after a message
 enum { LINK_MAGIC = 0x6c696e6b };
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
@@ -25,7 +25,7 @@ struct link *link_new(const struct link_options *opt, const struct link_transpor
   rpc_pending_init(&l->pending, opt->loop);
   arena_init(&l->inbox);
   arena_init(&l->arena);
-  // The owner may be handed to a client before this is sent.
+  // Copied, because the owner may get other capabilities, those of a client, before these are sent.
   l->opt.capabilities = arena_str(&l->arena, opt->capabilities);
   timer_init(&l->start_timer, link_start_late);
   timer_init(&l->probe_timer, link_probe_late);
@@ -121,7 +121,7 @@ str link_meta(const struct link *l) {
 // ---- calls
 
 static void tell_cancelled(struct link *l, uint64_t id, str reason) {
-  // A stateless server knows it by the end of the exchange.
+  // For a stateless server, the end of the exchange means that the request is cancelled.
   if (l->state != LINK_READY || (link_is_stateless(l) && l->ops->exchanges)) return;
   struct buf params;
   buf_init(&params, 4096);
@@ -162,7 +162,7 @@ void link_call_send(struct link_call *c, str method, str params) {
   rpc_put_request(b, str_from_u64(c->wait.id, &id), method, params);
   if (b->over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "would get a request larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "was not sent a request larger than limits.message");
     link_call_fail(c, &f);
     return;
   }
@@ -199,7 +199,7 @@ enum fault_code link_status_code(int status) {
   case 504: return FAULT_UPSTREAM_TIMEOUT;
   case 502:
   case 503: return FAULT_UPSTREAM_UNAVAILABLE;
-  default: return FAULT_UPSTREAM_ERROR;  // it was there, and may have done something
+  default: return FAULT_UPSTREAM_ERROR;  // the server responded, so it may have run the call
   }
 }
 
@@ -227,20 +227,21 @@ void link_call_fail(struct link_call *c, const struct fault *f) {
 static void send_message(struct link *l, str message) {
   bool open = l->state >= LINK_HANDSHAKE && l->state < LINK_CLOSED && !l->dead;
   bool fits = message.n <= l->opt.max_message + GROWTH;
-  if (!fits) log_warn(l->opt.loop->log, "%.*s: a message over limits.message was not sent", STR_ARG(l->opt.name));
+  if (!fits)
+    log_warn(l->opt.loop->log, "%.*s: a message larger than limits.message was not sent", STR_ARG(l->opt.name));
   if (open && fits) l->ops->send(l, message, NULL, STR_NONE);
 }
 
-// To a stateless server go requests, and on a pipe the word that one is cancelled; there is nothing else.
+// A stateless server accepts only requests and, on a pipe, notifications/cancelled.
 static bool may_say(struct link *l, str what) {
   if (!link_is_stateless(l)) return true;
   if (!l->ops->exchanges && str_eq(what, STR("notifications/cancelled"))) return true;
-  log_debug(l->opt.loop->log, "%.*s: is stateless and is not sent %.*s", STR_ARG(l->opt.name), STR_ARG(what));
+  log_debug(l->opt.loop->log, "%.*s: is stateless, so it was not sent %.*s", STR_ARG(l->opt.name), STR_ARG(what));
   return false;
 }
 
 void link_send_raw(struct link *l, str message) {
-  if (may_say(l, STR("a message that is no request"))) send_message(l, message);
+  if (may_say(l, STR("a message that is not a request"))) send_message(l, message);
 }
 
 void link_notify(struct link *l, str method, str params) {
@@ -272,20 +273,20 @@ void link_flow(struct link *l, bool go) {
 
 // ---- the end of it
 
-// `lost`: the id of the call that was not carried out because the session is gone; 0: none.
+// `lost` is the id of the call that did not run because the server had lost the session, or 0.
 static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   if (l->state == LINK_CLOSED || l->dead) return;
   l->state = LINK_CLOSED;
   timer_stop(&l->start_timer);
   timer_stop(&l->probe_timer);
   struct fault kept = *f, for_calls = *f;
-  // Other calls may have been carried out before the session was lost: they are not to be repeated.
+  // Other calls may have run before the session was lost, so these must not be repeated.
   if (f->code == FAULT_UPSTREAM_SESSION_LOST) for_calls.code = FAULT_UPSTREAM_UNAVAILABLE;
   link_call_drop(&l->hello);
   link_call_drop(&l->discover);
   link_enter(l);
   l->ev->closed(l->ctx, l, &kept);
-  // By its id, since the owner may have freed the call meanwhile.
+  // Finds the call by its id, because the owner may have freed the call in the callback.
   struct rpc_wait *w = lost ? rpc_pending_by_id(&l->pending, lost) : NULL;
   if (w) rpc_wait_fail(w, &kept);
   rpc_pending_fail(&l->pending, &for_calls);
@@ -311,7 +312,7 @@ void link_session_lost(struct link *l, struct link_call *c) {
 
 // ---- receiving
 
-// A server that sends nonsense must not fill the log with it.
+// Limits these log lines, because a faulty server may send many invalid messages.
 static bool may_complain(struct link *l) {
   enum { COMPLAINTS_PER_SECOND = 10 };
   unsigned suppressed;
@@ -321,7 +322,7 @@ static bool may_complain(struct link *l) {
 static void receive_request(struct link *l, const struct rpc_message *m, struct link_call *via) {
   if (link_is_stateless(l)) {
     if (may_complain(l))
-      log_warn(l->opt.loop->log, "%.*s: ignored its request %.*s: a stateless server has none to make",
+      log_warn(l->opt.loop->log, "%.*s: ignored its request %.*s: a stateless server must not send requests",
                STR_ARG(l->opt.name), STR_ARG(m->method));
   } else if (str_eq(m->method, STR("ping"))) {
     link_reply(l, json_span(m->id), STR("{}"));
@@ -332,15 +333,15 @@ static void receive_request(struct link *l, const struct rpc_message *m, struct 
 
 static void complain(struct link *l, const struct json *value, const struct rpc_error *err) {
   if (may_complain(l))
-    log_warn(l->opt.loop->log, "%.*s: sent something that is no JSON-RPC message: %s", STR_ARG(l->opt.name),
+    log_warn(l->opt.loop->log, "%.*s: sent something that is not a JSON-RPC message: %s", STR_ARG(l->opt.name),
              err->message);
-  // The server need not wait for an answer, nor the caller.
+  // Answers an invalid request and fails the call of an invalid reply, so that neither side has to wait for a timeout.
   bool asks = json_is(value, JSON_OBJECT) && json_get(value, STR("method")) && err->id[0];
   if (asks) link_refuse(l, str_of(err->id), err->code, str_of(err->message));
   else rpc_pending_malformed(&l->pending, value, err->message);
 }
 
-// The message without what the server may not say of itself in _meta.
+// Removes members of _meta that a server must not set itself.
 static bool clean(struct link *l, struct rpc_message *m, struct rpc_error *err) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = json_default_limits.max_depth};
   struct buf text;
@@ -379,7 +380,8 @@ static bool is_answer(str text) {
   return str_starts(text, STR("\"result\":")) || str_starts(text, STR("\"error\":"));
 }
 
-// Finds the id of an invalid reply where common libraries write it: first or last. Returns false if it is unknown.
+// Finds the id of an invalid reply in the places where common libraries write it: at the start or at the end. Returns
+// false if the id is not there.
 static bool unreadable_id(str text, uint64_t *out) {
   static const str start = STR("{\"jsonrpc\":\"2.0\",\"id\":"), end = STR(",\"jsonrpc\":\"2.0\",\"id\":");
   str digits, rest;
@@ -391,7 +393,7 @@ static bool unreadable_id(str text, uint64_t *out) {
          str_to_u64((str){text.p + first, n - first}, out);
 }
 
-// Fails the request of an invalid reply at once, without waiting for its timeout.
+// Fails the request at once if its reply is invalid, instead of waiting for the timeout.
 static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   uint64_t id;
   struct rpc_wait *w = unreadable_id(text, &id) ? rpc_pending_by_id(&l->pending, id) : NULL;
@@ -414,12 +416,12 @@ void link_overlong(struct link *l, str head) {
            STR_ARG(l->opt.name));
   if (!w) return;
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with more than limits.message allows");
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "answered with a message larger than limits.message");
   rpc_wait_fail(w, &f);
 }
 
-// A large reply goes unread to the one who waits for it, if he is prepared for that. One that nobody waits for is
-// dropped.
+// Passes a large reply unparsed to the call that waits for it, if the call accepts that. Drops the reply if no call
+// waits for it. Returns false if the message must be parsed here.
 static bool hand_over(struct link *l, str text, struct buf *memory) {
   uint64_t id;
   if (!memory || text.n < LARGE_MESSAGE_LEAST || !large_message_answers(text, &id)) return false;
@@ -437,7 +439,7 @@ static bool hand_over(struct link *l, str text, struct buf *memory) {
   return true;
 }
 
-// Masked before it is cut, so that no part of a secret is left at the cut.
+// Masks secrets before the text is cut, because a part of a secret at the cut would not be recognized.
 static void log_stray(struct link *l, str text, const struct fault *f) {
   enum { READ = 4096, SHOWN = 200 };
   struct arena a;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client role of MCP: one connection to a server, over any transport.
 //
-// Opening detects the server's era: stateless servers answer server/discover; the others get the handshake. The link
-// chooses the ids of requests. A struct link_call is embedded in the struct that waits for the reply. Requests and
-// notifications of the server go to the owner's events, with the call on whose HTTP stream they came (via) if it is
-// known. The link may be freed inside any of its callbacks.
+// Opening detects the server's era: stateless servers answer server/discover; for others, the link does the handshake.
+// The link chooses the ids of requests. A struct link_call is embedded in the struct that waits for the reply. Requests
+// and notifications of the server are passed to the owner's events, together with the call on whose HTTP stream they
+// arrived (via), if it is known. The link may be freed in any of its callbacks.
 #pragma once
 #include "io/http/http_client.h"
 #include "io/process/child.h"
@@ -19,65 +19,69 @@ struct link;
 
 struct link_call {
   struct rpc_wait wait;  // owned by the link; its id is the request's id and progress token
-  struct link *link;     // NULL: not in flight
+  struct link *link;     // NULL if the call is not in flight
   void *exchange;        // owned by the transport
-  // For stateless servers on HTTP, read during link_call_send: value of Mcp-Name, and more header lines with CRLF.
+  // For stateless servers on HTTP: value of Mcp-Name, and additional header lines with CRLF. Read during
+  // link_call_send.
   str name, headers;
   // Called once, with a reply or a fault. The reply is valid until this returns.
   void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
-  // Called instead for a large reply, unparsed; the callee owns the reference. May be NULL.
+  // Called instead of `done` for a large reply, which is not parsed. The callee owns the reference. May be NULL.
   void (*take)(struct link_call *c, struct large_message *reply);
   void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
-  void (*polled)(struct link_call *c);  // the server closed the stream; the link polls for the answer. May be NULL
+  // The server has closed the stream and the link polls for the answer. May be NULL.
+  void (*polled)(struct link_call *c);
 };
 
 struct link_events {
   void (*ready)(void *ctx, struct link *l);
-  // Opening failed, or the connection was lost. The link frees itself. Its calls fail right after this, and may be
-  // started again on another link at once. FAULT_UPSTREAM_SESSION_LOST: the server works but has lost the session.
+  // Opening failed, or the connection was lost. The link frees itself. The calls of the link fail right after this;
+  // they may be started again on another link at once. FAULT_UPSTREAM_SESSION_LOST: the server works but has lost the
+  // session.
   void (*closed)(void *ctx, struct link *l, const struct fault *f);
-  // A server with one connection for each request can no longer be reached, or (f is NULL) can be reached again.
+  // For a server with a separate connection for each request: it can no longer be reached or, if f is NULL, it can be
+  // reached again.
   void (*reachable)(void *ctx, struct link *l, const struct fault *f);
-  // A request of the server, other than ping. Answer with link_reply or link_refuse, now or later.
+  // The server has sent a request other than ping. Answer it with link_reply or link_refuse, now or later.
   void (*request)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   // A launcher has installed its program and started it. May be NULL.
   void (*installed)(void *ctx, struct link *l);
 };
 
-// The era of a server, as far as it is known before opening.
+// The era of a server, if it is known before opening.
 enum link_era {
   LINK_ERA_UNKNOWN,    // detected by server/discover
-  LINK_ERA_HANDSHAKE,  // initialize
-  LINK_ERA_STATELESS,  // server/discover only
+  LINK_ERA_HANDSHAKE,  // uses initialize
+  LINK_ERA_STATELESS,  // uses server/discover only
 };
 
 struct secrets_known;
 
 struct link_options {
   struct loop *loop;
-  struct buf *scratch;    // for composing messages; shared
-  str name;               // of the server, for messages
+  struct buf *scratch;  // to compose messages in; shared
+  str name;
   str capabilities;       // declared client capabilities: raw JSON object; copied
-  uint64_t start_ms;      // for connecting and the handshake
-  const char *start_key;  // its key in the configuration; NULL: timeouts.start
-  uint64_t install_ms;    // before that, for a launcher to install its program; 0: not a launcher
+  uint64_t start_ms;      // time limit for connecting and the handshake
+  const char *start_key;  // configuration key of start_ms, for messages; NULL: timeouts.start
+  uint64_t install_ms;    // additional time for a launcher to install its program; 0: not a launcher
   size_t max_message;
-  size_t max_values;        // of JSON in a message that is parsed as a whole; 0: no limit
-  size_t max_instructions;  // stored bytes of the server's instructions; 0: all
+  size_t max_values;        // limit on the JSON values of a message that is parsed as a whole; 0: no limit
+  size_t max_instructions;  // limit on the stored bytes of the server's instructions; 0: no limit
   enum link_era era;
-  // Declared instead in the gateway's own requests to a stateless server; STR_NONE: the same.
+  // Capabilities in the gateway's own requests to a stateless server; STR_NONE: the same as `capabilities`.
   str stateless_capabilities;
-  struct tail *tail;                    // stores the stderr of its program; outlives the link; may be NULL
-  const struct secrets_known *secrets;  // of the server, masked in logs; outlives the link; may be NULL
+  struct tail *tail;                    // stores the program's stderr; must outlive the link; may be NULL
+  const struct secrets_known *secrets;  // secrets of the server, which logs mask; must outlive the link; may be NULL
   const struct chain *chain;            // sent to HTTP servers in a header; NULL: no header
-  const struct chain_marks *marks;      // sent in the same header; outlive the link; may be NULL
+  const struct chain_marks *marks;      // sent in the same header; must outlive the link; may be NULL
 };
 
-// link_open starts the process, and copies spec as far as necessary.
+// link_open starts the process. Copies *spec, but not everything that it points to.
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx);
-// headers: further header lines, each with CRLF. url and headers must outlive the link.
+// headers: additional header lines, each with CRLF. url and headers must outlive the link.
 struct link *link_new_http(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
                            str headers, const struct link_events *ev, void *ctx);
 struct link *link_new_sse(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
@@ -85,52 +89,53 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
 
 void link_open(struct link *l);
 
-// Ends the connection: closes stdin of a process, then sends SIGTERM, then SIGKILL; deletes a session. Calls in flight
-// fail.
+// Ends the connection: closes stdin of a process, then sends SIGTERM, then SIGKILL; deletes an HTTP session. Calls in
+// flight fail.
 void link_free(struct link **l);
 
 bool link_ready(const struct link *l);
-// Returns whether opening failed in a way that suggests the other HTTP transport.
+// Returns whether opening failed in a way that suggests that the server uses the other HTTP transport.
 bool link_wrong_transport(const struct link *l);
 
-// Returns whether opening failed during the detection of the era, perhaps because of it: some servers exit at a first
-// message other than initialize.
+// Returns whether opening failed during the detection of the era and perhaps because of it: some servers exit if the
+// first message is not initialize.
 bool link_probe_failed(const struct link *l);
 
 const struct mcp_revision *link_revision(const struct link *l);
-// Returns whether requests repeat values in HTTP headers (stateless servers; link_call.name and headers).
+// Returns whether the headers of requests must repeat values of the body (for stateless servers on HTTP; see
+// link_call.name and headers).
 bool link_has_headers(const struct link *l);
-// Returns the server's capabilities from the handshake, valid as long as the link.
+// Returns the server's capabilities, which are valid as long as the link.
 const struct json *link_server_capabilities(const struct link *l);
-// Without hidden characters.
+// Returns the server's instructions without hidden characters.
 str link_instructions(const struct link *l);
-// Returns the beginning of the last line that its program wrote to stderr. Do not show it to clients.
+// Returns the beginning of the line on stderr that best describes why the program ended. Do not show it to clients.
 str link_last_words(const struct link *l);
 
 // Returns the process id of a server on stdio, or 0.
 int link_pid(const struct link *l);
 
-// Returns the _meta (raw object) of the gateway's own requests to a stateless server, or STR_NONE for other servers.
-// Requests of a client need a _meta for that client (mcp/meta.h).
+// Returns the _meta (a raw object) of the gateway's own requests to a stateless server, or STR_NONE for other servers.
+// A client's request needs a _meta with the data of this client (mcp/meta.h).
 str link_meta(const struct link *l);
 
-// A request in two steps, because its params may contain its id: begin sets c->wait.id, send sends it. params: raw or
-// empty.
+// Sends a request in two steps, because its params may contain its id: link_call_begin sets c->wait.id, link_call_send
+// sends the request. params: raw JSON, or empty.
 void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms);
 void link_call_send(struct link_call *c, str method, str params);
-// Cancels the call, with a notification to the server or by closing the stream of a stateless server on HTTP. There is
-// no callback. Does nothing if the call is not in flight.
+// Cancels the call: sends a notification or, for a stateless server on HTTP, closes the stream. Calls no callback. Does
+// nothing if the call is not in flight.
 void link_call_cancel(struct link_call *c, str reason);
 
-void link_call_forget(struct link_call *c);  // ends a call that was begun and not sent
+void link_call_forget(struct link_call *c);  // ends a call that was begun but not sent
 
 void link_notify(struct link *l, str method, str params);
 void link_reply(struct link *l, str id, str result);
 void link_refuse(struct link *l, str id, int code, str message);
 void link_send_raw(struct link *l, str message);  // a complete message
 
-// Back-pressure: stops or continues reading from the server.
+// Back-pressure: stops or resumes reading from the server.
 void link_flow(struct link *l, bool go);
 
-// Returns the fault code of an HTTP status of 400 or more.
+// Returns the fault code for an HTTP status of 400 or more.
 enum fault_code link_status_code(int status);

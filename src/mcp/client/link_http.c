@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streamable HTTP, the client side: every message is a POST, answered with JSON or with a stream of events; a GET
-// stream carries what the server says by itself. A stream that ends before its answer is taken up again by GET
-// with Last-Event-ID, after the delay that the server asked for.
+// The client side of Streamable HTTP: every message is sent by POST, and answered with JSON or a stream of events. A
+// GET stream carries the messages that the server sends by itself. If a stream ends before the answer, the link resumes
+// it by GET with Last-Event-ID, after the delay that the server asked for.
 //
-// With a stateless server there are only the POSTs of requests, which repeat in headers what their bodies say; nothing
-// is taken up again, and to close the connection is to cancel the request.
+// For a stateless server, there are only POSTs of requests; their headers repeat values of the bodies. Streams are not
+// resumed, and closing the connection cancels the request.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -23,15 +23,15 @@ enum {
   RETRY_MAX_MS = 30000,
   RESUME_TRIES = 5,
   OTHER_MS = 30000,
-  OVERSTAY_MS = 5000,  // for a stream to end by itself after its answer
+  OVERSTAY_MS = 5000,  // time for a stream to end by itself after its answer
   KEEP_POSTS = 128,
   KEEP_BODY = 65536,
 };
 
 enum post_kind {
   POST_CALL,     // a request
-  POST_OTHER,    // a notification or a reply: nothing comes back
-  POST_CONFIRM,  // notifications/initialized: the link is ready when it was taken
+  POST_OTHER,    // a notification or a reply: it gets no answer
+  POST_CONFIRM,  // notifications/initialized: when the server accepts it, the link is ready
   POST_LISTEN,   // the GET stream
 };
 
@@ -39,23 +39,23 @@ enum post_mode { MODE_NONE, MODE_JSON, MODE_EVENTS, MODE_REFUSED };
 
 struct http;
 
-// One exchange, which may go on over several responses when a stream is resumed.
+// One exchange, which may consist of several responses if its stream is resumed.
 struct post {
   struct list node;
   struct http *t;
   struct http_fetch fetch;
   enum post_kind kind;
   enum post_mode mode;
-  struct link_call *call;  // POST_CALL, until it is answered
+  struct link_call *call;  // for POST_CALL; NULL once it is answered
   int status;
-  bool taken;      // the server has begun to answer: it may have carried the call out
-  bool json;       // the body says that it is JSON
-  bool delivered;  // the JSON body went out of one read, nothing is left to do
+  bool taken;      // the server has begun to answer, so it may have run the call
+  bool json;       // the Content-Type is JSON
+  bool delivered;  // the whole JSON body was in one read and has been received
   struct buf body;
-  struct bulk_hold hold;  // of the body, or of the event that is coming in
-  bool held_back;         // by its client, which is slow
+  struct bulk_hold hold;  // counts the memory of the body, or of the incomplete event
+  bool held_back;         // its client is slow
   uint64_t length;
-  uint64_t after_ms;  // Retry-After of the response; 0: it does not say
+  uint64_t after_ms;  // Retry-After of the response; 0: none
   struct sse_parser events;
   bool parsing;
   char last_id[EVENT_ID_MAX];
@@ -69,12 +69,12 @@ struct http {
   struct http_url url;
   str headers;
   char session[SESSION_ID_MAX];
-  struct buf head;   // of a POST: made once the revision is known; a stateless request adds lines of its own
-  size_t head_size;  // without those
+  struct buf head;   // head of a POST: written when the revision is known; requests append lines
+  size_t head_size;  // length of the head without the lines of a request
   struct list posts, free_posts;
   size_t free_count;
   struct post *listener;
-  struct link_call probe;  // a ping: does the server still know our session?
+  struct link_call probe;  // a ping, or server/discover: checks whether the server still has our session
 };
 
 // ---- posts
@@ -148,12 +148,12 @@ static void make_post_head(struct http *t) {
   t->head_size = b->n;
 }
 
-// Returns whether this request is in the stateless revision, as is the one that detects the server's era.
+// Returns whether this request uses the stateless revision. The request that detects the era uses it, too.
 static bool is_stateless(const struct link *l, const struct link_call *call) {
   return link_is_stateless(l) || call == &l->discover;
 }
 
-// The head of a request. It stays as it is until the next one is made.
+// Returns the head of a request, which is valid until the next call.
 static str request_head(struct http *t, const struct link_call *call, str method) {
   struct buf *b = &t->head;
   b->n = t->head_size;
@@ -195,7 +195,7 @@ static void fail_with(struct post *p, const struct fault *f) {
 
 static void fail_call(struct post *p, enum fault_code code, const char *what) {
   struct fault f;
-  if (!p->call) return;  // as most often: it is answered, and nobody reads the text
+  if (!p->call) return;  // most often, the call is already answered
   fault_set(&f, code, "%s", what);
   fail_with(p, &f);
 }
@@ -221,9 +221,9 @@ static void on_event(void *ctx, const struct sse_event *e) {
   if (p->t->link->dead) p->events.on_event = NULL;
 }
 
-// ---- how fast
+// ---- flow control
 
-// A response is read unless its client is slow, or too much else is under way.
+// Reads a response unless its client is slow or too many large messages are in transit.
 static void update_flow(struct post *p) {
   if (!http_fetch_active(&p->fetch)) return;
   if (p->held_back || p->hold.stopped) http_fetch_pause(&p->fetch);
@@ -239,7 +239,8 @@ static void on_bulk_given_up(struct bulk_hold *h) {
   struct link *l = p->t->link;
   if (p->held_back) return;
   link_enter(l);
-  fail_call(p, FAULT_UPSTREAM_ERROR, "stopped in the middle of a large answer, while others were waiting");
+  fail_call(p, FAULT_UPSTREAM_ERROR,
+            "stopped sending in the middle of a large answer while other messages were waiting");
   post_free(p);
   link_leave(l);
 }
@@ -261,11 +262,11 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
     stop_parsing(p);
     sse_init(&p->events, p->t->link->opt.max_message, on_event, p);
     p->parsing = true;
-    if (p->kind == POST_CALL) p->tries = 0;  // the server is well; how often it lets us poll is its business
+    if (p->kind == POST_CALL) p->tries = 0;  // the server works, and may let us poll as often as it likes
   } else {
     p->mode = p->json ? MODE_JSON : MODE_NONE;
   }
-  link_reachable(p->t->link, NULL);  // last: the owner may free the link
+  link_reachable(p->t->link, NULL);  // must be last, because the owner may free the link
 }
 
 static void on_body(struct http_fetch *f, str bytes) {
@@ -314,18 +315,18 @@ static void retry_later(struct post *p) {
   timer_start(p->t->link->opt.loop, &p->retry, retry_delay(p));
 }
 
-// A refusal of the first request by a server of the older transport.
+// Returns whether a server of the older HTTP transport might refuse the first request with this status.
 static bool looks_like_sse_server(int status) {
   return status == 400 || status == 404 || status == 405 || status == 406 || status == 415;
 }
 
 static void on_probed(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
   struct link *l = CONTAINER_OF(c, struct http, probe)->link;
-  // A stateless server that no longer knows server/discover is not the one it was.
+  // A stateless server that does not know server/discover any more has been replaced.
   if (reply && reply->kind == RPC_ERROR && l->revision->stateless) link_session_lost(l, NULL);
 }
 
-// Checks whether the server still has the session. A stateless server has none, but it may have been replaced.
+// Checks whether the server still has the session, or whether a stateless server has been replaced.
 static void probe_session(struct link *l) {
   enum { PROBE_MS = 10000 };
   struct http *t = l->transport;
@@ -345,7 +346,7 @@ static void probe_session(struct link *l) {
   buf_done(&params);
 }
 
-// Of a server that refuses us like this nothing is known: it may be of either era.
+// Returns whether a refusal with this status says nothing about the server's era.
 static bool says_nothing(int status) {
   return status == 401 || status == 403 || status == 429 || status >= 500;
 }
@@ -357,18 +358,18 @@ static void refused(struct post *p) {
   int status = p->status;
   if (status == 508) {
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
-              "refused (HTTP 508): gateways are connected in a loop, or more than %d in a row", (int)CHAIN_DEPTH);
+              "refused (HTTP 508): gateways are connected in a loop, or more than %d are in a row", (int)CHAIN_DEPTH);
     link_broken(l, &f);
     return;
   }
   if (p->call == &l->discover) l->undecided = says_nothing(status);
-  // The body may hold the JSON-RPC error that says more.
+  // The body may contain a JSON-RPC error with more details.
   if (p->call && p->json && p->body.n && !l->undecided) {
     link_receive(l, buf_view(&p->body), &p->body, p->call);
     if (!p->call) return;
   }
-  // 404 is what the protocol says of a session that is gone. Many servers say 400, which may be about the call alone:
-  // then a ping tells.
+  // By the protocol, 404 means that the session is gone. Many servers send 400 instead, which may also concern only
+  // this call; a ping then shows whether the session exists.
   bool probed = p->call && p->call == &t->probe, stateless = l->state == LINK_READY && l->revision->stateless;
   bool doubtful = stateless ? status == 400 || status == 404 || status == 405 : status == 400 && t->session[0];
   if (doubtful && p->call && !probed) {
@@ -379,7 +380,7 @@ static void refused(struct post *p) {
     return;
   }
   if (stateless ? probed && !says_nothing(status) : (status == 404 || probed) && t->session[0]) {
-    if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost the call together with our session");
+    if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost our session during the call");
     struct link_call *c = p->call;
     if (c) c->exchange = NULL;
     p->call = NULL;
@@ -390,12 +391,12 @@ static void refused(struct post *p) {
   fault_set(&f, opening && status >= 500 ? FAULT_UPSTREAM_UNAVAILABLE : link_status_code(status), "answered HTTP %d%s",
             status, link_credentials_hint(status, t->headers));
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
-  f.undone = status == 429 || status == 503;  // it says that it did not even begin
+  f.undone = status == 429 || status == 503;  // the status says that the server did not run the request
   f.after_ms = f.undone ? p->after_ms : 0;
   fail_with(p, &f);
 }
 
-// The call's stream ended without its answer: go on with GET, if the server gave us a place to go on from.
+// The call's stream ended without the answer. Resumes it by GET if the server has sent an event id to resume from.
 static void stream_ended(struct post *p, const char *why) {
   if (!p->call) {
     post_free(p);
@@ -431,12 +432,12 @@ static void confirmed(struct link *l, int status) {
 static void finished(struct post *p) {
   struct link *l = p->t->link;
   switch (p->mode) {
-  case MODE_EVENTS: stream_ended(p, "ended its answer early"); return;
+  case MODE_EVENTS: stream_ended(p, "ended its event stream without an answer"); return;
   case MODE_REFUSED: refused(p); break;
   case MODE_JSON:
     if (!p->delivered && p->body.n) link_receive(l, buf_view(&p->body), &p->body, p->call);
     if (p->call && !l->dead) http_origin_distrust(p->t->origin);
-    fail_call(p, FAULT_UPSTREAM_ERROR, "answered with something that is no reply");
+    fail_call(p, FAULT_UPSTREAM_ERROR, "answered with something that is not a JSON-RPC reply");
     break;
   case MODE_NONE:
     if (p->call) http_origin_distrust(p->t->origin);
@@ -485,17 +486,17 @@ static void http_open(struct link *l) {
 static struct post *send_post(struct http *t, enum post_kind kind, str head, str message, struct link_call *call) {
   struct post *p = post_new(t, kind, call);
   struct link *l = t->link;
-  // The first requests change nothing, and the connection may be one that the server closed after refusing another.
+  // The first requests change nothing, and the server may have closed the connection after it refused another one.
   p->fetch.replayable = call == &l->hello || call == &l->discover;
   http_fetch_start(t->origin, &p->fetch, head, message);
   return p;
 }
 
-// The head of the request is cut off: it must not be sent. True, and f says so.
+// Returns true, with a reason in f, if the head of the request was truncated: it must not be sent then.
 static bool head_over(struct http *t, struct fault *f) {
   if (!t->head.over) return false;
   t->head.over = false;
-  fault_set(f, FAULT_LIMIT, "would get more in headers than they may hold");
+  fault_set(f, FAULT_LIMIT, "would get request headers that exceed the size limit");
   return true;
 }
 
@@ -509,7 +510,7 @@ static void http_send(struct link *l, str message, struct link_call *call, str m
     return;
   }
   struct post *p = send_post(t, call ? POST_CALL : POST_OTHER, head, message, call);
-  // Nobody waits for the answer to a notification: it may not hold a connection for ever either.
+  // No call waits for this exchange, so a timer ends it: it must not occupy a connection forever.
   if (!call) timer_start(l->opt.loop, &p->retry, OTHER_MS);
 }
 
@@ -523,8 +524,8 @@ static void http_confirm(struct link *l, str message) {
   else link_confirmed(l);
 }
 
-// The request was given up: its connection is closed. Inside one of its own callbacks, which may go on with it, that
-// is done a moment later, and nothing more of it is heard until then.
+// Ends the exchange of a request that was given up, and closes its connection. If this is called inside a callback of
+// the exchange, which may use it afterwards, a timer does so a moment later; until then, events are ignored.
 static void abandon(struct post *p) {
   struct link *l = p->t->link;
   if (!l->busy || p->mode == MODE_NONE) {
@@ -541,7 +542,7 @@ static void http_forget(struct link *l, struct link_call *call, bool answered) {
   call->exchange = NULL;
   if (!p) return;
   p->call = NULL;
-  // An answered exchange comes to its own end.
+  // The exchange of an answered request ends when the response ends; only others are abandoned.
   if (!answered) abandon(p);
   else if (!l->busy || p->mode == MODE_NONE) post_free(p);
   else if (p->mode == MODE_EVENTS) timer_start(l->opt.loop, &p->retry, OVERSTAY_MS);

@@ -7,17 +7,18 @@
 enum link_state { LINK_NEW, LINK_OPENING, LINK_HANDSHAKE, LINK_CONFIRMING, LINK_READY, LINK_CLOSED };
 
 struct link_transport {
-  bool exchanges;                // each request has its own exchange; closing it cancels the request
+  bool exchanges;                // each request has its own exchange; closing the exchange cancels the request
   void (*open)(struct link *l);  // calls link_connected or link_broken later
-  // call and method: of a request; NULL for other messages.
+  // call and method belong to a request; call is NULL for other messages.
   void (*send)(struct link *l, str message, struct link_call *call, str method);
-  // The revision is known. Sends notifications/initialized, if `message` is not empty, and calls link_confirmed.
+  // Called when the revision is known. Sends notifications/initialized, unless `message` is empty, and calls
+  // link_confirmed.
   void (*confirm)(struct link *l, str message);
-  // The call has ended, with an answer or without: frees its exchange.
+  // Called when the call has ended, with or without an answer. Frees its exchange.
   void (*forget)(struct link *l, struct link_call *call, bool answered);
   void (*flow)(struct link *l, bool go);
-  void (*close)(struct link *l);     // frees the transport
-  int (*pid)(const struct link *l);  // of its process; NULL: no process
+  void (*close)(struct link *l);
+  int (*pid)(const struct link *l);  // process id; NULL: there is no process
 };
 
 enum { LINK_LAST_WORDS = 256 };
@@ -34,21 +35,21 @@ struct link {
   enum link_state state;
   bool wrong_transport, unreachable;
   bool installed;  // the launcher, if any, has started its program
-  unsigned busy;   // transport callbacks on the stack
+  unsigned busy;   // number of transport callbacks on the stack
   bool dead;       // freed by the owner while busy
   struct rpc_pending pending;
   struct timer start_timer, probe_timer;
   struct link_call hello;     // the initialize request
-  struct link_call discover;  // the server/discover request; on a pipe both may be in flight
-  bool undecided;             // the failure of discover does not show the era; set by the transport
-  bool doubt;                 // discover may have caused the failure
+  struct link_call discover;  // the server/discover request; on a pipe, both requests may be in flight
+  bool undecided;             // the failure of discover does not show the server's era; set by the transport
+  bool doubt;                 // the failure may have been caused by discover
   struct arena inbox;         // the message being received
-  struct rate complaints;     // rate of log lines about invalid messages
-  struct arena arena;         // data of the handshake
+  struct rate complaints;
+  struct arena arena;  // data of the handshake
   const struct mcp_revision *revision;
   const struct json *server_capabilities;
   str instructions;
-  str meta;  // of the gateway's own requests, in the stateless revision
+  str meta;  // _meta of the gateway's own requests in the stateless revision
 };
 
 static inline bool link_is_stateless(const struct link *l) {
@@ -58,14 +59,14 @@ static inline bool link_is_stateless(const struct link *l) {
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx);
 
-// Writes the header lines of every HTTP request: Host, User-Agent and the configured ones. LINK_HEAD_MAX is more than a
-// configured URL and its headers can need.
+// Writes the header lines that every HTTP request has: Host, User-Agent and the configured ones. LINK_HEAD_MAX exceeds
+// the longest URL and headers that can be configured.
 enum { LINK_HEAD_MAX = 1 << 21 };
 void link_put_headers(struct buf *out, const struct http_url *url, str configured);
 // Writes the chain header, which may differ from request to request.
 void link_put_chain(const struct link *l, struct buf *out);
 
-// Enclose every callback of a transport. After leave, link and transport may be freed.
+// Must enclose every callback of a transport. After link_leave, the link and the transport may be freed.
 void link_enter(struct link *l);
 void link_leave(struct link *l);
 
@@ -73,25 +74,27 @@ void link_connected(struct link *l);
 void link_installed(struct link *l);  // the launcher has finished: start_ms begins
 void link_confirmed(struct link *l);
 void link_broken(struct link *l, const struct fault *f);
-// A server without a lasting connection was reached (f is NULL) or was not.
+// Reports that a server without a permanent connection was reached (f is NULL) or could not be reached.
 void link_reachable(struct link *l, const struct fault *f);
-// The server has lost the session, and so did not run this call (may be NULL).
+// Reports that the server has lost the session, and so did not run call c (may be NULL).
 void link_session_lost(struct link *l, struct link_call *c);
-// The program wrote a line to stderr.
+// Stores a line from stderr as the last words of the program (link_last_words).
 void link_said(struct link *l, str line);
-// Receives one message. `memory` is its buffer, which may be taken, or NULL. `via` is the call on whose stream it came,
-// or NULL.
+// Receives one message. `memory` is the buffer that contains it, which may be taken over, or NULL. `via` is the call on
+// whose stream the message arrived, or NULL.
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via);
-// Receives the beginning of a message over the limit. The call that it answers fails, if the beginning names it.
+// Receives the beginning of a message that exceeds the limit. Fails the call that the message answers, if the beginning
+// contains its id.
 void link_overlong(struct link *l, str head);
 // Fails one call; the link stays open.
 void link_call_fail(struct link_call *c, const struct fault *f);
-// Ends a call without a message to the server and without a callback. Does nothing if it is not in flight.
+// Ends a call without a message to the server and without a callback. Does nothing if the call is not in flight.
 void link_call_drop(struct link_call *c);
 
-// The timers of opening (link_open.c).
+// Callbacks of the two timers that run while a link opens (link_open.c).
 void link_start_late(struct timer *t);
 void link_probe_late(struct timer *t);
 
-// Returns advice to append to a status of 401 or 403, and "" for any other. headers: those that were sent.
+// Returns advice to append to a message about status 401 or 403, or "" for any other status. headers: those of the
+// request.
 const char *link_credentials_hint(int status, str headers);

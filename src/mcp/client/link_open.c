@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link is opened: by the handshake, or, where the server is stateless, by asking what it is. Which of them is
-// found out, unless the configuration says it.
+// Opens a link: by the handshake, or by server/discover if the server is stateless. Detects which of them to use unless
+// the era is configured.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@
 #include "mcp/meta.h"
 #include "json/write.h"
 
-enum { PROBE_MS = 5000 };  // for the answer to server/discover, before initialize is tried
+enum { PROBE_MS = 5000 };  // time for an answer to server/discover before initialize is tried
 
 void link_open(struct link *l) {
   ASSERT(l->state == LINK_NEW);
@@ -32,11 +32,11 @@ void link_start_late(struct timer *t) {
   else
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was not installed within %g s (timeouts.install)",
               (double)l->opt.install_ms / 1000);
-  if (!l->installed) l->doubt = false;  // its program never got the question
+  if (!l->installed) l->doubt = false;  // the program was never asked
   link_broken(l, &f);
 }
 
-// Copies the server's description of itself: the message is freed when the callback returns.
+// Copies the result of the server, because the message is freed when the callback returns.
 static const struct json *keep_result(struct link *l, const struct json *result, struct fault *f) {
   return json_parse(&l->arena, arena_str(&l->arena, json_span(result)), &json_default_limits, f);
 }
@@ -65,7 +65,7 @@ static bool take_handshake(struct link *l, const struct json *result, struct fau
   }
   const struct mcp_revision *revision = mcp_revision_find(version);
   if (!revision) {
-    fault_set(f, FAULT_PROTOCOL, "speaks MCP revision \"%.*s\", which this version does not (it has %s)",
+    fault_set(f, FAULT_PROTOCOL, "speaks MCP revision \"%.*s\", which this version does not support (supported: %s)",
               STR_ARG(version), mcp_revision_names);
     return false;
   }
@@ -78,7 +78,7 @@ static bool take_handshake(struct link *l, const struct json *result, struct fau
   return true;
 }
 
-// The message of a JSON-RPC error, for ours.
+// Returns the message of a JSON-RPC error.
 static str error_text(struct link *l, const struct rpc_message *reply) {
   str message = STR("no message");
   json_string(json_get(reply->error, STR("message")), &l->inbox, &message);
@@ -104,7 +104,7 @@ static void on_hello(struct link_call *c, const struct rpc_message *reply, const
     settle(l, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
     return;
   }
-  if (!l->discover.link) link_broken(l, &f);  // else its answer may be of more use
+  if (!l->discover.link) link_broken(l, &f);  // otherwise, the answer to server/discover decides
 }
 
 static void start_handshake(struct link *l) {
@@ -125,12 +125,12 @@ static void start_handshake(struct link *l) {
   buf_done(&params);
 }
 
-// ---- finding out the era
+// ---- detection of the era
 
 enum verdict {
-  IS_STATELESS,   // in a revision that we speak
-  HAS_HANDSHAKE,  // or nothing says that it has not
-  IS_FOREIGN,     // names revisions, and we speak none of them
+  IS_STATELESS,   // supports the stateless revision that the gateway supports
+  HAS_HANDSHAKE,  // supports a revision with a handshake, or names no revisions
+  IS_FOREIGN,     // names revisions, none of which the gateway supports
 };
 
 static enum verdict judge_versions(const struct json *versions) {
@@ -146,7 +146,7 @@ static enum verdict judge_versions(const struct json *versions) {
   return verdict;
 }
 
-// The versions that an answer to server/discover names; NULL: it is not that of a stateless server.
+// Returns the versions in an answer to server/discover, or NULL if this is not the answer of a stateless server.
 static const struct json *named_versions(const struct rpc_message *reply) {
   int64_t code;
   if (reply->kind == RPC_RESULT) return json_get(reply->result, STR("supportedVersions"));
@@ -167,7 +167,7 @@ static void take_discovery(struct link *l, const struct json *result) {
   settle(l, STR_NONE);
 }
 
-// Not stateless, that is certain now: the handshake, or the end.
+// The server is not stateless: starts the handshake, or ends the link if the configuration requires a stateless server.
 static void not_stateless(struct link *l, const char *why) {
   struct fault f;
   if (l->opt.era != LINK_ERA_STATELESS) {
@@ -182,7 +182,7 @@ static void not_stateless(struct link *l, const char *why) {
 static void foreign(struct link *l, const struct json *versions) {
   struct fault f;
   l->doubt = false;
-  fault_set(&f, FAULT_PROTOCOL, "speaks MCP revisions %.*s, none of which this version does (it has %s)",
+  fault_set(&f, FAULT_PROTOCOL, "speaks MCP revisions %.*s, none of which this version supports (supported: %s)",
             STR_ARG(json_span(versions)), mcp_revision_names);
   link_broken(l, &f);
 }
@@ -190,8 +190,7 @@ static void foreign(struct link *l, const struct json *versions) {
 static void inconsistent(struct link *l) {
   struct fault f;
   l->doubt = false;
-  fault_set(&f, FAULT_PROTOCOL, "refused MCP revision %s, although it says that it supports it",
-            mcp_revision_stateless()->name);
+  fault_set(&f, FAULT_PROTOCOL, "refused MCP revision %s, which it claims to support", mcp_revision_stateless()->name);
   link_broken(l, &f);
 }
 
@@ -216,7 +215,7 @@ static void on_discover(struct link_call *c, const struct rpc_message *reply, co
   case IS_FOREIGN: foreign(l, versions); break;
   case HAS_HANDSHAKE: {
     char why[FAULT_TEXT];
-    if (reply->kind == RPC_RESULT) snprintf(why, sizeof why, "answered server/discover without naming it");
+    if (reply->kind == RPC_RESULT) snprintf(why, sizeof why, "answered server/discover without naming this revision");
     else snprintf(why, sizeof why, "refused server/discover: %.*s", STR_ARG(error_text(l, reply)));
     not_stateless(l, why);
     break;
@@ -237,7 +236,7 @@ static void start_discovery(struct link *l) {
   l->discover.done = on_discover;
   link_call_begin(l, &l->discover, 0, 0);
   if (l->opt.era == LINK_ERA_UNKNOWN) {
-    uint64_t half = l->opt.start_ms / 2;  // the handshake needs time too
+    uint64_t half = l->opt.start_ms / 2;  // the handshake needs time, too
     l->doubt = !l->ops->exchanges;
     timer_start(l->opt.loop, &l->probe_timer, PROBE_MS < half ? PROBE_MS : half);
   }
@@ -245,7 +244,7 @@ static void start_discovery(struct link *l) {
   buf_done(&params);
 }
 
-// On a pipe both questions are open now, and the answer that comes first decides.
+// On a pipe, server/discover and initialize are both in flight now, and the first answer decides.
 void link_probe_late(struct timer *t) {
   struct link *l = CONTAINER_OF(t, struct link, probe_timer);
   if (l->ops->exchanges) link_call_drop(&l->discover);

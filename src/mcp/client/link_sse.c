@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP+SSE of 2024-11-05, the client side: one event stream carries everything the server says; its first event names
-// where our messages are to be POSTed.
+// The client side of HTTP+SSE (2024-11-05): one event stream carries all messages of the server. Its first event gives
+// the URL to which our messages must be POSTed.
 #include "base/mem.h"
 #include "io/http/http_date.h"
 #include "io/http/sse.h"
@@ -16,9 +16,9 @@ struct sse {
   str headers;
   struct http_fetch stream;
   struct sse_parser events;
-  struct bulk_hold hold;  // of the event that is coming in
-  bool held_back;         // by a client that is slow
-  struct buf head;        // of a POST; empty until the endpoint is known
+  struct bulk_hold hold;  // counts the memory of the incomplete event
+  bool held_back;         // a client is slow
+  struct buf head;        // head of a POST; empty until the endpoint is known
   struct list posts;
   int status;
 };
@@ -30,7 +30,7 @@ struct sse_post {
   struct link_call *call;
   struct timer timer;
   int status;
-  uint64_t after_ms;  // Retry-After of the response; 0: it does not say
+  uint64_t after_ms;  // Retry-After of the response; 0: none
 };
 
 static void fail(struct sse *t, enum fault_code code, const char *what) {
@@ -69,7 +69,7 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   } else {
     fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : link_status_code(p->status), "answered HTTP %d%s",
               p->status, link_credentials_hint(p->status, p->t->headers));
-    why.undone = p->status == 429 || p->status == 503;  // it says that it did not even begin
+    why.undone = p->status == 429 || p->status == 503;  // the status says that the server did not run the request
     why.after_ms = why.undone ? p->after_ms : 0;
   }
   link_enter(l);
@@ -79,7 +79,7 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   link_leave(l);
 }
 
-// The answer comes by the stream; a POST that is not even accepted must not hold a connection for ever.
+// The answer comes on the event stream. A POST that is never accepted must not occupy a connection forever.
 static void post_timeout(struct timer *t) {
   post_free(CONTAINER_OF(t, struct sse_post, timer));
 }
@@ -99,7 +99,8 @@ static void sse_send(struct link *l, str message, struct link_call *call, str me
 
 // ---- the stream
 
-// The URI of the endpoint event: a path (absolute, or relative to the stream's), or a URL of the same origin.
+// Appends the target for an endpoint event. Its URI is a path (absolute, or relative to the stream's path) or a URL of
+// the same origin. Returns false for any other URI.
 static bool endpoint_target(struct sse *t, str uri, struct buf *out) {
   struct http_url url;
   for (size_t i = 0; i < uri.n; i++)
@@ -125,7 +126,7 @@ static void take_endpoint(struct sse *t, str uri) {
   buf_reset(b);
   buf_str(b, STR("POST "));
   if (!endpoint_target(t, uri, b)) {
-    fail(t, FAULT_PROTOCOL, "named an endpoint that is not on its own origin");
+    fail(t, FAULT_PROTOCOL, "sent an endpoint that is not a valid path or URL on its own origin");
     return;
   }
   buf_str(b, STR(" HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"));
@@ -195,7 +196,7 @@ static void sse_confirm(struct link *l, str message) {
 static void sse_forget(struct link *l, struct link_call *call, bool answered) {
   struct sse_post *p = call->exchange;
   call->exchange = NULL;
-  if (p) p->call = NULL;  // it comes to its own end: all that is left is its 202
+  if (p) p->call = NULL;  // the POST ends by itself: only its status 202 is missing
 }
 
 static void update_flow(struct sse *t) {
@@ -219,7 +220,7 @@ static void on_bulk_given_up(struct bulk_hold *h) {
   struct link *l = t->link;
   if (t->held_back) return;
   link_enter(l);
-  fail(t, FAULT_UPSTREAM_ERROR, "stopped in the middle of a large message, while others were waiting");
+  fail(t, FAULT_UPSTREAM_ERROR, "stopped sending in the middle of a large message while other messages were waiting");
   link_leave(l);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server as a child process: one message a line on its stdin and stdout, its stderr goes to our log.
+// A server as a child process: one message per line on its stdin and stdout. Its stderr is written to our log.
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -27,23 +27,24 @@ struct stdio {
   struct child_host *host;
   struct child_spec spec;
   struct child *child;
-  struct stream *in, *out, *err;  // its stdin, stdout, stderr
-  int in_fd;                      // of `in`, as long as that is open
-  uint64_t sent;                  // bytes written to it
-  bool untouched;                 // it was closed, and nothing had been read
+  struct stream *in, *out, *err;  // the gateway's ends of its stdin, stdout and stderr
+  int in_fd;                      // descriptor of `in`, valid while it is open
+  uint64_t sent;                  // bytes written to its stdin
+  bool untouched;                 // when stdin was closed, the program had not read a byte
   struct lines out_lines, err_lines;
-  struct bulk_hold hold;  // of the line that is coming in
-  bool held_back;         // by a client that is slow
-  struct buf flat;        // a message that came with line breaks
+  struct bulk_hold hold;  // counts the memory of the incomplete line
+  bool held_back;         // a client is slow
+  struct buf flat;        // a copy of a message without its line breaks
   struct buf outbox;
   struct deferred flush;
   struct rate err_rate;
   struct secrets_stream err_secrets;
-  unsigned told_of;  // how much the last words tell (enum telling)
-  unsigned behind;   // lines since then
-  // It is ending: its last output, its last words and its exit status may come in any order. We wait a moment for all.
+  unsigned told_of;  // how informative the last words are (enum telling)
+  unsigned behind;   // number of lines after the last words
+  // The process is ending: its last output, its last words and its exit status may arrive in any order. A timer waits a
+  // moment for all of them.
   bool ending, exited;
-  bool installing;  // it is a launcher that has not started its program yet
+  bool installing;  // a launcher that has not started its program yet
   struct fault why;
   struct timer settle;
 };
@@ -54,8 +55,9 @@ static void fail(struct stdio *t, enum fault_code code, const char *what) {
   link_broken(t->link, &f);
 }
 
-// Closes its stdin. A program that ended without reading a byte did not end because of the request, so starting it
-// again with another request does not help. A pipe keeps unread bytes while this end is open.
+// Closes the program's stdin and notes whether it was read. A program that has ended without reading a byte did not end
+// because of the request, so starting it again with another request would not help. A pipe keeps unread bytes while
+// this end is open.
 static void close_in(struct stdio *t) {
   int unread = -1;
   if (!t->in) return;
@@ -83,7 +85,7 @@ static void ending(struct stdio *t, const char *what) {
   timer_start(t->link->opt.loop, &t->settle, SETTLE_MS);
 }
 
-// ---- what it says
+// ---- output of the program
 
 static void on_out_line(void *ctx, str line) {
   struct stdio *t = ctx;
@@ -100,7 +102,7 @@ static void installed(struct stdio *t) {
 static void on_out(void *ctx, str bytes) {
   struct stdio *t = ctx;
   link_enter(t->link);
-  if (t->child) child_serves(t->child);  // what it leaves in the pipe is read after its end
+  if (t->child) child_serves(t->child);  // NULL: the program has ended, and this is its last output
   installed(t);
   if (!lines_feed(&t->out_lines, bytes)) link_overlong(t->link, (str){t->out_lines.head, t->out_lines.head_n});
   bulk_set(&t->hold, t->out_lines.carry.n);
@@ -114,7 +116,7 @@ static void on_out_end(void *ctx, const struct fault *f) {
   else ending(t, "closed its output");
 }
 
-// How informative a line is about a failure.
+// How precisely a line names the cause of a failure, in ascending order.
 enum telling { LINE_OTHER, LINE_OF_ERROR, LINE_OF_CAUSE, LINE_OF_REASON };
 
 static bool has_one_of(str line, const str *words, size_t count) {
@@ -124,8 +126,8 @@ static bool has_one_of(str line, const str *words, size_t count) {
   return false;
 }
 
-// Many programs end with lines that do not name the error: a stack trace, whose function names often contain "error",
-// or the help text of their options, which calls some of them required.
+// Returns whether a line cannot name the error. Many programs end with such lines: a stack trace, whose function names
+// often contain "error", or the help text of their options, which calls some of them required.
 static bool is_frame(str line) {
   static const str begins[] = {STR("at "),        STR("File \""), STR("Node.js v"), STR("Traceback "),
                                STR("goroutine "), STR("-"),       STR("#"),         STR("Usage")};
@@ -135,7 +137,8 @@ static bool is_frame(str line) {
   return false;
 }
 
-// "Error: …", "ModuleNotFoundError: …" followed by text, or words for something missing or forbidden.
+// Returns whether a line contains "Error: " or "Exception: " (as in "ModuleNotFoundError: …"), or words for something
+// missing or forbidden.
 static bool is_of_cause(str line) {
   static const str exceptions[] = {STR("error: "), STR("exception: ")};
   static const str words[] = {STR("cannot find"), STR("not found"), STR("no such file"), STR("ENOENT"),
@@ -144,8 +147,8 @@ static bool is_of_cause(str line) {
   return has_one_of(line, exceptions, 2) || has_one_of(line, words, sizeof words / sizeof *words);
 }
 
-// npm, which starts many servers, marks all its lines as errors: a code, details, the reason followed by advice, and
-// the place of the log.
+// Judges a line of npm, which starts many servers. npm marks all its lines as errors: a code, details, the reason
+// followed by advice, and the path of the log.
 static enum telling npm_telling(str said) {
   static const str particulars[] = {STR("syscall "), STR("path "),          STR("dest "),
                                     STR("errno "),   STR("A complete log"), STR("Log files were not written")};
@@ -166,7 +169,8 @@ static enum telling telling_of(str line) {
   return has_one_of(line, words, sizeof words / sizeof *words) ? LINE_OF_ERROR : LINE_OTHER;
 }
 
-// Lines after an error, such as a stack trace, do not replace it; nor do lines after a reason.
+// Stores a line as the last words, unless the stored line tells more or is a reason. After LINES_AFTER more lines, any
+// line replaces it.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_AFTER = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
@@ -187,7 +191,7 @@ static void keep_line(struct stdio *t, str line) {
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));
 }
 
-// Programs write their environment, their configuration and failed requests to stderr.
+// Secrets are masked, because programs write their environment, their configuration and failed requests to stderr.
 static void on_err_line(void *ctx, str line) {
   struct stdio *t = ctx;
   struct arena a;
@@ -284,7 +288,7 @@ static void stdio_send(struct link *l, str message, struct link_call *call, str 
   loop_defer(l->opt.loop, &t->flush);
 }
 
-// Requests of many clients that came in one turn of the loop cost one write, and wake the server once.
+// Sends all requests of one turn of the loop, from any client, with one write, which wakes the server only once.
 static void on_flush(struct deferred *d) {
   struct stdio *t = CONTAINER_OF(d, struct stdio, flush);
   if (!t->in) return;
@@ -328,7 +332,7 @@ static void on_bulk_given_up(struct bulk_hold *h) {
   struct link *l = t->link;
   if (t->held_back) return;
   link_enter(l);
-  fail(t, FAULT_UPSTREAM_ERROR, "stopped in the middle of a large message, while others were waiting");
+  fail(t, FAULT_UPSTREAM_ERROR, "stopped sending in the middle of a large message while other messages were waiting");
   link_leave(l);
 }
 
@@ -337,8 +341,8 @@ static void stdio_close(struct link *l) {
   timer_stop(&t->settle);
   on_flush(&t->flush);
   timer_stop(&t->settle);
-  // Closing its stdin asks it to leave; what does not is made to. A launcher does not read it while it installs, and
-  // gets the time to clean up.
+  // Closing stdin asks the server to end; if it does not, it gets signals. A launcher does not read stdin while it
+  // installs a program; it gets time to clean up.
   stream_close_flushed(&t->in, LEAVE_MS);
   stream_close(&t->out);
   stream_close(&t->err);

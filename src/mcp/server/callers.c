@@ -43,14 +43,14 @@ static bool check_meta(struct request *r, struct refusal *out) {
                   "Invalid params: _meta needs io.modelcontextprotocol/protocolVersion, a string");
   if (!json_is(capabilities, JSON_OBJECT))
     return refuse(out, RPC_INVALID_PARAMS,
-                  "Invalid params: _meta needs io.modelcontextprotocol/clientCapabilities, an object ({} will do)");
+                  "Invalid params: _meta needs io.modelcontextprotocol/clientCapabilities, an object (may be empty)");
   if (client && client->type != JSON_OBJECT)
     return refuse(out, RPC_INVALID_PARAMS,
-                  "Invalid params: _meta has an io.modelcontextprotocol/clientInfo that is no object");
+                  "Invalid params: _meta has an io.modelcontextprotocol/clientInfo that is not an object");
   if (capabilities->n > MAX_CAPABILITIES || (client && client->n > MAX_CLIENT))
     return refuse(out, RPC_INVALID_PARAMS, "Invalid params: clientCapabilities or clientInfo is larger than 64 KiB");
   if (level && session_log_level(level) == SESSION_LOG_UNSET)
-    return refuse(out, RPC_INVALID_PARAMS, "Invalid params: io.modelcontextprotocol/logLevel is none of the levels");
+    return refuse(out, RPC_INVALID_PARAMS, "Invalid params: io.modelcontextprotocol/logLevel is not a log level");
   return true;
 }
 
@@ -58,7 +58,7 @@ bool callers_check(struct request *r, struct refusal *out) {
   struct rpc_error err;
   if (!rpc_read(r->value, &r->arena, &r->msg, &err)) return refuse(out, err.code, err.message);
   if (r->msg.kind != RPC_REQUEST) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: not a request");
-  // It is repeated in every notification of a listen stream.
+  // Every notification of a listening stream repeats the id.
   if (r->msg.id->n > MAX_ID) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: the id is longer than 1 KiB");
   return check_meta(r, out);
 }
@@ -76,15 +76,15 @@ static bool is_object(const struct json *o, str name) {
   return json_is(json_get(o, name), JSON_OBJECT);
 }
 
-// Returns whether requests and log messages of upstreams during this request must reach this client only.
+// Returns whether the client needs its own session: requests and log messages of upstreams must reach this client only.
 static bool wants_alone(const struct meta *meta) {
   const struct json *c = meta->capabilities;
   return meta->log_level || is_object(c, STR("sampling")) || is_object(c, STR("elicitation")) ||
          is_object(c, STR("roots"));
 }
 
-// Returns the key of the session for this request. Requests with the same credential share a session; if alone, also
-// capabilities, client information and log level must be equal.
+// Returns the key of the session for this request. Requests with the same credential share a session. If `alone`, their
+// capabilities, client information and log level must be equal, too.
 static str key_of(struct request *r, struct client_identity who, bool alone) {
   if (!alone) return arena_printf(&r->arena, "%d %d", who.principal, who.mode);
   str client = r->meta.client ? json_span(r->meta.client) : STR_NONE;
@@ -92,7 +92,7 @@ static str key_of(struct request *r, struct client_identity who, bool alone) {
                       STR_ARG(json_span(r->meta.capabilities)), STR_ARG(client));
 }
 
-// Returns the most recently used session: its connections are the likeliest to be up.
+// Returns the most recently used idle session with this key, because its connections are most likely still open.
 static struct session *find_idle(struct callers *c, str key) {
   for (struct list *it = c->idle.prev; it != &c->idle; it = it->prev) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
@@ -149,14 +149,14 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
       session_take_client(s, meta->capabilities, meta->client);
-      // call/steps/step_roots.c notifies servers with a session when the roots of another client apply.
+      // call/steps/step_roots.c notifies servers that have a session when roots of another client apply.
       struct json_edit roots = {STR("roots"), STR("{\"listChanged\":true}")};
       if (s->can_list_roots) s->capabilities = json_edited(&s->arena, meta->capabilities, &roots, 1);
       s->log_level = session_log_level(meta->log_level);
     }
     if (s->lent == LENT_SHARED) map_add(&c->shared, s->key, s);
     s->state = SESSION_OPEN;
-    log_debug(m->loop->log, "session %.8s: lent to requests of MCP %s%s", s->id, s->revision->name,
+    log_debug(m->loop->log, "session %.8s: serves stateless requests, MCP %s%s", s->id, s->revision->name,
               session_askable(s) ? ", can be asked" : "");
     m->surface->attached(m->surface_ctx, s);
     m->surface->opened(m->surface_ctx, s);
@@ -191,7 +191,7 @@ void callers_refuse(struct callers *c, struct request *r, struct client_identity
   request_discard(c->server, r);
 }
 
-// Returns whether an idle session stays: it is shared and has no lanes of its own.
+// Returns whether an idle session is kept without a time limit: it is shared and has no lanes of its own.
 static bool stays(const struct session *s) {
   return s->lent == LENT_SHARED && !session_askable(s);
 }
@@ -210,7 +210,8 @@ void callers_return(struct callers *c, struct session *s) {
     return;
   }
   s->stream_closed = true;
-  // The next request borrows the session at the end. A session without lanes is of less use and goes to the front.
+  // The next request borrows the last session of the list. A session without lanes is less useful and goes to the
+  // front.
   list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
@@ -234,7 +235,7 @@ static void on_sweep(struct timer *t) {
   LIST_EACH(it, &c->idle) count++;
   LIST_EACH(it, &c->idle) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    // Over the limit, only principals with more than an equal share lose sessions.
+    // Above the limit, only principals with more than an equal share lose sessions.
     bool too_many = count > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
     if (!too_many && now - s->idle_since < c->opt.idle_ms) continue;
     count--;
@@ -289,7 +290,7 @@ static struct request *listening(const struct session *s, const struct callers *
 
 static void end_listening(struct callers *c, bool all, int64_t now) {
   const struct mcp_server *m = c->server;
-  // An answer ends its session, so the walk starts again.
+  // Answering a request closes its session, so the search starts again.
   for (bool again = true; again;) {
     again = false;
     LIST_EACH(it, &m->sessions) {

@@ -5,8 +5,7 @@
 #include "mcp/server/session.h"
 #include "json/write.h"
 
-// One row for each name that a client is known to send. docs/reference/clients.md says how each is known, and since
-// when.
+// One row for each name that a client is known to send. docs/reference/clients.md lists the source and date of each.
 const struct client_row clients_known[] = {
     {"claude-code", "Claude Code", CLIENT_READS_STRUCTURED, false},
     {"claude-ai", "Claude Desktop", CLIENT_READS_TEXT, false},
@@ -70,7 +69,7 @@ bool client_experiment_asks(const struct json *experimental) {
   return json_is(v, JSON_OBJECT) || json_is(v, JSON_TRUE);
 }
 
-// A stateless request says itself who sends it: its session may be shared with other clients.
+// The client information of a stateless request is in the request, because other clients may share its session.
 const struct client_row *request_client(const struct request *r) {
   str name;
   if (!r->session->callers) return r->session->known;

@@ -21,7 +21,7 @@ struct endpoint {
   struct stateless stateless;
   struct auth_gate auth_gate;
   struct timer expiry;
-  struct rate chain_refusals;  // rate of log lines
+  struct rate chain_refusals;
 };
 
 static struct endpoint *endpoint_of(const struct http_session *hs) {
@@ -41,7 +41,7 @@ static void reply_refusal(struct http_exchange *x, struct endpoint *e, int statu
   reply_rpc_error(x, e, status, &(struct rpc_error){.code = code, .message = message});
 }
 
-// Codes of transport refusals, as in the SDKs.
+// Codes of errors of the transport, the same as in the SDKs.
 enum { REFUSED = -32000, NO_SESSION = -32001 };
 
 static void reply_method(struct http_exchange *x, str allow) {
@@ -50,7 +50,7 @@ static void reply_method(struct http_exchange *x, str allow) {
   http_reply(x, 405, (str){headers, (size_t)n}, STR("text/plain; charset=utf-8"), STR("method not allowed here\n"));
 }
 
-// Returns false after answering if there is no room for another session.
+// Returns false, after sending a refusal, if there is no room for another session.
 static bool has_room(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   static const str text = STR("text/plain; charset=utf-8"), later = STR("Retry-After: 5\r\n");
   enum session_room room = e->sessions.draining ? SESSION_ROOM_NONE : sessions_make_room(e->server, who);
@@ -60,7 +60,8 @@ static bool has_room(struct endpoint *e, struct http_exchange *x, struct client_
   else if (room == SESSION_ROOM_NONE) http_reply(x, 503, later, text, STR("too many sessions (limits.sessions)\n"));
   else if (room == SESSION_ROOM_SHARE)
     http_reply(x, 429, later, text,
-               STR("too many sessions of this principal, all in use; the rest of limits.sessions is for others\n"));
+               STR("too many sessions of this principal, all in use; other principals may use the rest of "
+                   "limits.sessions\n"));
   return room == SESSION_ROOM;
 }
 
@@ -70,7 +71,7 @@ static struct http_session *session_named(struct endpoint *e, str id, struct cli
   return hs && !hs->sse && hs->s->principal == who.principal && hs->s->mode == who.mode ? hs : NULL;
 }
 
-// Returns the session that a request names. Returns NULL after answering if the client has none with this id.
+// Returns the session that a request names. If the client has no such session, sends a refusal and returns NULL.
 static struct http_session *find_session(struct endpoint *e, struct http_exchange *x, str id,
                                          struct client_identity who) {
   if (!id.p) {
@@ -107,7 +108,7 @@ static void reply_unread(struct endpoint *e, struct http_exchange *x, const stru
   reply_rpc_error(x, e, f->code == FAULT_LIMIT ? 413 : 400, &unread.error);
 }
 
-// Reports a body that is not accepted as JSON, for its session or else for its principal.
+// Reports a body that is not accepted as JSON to the surface, for its session or, without one, for its principal.
 static void note_unread(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
   struct fault f;
@@ -125,8 +126,8 @@ static bool accepts(str accept, str type, str any) {
   return http_list_has(accept, type) || http_list_has(accept, any) || http_list_has(accept, STR("*/*"));
 }
 
-// Exactly one media type, at most with charset=utf-8: a browser sends any other without asking first (a list such as
-// "text/plain;a=b,application/json" counts as text/plain there).
+// Accepts exactly one media type, with no parameter but charset=utf-8. A web page could send anything else without a
+// preflight request: browsers treat a list such as "text/plain;a=b,application/json" as text/plain.
 static bool is_json(str type) {
   str name, parameter, value;
   if (str_eq(type, STR("application/json"))) return true;
@@ -162,7 +163,7 @@ static bool is_request(const struct json *value) {
   return json_get(value, STR("method")) && json_get(value, STR("id"));
 }
 
-// Handles one message: a request gets a stream for its answer, other messages get 202.
+// Handles one message: a request gets a stream for its answer, any other message the status 202.
 static void post_one(struct http_session *hs, struct http_exchange *x, struct request *r) {
   struct endpoint *e = endpoint_of(hs);
   struct rpc_error err;
@@ -191,7 +192,7 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     es = http_session_new_stream(hs);
     event_stream_attach(es, x, STR_NONE);
     event_stream_begin(es);
-    // Held open until the whole batch has been handed over.
+    // One more than the number of requests, so that the stream stays open until the whole batch has been handed over.
     for (size_t i = 0; i <= requests; i++) event_stream_expect(es);
   }
   struct session *s = hs->s;
@@ -201,7 +202,7 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     struct request *r = request_parse(m, json_span(it), &f);
     bool request = is_request(it);
     if (!r || session_receive(s, r, request ? es : NULL, &err) || !es) continue;
-    // An invalid member is answered as well, under its id if it has one.
+    // An invalid member is answered, too, with its id if it has one.
     struct buf *b = &m->scratch;
     buf_reset(b);
     rpc_put_refusal(b, &err);
@@ -230,7 +231,7 @@ static void post_to_session(struct http_session *hs, struct http_exchange *x, st
     session_message_received(hs->s, NULL, r->value, false);
     request_discard(e->server, r);
     reply_refusal(x, e, 400, RPC_INVALID_REQUEST,
-                  "Invalid Request: batches are not part of this revision, or malformed");
+                  "Invalid Request: this revision has no batches, or the batch is malformed");
   }
 }
 
@@ -241,7 +242,7 @@ static void post_initialize(struct endpoint *e, struct http_exchange *x, struct 
     return;
   }
   struct http_session *hs = http_session_open(&e->sessions, who, false);
-  // The session may be gone after the answer: it is found again by a copy of its id.
+  // The answer may close the session, so it must be looked up again by a copy of its id.
   char id[RAND_ID_SIZE];
   memcpy(id, hs->s->id, sizeof id);
   post_one(hs, x, r);
@@ -322,7 +323,7 @@ static void sse_open(struct endpoint *e, struct http_exchange *x, struct client_
 
 static void sse_receive(struct http_session *hs, struct request *r, struct http_exchange *x) {
   struct rpc_error err;
-  // Answers first: the message may end the session, and this exchange does not belong to the session.
+  // Answers first, because the message may end the session. This exchange does not belong to the session.
   http_reply(x, 202, STR_NONE, STR("text/plain; charset=utf-8"), STR("Accepted"));
   if (session_receive(hs->s, r, NULL, &err)) return;
   struct buf *b = &hs->of->server->scratch;
@@ -387,7 +388,7 @@ static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct client
   }
 }
 
-// Finds the mode of "/mcp" or "/mcp/NAME". Returns false if the mode is unknown or not served.
+// Finds the mode for the path "/mcp" or "/mcp/NAME". Returns false if the mode is unknown or not served.
 static bool find_mode(const struct endpoint *e, str path, int *out) {
   if (!str_starts(path, STR("/mcp"))) return false;
   str rest = str_from(path, 4);
@@ -400,7 +401,7 @@ static bool find_mode(const struct endpoint *e, str path, int *out) {
   return false;
 }
 
-// Returns false after answering a request that came through this gateway before or through too many gateways.
+// Returns false, after sending a refusal, if a request has already passed this gateway, or too many gateways.
 static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
   str header = http_value(x->head, STR(CHAIN_HEADER));
   struct fault f;
@@ -430,7 +431,7 @@ static void serve_path(void *endpoint, struct http_exchange *x, struct client_id
     else reply_method(x, STR("POST"));
   } else {
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"),
-               STR("not found: the endpoint is /mcp, or /sse for HTTP+SSE; /mcp/MODE needs the mode in `modes`\n"));
+               STR("not found: the endpoint is /mcp, or /sse for HTTP+SSE; /mcp/MODE requires MODE in `modes`\n"));
   }
 }
 
@@ -439,7 +440,7 @@ bool endpoint_admit(void *endpoint, const struct http_head *head, str *out_princ
   return access_check(&e->opt.access, head) == 0 && auth_gate_admits(&e->auth_gate, head, out_principal);
 }
 
-// Monitoring gets an answer even when clients use all connections.
+// Monitoring must get an answer even if clients use all connections.
 bool endpoint_vital(void *endpoint, const struct http_head *head) {
   return str_eq(head->path, STR("/healthz")) || str_eq(head->path, STR("/readyz")) ||
          str_eq(head->path, STR("/metrics"));

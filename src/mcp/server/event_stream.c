@@ -31,14 +31,14 @@ struct event_stream {
   const struct event_stream_events *ev;
   void *owner;
   uint32_t number;
-  struct http_exchange *x;  // NULL: no connection
+  struct http_exchange *x;  // NULL if there is no connection
   char headers[192];
-  bool begun;    // the response (or a former one) is an event stream
-  bool ended;    // everything was sent
+  bool begun;    // the response (or an earlier one) has begun as an event stream
+  bool ended;    // all messages were sent
   bool stalled;  // flow(false) was called
   unsigned expected;
   uint64_t next_event;
-  uint64_t unsent;     // first event that was not sent on any connection
+  uint64_t unsent;     // number of the first event that was not yet sent on any connection
   struct list events;  // struct stream_event, oldest first
   size_t kept, kept_bytes;
   struct timer timer;
@@ -84,7 +84,7 @@ void event_stream_free(struct event_stream **stream) {
   bool begun = es->begun;
   es->magic = 0;
   mem_free(es);
-  // Last, because the end of this answer may start the client's next request.
+  // Last, because the end of this response may start the client's next request.
   if (x && begun) http_stream_end(x);
   else if (x) http_exchange_drop(x);
 }
@@ -110,7 +110,7 @@ static void detached(struct event_stream *es) {
   es->x = NULL;
   timer_stop(&es->timer);
   tell_flow(es, true);
-  // `lost` is called from the loop, because the owner frees objects that a sender on the stack still uses.
+  // Calls `lost` from the loop, because the owner then frees objects that functions on the stack still use.
   bool resumable = es->begun && es->opt.ids;
   if (resumable) timer_start(es->opt.loop, &es->timer, es->opt.resume_ms);
   else loop_defer(es->opt.loop, &es->gone);
@@ -131,7 +131,7 @@ static void on_drain(struct http_exchange *x) {
 
 static void write_out(struct event_stream *es, str text, struct buf *memory) {
   if (!es->x) return;
-  // A client that reads too slowly is disconnected. It can resume as far as events are stored.
+  // A client that reads too slowly is disconnected. It can resume with the events that are stored.
   bool slow = http_stream_queued(es->x) > (es->opt.backlog ? es->opt.backlog : BACKLOG_MAX);
   if (slow) http_exchange_drop(es->x);
   if (slow || !http_stream_write(es->x, (struct payload){text, memory})) {
@@ -185,7 +185,7 @@ static int event_id(const struct event_stream *es, uint64_t number, char out[48]
   return snprintf(out, 48, "%u-%llu", es->number, (unsigned long long)number);
 }
 
-// Sends the id before the next event, so that a client that is cut off here can resume without a loss.
+// Sends an id before the next event, so that a client that is disconnected here can resume without losing events.
 static void prime(struct event_stream *es) {
   char id[48], text[96];
   event_id(es, es->unsent - 1, id);
@@ -220,7 +220,7 @@ static void send_typed(struct event_stream *es, str type, struct payload data) {
   uint64_t number = es->next_event++;
   int n = event_id(es, number, id);
   sse_write(b, type, es->opt.ids ? (str){id, (size_t)n} : STR_NONE, data.text);
-  // A large event is not stored in addition to its copy in the output queue of a connected client.
+  // A large event is stored only if there is no connected client, whose output queue already has a copy.
   bool large = b->n > KEEP_BYTES;
   if (es->opt.ids && !(large && es->x)) keep(es, number, buf_view(b));
   if (es->x) es->unsent = number + 1;
@@ -246,8 +246,8 @@ void event_stream_expect(struct event_stream *es) {
   es->expected++;
 }
 
-// Returns the connection and removes it from the stream. The end of the response may start the client's next request,
-// which may end this session: so callers end the response last, when they no longer need the stream.
+// Removes the connection from the stream and returns it. The end of the response may start the client's next request,
+// which may end this session. So callers must end the response last, when they no longer need the stream.
 static struct http_exchange *let_go(struct event_stream *es) {
   struct http_exchange *x = es->x;
   es->x = NULL;
@@ -260,11 +260,11 @@ static void end_response(struct http_exchange *x) {
   if (x) http_stream_end(x);
 }
 
-// Ends the stream. Its events stay stored for a while, in case the client did not get all of them.
+// Ends the stream. Its events stay stored for a while, because the client may not have received all of them.
 static void end(struct event_stream *es) {
   es->ended = true;
   struct http_exchange *x = let_go(es);
-  // A connected client has probably got them: few events stay, for a short time.
+  // A connected client has probably received them, so only few events stay, and only for a short time.
   while (x && es->kept_bytes > ENDED_BYTES) drop_oldest(es);
   timer_start(es->opt.loop, &es->timer, !es->kept ? 0 : x ? ENDED_MS : es->opt.resume_ms);
   end_response(x);
@@ -277,7 +277,7 @@ static void answer_plainly(struct event_stream *es, int status, struct payload m
   timer_stop(&es->timer);
   char headers[192];
   memcpy(headers, es->headers, sizeof headers);
-  es->ev->over(es);  // frees es, because the answer may start the client's next request
+  es->ev->over(es);  // frees es; called before the response is sent, because that may start the client's next request
   http_reply_from(x, status, str_of(headers), STR("application/json"), message);
 }
 
@@ -337,7 +337,7 @@ void event_stream_take(struct event_stream *es, struct http_exchange *x, bool pr
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after) {
   if (!es->begun || after >= es->next_event) return false;
   struct stream_event *first = es->kept ? CONTAINER_OF(es->events.next, struct stream_event, node) : NULL;
-  // No event between the client's last one and the oldest stored one may be missing.
+  // All events after the client's last one must still be stored.
   uint64_t oldest = first ? first->number : es->next_event;
   if (after + 1 < oldest) return false;
   struct http_exchange *older = let_go(es);

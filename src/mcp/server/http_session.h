@@ -6,8 +6,8 @@
 #include "mcp/server/session.h"
 
 struct http_sessions_options {
-  uint64_t keepalive_ms, resume_ms;  // of streams
-  uint64_t idle_ms, away_ms;         // idle time of a session, also after its client has closed its event stream
+  uint64_t keepalive_ms, resume_ms;  // times of event streams
+  uint64_t idle_ms, away_ms;         // idle times of a session, normally and if its client has closed its event stream
 };
 
 struct http_sessions {
@@ -23,27 +23,27 @@ struct http_session {
   struct http_sessions *of;
   struct session *s;
   struct map streams;             // live and recently ended, by number
-  struct event_stream *standing;  // number 0: the client's GET, or the one stream of HTTP+SSE
+  struct event_stream *standing;  // number 0: for the client's GET, or the only stream of HTTP+SSE
   uint32_t next_number;
   struct timer idle;
-  bool sse;     // HTTP+SSE: the stream is the session
-  bool ending;  // HTTP+SSE: ends with its requests, unless its client shows a valid credential before
+  bool sse;     // HTTP+SSE: the session ends with its stream
+  bool ending;  // HTTP+SSE: the session ends with its last request, unless its client shows a valid credential before
 };
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt);
 void http_sessions_close(struct http_sessions *all);
-void http_sessions_done(struct http_sessions *all);  // all sessions are closed
+void http_sessions_done(struct http_sessions *all);  // all sessions must be closed
 
-// Ends standing streams. Requests in flight continue; an HTTP+SSE session ends with the last of them.
+// Ends standing streams. Requests in flight continue; an HTTP+SSE session ends with its last request.
 void http_sessions_drain(struct http_sessions *all);
 
-// Ends listening streams, whose clients must authenticate again: all streams, or those whose credential has expired
-// (now: seconds since 1970). An HTTP+SSE session ends with the last of its requests in flight.
+// Ends listening streams, so that their clients must authenticate again: all streams, or those whose credential has
+// expired (now: seconds since 1970). An HTTP+SSE session ends with its last request in flight.
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now);
 
 struct http_session *http_session_open(struct http_sessions *all, struct client_identity who, bool sse);
 void http_session_close(struct http_session *hs);
-void http_session_touch(struct http_session *hs);  // restarts its idle time
+void http_session_touch(struct http_session *hs);  // restarts the idle time
 void http_session_set_away(struct http_session *hs, bool away);
 
 struct event_stream *http_session_new_stream(struct http_session *hs);

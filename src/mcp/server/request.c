@@ -84,7 +84,7 @@ void request_begin(struct request *r, struct session *s, void *channel) {
   hold(r, r->arena.total);
 }
 
-// Ends r. `memory` is the buffer of the message, which the outlet may take, or NULL.
+// Ends r. `memory` is the buffer of the message, which the outlet may take over, or NULL.
 static void finish(struct request *r, str message, struct buf *memory) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
   struct session *s = r->session;
@@ -97,8 +97,8 @@ static void finish(struct request *r, str message, struct buf *memory) {
   hold(r, 0);
   session_used(s);
   if (r->note || r->accounting) m->surface->over(m->surface_ctx, r, message);
-  // The answer may let the client's next bytes in, and these may end its session: only a lent session, which still
-  // counts as borrowed, is used afterwards.
+  // Sending the answer may let the client's next bytes in, and these may end its session. So only a lent session, which
+  // still counts as borrowed, may be used afterwards.
   s->outlet->answer(r, (struct payload){message, memory});
   request_discard(m, r);
   if (lender) callers_return(lender, s);
@@ -127,7 +127,7 @@ void request_reply(struct request *r, str result) {
   if (r->session->revision->stateless) {
     bool has_meta = str_starts(result, STR(OWN_META));
     rpc_put_result(b, r->id, STR("{\"resultType\":\"complete\","));
-    b->n--;  // reopens the message: the result continues
+    b->n--;  // removes the closing brace, because more members follow
     buf_str(b, STR(SERVER_META));
     buf_str(b, META_TOOLGATE);
     if (has_meta) buf_char(b, ',');
@@ -146,7 +146,7 @@ void request_reply_whole(struct request *r, str result) {
   finish_whole(r, b);
 }
 
-// Returns the HTTP status of an error that answers a stateless client, or 0 for the usual status.
+// Returns the HTTP status of an error for a stateless client, or 0 for the usual status.
 static int status_of(const struct request *r, int64_t code) {
   if (!r->session->revision->stateless) return 0;
   switch (code) {
@@ -169,7 +169,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   int64_t code = 0;
   str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
-  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // not the server's code
+  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // the server's own code is not recorded
   if (reply->large_message && large_message_rename(reply->large_message, r->id, &renamed)) {
     finish(r, renamed, &reply->large_message->memory);
     return;

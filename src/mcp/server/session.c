@@ -12,7 +12,7 @@
 
 enum {
   MAX_CAPABILITIES = 65536,
-  KEPT_FREELY = 16384,  // bytes of client information that are not counted
+  KEPT_FREELY = 16384,  // bytes of client information that a session may store without being counted
 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
@@ -29,7 +29,7 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
   shares_init(&m->shares, &l->seed, limits->max_sessions);
   list_init(&m->sessions);
   list_init(&m->free_requests);
-  // A message can grow on its way by ids, tokens and names, never by much.
+  // Ids, tokens and names can enlarge a message on its way, but never by much.
   buf_init(&m->scratch, limits->max_message + 65536);
   m->limits = m->request_limits =
       (struct json_limits){.max_bytes = limits->max_message, .max_depth = json_default_limits.max_depth};
@@ -51,7 +51,8 @@ static str payer_of(struct client_identity who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
 
-// Ends the least recently used session of this share that is not in use.
+// Ends the least recently used session of this share that is not in use. With `if_never_used`, skips sessions that had
+// a request after initialize.
 static bool let_one_go(struct share *share, bool if_never_used) {
   LIST_EACH(it, &share->members) {
     struct session *s = CONTAINER_OF(it, struct session, by_use);
@@ -68,7 +69,7 @@ enum session_room sessions_make_room(struct mcp_server *m, struct client_identit
   bool few = !own || !payer.n || !m->principal_sessions || own->count < m->principal_sessions;
   if (few && shares_allow(&m->shares, payer, 0)) return SESSION_ROOM;
   if (!own) return SESSION_ROOM_NONE;
-  // Clients without a credential have one share: sessions that no client came back to end first.
+  // Clients without a credential share one share, so sessions that were never used after initialize end first.
   if ((!payer.n && let_one_go(own, true)) || let_one_go(own, false)) return SESSION_ROOM;
   return payer.n ? SESSION_ROOM_SHARE : SESSION_ROOM_NONE;
 }
@@ -79,7 +80,7 @@ void session_used(struct session *s) {
   list_push(&s->share->members, &s->by_use);
 }
 
-// The seed is this process's. Nine digits are three tokens.
+// Derives the mark from `owner` and this process's hash seed. The nine digits cost a model three tokens.
 static void set_mark(struct session *s, str owner) {
   enum { MARKS = 1000000000 };
   if (s->as_operator) snprintf(s->mark, sizeof s->mark, "…");
@@ -188,7 +189,7 @@ static bool has(const struct json *capabilities, str name) {
   return json_is(json_get(capabilities, name), JSON_OBJECT);
 }
 
-// Reads the member of `experimental` that is for Toolgate and returns the capabilities without it, as servers get them.
+// Reads Toolgate's own member of `experimental`. Returns the capabilities without this member, for servers.
 static const struct json *take_ours(struct session *s, const struct json *capabilities) {
   const struct json *experimental = json_get(capabilities, STR("experimental"));
   struct fault f;
@@ -202,7 +203,8 @@ static const struct json *take_ours(struct session *s, const struct json *capabi
   return rest ? rest : capabilities;
 }
 
-// Counts client information, which a session keeps in several forms until it ends. Returns false if it does not fit.
+// Counts the memory of client information, which a session stores in several forms. Returns false if it exceeds a
+// limit.
 static bool keep_client(struct session *s, const struct json *capabilities, const struct json *client) {
   enum { FORMS = 4 };
   struct intake *in = &s->server->intake;
@@ -217,7 +219,7 @@ static bool keep_client(struct session *s, const struct json *capabilities, cons
 void session_take_client(struct session *s, const struct json *capabilities, const struct json *client) {
   str name;
   if (s->callers) keep_client(s, capabilities, client);
-  // Every request to a stateless server contains it.
+  // Stored, because every request to a stateless server contains the client information.
   if (json_is(client, JSON_OBJECT) && client->n <= MAX_CAPABILITIES)
     s->client = arena_str(&s->arena, json_span(client));
   if (json_string(json_get(client, STR("name")), &s->arena, &name)) s->known = client_find(name);
@@ -229,7 +231,7 @@ void session_take_client(struct session *s, const struct json *capabilities, con
   buf_init(&canonical, 1 << 20);
   if (json_canon(&canonical, capabilities, JSON_CANON_JCS, &f)) s->profile = arena_str(&s->arena, buf_view(&canonical));
   buf_done(&canonical);
-  // Tasks are an extension for stateless servers, and call/bridge translates them.
+  // Removes tasks, which are an extension for stateless servers. call/bridge translates them.
   buf_init(&canonical, (size_t)capabilities->n + 1);
   json_copy_edited(&canonical, capabilities, &(struct json_edit){STR("tasks"), STR_NONE}, 1);
   s->forwarded = arena_str(&s->arena, buf_view(&canonical));
@@ -253,7 +255,7 @@ const char *session_log_name(int level) {
   return levels[level];
 }
 
-// Answers initialize or server/discover; `members` are the first of the result.
+// Answers initialize or server/discover. `members` are the first members of the result.
 static void describe(struct session *s, struct request *r, const char *members) {
   struct buf result;
   buf_init(&result, 1 << 20);
@@ -271,7 +273,7 @@ static void describe(struct session *s, struct request *r, const char *members) 
   buf_done(&result);
 }
 
-// Lets the surface note a request that is refused without it.
+// Reports to the surface a request that is refused here.
 static void note_refusal(struct request *r) {
   const struct mcp_server *m = r->session->server;
   if (m->surface->refused) m->surface->refused(m->surface_ctx, r);
@@ -328,7 +330,7 @@ struct request *session_find_request(struct session *s, const struct json *id) {
 
 static void on_cancelled(struct session *s, const struct rpc_message *m, struct arena *a) {
   struct request *r = session_find_request(s, json_get(m->params, STR("requestId")));
-  // An unknown id is normal: the answer and the cancellation crossed. initialize is never cancelled.
+  // An unknown id is normal: the request was answered before the cancellation arrived. initialize cannot be cancelled.
   if (!r || str_eq(r->msg.method, STR("initialize"))) return;
   str reason = STR("the client cancelled the request");
   json_string(json_get(m->params, STR("reason")), a, &reason);
@@ -364,9 +366,10 @@ static void on_notification(struct session *s, struct request *r) {
   }
 }
 
-// Returns false after answering `r` with the limit that it exceeds. The only request of a session fits its limits.
+// Returns false, after refusing `r`, if a limit is exceeded. A session's only request never exceeds the session's
+// limits.
 static bool has_room(struct session *s, struct request *r) {
-  // Connections limit the number of requests of stateless clients.
+  // For stateless clients, the limit on connections also limits their requests.
   bool unlimited = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;
   bool many = s->in_flight > s->server->max_in_flight;
   if (!unlimited && (many || s->held - r->holds > s->server->max_held)) {
@@ -388,9 +391,9 @@ static void on_request(struct session *s, struct request *r) {
     request_reply(r, STR("{}"));
   } else if (s->state == SESSION_NEW) {
     note_refusal(r);
-    request_fail(r, RPC_INVALID_REQUEST, "the first request of a session is initialize", STR_NONE);
+    request_fail(r, RPC_INVALID_REQUEST, "the first request of a session must be initialize", STR_NONE);
   } else if (has_room(s, r)) {
-    // Clients that omit notifications/initialized are served as well.
+    // Clients that do not send notifications/initialized are served, too.
     if (s->state == SESSION_INITIALIZED) {
       s->state = SESSION_OPEN;
       s->server->surface->opened(s->server->surface_ctx, s);
@@ -401,7 +404,8 @@ static void on_request(struct session *s, struct request *r) {
 
 void session_serve(struct session *s, struct request *r, void *channel) {
   request_begin(r, s, channel);
-  if (str_eq(r->msg.method, STR("initialize")) || str_eq(r->msg.method, STR("ping"))) {  // not in this revision
+  if (str_eq(r->msg.method, STR("initialize")) ||
+      str_eq(r->msg.method, STR("ping"))) {  // this revision does not have these methods
     note_refusal(r);
     request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
   } else if (str_eq(r->msg.method, STR("server/discover"))) {
@@ -439,7 +443,8 @@ bool session_receive(struct session *s, struct request *r, void *channel, struct
     session_message_received(s, NULL, r->value, false);
     rpc_pending_malformed(&s->asks, r->value, err->message);
   } else if (r->msg.kind == RPC_NOTIFICATION) on_notification(s, r);
-  else if (!rpc_pending_reply(&s->asks, &r->msg)) log_debug(m->loop->log, "client sent a reply to no open request");
+  else if (!rpc_pending_reply(&s->asks, &r->msg))
+    log_debug(m->loop->log, "the client sent a reply that matches no open request");
   request_discard(m, r);
   return understood;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server role of MCP: the sessions of clients. A session implements the protocol; an outlet is its transport, and a
+// The server role of MCP: the sessions of clients. A session implements the protocol, an outlet is its transport, and a
 // surface answers its requests.
 //
-// Requests of the stateless revision have no session of their own. They borrow one (mcp/server/callers.h), so that the
-// surface handles both alike; session->revision->stateless is the difference.
+// Stateless requests have no session of their own. They borrow one (mcp/server/callers.h), so that the surface can
+// handle all requests alike; session->revision->stateless shows the difference.
 #pragma once
 #include "base/map.h"
 #include "base/rate.h"
@@ -21,36 +21,39 @@ struct session;
 
 // The transport of a session.
 struct outlet_ops {
-  // Sends one message; `related` is the request during which it is sent, or NULL.
+  // Sends one message. `related` is the request that the message belongs to, or NULL.
   void (*send)(struct session *s, struct request *related, str message);
-  // Sends the answer to r, or ends r without one if it was cancelled (message.text.p == NULL).
+  // Sends the answer to r. If r was cancelled, message.text.p is NULL, and r ends without an answer.
   void (*answer)(struct request *r, struct payload message);
-  // The answer will take a while: releases the connection if the client can fetch the answer later. May be NULL.
+  // The answer will take a while: releases the connection if the client can get the answer later. May be NULL.
   void (*suspend)(struct request *r);
-  // Ends the session if it is not in use, to make room for another. Returns false if it is in use. NULL: it always is.
+  // Ends the session, to make room for another, unless it is in use. Returns false if it is in use. NULL: sessions are
+  // always in use.
   bool (*let_go)(struct session *s);
 };
 
 // The application of the server role. All operations run on the loop; none may free the session.
 struct surface_ops {
-  void (*attached)(void *ctx, struct session *s);  // the capabilities of the client are known; runs before all others
-  // Writes the surface's members of the result of initialize or server/discover: capabilities, instructions.
+  void (*attached)(void *ctx,
+                   struct session *s);  // the capabilities of the client are known; called before all other operations
+  // Writes the surface's members in the result of initialize or server/discover: capabilities, instructions.
   void (*describe)(void *ctx, struct session *s, struct json_writer *w);
   void (*opened)(void *ctx, struct session *s);  // the handshake is complete
-  void (*closed)(void *ctx, struct session *s);  // all requests were cancelled before
+  void (*closed)(void *ctx, struct session *s);  // all its requests have been cancelled
   // Answers r, now or later, with a function of mcp/server/request.h.
   void (*request)(void *ctx, struct request *r);
   void (*notification)(void *ctx, struct session *s, const struct rpc_message *m);
-  // Reports a notification (`taken`: the client's revision allows it), or a rejected message (m is NULL, `value` is its
+  // Reports a notification (`taken`: the client's revision allows it), or a rejected message (m is NULL; `value` is its
   // JSON). May be NULL.
   void (*received)(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
-  // A request is about to be refused without `request`; may set its note. May be NULL.
+  // Called before a request is refused without a call of `request`. May set the request's note. May be NULL.
   void (*refused)(void *ctx, struct request *r);
-  // Messages to the client pile up (go = false), or the client has caught up.
+  // Unsent messages for the client pile up (go = false), or the client has read them (go = true).
   void (*flow)(void *ctx, struct session *s, bool go);
-  // The gateway stops: answers a request that only listens.
+  // The gateway stops: must answer a request that only listens.
   void (*stopping)(void *ctx, struct request *r);
-  // A request with a note has ended, with this answer or, if message.p is NULL, by cancellation.
+  // A request with a note or accounting has ended: `message` is the answer; message.p is NULL if the request was
+  // cancelled.
   void (*over)(void *ctx, struct request *r, str message);
 };
 
@@ -60,37 +63,37 @@ struct mcp_server {
   const struct surface_ops *surface;
   void *surface_ctx;
   struct list sessions;
-  struct shares shares;       // sessions of each principal, within max_sessions
-  size_t principal_sessions;  // limit for one principal; 0: only its share
-  str agent;                  // agent of clients whose credential names none; may be empty
+  struct shares shares;       // number of sessions of each principal, within max_sessions
+  size_t principal_sessions;  // maximum for one principal; 0: only its fair share is a limit
+  str agent;                  // agent of clients whose credential has none; may be empty
   str local;                  // principal name of clients without a credential; empty: "local"
   bool one_client;            // all sessions belong to one client, which reads them from one pipe (stdio)
-  size_t max_in_flight;       // requests in flight of one session
-  size_t max_held;            // memory of these requests before new ones are refused
+  size_t max_in_flight;       // maximum number of requests in flight of one session
+  size_t max_held;            // maximum memory of these requests; above it, new ones are refused
   struct intake intake;       // limits the memory of messages from clients
   struct list free_requests;  // spare requests, with their arenas
   size_t free_count;
-  struct buf scratch;                 // one outgoing message; valid until the next is composed
+  struct buf scratch;                 // for one outgoing message; valid until the next message is composed
   struct json_limits limits;          // for any message
   struct json_limits request_limits;  // for messages from clients
 };
 
-// Options of an operator's session: a command such as `toolgate browse`, in its own process or on the control socket.
-// Such a session gets structuredContent and whole lists, its calls are not recorded, and no rules apply unless it names
-// an agent.
+// Options of an operator's session, which belongs to a command such as `toolgate browse`, in its own process or on the
+// control socket. Such a session gets structuredContent and complete lists, its calls are not recorded, and rules apply
+// only if it names an agent.
 struct session_operator {
   uint64_t wait_ms;      // how long its lists wait for servers that are starting
-  size_t result_tokens;  // budget of a result; 0: the configured one
+  size_t result_tokens;  // maximum tokens of a result; 0: as configured
   bool skips_installs;   // its lists do not wait for servers that are being installed
 };
 
-// The client of a new session or of a stateless request, and the mode it gets.
+// The client of a new session or a stateless request, and the mode in which it sees the catalog.
 struct client_identity {
-  int principal;  // number by credential (mcp/auth/principals.h); -1: no credential is needed
+  int principal;  // number of the principal (mcp/auth/principals.h); -1: no credential is needed
   int mode;       // one of the surface's modes
   str name;       // name of the principal, the same in every run; empty without a principal
   str agent;      // agent that the credential is bound to; may be empty
-  str subject;    // subject of the credential or name of the token, for logs
+  str subject;    // subject of the credential, or name of the token; for logs
   str issuer;     // issuer of the credential; empty for a token of the configuration
   int64_t until;  // expiry of the credential in seconds since 1970; 0: never
   const struct session_operator *as_operator;  // NULL for a client. Must outlive the session; name and agent are then
@@ -102,9 +105,10 @@ enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 // Levels of logging/setLevel, most verbose first.
 enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };
 
-// [tgNNNNNNNNN] and a NUL. A server learns the digits only if an agent sends them to it; a result that contains the
-// mark is masked (docs/reference/results.md). Each session has its own digits; sessions lent to stateless requests of
-// one principal and agent share them. Operators' sessions have "…", because no model reads their results.
+// Prefix of the gateway's lines in results: [tgNNNNNNNNN] and a NUL. A server cannot know the digits unless an agent
+// sends them to it; a result that contains the mark is masked (docs/reference/results.md). Each session has its own
+// digits; sessions lent to stateless requests of one principal and agent share theirs. Operators' sessions have "…",
+// because no model reads their results.
 enum { SESSION_MARK_SIZE = 16, SESSION_MAGIC = 0x73657373 };
 
 struct session {
@@ -113,11 +117,11 @@ struct session {
   struct mcp_server *server;
   enum session_state state;
   char id[RAND_ID_SIZE];
-  char mark[SESSION_MARK_SIZE];  // prefix of each line that the gateway writes into a result
+  char mark[SESSION_MARK_SIZE];  // the gateway puts this before each line that it writes into a result
   int principal;                 // as in client_identity
   int mode;
   str principal_name, agent, subject, issuer;
-  int64_t until;                               // expiry of the last credential it was used with
+  int64_t until;                               // expiry of the credential that it was last used with
   const struct session_operator *as_operator;  // NULL for a client's session
   int64_t since;                               // creation time: wall clock in milliseconds
   const struct mcp_revision *revision;
@@ -126,30 +130,30 @@ struct session {
   const struct client_row *known;  // row of the client's name, or NULL
   bool asks_structured;            // the client asked for structuredContent at the handshake (mcp/server/clients.h)
   str capabilities;                // the client's capabilities as it wrote them
-  str profile;                     // capabilities in canonical form, equal for equal capabilities
-  str forwarded;                   // capabilities as sent to a stateless server
+  str profile;                     // capabilities in canonical form, for comparison
+  str forwarded;                   // capabilities as sent to stateless servers
   bool can_sample, can_elicit, can_list_roots, has_tasks;
   int log_level;
   struct list requests;
   size_t in_flight, held;
-  struct intake_account *account;  // of its principal
-  size_t kept;                     // bytes counted in `account` for large client information
-  struct share *share;             // of its principal's sessions
-  struct list by_use;              // in the share, least recently used first
-  uint64_t recorded;               // bytes that the recorder wrote for its calls
-  struct rate noted;               // rate of audit lines for notifications and rejected messages
-  bool stream_closed;              // by the client
-  bool used;                       // had a request after initialize
-  struct rpc_pending asks;         // requests of the gateway to the client
+  struct intake_account *account;
+  size_t kept;  // bytes counted in `account` for client information
+  struct share *share;
+  struct list by_use;       // in share->members, least recently used first
+  uint64_t recorded;        // bytes that the audit recorder has written for its calls
+  struct rate noted;        // limits audit lines for notifications and rejected messages
+  bool stream_closed;       // the client has closed its event stream
+  bool used;                // had a request after initialize
+  struct rpc_pending asks;  // requests of the gateway to the client
   const struct outlet_ops *outlet;
   void *channel;  // owned by the outlet
   void *surface;  // owned by the surface
   // Sessions lent to stateless requests:
   struct callers *callers;  // the lender; NULL for a client's own session
-  struct list idle;         // in callers->idle while not lent
-  str key;                  // identity of the requests that may borrow it
+  struct list idle;         // in callers->idle or callers->quiet while no request uses it
+  str key;                  // identifies the requests that may borrow it
   enum { LENT_SHARED, LENT_ALONE, LENT_ONCE } lent;
-  unsigned parked;  // parked calls, which keep the session
+  unsigned parked;  // number of parked calls, which keep the session open
   uint64_t idle_since;
   bool has_lanes;  // lanes were opened for it
   bool closing;
@@ -166,9 +170,9 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
                      const struct mcp_server_limits *limits);
 void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
-// Makes room for another session of this client. A principal that has its share loses the least recently used of its
-// own sessions that are not in use; sessions of other principals stay. Clients without a credential share one share:
-// the oldest session that was not used after initialize ends first.
+// Makes room for another session of this client. A principal that has used up its share loses its least recently used
+// session that is not in use; sessions of other principals stay. Clients without a credential have one share in common:
+// of their sessions, the oldest one that was not used after initialize ends first.
 enum session_room {
   SESSION_ROOM,
   SESSION_ROOM_NONE,   // too many sessions exist
@@ -176,32 +180,32 @@ enum session_room {
 };
 enum session_room sessions_make_room(struct mcp_server *m, struct client_identity who);
 
-// A new session, before its handshake.
+// Creates a session, before its handshake.
 struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel,
                             struct client_identity who);
 
-void session_used(struct session *s);  // its client used it just now
+void session_used(struct session *s);  // called when the client uses the session
 
-// Gives the session the mark of all lent sessions of its principal and agent in this process.
+// Gives the session the mark that all lent sessions of its principal and agent have in this process.
 void session_share_mark(struct session *s);
 
 // Cancels the requests in flight, calls surface_ops.closed and frees the session. Sets *s to NULL.
 void session_close(struct session **s);
 
-// Returns the name of the principal. It is the same in every run, so stored data is found again by it.
+// Returns the name of the principal, which is the same in every run, so that it can be used as a key for stored data.
 str session_principal(const struct session *s);
 
-// Returns the agent of the credential, or the configured agent of clients without one; may be empty.
+// Returns the agent of the credential or, without one, the configured agent; may be empty.
 str session_agent(const struct session *s);
 
-// Returns whether servers can send this client requests or log messages, which must reach this client only.
+// Returns whether servers can send this client requests or log messages, which no other client may receive.
 bool session_askable(const struct session *s);
 
-// Takes r: a request, which starts, a notification or a reply. `channel` is the outlet's, for a request. Returns false
-// with the reason in *err if r is not a valid message.
+// Receives r: starts a request, or handles a notification or a reply. `channel` is the outlet's, for a request. Returns
+// false, with the reason in *err, if r is not a valid message.
 bool session_receive(struct session *s, struct request *r, void *channel, struct rpc_error *err);
 
-// Starts a request that mcp/server/callers.h lent this session to.
+// Starts a request for which mcp/server/callers.h has lent this session.
 void session_serve(struct session *s, struct request *r, void *channel);
 
 // Reports a received message to surface_ops.received.

@@ -8,7 +8,7 @@
 #include "mcp/meta.h"
 #include "mcp/server/event_stream.h"
 
-enum { LISTEN_BACKLOG = 1 << 20 };  // notifications only; a client that does not read them is disconnected
+enum { LISTEN_BACKLOG = 1 << 20 };  // bytes of unread notifications after which the client is disconnected
 
 // ---- answers
 
@@ -62,15 +62,15 @@ static bool mismatch(struct refusal *out, const char *header, const char *what) 
   return false;
 }
 
-// The headers that repeat the body; all begin with "Mcp-".
+// The headers that repeat values of the body, by their index in header_names.
 enum { VERSION, METHOD, NAME, HEADERS };
 static const str header_names[HEADERS] = {STR("MCP-Protocol-Version"), STR("Mcp-Method"), STR("Mcp-Name")};
 
 struct repeats {
-  const struct http_header *first[HEADERS];  // NULL: missing; the codec refuses a second one
+  const struct http_header *first[HEADERS];  // NULL: missing; the HTTP parser refuses a repeated header
 };
 
-// Arguments in headers are stored until the tool is known that requires them.
+// Also stores headers that repeat arguments: which ones are required is known only when the tool has been found.
 static struct repeats read_headers(const struct http_head *h, struct request *r) {
   static const str prefix = STR("mcp-param-");
   struct repeats out = {0};
@@ -90,7 +90,7 @@ static struct repeats read_headers(const struct http_head *h, struct request *r)
 
 static bool same(const struct repeats *h, int which, str value, struct refusal *out) {
   const char *name = header_names[which].p;
-  if (!h->first[which]) return mismatch(out, name, "is missing; it repeats the body");
+  if (!h->first[which]) return mismatch(out, name, "is missing; it must repeat the body");
   switch (header_compare(h->first[which]->value, value)) {
   case HEADER_SAME: return true;
   case HEADER_MALFORMED: return mismatch(out, name, "has an invalid =?base64?…?= value");
@@ -116,11 +116,11 @@ static bool headers_agree(const struct http_exchange *x, struct request *r, stru
   struct repeats h = read_headers(x->head, r);
   str version = STR_NONE, member = named_by(r->msg.method), value;
   json_string(r->meta.version, &r->arena, &version);
-  // A stated revision must agree with the body before it must be a supported one.
+  // If the header names a revision, it must equal the one in the body. Only then is the revision checked.
   if (h.first[VERSION] && !same(&h, VERSION, version, out)) return false;
   if (!callers_speaks(r, out) || !same(&h, VERSION, version, out)) return false;
   if (!same(&h, METHOD, r->msg.method, out)) return false;
-  // A request that lacks the member is refused later.
+  // A request that lacks the member is refused later, by another check.
   if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
   return same(&h, NAME, value, out);
 }
@@ -140,7 +140,8 @@ bool stateless_takes(const struct http_exchange *x, const struct request *r) {
 void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct client_identity who) {
   struct mcp_server *m = t->callers.server;
   struct refusal why;
-  if (json_get(r->value, STR("method")) && !json_get(r->value, STR("id"))) {  // the revision has no notifications
+  if (json_get(r->value, STR("method")) &&
+      !json_get(r->value, STR("id"))) {  // the stateless revision has no notifications over HTTP
     why = (struct refusal){.code = RPC_METHOD_NOT_FOUND};
     callers_refuse(&t->callers, r, who, &why, &m->scratch);
     http_reply(x, 202, STR_NONE, STR_NONE, STR_NONE);

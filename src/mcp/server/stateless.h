@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP requests of the stateless revision. Headers that repeat the body must agree with it. The answer is JSON or a
-// stream that ends with it; closing the stream cancels the request.
+// HTTP requests of the stateless revision. Headers that repeat values of the body must agree with it. The response is
+// JSON, or a stream that ends with the answer; closing the stream cancels the request.
 #pragma once
 #include "io/http/http_server.h"
 #include "mcp/server/callers.h"
@@ -20,8 +20,8 @@ void stateless_drain(struct stateless *t);  // answers listening requests and re
 // Returns whether the header of a request names a stateless revision.
 bool stateless_stated(const struct http_exchange *x);
 
-// Returns whether a POST is stateless, by its body or by its header.
+// Returns whether a POST is stateless, according to its body or its header.
 bool stateless_takes(const struct http_exchange *x, const struct request *r);
 
-// Takes x and r.
+// Handles the request and takes ownership of x and r.
 void stateless_post(struct stateless *t, struct http_exchange *x, struct request *r, struct client_identity who);

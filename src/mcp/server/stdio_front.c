@@ -14,14 +14,14 @@ enum { HIGH_WATER = 1 << 18, FLUSH_MS = 2000, MAX_BATCH = 100 };
 struct stdio_front {
   struct mcp_server *server;
   struct client_identity who;
-  struct session *session;  // of the handshake, if the client does one
-  struct callers callers;   // for its requests that have none
+  struct session *session;  // session of the handshake, if the client does one
+  struct callers callers;   // lends sessions to stateless requests
   struct stream *in, *out;
   int out_fd;
   uint64_t drain_ms;
   struct timer drain;
   struct lines lines;
-  struct buf flat;  // a message that came with line breaks
+  struct buf flat;  // a copy of a message without its line breaks
   bool in_ended, stalled, has_ended;
   void (*ended)(void *ctx);
   void *ctx;
@@ -38,7 +38,7 @@ static void end_if_done(struct stdio_front *f) {
 }
 
 static void set_flow(struct stdio_front *f, bool go) {
-  // Every message repeats the stop, because calls and connections may have started since.
+  // A stop is repeated for every message, because calls and connections may have started since the last one.
   if (go && !f->stalled) return;
   f->stalled = !go;
   LIST_EACH(it, &f->server->sessions) {
@@ -89,7 +89,8 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
   write_line(f, (struct payload){buf_view(&f->server->scratch), NULL});
 }
 
-// Returns true after handling the cancellation of a stateless request. The id decides, for a request of either era.
+// Handles the cancellation of a stateless request, which the id identifies in a cancellation of either era. Returns
+// whether it did.
 static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   struct rpc_error err;
   bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
@@ -97,7 +98,7 @@ static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   if (!cancels) return false;
   if (!callers_cancel(&f->callers, r)) {
     if (!callers_claims(r)) return false;
-    session_message_received(f->session, &r->msg, r->value, true);  // its answer and the cancellation crossed
+    session_message_received(f->session, &r->msg, r->value, true);  // the request is already answered
   }
   request_discard(f->server, r);
   return true;
@@ -142,7 +143,7 @@ static void on_line(void *ctx, str line) {
   } else if (json_get(r->value, STR("id"))) {
     serve_stateless(f, r);
   } else {
-    // The stateless revision has no other notifications.
+    // The stateless revision has no notification of clients but notifications/cancelled.
     callers_refuse(&f->callers, r, f->who, &(struct refusal){.code = RPC_METHOD_NOT_FOUND}, &f->server->scratch);
   }
 }
@@ -158,8 +159,8 @@ static void on_drained(struct timer *t) {
   end(CONTAINER_OF(t, struct stdio_front, drain));
 }
 
-// At the end of input the requests in flight are still answered (`printf … | toolgate serve`), unless the client has
-// closed its end of the other pipe, too.
+// After the end of input, requests in flight are still answered (as for `printf … | toolgate serve`), unless the client
+// has also closed the other pipe.
 void stdio_front_drain(struct stdio_front *f) {
   if (f->in_ended) return;
   stream_close(&f->in);

@@ -8,7 +8,7 @@
 #include "result/envelope/same_json.h"
 #include "json/write.h"
 
-enum { META_ROOM = 128 << 10 };  // bytes of an envelope in _meta, without names of tools
+enum { META_ROOM = 128 << 10 };  // bytes of an envelope in _meta, not counting tool ids
 
 // ---- the content ----
 
@@ -19,7 +19,7 @@ static void put_text_part(struct json_writer *w, str text) {
   json_end_object(w);
 }
 
-// Writes a part. The contents of a resource become parts of type resource; a part that no client accepts becomes text.
+// Writes a content part. The contents of a resource become parts of type resource; an invalid part becomes text.
 static void put_part(struct json_writer *w, const struct envelope *e, const struct part *p) {
   if (part_is_broken(p)) {
     str words;
@@ -59,7 +59,7 @@ static str write_content(const struct envelope *e, str text) {
 
 // ---- results that pass ----
 
-// Replaces content that is not a list of parts.
+// Returns a valid list of parts, to replace content that is not one.
 static str mended_content(const struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct buf b;
@@ -78,8 +78,8 @@ static str mended_content(const struct envelope *e) {
   return mended;
 }
 
-// Edits _meta: removes members with the prefixes of the gateway, which only the gateway may set, and adds `value` as
-// the member `name` unless it is empty. STR_NONE: unchanged.
+// Returns _meta with these edits: removes members with the gateway's prefixes, which only the gateway may set, and adds
+// `value` as the member `name` unless `value` is empty. Returns STR_NONE if nothing changes.
 static str edited_meta(const struct envelope *e, const struct json *meta, str name, str value) {
   if (!meta || meta->type != JSON_OBJECT || json_is_folded(meta)) meta = &json_empty_object;
   struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)meta->count + 1);
@@ -98,7 +98,7 @@ static str edited_meta(const struct envelope *e, const struct json *meta, str na
   return count ? json_edited(e->a, meta, edits, count) : STR_NONE;
 }
 
-// Writes the server's _meta, if that stays, with the envelope added.
+// Writes _meta with the envelope. If `stays`, the members of the server's _meta are included.
 static void put_meta(const struct envelope *e, bool stays, struct buf *out) {
   const struct json *meta = stays ? json_get(e->order->result, STR("_meta")) : NULL;
   size_t begin = out->n;
@@ -122,7 +122,7 @@ static str write_meta(const struct envelope *e, bool stays) {
   return meta;
 }
 
-// How structuredContent reaches the model of this client.
+// How structuredContent is presented so that the model of this client sees it.
 struct arrangement {
   bool add;   // add it as text
   bool drop;  // remove structuredContent
@@ -132,7 +132,7 @@ static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
-  if (e->imitates) return (struct arrangement){!repeated, true};  // after the notice, for every client
+  if (e->imitates) return (struct arrangement){!repeated, true};  // as text after the notice, for every client
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -175,8 +175,8 @@ static str with_notice(const struct envelope *e, str content) {
   return all;
 }
 
-// Passes a result unchanged, except for _meta, data that its client would hide from the model, invalid content, and a
-// notice if it imitates the gateway.
+// Passes a result on. Changes only _meta, structuredContent that the client would hide from the model, and invalid
+// content; adds a notice if the result imitates the gateway.
 static bool pass_on(struct envelope *e, struct buf *out) {
   struct json_edit edits[4];
   size_t count = 0;
@@ -221,7 +221,7 @@ static void look(struct envelope *e) {
   }
 }
 
-// Writes the result of a resource or prompt. Of their members only _meta may be in the result of a tool.
+// Writes the result of a resource or prompt as the result of a tool. Copies none of the server's members except _meta.
 static void write_fresh(const struct envelope *e, str content, str structured, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -231,7 +231,7 @@ static void write_fresh(const struct envelope *e, str content, str structured, s
   json_end_object(&w);
 }
 
-// The parts of a resource or prompt that fits.
+// Returns the content parts of a resource or prompt that fits the budget.
 static str fitting_content(struct envelope *e) {
   e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
   str content = write_content(e, STR_NONE);
@@ -276,7 +276,7 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
-// Returns whether the server knows the mark, perhaps from the arguments of a call.
+// Returns whether the result contains the mark, which the server may know from the arguments of a call.
 static bool repeats_mark(const struct envelope_order *order) {
   str raw = json_span(order->result);
   const char *end = raw.p + raw.n;
@@ -285,7 +285,7 @@ static bool repeats_mark(const struct envelope_order *order) {
   return secrets_in_json(order->result, &mark);
 }
 
-// The values to mask, in addition to text that looks like a secret. Results other than errors may name addresses.
+// Returns the values to mask in addition to text that looks like a secret. Addresses are masked only in errors.
 static struct secrets_known masked_values(const struct envelope_order *order, struct arena *a) {
   size_t addresses = envelope_tells_error(order->result) ? order->hidden.addresses : 0;
   size_t known = order->hidden.count - order->hidden.addresses + addresses, count = 0;
@@ -295,7 +295,8 @@ static struct secrets_known masked_values(const struct envelope_order *order, st
   return (struct secrets_known){values, count, addresses};
 }
 
-// Parses the masked result, whose text is in *out. NULL if it has too many values to search all of them.
+// Masks the result, writes its text to *out and returns it parsed; returns NULL if the result has too many values to
+// search.
 static const struct json *scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct fault f;
   struct arena nodes;
@@ -308,7 +309,7 @@ static const struct json *scrubbed(const struct envelope_order *order, struct ar
   return whole ? json_parse(a, buf_view(out), &json_default_limits, &f) : NULL;
 }
 
-// envelope_make copies everything from the masked text before it is freed.
+// The masked text may be freed after envelope_make, which copies everything it needs.
 static bool make_scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct envelope_order clean = *order;
   struct buf masked;
@@ -341,7 +342,7 @@ bool envelope_tells_error(const struct json *result) {
   return is_error(result) || is_failed_task(result) || is_failed_task(json_get(result, STR("task")));
 }
 
-// An error may repeat data that was sent to the server.
+// Returns whether the result must be masked. Errors often repeat data that was sent to the server.
 static bool is_scrubbed(const struct envelope_order *order) {
   if (order->scrub || repeats_mark(order)) return true;
   return envelope_tells_error(order->result) && secrets_in_json(order->result, &order->hidden);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which parts of a result stay unchanged. Everything that a client may show to the model counts: texts and the
-// JSON around them, links, unknown parts, and members that the result of a tool does not need.
+// Decides which parts of a result stay unchanged. Everything that a client may show to the model counts against the
+// budget: texts and the JSON around them, links, unknown parts, and optional members of the result.
 #include "base/assert.h"
 #include "result/envelope/envelope_impl.h"
 #include "result/envelope/same_json.h"
 #include "text/tokens.h"
 
 enum {
-  SEEN = 16,         // images and sounds that stay
-  MEDIA_BYTES = 64,  // of a media type
+  SEEN = 16,         // maximum number of images and sounds that stay
+  MEDIA_BYTES = 64,  // maximum length of a media type
   FREE_PARTS = 16,   // each further part costs a token, even if it is empty
 };
 
@@ -31,7 +31,7 @@ static bool is_media(const struct part *p) {
   return p->type == PART_IMAGE || p->type == PART_AUDIO;
 }
 
-// Returns whether the model reads the JSON of a part; images and audio it sees and hears.
+// Returns whether the model reads a part as JSON: the part is neither text nor image nor audio.
 static bool is_read(const struct part *p) {
   return !p->text.p && !is_media(p);
 }
@@ -47,7 +47,7 @@ bool envelope_is_media_type(str s) {
   return !s.p || (slashes == 1 && s.n <= MEDIA_BYTES);
 }
 
-// Returns whether data is base64 only. Anything else is text that a model could read.
+// Returns whether the data has only base64 characters; anything else is text that a model could read.
 static bool is_base64(str s) {
   while (s.n && s.p[s.n - 1] == '=') s.n--;
   for (size_t i = 0; i < s.n; i++) {
@@ -58,14 +58,14 @@ static bool is_base64(str s) {
   return true;
 }
 
-// Returns whether a part has nothing but its type and its text, or its type, its data and their media type.
+// Returns whether a part has no other members than type and text, or type, data and mimeType.
 static bool is_plain(const struct part *p) {
   size_t members = p->json->count;
   if (p->type == PART_TEXT) return members <= (json_get(p->json, STR("type")) ? 2 : 1);
   return is_media(p) && envelope_is_media_type(p->media_type) && members == 2 + (size_t)(p->media_type.p != NULL);
 }
 
-// Counts the JSON before and after the text or the data of a part.
+// Subtracts the tokens of a part's JSON before and after its text or data from *left. Returns false if they do not fit.
 static bool take_frame(const struct part *p, size_t *left) {
   const struct json *held = p->words ? p->words : json_get(p->json, STR("data"));
   str all = json_span(p->json);
@@ -119,12 +119,12 @@ static bool reads_short(const struct envelope *e) {
   if (parts->unusual && !take_tokens(json_span(e->order->result), &left)) return false;
   if (e->order->kind == ENVELOPE_TOOL && !take_rest(e, &left)) return false;
   if (!parts->structured) return true;
-  // It must fit alone, too, since some clients show nothing else.
+  // Structured content must also fit alone, because some clients show nothing else.
   return tokens_fit(json_span(parts->structured), e->budget) &&
          (envelope_text_says(e) || take_tokens(json_span(parts->structured), &left));
 }
 
-// Chooses images and sounds by their size. Returns whether all of them stay.
+// Chooses the images and sounds that stay, by their size. Returns whether all of them stay.
 static bool choose_seen(struct envelope *e) {
   size_t left = ENVELOPE_PARTS_BYTES, seen = 0;
   bool all = true;

@@ -9,14 +9,14 @@
 
 enum {
   ENVELOPE_META_BYTES = 1 << 10,
-  ENVELOPE_LABEL_BYTES = 256,           // of a label or a media type
-  ENVELOPE_ANNOTATION_BYTES = 1 << 10,  // of one part's annotations
+  ENVELOPE_LABEL_BYTES = 256,           // maximum of a label or a media type
+  ENVELOPE_ANNOTATION_BYTES = 1 << 10,  // maximum of one part's annotations
   ENVELOPE_ANNOTATIONS = 32,
 };
 
 struct envelope_piece {
   struct artifact artifact;
-  char *block;  // heap memory of large bytes, which the piece takes; or NULL
+  char *block;  // heap memory with large `bytes`, which the store takes over; or NULL
   struct artifact_name name;
   bool held;
 };
@@ -24,8 +24,8 @@ struct envelope_piece {
 // A section of the summary: the text or the structured content.
 struct envelope_section {
   struct summary summary;
-  str text;                            // empty: no such section
-  const struct envelope_piece *piece;  // that contains it, or NULL
+  str text;                            // empty if the result has no such section
+  const struct envelope_piece *piece;  // the piece that contains the text, or NULL
 };
 
 struct envelope {
@@ -35,19 +35,19 @@ struct envelope {
   str mark;
   bool imitates;  // a part that is passed on imitates the gateway
   struct parts parts;
-  bool *kept;          // for each part: stays unchanged
-  size_t kept_tokens;  // tokens of these parts
-  bool rest_kept;      // members other than content and structuredContent stay, with _meta
+  bool *kept;          // for each part: whether it stays unchanged
+  size_t kept_tokens;  // tokens of the parts that stay
+  bool rest_kept;      // _meta and members other than content and structuredContent stay
   bool whole;          // all readable data stays
   bool said;           // the text repeats the structured content
   struct envelope_piece *pieces;
-  size_t count, room;  // pieces, and the size of the array
+  size_t count, room;  // number of pieces, and capacity of the array
   struct envelope_section sections[2];
 };
 
 // ---- envelope_fit.c: parts that stay
 
-// Sets e->kept of images and audio. Returns whether all text for the model is within the budget.
+// Sets e->kept for images and audio. Returns whether all text for the model is within the budget.
 bool envelope_fits(struct envelope *e);
 
 // Returns whether a text repeats the structured content.
@@ -57,13 +57,14 @@ bool envelope_text_says(const struct envelope *e);
 // the budget.
 void envelope_choose(struct envelope *e);
 
-// Writes edits that remove the members that do not stay, except _meta. Returns their number, at most one per member.
+// Writes edits that remove the members that do not stay, except _meta. Returns the number of edits, at most one per
+// member.
 size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits);
 
-// Returns whether this is a MIME type without parameters, which cannot hide other text, or STR_NONE.
+// Returns whether the string is STR_NONE or a MIME type without parameters, which could hide other text.
 bool envelope_is_media_type(str s);
 
-// Returns whether it is neither a part of MCP nor one of a future type.
+// Returns whether a part is invalid: not as MCP defines it, and not of an unknown type, which may be a future one.
 bool part_is_broken(const struct part *p);
 
 // Returns whether content is not a list of parts.
@@ -71,14 +72,15 @@ bool envelope_content_broken(const struct envelope *e);
 
 // ---- envelope_pieces.c: stored pieces
 
-// Plans the pieces and adds them to the batch in this order: parts, structured content, text. Their bytes must stay
-// valid until the batch is put.
+// Plans the pieces and adds them to the batch in this order: parts, structured content, text. The bytes of the pieces
+// must stay valid until the batch is put.
 void envelope_keep(struct envelope *e);
 void envelope_free_blocks(struct envelope *e);
 
 // ---- envelope_text.c: text for the model
 
-// Writes the summary of all sections within the tokens. Returns the bytes of the first section that it shows unchanged.
+// Writes the summary of all sections in at most `tokens` tokens. Returns how many bytes of the first section the
+// summary shows unchanged.
 size_t envelope_summarise(const struct envelope *e, size_t tokens, struct buf *out);
 
 // Returns the text part, within the budget: the summary, and how to view the rest.

@@ -7,19 +7,19 @@
 #include "text/tokens.h"
 #include "json/write.h"
 
-static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};  // by enum envelope_kind
+static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};  // index: enum envelope_kind
 
 enum { TOKEN_BYTES = 128, ENTRY_BYTES = 4 << 10 };
 
-// Members that are left out, one after the other, to make room for the handles and some of the summary.
+// Members that are left out, in this order, to make room for the handles and for a part of the summary.
 enum spare {
   SPARE_NOTHING,
   SPARE_VIEWS,
   SPARE_LABELS,
   SPARE_HASHES,
   SPARE_ANNOTATIONS,
-  SPARE_SIZES,       // and media types
-  SPARE_PROVENANCE,  // all of it: the handles contain the id
+  SPARE_SIZES,       // sizes and media types
+  SPARE_PROVENANCE,  // all provenance: the handles contain the tool id
   SPARES,
 };
 
@@ -138,7 +138,8 @@ static void write_form(struct buf *b, const struct envelope *e, const struct jso
   json_end_object(&w);
 }
 
-// Everything other than the summary gets two thirds of the budget or, if that is impossible, as little as possible.
+// Chooses the members to leave out so that everything other than the summary takes at most two thirds of the budget;
+// three quarters if the hashes must be left out.
 static enum spare choose_spare(struct buf *b, const struct envelope *e, const struct facts *facts) {
   for (int spare = SPARE_NOTHING; spare < SPARES; spare++) {
     struct json_form f = {.spare = (enum spare)spare, .summary = STR("")};
@@ -166,7 +167,7 @@ static str seen(const struct envelope *e, str text) {
   return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
 }
 
-// Escapes need more tokens than the text they stand for: tries shorter summaries until one fits.
+// JSON escapes take more tokens than the unescaped text, so tries shorter summaries until one fits.
 static void fit_summary(struct buf *b, const struct envelope *e, struct json_form *f, const struct facts *facts) {
   struct buf text;
   write_form(b, e, f, facts);
@@ -208,14 +209,15 @@ static void gather_facts(const struct envelope *e, struct facts *facts) {
   drop_lookalikes(e, facts);
 }
 
-// Every result has this envelope, and most have neither facts nor pieces: the constant part is written at once.
+// Every result has this envelope, and most results have neither facts nor pieces, so constant text is written directly.
 void envelope_put_meta(const struct envelope *e, struct buf *out) {
   struct facts facts = {0};
   size_t shown = 0, bytes = 0;
   if (e->sections[0].text.n || e->sections[1].text.n) {
     gather_facts(e, &facts);
   } else {
-    // A result that passes is not summarised: lines that are facts, and short members of structured content.
+    // A result that is passed on has no summary. Its facts are lines of the text, and short members of structured
+    // content.
     facts_of_lines(e->parts.text, &facts);
     facts_of_members(e->parts.structured, e->a, &facts);
     drop_lookalikes(e, &facts);

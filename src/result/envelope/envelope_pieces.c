@@ -7,10 +7,10 @@
 #include "json/write.h"
 
 enum {
-  LINKS = 4,              // stored one by one; more links are one list
-  NAME_TOKENS = 45,       // of a handle and the text around it, without the tool's id
+  LINKS = 4,              // maximum of links with a piece each; more links become one list
+  NAME_TOKENS = 45,       // tokens of a handle and the text around it, without the tool's id
   WHOLE_BYTES = 1 << 20,  // a larger result is not stored as a whole in addition to its parts
-  LONG_BYTES = 1 << 10,   // of a string that is stored elsewhere
+  LONG_BYTES = 1 << 10,   // longer strings are left out where another piece has them
 };
 
 // ---- one piece ----
@@ -48,13 +48,13 @@ static void add_resource(struct envelope *e, const struct part *p) {
   struct envelope_piece *piece =
       add_piece(e, ARTIFACT_RESOURCE, or_else(p->media_type, STR("text/plain")), label, p->text);
   if (e->parts.texts > 1) return;
-  // It is the only text of the result, so no other piece has it.
+  // This is the only text of the result, so the section uses this piece.
   e->sections[0].piece = piece;
   piece->block = e->parts.block;
   e->parts.block = NULL;
 }
 
-// Writes a list as in RFC 2483, with names as comments.
+// Adds one piece with all links, as a text/uri-list (RFC 2483) with the links' names as comments.
 static void add_links(struct envelope *e, size_t count) {
   struct buf list;
   buf_init(&list, e->order->result->n + 8 * count);
@@ -84,7 +84,7 @@ static void add_part(struct envelope *e, const struct part *p) {
   }
 }
 
-// ---- is the result complete in its pieces? ----
+// ---- data that no piece has ----
 
 static bool has_others(const struct json *object, const str *names, size_t count) {
   if (!json_is(object, JSON_OBJECT)) return false;
@@ -97,7 +97,7 @@ static bool has_others(const struct json *object, const str *names, size_t count
   return false;
 }
 
-// Returns whether a part has data that neither a piece nor the envelope has.
+// Returns whether a part has data that is neither in a piece nor in the envelope.
 static bool has_more(const struct part *p) {
   static const str names[] = {STR("type"),        STR("text"),     STR("data"), STR("mimeType"),
                               STR("annotations"), STR("resource"), STR("uri"),  STR("name")};
@@ -148,7 +148,7 @@ static void plan_structured(struct envelope *e) {
   s->piece = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "structured content"), s->text);
 }
 
-// Content with too many parts to look at one by one is summarised as a long array.
+// Adds the whole result as a piece. Content that has too many values to split it into parts is summarised as an array.
 static struct envelope_piece *plan_whole(struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct envelope_piece *whole = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "whole result"),
@@ -162,7 +162,7 @@ static bool is_long(const struct json *v) {
   return json_is(v, JSON_STRING) && v->n > LONG_BYTES;
 }
 
-// An object with its long strings of these names left empty.
+// Returns the object with its members `one` and `other` made empty if they are long strings.
 static str without_long(struct arena *a, const struct json *object, str one, str other) {
   struct json_edit edits[2];
   size_t count = 0;
@@ -192,7 +192,7 @@ static void plan_outline(struct envelope *e) {
   for (size_t i = 0; i < e->parts.count; i++) put_outline(&w, &e->parts.list[i], e->a);
   json_end_array(&w);
   struct json_edit edits[] = {{STR("content"), arena_str(e->a, buf_view(&b))}, {STR("structuredContent"), STR_NONE}};
-  add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "what else is in the result"),
+  add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "rest of the result"),
             json_edited(e->a, e->order->result, edits, 2));
   buf_done(&b);
 }
@@ -207,7 +207,7 @@ static void plan_text(struct envelope *e) {
   e->parts.block = NULL;
 }
 
-// Plans a single piece with everything.
+// Plans a single piece that contains everything.
 static void plan_one(struct envelope *e) {
   bool more = needs_whole(e) || count_pieces(e), structured = e->parts.structured && !e->said;
   if (!more && !(structured && e->parts.text.n)) {
@@ -225,7 +225,7 @@ static void plan_one(struct envelope *e) {
 
 static void plan(struct envelope *e) {
   size_t parts = count_pieces(e), links = count_links(e), others = 3;
-  // The number of handles that fit.
+  // The number of handles that fit into three quarters of the budget.
   size_t each = tokens_count(e->order->tool_id) + NAME_TOKENS, most = e->budget * 3 / 4 / each;
   size_t limit = e->order->text_only ? ENVELOPE_PIECES_TEXT_ONLY : ENVELOPE_PIECES;
   most = most < 1 ? 1 : most > limit ? limit : most;
@@ -258,7 +258,7 @@ void envelope_keep(struct envelope *e) {
     *e->order->batch = piece_batch_new(e->order->store, e->order->owner, e->order->origin);
   for (size_t i = 0; i < e->count; i++) {
     struct envelope_piece *p = &e->pieces[i];
-    // The store takes the memory of large pieces, so that they are not copied again.
+    // The store takes over the memory of a large piece instead of copying it.
     char *block = p->artifact.bytes.n > PIECE_ROW_BYTES ? p->block : NULL;
     p->held = artifact_add(*e->order->batch, &p->artifact, block, e->a, &p->name);
     if (p->held && block) p->block = NULL;

@@ -7,8 +7,8 @@
 #include "text/tokens.h"
 
 enum {
-  NEXT_CHARS = 4000,     // characters that the line of a handle proposes to view next
-  LINE_BYTES = 4 << 10,  // of a line about a piece, without the tool's id
+  NEXT_CHARS = 4000,     // characters of the next view that a line proposes
+  LINE_BYTES = 4 << 10,  // maximum of a line about a piece, without the tool's id
   TOKEN_BYTES = 128,     // largest token
 };
 
@@ -17,7 +17,7 @@ enum detail {
   DETAIL_ALL,       // handles with two selectors each
   DETAIL_ONE_LOOK,  // handles with one selector
   DETAIL_HANDLES,   // handles only
-  DETAIL_NONE,      // none: the envelope names them
+  DETAIL_NONE,      // no lines: the envelope names the pieces
 };
 
 // ---- the summary ----
@@ -26,7 +26,7 @@ static bool has_text(const struct envelope *e) {
   return e->sections[0].text.n > 0;
 }
 
-// "2 images, 1 link, no text"; empty if the result has no parts.
+// Returns a line such as "2 images, 1 link, no text"; empty if there are no parts other than text.
 static str count_parts(const struct envelope *e) {
   static const char *const names[] = {"text", "image", "sound", "resource", "link", "part of another kind"};
   static const char *const many[] = {"texts", "images", "sounds", "resources", "links", "parts of other kinds"};
@@ -79,7 +79,7 @@ static void write_section_line(struct buf *out, const struct envelope *e, size_t
   bool holds_it = s->piece->artifact.bytes.p == s->text.p;
   buf_printf(out, "\n%.*s", STR_ARG(e->mark));
   if (i == 0 && (shown || !s->piece->held)) buf_printf(out, " %zu characters in all", measure_all_chars(s->text));
-  if (!s->piece->held) buf_str(out, STR("; the rest is too large to keep"));
+  if (!s->piece->held) buf_str(out, STR("; the rest is too large to store"));
   else if (i == 0 && shown && holds_it && detail < DETAIL_HANDLES)
     buf_printf(out, "; go on with tool_view handle=\"%.*s\" selector={\"type\":\"head\",\"start\":%zu,\"chars\":%d}",
                STR_ARG(s->piece->name.handle), measure_all_chars((str){s->text.p, shown}), NEXT_CHARS);
@@ -90,7 +90,7 @@ static void write_section_line(struct buf *out, const struct envelope *e, size_t
     buf_printf(out, "%s%.*s", k ? " or " : " selector=", STR_ARG(s->summary.views[k].selector));
 }
 
-// The line is the gateway's own: of the server's description of the piece it has the media type only.
+// Only the media type in this line comes from the server; its label of the piece is not shown.
 static void write_piece_line(struct buf *out, const struct envelope *e, const struct envelope_piece *p) {
   const char *what = p->artifact.kind == ARTIFACT_RESOURCE ? content_magic(p->artifact.bytes) : NULL;
   str type, parameters;
@@ -99,10 +99,11 @@ static void write_piece_line(struct buf *out, const struct envelope *e, const st
   buf_printf(out, "\n%.*s %.*s, %zu bytes%s%s: ", STR_ARG(e->mark), STR_ARG(type), p->artifact.bytes.n,
              what ? ", " : "", what ? what : "");
   if (p->held) buf_printf(out, "tool_view handle=\"%.*s\"", STR_ARG(p->name.handle));
-  else buf_str(out, STR("too large to keep"));
+  else buf_str(out, STR("too large to store"));
 }
 
-// Writes a line for each piece without a section: at most half of the budget if the envelope can name the others.
+// Writes a line for each piece that is not the piece of a section. The lines take at most half of the budget if the
+// envelope can name the other pieces.
 static void write_piece_lines(struct buf *out, const struct envelope *e) {
   size_t more = 0, begin = out->n;
   for (size_t i = 0; i < e->count; i++) {
@@ -142,7 +143,7 @@ static enum detail choose_detail(const struct envelope *e, struct buf *b, size_t
   return last;
 }
 
-// Each attempt leaves more room for the lines about pieces; they stay even if the budget is too small for them.
+// Each attempt leaves more room for the lines about pieces; these lines stay even if they exceed the budget.
 static void compose(const struct envelope *e, struct buf *b) {
   size_t budget = e->budget > e->kept_tokens ? e->budget - e->kept_tokens : 0;
   enum detail detail = choose_detail(e, b, budget);

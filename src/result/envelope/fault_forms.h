@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a fault in the three forms of the surfaces: flat, with the rule, and as JSON-RPC error data.
+// Writes a fault in one of three forms: flat, nested with the rule that decided, or as the data of a JSON-RPC error.
 #pragma once
 #include "base/buf.h"
 #include "base/fault.h"
 
-// Returns the code that callers see for a fault of a call.
+// Returns the code that clients see for a fault of a call: internal codes are replaced by stable ones.
 enum fault_code fault_told_as(enum fault_code code);
 
-// Flat: {"error": CODE, "message", "path", "retryable", "details"?}. details: a raw object, or STR_NONE.
+// Flat: {"error": CODE, "message", "path", "retryable", "details"?}. `details` is a raw JSON object or STR_NONE.
 void fault_put_flat(struct buf *out, const struct fault *f, str details);
-// Writes the same as the result of a tool: text for the model, structuredContent for programs, and the code in _meta,
-// which a server cannot imitate.
+// Writes the flat form as the result of a tool: text for the model, structuredContent for programs, and the code in
+// _meta, which a server cannot imitate.
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
 
-// Nested, with the rule that decided: {"error": {"code", "message", "rule", "details"?}}. rule: a dotted path, or
-// STR_NONE for null; a denial has no details. Three codes have other names in this form: TOOL_NOT_FOUND,
+// Nested, with the rule that decided: {"error": {"code", "message", "rule", "details"?}}. `rule` is a dotted path, or
+// STR_NONE for null; a denial has no details. Three codes are renamed in this form, to TOOL_NOT_FOUND,
 // SERVER_UNAVAILABLE and TIMEOUT.
 void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details);
 const char *fault_ruled_name(enum fault_code code);
-// The same as the result of a tool.
+// Writes the nested form as the result of a tool.
 void fault_put_ruled_result(struct buf *out, const struct fault *f, str rule, str details, bool structured);
 
-// Returns the code of the JSON-RPC error.
+// Returns the JSON-RPC error code for a fault code.
 int fault_rpc_code(enum fault_code code);
 // Writes the data of a JSON-RPC error: {"error": CODE, "retryable", "details"?}.
 void fault_put_data(struct buf *out, const struct fault *f, str details);
 
-// Members of _meta in answers of the gateway itself; never taken from servers.
+// Members of _meta in answers of the gateway itself; removed from the results of servers.
 #define RESULT_FAULT "io.toolgate/fault"      // the code of a fault
 #define RESULT_DRY_RUN "io.toolgate/dry_run"  // true: nothing was called
 
-// Writes the result of a tool with one text. meta, structured: raw objects, or STR_NONE.
+// Writes the result of a tool with one text part. `meta` and `structured` are raw JSON objects or STR_NONE.
 void result_put(struct buf *out, str meta, str text, str structured, bool is_error);

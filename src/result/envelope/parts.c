@@ -6,7 +6,7 @@
 #include "base/text/base64.h"
 #include "json/text.h"
 
-// Text of this size is in heap memory, so that a piece can take it.
+// Text of at least this size is in heap memory, so that a piece can take the memory over.
 enum { BLOCK_BYTES = 64 << 10 };
 
 static char *room_for(size_t n, struct arena *a, char **out_block) {
@@ -48,7 +48,7 @@ static void read_link(struct part *p, struct arena *a) {
   if (p->uri.p) p->type = PART_LINK;
 }
 
-// An object without nodes is of an unknown type.
+// A folded object has no nodes, so its type is unknown.
 static struct part read_part(const struct json *v, struct arena *a) {
   struct part p = {.type = PART_OTHER, .json = v};
   if (json_is_folded(v)) return p;
@@ -159,7 +159,7 @@ static void join_texts(struct parts *parts, struct arena *a) {
 
 // ---- the result ----
 
-// The list itself must have nodes; its elements may be folded.
+// Gives the list itself nodes; its elements may stay folded. Returns false if the list has too many values.
 static bool unfold(const struct json *list, struct arena *a) {
   static const struct json_fold deeper = {.depth = 4, .values = 1024};
   struct fault ignored;

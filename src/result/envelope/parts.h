@@ -2,26 +2,26 @@
 // Splits a result into its parts and the text that the model would read. Any JSON is accepted; unknown parts stay
 // unchanged.
 //
-// Nothing large is copied except text with escapes or in several parts, which is joined once, in heap memory that a
-// piece can take.
+// Large data is not copied, except for text with escapes or in several parts. Such text is joined once, in heap memory
+// that a piece can take over.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
 
-// The request, which decides where the parts are.
+// The kind of request, which determines the member with the parts.
 enum parts_source {
   PARTS_OF_TOOL,      // content: tools/call
   PARTS_OF_RESOURCE,  // contents: resources/read
-  PARTS_OF_PROMPT,    // messages: prompts/get; each is a line "[role] text"; other content follows as a part
+  PARTS_OF_PROMPT,    // messages: prompts/get; each becomes a line "[role] text"; other content follows as a part
 };
 
 enum part_type {
   PART_TEXT,
   PART_IMAGE,
   PART_AUDIO,
-  PART_RESOURCE,  // with text or a blob
-  PART_LINK,      // to a resource
-  PART_OTHER,     // unknown
+  PART_RESOURCE,  // resource with text or a blob
+  PART_LINK,      // link to a resource
+  PART_OTHER,     // part of an unknown type
 };
 
 struct part {
@@ -34,14 +34,14 @@ struct part {
   str uri;         // PART_LINK
   // used by parts_read:
   const struct json *words;  // the string with the text
-  str role;                  // of a message
+  str role;                  // role of a prompt message
 };
 
 struct parts {
   enum parts_source source;
   struct part *list;
-  size_t count, texts;  // all, and those with text
-  bool unusual;         // content exists and is neither an array nor text: no parts
+  size_t count, texts;  // number of parts, and of parts with text
+  bool unusual;         // content cannot be split: it is neither text nor an array, or has too many values
   bool is_error;
   bool odd_error;                 // isError exists and is not a boolean: counts as true
   str text;                       // all texts, joined by \n, or STR_NONE
@@ -49,9 +49,9 @@ struct parts {
   const struct json *structured;  // structuredContent; NULL if missing or null
 };
 
-// The result is an object; strings are slices of it, of parts.block, or in the arena.
+// Reads a result, which must be an object. Strings are slices of the result or of parts.block, or are in the arena.
 struct parts parts_read(const struct json *result, enum parts_source source, struct arena *a);
-void parts_done(struct parts *p);  // frees the block, unless it was taken: set to NULL
+void parts_done(struct parts *p);  // frees p->block; the caller sets it to NULL if a piece took it over
 
 // Returns the decoded base64, or the text itself if it is not base64. Large bytes are in heap memory, *out_block, which
 // the caller owns; otherwise *out_block is NULL.

@@ -6,7 +6,7 @@
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Only the beginning is searched: a long text has its facts there, or is not meant to be read.
+// Only this beginning of a text is searched: facts are rarely further down in a long text.
 enum { LOOKED_BYTES = 64 << 10 };
 
 static bool is_short(str s) {
@@ -21,7 +21,7 @@ static bool has_letter(str s) {
   return false;
 }
 
-// Returns whether a line is a piece of JSON, of a program or of markup.
+// Returns whether a line looks like a fragment of JSON, source code or markup.
 static bool is_debris(str line) {
   char first = line.p[0], last = line.p[line.n - 1];
   return strchr("{[\"'<|/*@", first) || strchr("{[(,;", last);

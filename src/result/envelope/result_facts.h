@@ -16,5 +16,5 @@ void facts_of_lines(str text, struct facts *f);
 // Adds strings, numbers and booleans of the first members of an object, which may be NULL, as "name: value".
 void facts_of_members(const struct json *object, struct arena *a, struct facts *f);
 
-// Returns false for a duplicate, or without room.
+// Returns false if the fact is a duplicate or the list is full.
 bool facts_add(struct facts *f, str fact);

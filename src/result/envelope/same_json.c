@@ -9,7 +9,7 @@
 
 enum {
   SHORT_BYTES = 64 << 10,  // up to this size the order of keys does not matter
-  NUMBERS = 4096,          // numbers that may be written in another form
+  NUMBERS = 4096,          // maximum of numbers that are written differently
 };
 
 static bool is_blank(char c) {
@@ -23,7 +23,7 @@ static const char *skip_blanks(const char *p, const char *end) {
 
 struct side {
   const char *p, *end;
-  size_t numbers;  // written in another form so far
+  size_t numbers;  // numbers so far that are written differently
 };
 
 // ---- strings ----
@@ -59,7 +59,7 @@ static uint32_t next_char(struct side *s) {
   return c;
 }
 
-// Compares two strings from the positions after their opening quotes; moves both to the position after the closing one.
+// Compares two strings. a->p and b->p must be after the opening quotes; they are moved to after the closing quotes.
 static bool same_string(struct side *a, struct side *b) {
   struct side x = {.p = a->p, .end = end_of_string(a->p, a->end)}, y = {.p = b->p, .end = end_of_string(b->p, b->end)};
   a->p = x.end < a->end ? x.end + 1 : a->end;
@@ -103,7 +103,7 @@ static bool is_sign(char c) {
   return c == '{' || c == '}' || c == '[' || c == ']' || c == ',' || c == ':';
 }
 
-// Compares token by token. Text that is not JSON differs somewhere from JSON.
+// Compares token by token. One side is valid JSON, so text that is not JSON differs from it somewhere.
 static bool same_in_order(struct side a, struct side b) {
   for (;;) {
     a.p = skip_blanks(a.p, a.end);
@@ -136,7 +136,7 @@ static struct side side_of(str s) {
   return (struct side){.p = s.p, .end = s.p + s.n};
 }
 
-// The only member of an object; STR_NONE if the number of members is not one.
+// Returns the value of an object's only member; STR_NONE if the object has no member or several.
 static str only_member(str json) {
   struct json_scan scan = json_scan(json);
   struct json_walk w;
@@ -146,7 +146,7 @@ static str only_member(str json) {
   return json_walk_next(&w) || scan.wrong ? STR_NONE : value;
 }
 
-// Returns whether the text is the unescaped inside of a JSON string.
+// Returns whether the text equals the unescaped value of a JSON string.
 static bool is_text_of(str text, str string) {
   struct side s = {.p = string.p + 1, .end = string.p + string.n - 1};
   str rest = text;

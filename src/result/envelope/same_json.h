@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects text that repeats structured content, without allocating: reads both in parallel.
+// Detects text that repeats structured content, without allocating memory: reads text and JSON in parallel.
 #pragma once
 #include "base/str.h"
 
-// Returns whether the text repeats the (checked) JSON: the text is JSON with the same values in the same order (short
-// JSON: with keys in any order), ignoring white space, escapes and forms of numbers; or the JSON is an object whose
-// only member is this text or these values, as wrappers of plain results make it.
+// Returns whether the text repeats `json`, which must be valid. Either the text is JSON with the same values in the
+// same order (in short JSON, keys may be in any order), ignoring white space, escapes and forms of numbers. Or `json`
+// is an object whose only member is this text or these values, as some servers wrap plain results.
 bool says_same(str text, str json);

@@ -84,7 +84,7 @@ size_t brief_beginning(struct brief *b, str text, size_t tokens) {
 }
 
 size_t brief_last_lines(struct brief *b, str text, size_t tokens, size_t max) {
-  enum { LINE_TOKENS = 2 };  // of a line end and an ellipsis
+  enum { LINE_TOKENS = 2 };  // tokens of a line end and an ellipsis
   size_t at = text.n, left = tokens < b->left ? tokens : b->left;
   for (size_t count = 0; at && count < max; count++) {
     size_t begin = at - (text.p[at - 1] == '\n');
@@ -160,7 +160,7 @@ static bool put(struct line_writer *c, uint32_t code) {
   return true;
 }
 
-// Returns the character of an escape; '?' for an invalid one. A pair of surrogates is one character.
+// Removes an escape from *rest and returns its character; '?' for an invalid escape. A surrogate pair is one character.
 static uint32_t take_escape(str *rest) {
   static const char letters[] = "bfnrt";
   char kind = rest->n > 1 ? rest->p[1] : 0;

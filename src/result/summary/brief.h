@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text written line by line within a budget of tokens: a line that does not fit is left out. Lines are counted one by
-// one, which gives at least the tokens of the whole text, except for blank lines. Count the whole text for an exact
-// number.
+// Text written line by line within a budget of tokens: a line that does not fit is left out. Tokens are counted line by
+// line; the sum is at least the token count of the whole text, except for blank lines. Count the whole text for an
+// exact number.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -9,15 +9,15 @@
 struct brief {
   struct buf *out;
   size_t left;   // tokens
-  size_t given;  // of a share: its tokens at first
+  size_t given;  // initial tokens of a share
 };
 
-// A part of the budget for some of the lines, and the return of its unused tokens.
+// brief_share returns a part of the budget, for some of the lines; brief_take_back returns its unused tokens.
 struct brief brief_share(const struct brief *b, size_t tokens);
 void brief_take_back(struct brief *b, const struct brief *share);
 
-// A line written in place: append its text to b->out between the two calls. brief_end adds the line end; if the line
-// does not fit, it removes the line and returns false.
+// Writes a line in place: append its text to b->out between brief_begin and brief_end. brief_end adds the line end; if
+// the line does not fit, it removes the line and returns false.
 static inline size_t brief_begin(const struct brief *b) {
   return b->out->n;
 }
@@ -28,17 +28,18 @@ bool brief_line(struct brief *b, str line);
 bool brief_printf(struct brief *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 // Adds the first lines of a text that fit into `tokens`; a line of more than BRIEF_LINE_BYTES is cut, with an ellipsis.
-// Returns how many bytes of the text they are, line ends included.
+// Returns the size of these lines in the text, including line ends.
 enum { BRIEF_LINE_BYTES = 400 };
 size_t brief_lines(struct brief *b, str text, size_t tokens);
 
-// Adds the beginning of a text, cut after a line, a sentence or a word, without blanks at its end. Returns its bytes.
+// Adds the beginning of a text, cut after a line, a sentence or a word, without blanks at its end. Returns the number
+// of bytes added.
 size_t brief_beginning(struct brief *b, str text, size_t tokens);
 
-// Adds the last lines of a text, as many as fit, at most `max`. Returns where the first of them begins.
+// Adds as many of the last lines of a text as fit, at most `max`. Returns the offset of the first added line.
 size_t brief_last_lines(struct brief *b, str text, size_t tokens, size_t max);
 
-// A line with a list of items: as many as fit into `tokens`, and the number of the others.
+// A line with a list of items: as many as fit into `tokens`, then the number of items left out.
 struct brief_list {
   struct buf line;
   size_t tokens;
@@ -46,18 +47,18 @@ struct brief_list {
   size_t item;  // start of the current item
 };
 void brief_list_begin(struct brief_list *l, const struct brief *b, size_t tokens, str title);
-struct buf *brief_list_item(struct brief_list *l);  // append the item to it, then call brief_list_item_end
+struct buf *brief_list_item(struct brief_list *l);  // append the item to this buffer, then call brief_list_item_end
 void brief_list_item_end(struct brief_list *l);
 void brief_list_end(struct brief_list *l, struct brief *b);  // writes nothing if there are no items
 
-// Appends outside text on one line: white space and control characters become one blank; at most `max` characters, with
-// an ellipsis if there are more. Reads only a few times as many bytes.
+// Appends untrusted text as one line of at most `max` characters, with an ellipsis if it is longer. Runs of white space
+// and control characters become one blank. Reads only a few times `max` bytes.
 void brief_cell(struct buf *out, str text, size_t max);
 
-// The same for the inside of a JSON string, whose escapes may be invalid.
+// The same for the text between the quotes of a JSON string; its escapes may be invalid.
 void brief_json_cell(struct buf *out, str escaped, size_t max);
 
-// "12 bytes", "3.4 KB", "50 MB".
+// Appends a size, such as "12 bytes", "3.4 KB" or "50 MB".
 void brief_size(struct buf *out, size_t bytes);
 struct brief_size {
   char text[32];

@@ -9,17 +9,17 @@
 #include "json/scan.h"
 
 enum {
-  NEAR_BYTES = 64 << 10,  // of the sample
-  LINES = 200,            // of the sample
-  WORDS_BYTES = 4 << 10,  // before JSON
+  NEAR_BYTES = 64 << 10,  // bytes of the sample
+  LINES = 200,            // lines of the sample
+  WORDS_BYTES = 4 << 10,  // words before JSON
   JSON_TRIES = 8,         // brackets that may begin JSON
-  LONG_LINE = 2000,       // average length of lines that is unreadable without blanks
-  TABLE_ROWS = 60,        // of a table, to compare
+  LONG_LINE = 2000,       // text without blanks is unreadable if its lines are longer on average
+  TABLE_ROWS = 60,        // rows of a table that are compared
 };
 
 struct sample {
   str text;    // the beginning
-  bool whole;  // it is the whole text
+  bool whole;  // the sample is the whole text
   str lines[LINES];
   size_t count, filled;                   // all lines, and the lines that are not blank
   size_t blanks, controls, high, base64;  // number of bytes of each class
@@ -48,7 +48,7 @@ static void take_sample(str text, struct sample *s) {
   str rest = s->text;
   while (rest.n && s->count < LINES) {
     str line = measure_next_line(&rest);
-    // A line that the sample cuts says little.
+    // Ignores the last line if the end of the sample cuts it.
     if (!rest.n && !s->whole && s->count) break;
     s->lines[s->count++] = line;
     s->filled += str_trim(line).n > 0;
@@ -71,7 +71,8 @@ static bool is_json(const struct sample *s) {
   return w.after == scan.end || *w.after == '{' || *w.after == '[';
 }
 
-// Returns whether JSON may begin at a bracket after some words: after a blank or a colon, and around values, not words.
+// Returns whether JSON may begin at a bracket that follows words: a blank or a colon must precede the bracket, and
+// values, not words, must follow it.
 static bool may_begin_json(str text, size_t at) {
   if (text.p[at] != '{' && text.p[at] != '[') return false;
   if (at && !is_blank(text.p[at - 1]) && text.p[at - 1] != ':') return false;
@@ -81,7 +82,7 @@ static bool may_begin_json(str text, size_t at) {
   return *rest.p == '"' || (text.p[at] == '[' && (*rest.p == '{' || *rest.p == '[' || ascii_is_digit(*rest.p)));
 }
 
-// Returns whether values from here on, one after another, are half of the sample or reach to its end.
+// Returns whether consecutive JSON values from `from` on take half of the sample or reach its end.
 static bool is_mostly_json(const struct sample *s, size_t from) {
   struct json_scan scan = json_scan(str_from(s->text, from));
   struct json_walk w;
@@ -223,7 +224,7 @@ static bool is_code(const struct sample *s, struct content *out) {
 
 // ---- tables ----
 
-// In prose a blank follows a comma.
+// Returns whether blanks follow most separators, as they follow commas in prose.
 static bool reads_as_prose(str text, char separator) {
   size_t marks = 0, blanks = 0;
   for (size_t i = 0; i + 1 < text.n; i++) {
@@ -234,7 +235,7 @@ static bool reads_as_prose(str text, char separator) {
   return separator != '\t' && blanks * 2 > marks;
 }
 
-// Returns whether nearly all rows have the same number of fields, below a header or with numbers.
+// Returns whether nearly all rows have the same number of fields, and the table has a header or numbers.
 static bool is_separated(str text, char separator) {
   struct sheet t;
   str fields[SHEET_LISTED];

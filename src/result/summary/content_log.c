@@ -9,7 +9,8 @@ enum { LEVEL_BYTES = 120, LEVEL_WORDS = 8 };
 
 // ---- times ----
 
-// Matches a pattern: 0 is a digit, a is a letter, T is 'T' or a blank, others are themselves. Returns its length, or 0.
+// Matches a pattern in which 0 stands for a digit, a for a letter, T for 'T' or a blank, and other characters for
+// themselves. Returns the pattern's length; 0 if it does not match.
 static size_t match(str s, const char *pattern) {
   size_t i = 0;
   for (; pattern[i]; i++) {
@@ -37,7 +38,7 @@ static size_t time_tail(str s, size_t at) {
 
 static size_t time_length(str s) {
   static const char *const patterns[] = {
-      "0000-00-00T00:00:00",  // ISO 8601, and with a blank
+      "0000-00-00T00:00:00",  // ISO 8601, also with a blank for T
       "0000-00-00T00:00",
       "0000/00/00 00:00:00",
       "aaa 00 00:00:00",
@@ -76,7 +77,7 @@ struct level_word {
   enum line_level level;
 };
 
-// Words that are a level in capitals, or with a sign before or after them.
+// Words that count as a level if they are in capitals, or next to a sign (is_marked).
 static const struct level_word level_words[] = {
     {"error", LINE_ERROR},   {"err", LINE_ERROR},   {"fatal", LINE_ERROR},     {"critical", LINE_ERROR},
     {"severe", LINE_ERROR},  {"panic", LINE_ERROR}, {"emerg", LINE_ERROR},     {"alert", LINE_ERROR},
@@ -95,14 +96,14 @@ static bool same_word(str word, const char *lower, bool *out_capitals) {
   return lower[word.n] == 0;
 }
 
-// Signs that make a word a level: [error], error:, level=error, <error>.
+// Returns whether signs next to a word make it a level: [error], error:, level=error, <error>.
 static bool is_marked(str line, size_t begin, size_t end) {
   char before = begin ? line.p[begin - 1] : 0, after = end < line.n ? line.p[end] : 0;
   return before == '[' || before == '=' || before == '<' || before == '"' || before == '|' || after == ':' ||
          after == ']' || after == '!' || (begin == 0 && after == ' ');
 }
 
-// Excludes most words by their first letter and their length.
+// Fast check that excludes most words by first letter and length.
 static bool may_be_level(str word) {
   static const uint32_t initials = 1u << ('e' - 'a') | 1u << ('f' - 'a') | 1u << ('c' - 'a') | 1u << ('s' - 'a') |
                                    1u << ('p' - 'a') | 1u << ('a' - 'a') | 1u << ('w' - 'a') | 1u << ('i' - 'a') |
@@ -126,7 +127,7 @@ static enum line_level word_level(str line, size_t begin, size_t end) {
   return names_failure(line, word, end) ? LINE_ERROR : LINE_NO_LEVEL;
 }
 
-// Returns whether a line begins as test runners and interpreters begin a failure.
+// Returns whether a line begins like the report of a failure from a test runner or interpreter.
 static bool begins_failure(str line) {
   static const str starts[] = {STR("Traceback (most recent"),
                                STR("not ok "),

@@ -12,7 +12,7 @@ struct outline_reader {
 
 static const char *read_value(struct outline_reader *r, const char *p, unsigned depth, struct outline *v);
 
-// Counts numbers and words, of which an array may have very many, by their commas, up to a string or a bracket.
+// Counts the commas of an array up to the next string or bracket, because an array may have very many numbers.
 static void count_plain(struct json_walk *w) {
   const char *p = w->value, *end = w->scan->end, *last = NULL;
   size_t commas = 0;

@@ -14,19 +14,20 @@ enum {
 
 struct outline {
   enum json_type type;
-  str key;       // of a member, between its quotes, still escaped; else STR_NONE
-  str span;      // of the text
-  size_t count;  // of all elements or members; OUTLINE_UNCOUNTED: it was skipped
+  str key;       // key of a member, without quotes but escaped; else STR_NONE
+  str span;      // slice of the text
+  size_t count;  // number of all elements or members; OUTLINE_UNCOUNTED: the value was skipped
   struct outline *child, *next;
 };
 
 #define OUTLINE_UNCOUNTED SIZE_MAX
 
 struct outline_text {
-  struct outline root;  // of several values, an array of them
+  struct outline root;  // the value; an array if the text has several values
   bool several;         // values one after another, as in JSON Lines
-  size_t broken;        // first byte that is not JSON; SIZE_MAX: all is JSON
+  size_t broken;        // offset of the first byte that is not JSON; SIZE_MAX: all is JSON
 };
 
-// Returns false, with *out untouched, if the beginning is not JSON. A text that breaks off later gives the part before.
+// Reads the outline of a text. Returns false, with *out untouched, if the text does not begin with JSON. If it is
+// invalid further down, the outline has the part before the error.
 bool outline_read(str text, struct arena *a, struct outline_text *out);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unreadable data: type and size, none of its bytes.
+// Summary of unreadable data: type and size.
 #include "base/text/base64.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 
-enum { URI_BYTES = 200 };  // of the head of a data: URI
+enum { URI_BYTES = 200 };  // maximum length of the head of a data: URI
 
 struct blob {
   const char *inside;  // type of the data in base64; NULL: unknown
-  str media_type;      // of a data: URI
+  str media_type;      // type in a data: URI
   size_t lines;
 };
 
-// Returns the type of the data by the first bytes of base64, without line ends.
+// Returns the type of base64 data by its first bytes; the text may have line ends.
 static const char *magic_of_base64(str text) {
   char digits[512];
   size_t n = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source code: its definitions. Diffs: the changed files with their numbers of lines.
+// Summaries of source code (its definitions) and of diffs (changed files with their numbers of changed lines).
 #include "base/ascii.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
@@ -27,7 +27,7 @@ static bool is_definition(str line) {
   if (line.n < 5) return false;
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
     if (*starts[i].p == *line.p && str_starts(line, starts[i])) return true;
-  // C and similar languages: a name and an open bracket at the margin, a brace at the end
+  // C and similar languages: the line begins with a letter, has an opening bracket and ends with a brace
   return ascii_is_letter(*line.p) && line.p[line.n - 1] == '{' && memchr(line.p, '(', line.n);
 }
 
@@ -67,7 +67,7 @@ struct changed {
 
 struct diff {
   struct changed files[FILES];
-  size_t count;  // of all files, those without room included
+  size_t count;  // number of changed files, including those not in `files`
   size_t added, removed;
   struct changed *last;
 };
@@ -78,7 +78,7 @@ static str diff_name(str line) {
   return str_starts(name, STR("b/")) || str_starts(name, STR("a/")) ? str_from(name, 2) : name;
 }
 
-// The lines of a hunk are counted, so that a line inside it that looks like a head does not count as one.
+// The lines of a hunk are counted, so that a line in a hunk is never taken for the header of a file.
 struct hunk {
   uint64_t before, after;  // remaining lines
 };
@@ -89,7 +89,7 @@ static uint64_t take_number(str *s) {
   return n;
 }
 
-// -12,5: five lines; -12: one.
+// Reads a range of a hunk's header and returns its number of lines: 5 for -12,5; 1 for -12.
 static uint64_t take_range(str *s) {
   *s = str_from(*s, 1);
   take_number(s);

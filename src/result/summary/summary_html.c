@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTML and XML: title, headings, the text without its tags.
+// Summary of HTML and XML: title, headings, the text without its tags.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "base/text/utf8.h"
@@ -11,7 +11,7 @@ enum { LOOKED_BYTES = 512 << 10, HEADINGS = 32, HEADING_CHARS = 80, TEXT_BYTES =
 struct html_page {
   str title;
   str headings[HEADINGS];
-  size_t heading_count, unread, links, tables, elements;  // unread: headings without room
+  size_t heading_count, unread, links, tables, elements;  // unread: headings that did not fit into the array
   str root;                                               // the first element
   str text;
 };
@@ -19,10 +19,10 @@ struct html_page {
 struct html_reader {
   struct html_page *page;
   struct buf text;
-  str *into;  // the title or heading that is open; NULL: none
+  str *into;  // the title or heading being read, or NULL
   size_t into_at;
-  bool hidden;    // inside script, style and the like
-  str hidden_by;  // name of that element
+  bool hidden;    // inside script, style or a similar element
+  str hidden_by;  // name of the element that hides
 };
 
 // ---- tags ----
@@ -51,7 +51,8 @@ static bool hides(str name) {
 
 // ---- text ----
 
-// Appends the character of a frequent entity; others stay unchanged. Returns the number of bytes read.
+// Appends the character of a frequent entity such as &amp;; other entities stay unchanged. Returns the number of bytes
+// read.
 static size_t put_entity(struct buf *b, str rest) {
   static const struct {
     str name;
@@ -90,7 +91,7 @@ static void end_special(struct html_reader *r, struct arena *a) {
   ASSERT(r->into_at <= r->text.n);
   str text = str_trim((str){r->text.p + r->into_at, r->text.n - r->into_at});
   *r->into = arena_str(a, text);
-  if (r->into == &r->page->title) r->text.n = r->into_at;  // the summary has it in its first line
+  if (r->into == &r->page->title) r->text.n = r->into_at;  // the first line of the summary has the title
   else if (text.n) r->page->heading_count++;
   r->into = NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only the files of the summary call: for each kind of content, one that looks at it and one that
-// writes.
+// Functions that the files of the summary share: each kind of content has one that analyses the text and one that
+// writes the summary.
 #pragma once
 #include "result/summary/summary.h"
 
@@ -33,12 +33,13 @@ struct numbered_line {
   size_t number;
 };
 
-// Writes "NUMBER: line" for each line, as many as fit, and the number of the others, of which `more` are not in the
-// list.
+// Writes "NUMBER: line" for as many of the lines as fit, then the number of lines left out, including `more` lines that
+// are not in the list.
 void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
                             size_t chars);
 
-// Adds a proposed view and a fact, if there is room. selector: JSON, made with printf.
+// Add a proposed view or a fact, if there is room. `selector` and `fact` are formats as for printf; the selector is
+// JSON.
 void summary_add_view(struct summary *s, const char *label, const char *selector, ...)
     __attribute__((format(printf, 3, 4)));
 void summary_add_fact(struct summary *s, const char *fact, ...) __attribute__((format(printf, 2, 3)));

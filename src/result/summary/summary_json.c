@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON: its shape, the rows of its main table, the columns that take most of the size.
+// Summary of JSON: its shape, the rows of its main table, the columns that take most of the size.
 #include "base/assert.h"
 #include "result/summary/outline.h"
 #include "result/summary/summary_impl.h"
 #include "result/table/grid.h"
 
 enum {
-  VALUE_CHARS = 80,     // of a scalar
-  KEY_CHARS = 60,       // of a key
-  KEYS_SHOWN = 6,       // of an object in a line
-  TABLE_SHARE = 4,      // a table matters if it has a quarter of the text
-  TABLE_DEPTH = 5,      // levels to search for it
-  POINTER_BYTES = 512,  // of the pointer to it
+  VALUE_CHARS = 80,     // characters shown of a value that is not a container
+  KEY_CHARS = 60,       // characters shown of a key
+  KEYS_SHOWN = 6,       // keys of an object that a line shows
+  TABLE_SHARE = 4,      // a table is shown if it takes a quarter of the text or more
+  TABLE_DEPTH = 5,      // levels to search for a table
+  POINTER_BYTES = 512,  // longest JSON Pointer to the table
 };
 
 struct json_shape {
   struct outline_text text;
-  const struct outline *table;  // array of objects; NULL: none that matters
-  str pointer;                  // to the table, as JSON Pointer inside a JSON string; STR_NONE: a key has escapes
+  const struct outline *table;  // the main table, an array of objects; or NULL
+  str pointer;                  // JSON Pointer to the table, for a JSON string; STR_NONE if a key has escapes
   struct grid grid;
 };
 
 struct json_place {
-  const struct outline *at[TABLE_DEPTH + 1];  // the members that lead there
+  const struct outline *at[TABLE_DEPTH + 1];  // the members on the way from the root
   size_t depth;
 };
 
@@ -35,7 +35,7 @@ static bool is_rows(const struct outline *v) {
   return seen && objects * 10 >= seen * 8;
 }
 
-// Finds the largest array of objects, through objects only.
+// Finds the largest array of objects; searches members of objects, but not elements of arrays.
 static void find_table(const struct outline *v, struct json_place *way, const struct outline **best,
                        struct json_place *out) {
   if (is_rows(v)) {
@@ -53,7 +53,7 @@ static void find_table(const struct outline *v, struct json_place *way, const st
   }
 }
 
-// Keys go into the selector, which is JSON, as they are written. Returns false for a key with escapes.
+// Writes the JSON Pointer to a place. Keys are copied unchanged, so returns false for a key with escapes.
 static bool put_pointer(struct buf *out, const struct json_place *p) {
   for (size_t i = 0; i < p->depth; i++) {
     if (memchr(p->at[i]->key.p, '\\', p->at[i]->key.n)) return false;
@@ -68,7 +68,7 @@ static bool put_pointer(struct buf *out, const struct json_place *p) {
   return !out->over;
 }
 
-// ---- its rows ----
+// ---- rows of the main table ----
 
 static void read_rows(struct json_shape *sh) {
   struct grid *g = &sh->grid;
@@ -217,7 +217,7 @@ static bool write_member(struct brief *b, const struct outline *m, int indent) {
   return brief_end(b, begin);
 }
 
-// Writes the members of an object, and below them those of a member that has most of its size.
+// Writes the members of an object. Below a member that takes most of the object's size, writes its members as well.
 static void write_members(struct brief *b, const struct outline *v, int indent, size_t tokens, unsigned depth) {
   struct brief share = brief_share(b, tokens);
   size_t shown = 0;
@@ -253,7 +253,7 @@ static void write_title(const struct summary *s, const struct json_shape *sh, st
   brief_end(b, begin);
 }
 
-// Lists the columns with a fifth of the size or more.
+// Lists the columns that take a fifth of the size or more.
 static void write_sizes(const struct grid *g, struct brief *b) {
   size_t all = 0;
   for (size_t i = 0; i < g->columns; i++) all += g->column[i].bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs and output of programs: levels, time span, and the errors first, each once.
+// Summary of logs and output of programs: levels, time span, each different error once, first and last lines.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "result/summary/summary_impl.h"
@@ -8,15 +8,15 @@
 enum {
   GROUPS = 24,          // different errors
   SEEN = 256,           // slots of the hash table of errors
-  MESSAGE_BYTES = 160,  // of an error, to compare
-  FAILURE_CHARS = 240,  // of an error in the summary
-  COMPARED = 50000,     // lines to compare with the errors seen
+  MESSAGE_BYTES = 160,  // bytes of an error that are compared
+  FAILURE_CHARS = 240,  // characters of an error in the summary
+  COMPARED = 50000,     // lines that are compared with earlier errors
 };
 
 struct failure {
   uint64_t key;
   str line;
-  size_t count, number;  // of lines; number of the first, from 0
+  size_t count, number;  // number of equal lines; line number of the first, from 0
 };
 
 struct journal {
@@ -25,13 +25,13 @@ struct journal {
   str since, until;
   struct failure failures[GROUPS];
   size_t failure_count, compared;
-  size_t others;        // lines of further errors
-  uint16_t seen[SEEN];  // index into failures + 1
+  size_t others;        // lines with errors that are not in the array
+  uint16_t seen[SEEN];  // index into failures, plus 1
 };
 
-// ---- the same error ----
+// ---- equal errors ----
 
-// Returns a hash of the line without its time and with all numbers alike.
+// Returns a hash of the line that ignores the time and the digits of numbers.
 static uint64_t key_of(str line) {
   uint64_t h = 0xcbf29ce484222325;
   str time = content_log_time(line);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON with words before it and perhaps after it, as many tools print it: the beginning of the words, and the summary
-// of the JSON.
+// Summary of JSON with words before it and perhaps after it, as many tools print it: the beginning of the words, and
+// the summary of the JSON.
 #include "base/assert.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 #include "json/scan.h"
 
-enum { WORDS_SHARE = 5, VIEW_LINES = 40 };  // the words get one token in WORDS_SHARE
+enum { WORDS_SHARE = 5, VIEW_LINES = 40 };  // words get a fifth of the tokens
 
 struct mixed {
   struct summary json;
@@ -23,7 +23,7 @@ static str trimmed(str s) {
   return s;
 }
 
-// Returns the words before the JSON, without the fence that Markdown puts around a block.
+// Returns the words before the JSON, without the opening fence of a Markdown code block.
 static str words_before(str text) {
   text = trimmed(text);
   const char *line = memrchr(text.p, '\n', text.n);
@@ -31,7 +31,7 @@ static str words_before(str text) {
   return is_fence(last) ? trimmed((str){text.p, text.n - last.n}) : text;
 }
 
-// Returns the value at the start of a text, and those that follow it one after another; all of a text that breaks off.
+// Returns the JSON value at the start of a text; the whole text if more values follow or the value is incomplete.
 static str json_of(str text) {
   struct json_scan scan = json_scan(text);
   const char *end = json_scan_skip(&scan, text.p);

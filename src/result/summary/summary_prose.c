@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prose and Markdown: the beginning, unchanged, and the headings.
+// Summary of prose and Markdown: the beginning, unchanged, and the headings.
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 
@@ -8,10 +8,10 @@ enum { HEADINGS = 64, HEADING_CHARS = 70, HEADINGS_BYTES = 8 << 20 };
 struct prose {
   struct numbered_line headings[HEADINGS];
   size_t count, more;
-  bool several;  // enough to list them
+  bool several;  // enough headings to list them
 };
 
-// # Title, but not #!/bin/sh or #define.
+// Returns whether a line is a heading, such as "# Title", but not #!/bin/sh or #define.
 static bool is_heading(str line) {
   size_t depth = 0;
   while (depth < line.n && line.p[depth] == '#') depth++;

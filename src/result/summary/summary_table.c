@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that are text: columns, the number of rows, the first and the last of them.
+// Summary of tables in text: columns, the number of rows, the first and the last rows.
 #include "base/assert.h"
 #include "result/summary/summary_impl.h"
 #include "result/table/grid.h"
@@ -33,7 +33,7 @@ static void read_first(struct table_summary *ts, struct arena *a) {
   grid_finish(g);
 }
 
-// Reads lines near the end. A row that has fewer cells was cut inside quotes and is not shown.
+// Reads rows near the end. A row with too few cells was cut inside quotes and is not shown.
 static void read_last(struct table_summary *ts) {
   struct sheet *t = &ts->sheet;
   const char *end = t->bytes.p + t->bytes.n, *from = t->first;
@@ -76,7 +76,7 @@ void summary_look_table(struct summary *s) {
 }
 
 void summary_write_table(const struct summary *s, struct brief *b) {
-  enum { LAST_TOKENS = 36 };  // of a row, about
+  enum { LAST_TOKENS = 36 };  // estimated tokens of a row
   const struct table_summary *ts = s->found;
   struct brief_size size;
   ASSERT(ts->last_count <= LAST_ROWS);

@@ -24,7 +24,7 @@ static bool begins_number(str s) {
   return s.n && (s.p[0] == '-' || ascii_is_digit(s.p[0]));
 }
 
-// The slow path, for what json_number_short does not read.
+// The slow path, for numbers that json_number_short does not read.
 static bool long_number(str s, double *out) {
   struct json v = {.p = s.p, .n = (uint32_t)s.n, .type = JSON_NUMBER};
   return json_number_is(s) && json_double(&v, out);
@@ -46,7 +46,7 @@ bool cell_number(const struct cell *c, double *out) {
   return text_number(str_trim(s), out);
 }
 
-// ---- types by their looks
+// ---- types by the form of values
 
 static bool is_digits(str s) {
   for (size_t i = 0; i < s.n; i++)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of a table, as its source spells it: its text, its number, its type, and how a line shows it. Views and
-// summaries read the same cells.
+// A cell of a table, as written in the source, and functions that return its text, number and type, or shorten it for a
+// line. Views and summaries share them.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
 
 enum cell_kind {
   CELL_NONE,  // missing, null, or an empty field
-  CELL_TEXT,  // a field of text, with its quotes if it has them
+  CELL_TEXT,  // a field of text, including its quotes
   CELL_JSON,  // a JSON value
 };
 
@@ -20,19 +20,19 @@ static inline struct cell cell_of_field(str raw) {
   return (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
 }
 
-// Returns the value as text, unescaped (in the arena if that changes it); containers as written; STR_NONE for
+// Returns the value as text: strings unescaped (in the arena if that changes them), containers as written, STR_NONE for
 // CELL_NONE.
 str cell_text(const struct cell *c, struct arena *a);
 
-// Returns whether the cell is a number as JSON writes it; a field may have quotes and blanks around the number.
+// Returns whether the cell is a number in the syntax of JSON; a field may have quotes and blanks around the number.
 bool cell_number(const struct cell *c, double *out);
 bool text_number(str text, double *out);
 
 // ---- for summaries
 
-// Types of values by their looks.
+// Types of values, guessed from their form.
 enum cell_type {
-  TYPE_EMPTY,  // also null, NaN, - and <none>
+  TYPE_EMPTY,  // empty, null, NaN, - or <none>
   TYPE_BOOLEAN,
   TYPE_INTEGER,
   TYPE_NUMBER,

@@ -45,8 +45,8 @@ static const char *find_separator(const struct csv *c, const char *p) {
 
 // ---- 64 bytes at once
 
-// Removes separators inside quotes. Returns false if a quote opens anywhere but at the start of a field or after a
-// quote, or closes before anything but a separator, a line end or a quote.
+// Removes separators inside quotes. Returns false if quotes are misplaced: an opening quote must be at the start of a
+// field or after a quote, a closing quote before a separator, a line end or a quote.
 __attribute__((noinline)) static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
   uint64_t inside = block_between(quotes) ^ c->inside;
   for (uint64_t opening = quotes & inside; opening; opening &= opening - 1) {
@@ -108,7 +108,7 @@ void csv_skip_row(struct csv *c) {
       c->at = c->block + i + 1;
       return;
     }
-    // A field that reaches into the next block may be long.
+    // A field that reaches into the next block may be long: csv_next_far reads it.
     c->ahead = 0;
     if (!csv_next_far(c, &field) || field.row_end) return;
   }
@@ -149,7 +149,7 @@ __attribute__((noinline)) static size_t read_far_row(struct csv *c, size_t max, 
 size_t csv_row(struct csv *c, size_t max, str *out) {
   ASSERT(max > 0);
   if (!(c->ahead & c->ends)) {
-    // A block that starts with a row is likely to hold all of it.
+    // A block that begins at the start of a row probably contains the whole row.
     c->inside = 0;
     if (!c->careful && c->at < end_of(c) && !read_block(c, c->at)) be_careful(c);
   }
@@ -218,8 +218,8 @@ void csv_put(struct buf *out, str value) {
 
 // ---- the delimiter
 
-// Returns the number of fields that all of the first rows have; 0 if they differ. A row that the sample cuts does not
-// count.
+// Returns the number of fields if it is the same in all of the first rows, else 0. Ignores a row that the end of the
+// sample cuts.
 static size_t fields_in_common(str text, bool whole, char delimiter) {
   struct csv c;
   struct csv_field field;

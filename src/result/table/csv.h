@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads comma-separated values (RFC 4180) and similar formats, field by field, without copying. Lines end with \n,
-// \r\n, or \r if there is no \n; a field in quotes may hold all of these, and quotes written twice. Any bytes are
-// accepted: a quote that does not begin a field is a plain character, and a quote that is never closed reaches to the
-// end.
+// \r\n, or \r if there is no \n; a field in quotes may contain delimiters, line ends, and quotes written twice. Any
+// bytes are accepted: a quote that does not begin a field is a plain character, and a quoted field that is never closed
+// reaches to the end of the text.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -13,20 +13,20 @@ struct csv {
   char delimiter, newline;
   const char *at;  // start of the next field
   bool careful;    // quotes are misplaced: read byte by byte
-  // Separators in the last 64 bytes read, and whether these end inside quotes.
+  // Separators in the last 64 bytes read (bits), and whether these bytes end inside quotes.
   const char *block;
   uint64_t ahead, ends, inside;  // ends: separators at which a row ends
 };
 
 struct csv_field {
-  str raw;       // with its quotes
+  str raw;       // field as written, including quotes
   bool row_end;  // the last field of its row
 };
 
 // Starts at the first field, after a byte order mark.
 void csv_open(struct csv *c, str text, char delimiter);
 
-// Moves to the start of a row.
+// Continues reading at `row`, the start of a row.
 void csv_seek(struct csv *c, const char *row);
 
 // The slow path of csv_next: reads further bytes.
@@ -44,17 +44,17 @@ static inline bool csv_next(struct csv *c, struct csv_field *out) {
   return true;
 }
 
-// At the start of a row: reads its first fields as written, at most `max` (and one at least), and skips the rest.
-// Returns their number, 0 at the end of the text.
+// Must be called at the start of a row. Reads the first `max` (at least 1) fields of the row as written, and skips the
+// rest. Returns the number of fields read; 0 at the end of the text.
 size_t csv_row(struct csv *c, size_t max, str *out);
 
 // Skips the rest of the current row.
 void csv_skip_row(struct csv *c);
 
-// Returns the number of lines in the text that do not end inside quotes, empty ones included.
+// Returns the number of lines in `text`, including empty ones. Line ends inside quotes do not count.
 size_t csv_count(const struct csv *c, str text);
 
-// Returns the value of a field without its quotes, in the arena if quotes were written twice.
+// Returns the value of a field without its quotes; in the arena if the field has quotes written twice.
 str csv_value(str raw, struct arena *a);
 
 // Returns the delimiter (, ; tab or |) that gives the first lines the same number of fields, or 0.

@@ -7,11 +7,11 @@
 #include "base/assert.h"
 
 enum {
-  CELL_CHARS = 40,      // of a cell in a row or a range
-  NAME_CHARS = 40,      // of a column's name
-  FACT_CHARS = 60,      // of a column's name in a list of names
-  WIDE_BYTES = 160,     // average size of a cell from which its column is not shown in rows
-  DISTINCT_CHARS = 16,  // of values that are listed one by one
+  CELL_CHARS = 40,      // characters of a cell in a row or a range
+  NAME_CHARS = 40,      // characters of a column's name
+  FACT_CHARS = 60,      // characters of a column's name in a list
+  WIDE_BYTES = 160,     // rows do not show columns whose cells are larger on average
+  DISTINCT_CHARS = 16,  // maximum of values that are listed
 };
 
 size_t grid_add_column(struct grid *g, struct cell name) {
@@ -78,7 +78,7 @@ static bool is_shown(const struct grid *g, const struct grid_column *c) {
   return g->rows && c->bytes / g->rows < WIDE_BYTES;
 }
 
-// A column of links is shown if there is nothing better, and the first column if there is nothing at all.
+// Columns of links are shown only if no other column can be; the first column is shown if no column can be.
 void grid_finish(struct grid *g) {
   size_t count = 0;
   ASSERT(g->columns <= GRID_COLUMNS && g->rows <= GRID_ROWS && !g->shown_count);

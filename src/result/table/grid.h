@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first rows of a table from any source, with the types and ranges of its columns, and their lines in a summary.
+// The first rows of a table from any source, the types and ranges of its columns, and functions that write both into a
+// summary.
 #pragma once
 #include "result/summary/brief.h"
 #include "result/table/cell.h"
@@ -11,7 +12,7 @@ struct grid_column {
   enum cell_type type;                           // common type of its cells
   size_t bytes;                                  // size of its cells
   size_t filled, longest;                        // number of cells that are not empty, size of the longest
-  const struct cell *low, *high;                 // range of numbers or dates; NULL: none
+  const struct cell *low, *high;                 // range of numbers or dates, or NULL
   const struct cell *values[GRID_DISTINCT + 1];  // the first different values
   size_t distinct;                               // number of `values`
 };
@@ -20,14 +21,14 @@ struct grid {
   size_t columns, rows;
   struct grid_column column[GRID_COLUMNS];
   struct cell cells[GRID_ROWS][GRID_COLUMNS];
-  size_t shown[GRID_SHOWN], shown_count;  // columns of the rows in a summary
+  size_t shown[GRID_SHOWN], shown_count;  // columns that a summary shows in its rows
 };
 
-// Returns the place of the column with this name, adding it if it is new; GRID_COLUMNS if there is no room.
+// Returns the index of the column with this name, which is added if it is new; GRID_COLUMNS if there is no room.
 size_t grid_add_column(struct grid *g, struct cell name);
 
-// Looks at all columns. Call it once, after the last row was added and before anything is written. Columns that are
-// long or hold lists and objects are not shown in rows.
+// Analyses all columns. Must be called once, after the last row was added and before anything is written. Rows will not
+// show columns with long values, lists or objects.
 void grid_finish(struct grid *g);
 
 // Appends the names of the first columns, separated by commas.

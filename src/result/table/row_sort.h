@@ -17,7 +17,7 @@ struct row_sort {
   size_t most;  // number of rows wanted
   struct sorted_row *list;
   size_t count, room;
-  bool cut;              // rows after list[most - 1] no longer matter
+  bool cut;              // rows were dropped: a row that sorts after list[most - 1] can be ignored
   struct arena scratch;  // for texts to compare
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text read as a table, row by row, without copying. Views (result/view) and summaries (result/summary) read all
-// tables with it: comma-separated values and similar formats, tables between pipes, columns aligned with blanks, a JSON
+// Reads a text as a table, row by row, without copying. Views (result/view) and summaries (result/summary) use it for
+// all tables: comma-separated values and similar formats, tables between pipes, columns aligned with blanks, a JSON
 // array (or the members of an object, with their keys as the column "key"), and JSON lines.
 //
 // A column is named by the header, or by the key of a member; "a.b" and "/a/b" name a value inside a member. A row that
@@ -12,15 +12,15 @@
 #include "json/scan.h"
 
 enum {
-  SHEET_COLUMNS = 64,  // of a header, and wanted at once
-  SHEET_LISTED = 40,   // of a table that sheet_open_as opens
+  SHEET_COLUMNS = 64,  // maximum of columns in a header, and of wanted columns
+  SHEET_LISTED = 40,   // maximum of columns for sheet_open_as
 };
 
 enum sheet_kind {
   SHEET_CSV,         // fields between delimiters, perhaps quoted: CSV, TSV
   SHEET_MARKDOWN,    // every row begins with a pipe
   SHEET_PIPES,       // lines with pipes: psql and mysql, and Markdown in a summary
-  SHEET_ALIGNED,     // columns of blanks, as kubectl prints them
+  SHEET_ALIGNED,     // columns aligned with blanks, as kubectl prints them
   SHEET_JSON,        // elements of an array or members of an object
   SHEET_JSON_LINES,  // one value after another
 };
@@ -28,8 +28,8 @@ enum sheet_kind {
 struct sheet {
   enum sheet_kind kind;
   str bytes;
-  bool named;                // the first row was a header; always so after sheet_open
-  str names[SHEET_COLUMNS];  // of the header; of JSON the keys of the first rows
+  bool named;                // there is a header; always true after sheet_open
+  str names[SHEET_COLUMNS];  // names in the header; for JSON, the keys of the first rows
   size_t columns;
   const char *first;                 // start of the first row
   size_t row;                        // number of the last row read, from 0
@@ -37,54 +37,55 @@ struct sheet {
   struct cell cells[SHEET_COLUMNS];  // the wanted columns of that row, in their order
   str wanted[SHEET_COLUMNS];
   size_t wanted_count;
-  uint64_t seen;      // of JSON: wanted columns that some row had (null included), as bits
+  uint64_t seen;      // for JSON: bits of the wanted columns that at least one row had (also as null)
   size_t wanted_end;  // number of leading fields that hold all wanted columns
   bool wrong;         // invalid JSON ended the rows; json_scan_fault(&scan) describes it
-  // For the readers.
-  struct csv csv;                // also the position of tables that are read by lines
+  // Private state of the readers.
+  struct csv csv;                // also holds the position in tables that are read by lines
   uint8_t field[SHEET_COLUMNS];  // field number of each wanted column
-  size_t starts[SHEET_LISTED];   // SHEET_ALIGNED by place: the byte at which each column begins
-  bool by_place;                 // else columns are single words, and the last column takes the rest of the line
+  size_t starts[SHEET_LISTED];   // SHEET_ALIGNED with by_place: offset of each column in a line
+  bool by_place;  // columns have fixed offsets; otherwise each is one word, and the last is the rest of the line
   struct json_scan scan;
   struct json_walk walk;
-  struct sheet_keys *keys;  // of JSON: names to look for in a row
+  struct sheet_keys *keys;  // for JSON: names to look for in a row
   struct arena *arena;
   size_t next_row;
 };
 
-// Detects the format and reads the header. path: a JSONPath query or a JSON Pointer to the rows of JSON, or empty.
-// Names live in the arena. Returns false with f set if the text is no table.
+// Detects the format and reads the header. `path` is empty, or a JSONPath query or JSON Pointer to the rows in JSON.
+// Names are in the arena. Returns false and sets f if the text is not a table.
 bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fault *f);
 
 // Opens a text of a known format (SHEET_CSV with its delimiter, SHEET_PIPES or SHEET_ALIGNED), whose header may be
-// missing. Returns false if it is no such table.
+// missing. Returns false if the text is not such a table.
 bool sheet_open_as(struct sheet *t, str text, enum sheet_kind kind, char delimiter);
 
 // Sets the columns that `cells` holds from now on, at most SHEET_COLUMNS. Returns false with f set if one is unknown.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f);
 
-// Returns whether the rows read so far had every wanted column. True at once for tables with a header.
+// Returns whether every wanted column was in at least one of the rows read so far. Always true for tables with a
+// header.
 bool sheet_all_seen(const struct sheet *t);
 
 // After the last row: returns false, with f set as by sheet_want, if no row had one of the wanted columns.
 bool sheet_has_wanted(const struct sheet *t, struct fault *f);
 
 void sheet_rewind(struct sheet *t);
-void sheet_seek(struct sheet *t, const char *begin, size_t row);  // to a row that was read, by its `begin`
+void sheet_seek(struct sheet *t, const char *begin, size_t row);  // moves to a row that was read before
 
 // Reads the next row into `cells`. Returns false at the end.
 bool sheet_next(struct sheet *t);
 
-// Reads the first fields of the next row of a text table, at most `max` (and one at least), as they are written.
-// Returns their number, 0 at the end.
+// Reads the first `max` (at least 1) fields of the next row of a text table, as written. Returns the number of fields
+// read; 0 at the end.
 size_t sheet_fields(struct sheet *t, size_t max, str *out);
 
-// The same for a table opened with sheet_open_as: at most SHEET_LISTED fields. The last one of a wider row of CSV is
+// The same for a table opened with sheet_open_as: at most SHEET_LISTED fields. In a wider CSV row, the last field is
 // the rest of the row.
 size_t sheet_listed(struct sheet *t, str out[SHEET_LISTED]);
 
 // Returns the number of rows of a table opened with sheet_open_as, counted in one fast pass.
 size_t sheet_count(const struct sheet *t);
 
-// Returns the number of dashes in a line that separates header and rows (|---|:--:|, ---+---); 0: another line.
+// Returns the number of dashes in a line that separates header and rows (|---|:--:|, ---+---); 0 for any other line.
 size_t sheet_rule(str line);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only the files of the sheet call.
+// Functions that the files of the sheet share.
 #pragma once
 #include "result/table/sheet.h"
 
-// Splits a line of SHEET_PIPES or SHEET_ALIGNED into at most SHEET_LISTED fields. Returns 0 if it is no row.
+// Splits a line of SHEET_PIPES or SHEET_ALIGNED into at most SHEET_LISTED fields. Returns the number of fields; 0 if
+// the line is not a row.
 size_t sheet_split_line(const struct sheet *t, str line, str *out);
 
-// Returns false if the text does not begin as JSON. If it has no rows, t->first is NULL and f is set.
+// Returns false if the text does not begin like JSON. If the JSON has no rows, sets t->first to NULL, and f.
 bool sheet_json_open(struct sheet *t, str path, struct arena *a, struct fault *f);
 void sheet_json_want(struct sheet *t);  // after wanted and wanted_count are set
 void sheet_json_rewind(struct sheet *t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of JSON.
+// Reads tables in JSON.
 #include "base/assert.h"
 #include "result/table/sheet_impl.h"
 #include "json/path/path.h"
@@ -9,15 +9,15 @@
 
 enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 
-// The name of a member, and the columns that it gives.
+// The columns that are read from a member.
 struct sheet_key {
-  int column;      // the column of this name; -1: none
-  uint64_t leads;  // columns inside the member, as bits
+  int column;      // the column with the member's name, or -1
+  uint64_t leads;  // bits of the columns whose values are inside the member
 };
 
 // The part of a column's name after the name of its member.
 struct sheet_inner {
-  str rest, token, tail;  // the whole part; its first token, and what follows it
+  str rest, token, tail;  // the whole part; its first token; the part after that token
   char sep;
   struct json_names names;  // the first token alone
 };
@@ -36,7 +36,7 @@ static bool keep_first(void *ctx, const char *value, const char **out_after) {
   return false;
 }
 
-// All elements of a container stand for the container: $.items[*] means $.items.
+// A path to all elements of a container means the container itself: $.items[*] means $.items.
 static const char *follow_path(struct sheet *t, str path, struct arena *a, struct fault *f) {
   const char *found = NULL;
   if (str_ends(path, STR("[*]"))) path.n -= 3;
@@ -61,7 +61,8 @@ static const char *follow_pointer(struct sheet *t, str pointer, struct fault *f)
   return v;
 }
 
-// Returns the first array of objects or arrays in an object, else the root itself.
+// Returns the first member of the root that is an array of objects or arrays; the root if there is none, or if the root
+// is an array.
 static const char *find_rows(struct sheet *t, const char *root) {
   struct json_walk w, inner;
   json_walk_open(&w, &t->scan, root);
@@ -86,7 +87,7 @@ void sheet_json_rewind(struct sheet *t) {
   open_rows(t, t->first);
 }
 
-// A row of an object begins with its key.
+// In an object, `begin` is the start of a row's key.
 void sheet_json_seek(struct sheet *t, const char *begin) {
   t->walk = (struct json_walk){.scan = &t->scan, .after = begin};
   if (t->kind == SHEET_JSON) t->walk.close = *t->first == '{' ? '}' : ']';
@@ -131,7 +132,7 @@ static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
   struct sheet_inner *in = t->keys->inner[i];
   const char *value = w->value;
   if (*value == '{' && in->token.n && !memchr(in->token.p, '~', in->token.n)) {
-    // json_walk_find tries the place that the member had in the previous row first.
+    // json_walk_find first tries the position that the member had in the previous row.
     struct json_walk inner;
     json_walk_enter(w, &inner);
     value = json_walk_find(&inner, &in->names) == 0 ? inner.value : NULL;
@@ -146,8 +147,9 @@ static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
   t->cells[i] = (struct cell){{value, (size_t)(after - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// Takes the cells that a member gives. A column named by the whole key of a member is preferred to one that leads into
-// a member; of members with the same key the first one counts. Returns whether the member itself is a new column.
+// Sets the cells whose values are a member or are inside it. If a member's whole key is the name of a column, that
+// member is preferred to a value inside another member; of members with the same key, the first counts. Returns whether
+// the member itself is the value of a column.
 static bool take_member(struct sheet *t, const struct sheet_key *key, struct json_walk *w, uint64_t *had) {
   for (uint64_t left = key->leads; left; left &= left - 1) {
     size_t i = (size_t)__builtin_ctzll(left);
@@ -181,7 +183,7 @@ static void read_array(struct sheet *t, struct json_walk *row) {
   json_walk_leave(row, &w);
 }
 
-// The key of a row that is a member is JSON with its quotes.
+// Sets the column "key" of a row that is a member: the key as JSON, including its quotes.
 static void read_key(struct sheet *t, const struct json_walk *row) {
   for (size_t i = 0; i < t->wanted_count; i++) {
     if (t->cells[i].kind != CELL_NONE || !str_eq(t->wanted[i], STR("key"))) continue;
@@ -220,7 +222,7 @@ static struct sheet_key *key_of(struct sheet_keys *k, str text) {
   return &k->list[i];
 }
 
-// "a.b" and "/a/b" lead into a member.
+// Prepares a column that is inside a member, such as "a.b" or "/a/b".
 static void add_inner(struct sheet *t, size_t i) {
   str name = t->wanted[i], head, rest;
   char sep = name.n && name.p[0] == '/' ? '/' : '.';
@@ -267,7 +269,7 @@ static void name_columns(struct sheet *t, struct arena *a) {
   }
 }
 
-// Returns whether the first line is a value and the next one begins with another.
+// Returns whether the first line is one JSON value and the next line begins another value.
 static bool is_lines(struct sheet *t, const char *root) {
   const char *line = memchr(t->bytes.p, '\n', t->bytes.n < LONGEST_LINE ? t->bytes.n : LONGEST_LINE);
   struct json_scan scan = json_scan(line ? (str){t->bytes.p, (size_t)(line - t->bytes.p)} : STR(""));
@@ -288,7 +290,7 @@ bool sheet_json_open(struct sheet *t, str path, struct arena *a, struct fault *f
   else if (path.n) t->first = follow_path(t, path, a, f);
   else if (t->kind == SHEET_JSON) t->first = find_rows(t, root);
   if (t->first && *t->first != '{' && *t->first != '[') {
-    fault_set(f, FAULT_INVALID, "what is at path is a single value, not rows");
+    fault_set(f, FAULT_INVALID, "the value at path is a single value, not rows");
     t->first = NULL;
   }
   if (!t->first) return true;

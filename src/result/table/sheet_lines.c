@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text tables that a summary opens by their known format, perhaps without a header; and the rows of tables that are
+// Opens text tables of a known format, perhaps without a header, for summaries; and reads the rows of tables that are
 // read by lines: cells between pipes, and columns aligned with blanks.
 #include "base/ascii.h"
 #include "base/assert.h"
@@ -35,7 +35,7 @@ static size_t split_pipes(str line, str *out) {
   return count;
 }
 
-// Cells that have at least two blanks between them.
+// Splits a line at two or more blanks.
 static size_t split_wide(str line, str *out) {
   size_t count = 0, at = 0;
   while (at < line.n && count < SHEET_LISTED) {
@@ -47,7 +47,7 @@ static size_t split_wide(str line, str *out) {
   return count;
 }
 
-// Single words; the last of `max` cells is the rest of the line.
+// Splits a line into words; the last of `max` cells is the rest of the line.
 static size_t split_words(str line, size_t max, str *out) {
   size_t count = 0;
   for (str rest = str_trim(line); rest.n && count < max; rest = str_trim(rest)) {
@@ -74,7 +74,7 @@ size_t sheet_split_line(const struct sheet *t, str line, str *out) {
 size_t sheet_listed(struct sheet *t, str out[SHEET_LISTED]) {
   size_t n = sheet_fields(t, SHEET_LISTED, out);
   if (n < SHEET_LISTED || t->kind != SHEET_CSV) return n;
-  const char *end = t->csv.at - 1;  // of the row
+  const char *end = t->csv.at - 1;  // end of the row
   if (end > out[n - 1].p && end[-1] == '\r') end--;
   out[n - 1].n = (size_t)(end - out[n - 1].p);
   return n;
@@ -131,7 +131,7 @@ static bool open_csv(struct sheet *t, char delimiter) {
   return count >= 2;
 }
 
-// mysql prints a rule before the header; a rule always follows it.
+// A rule must follow the header; mysql also prints one before it.
 static bool open_pipes(struct sheet *t) {
   str names[SHEET_LISTED], rest = t->bytes, line = STR("");
   while (rest.n && (!str_trim(line).n || is_rule(line))) line = measure_next_line(&rest);
@@ -150,7 +150,8 @@ static bool is_capitals(str header) {
   return upper > 2 && lower * 2 <= upper;
 }
 
-// Returns whether most rows have a blank before each column of the header, or as many words as it has columns.
+// Returns whether most rows fit the header: they have a blank before each of its columns, or as many words as it has
+// columns.
 static bool rows_fit(const struct sheet *t, str body) {
   size_t rows = 0, good = 0;
   while (body.n && rows < SAMPLE_ROWS) {

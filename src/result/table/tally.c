@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "base/text/word.h"
 
-// Four slots for each value keep searches short; a value without a slot among PROBES counts as beyond the limit.
+// Four slots for each value keep searches short. A value whose first PROBES slots are taken is treated as beyond the
+// limit.
 enum { SLOTS = 4 * TALLY_VALUES, PROBES = 32 };
 
 void tally_init(struct tally *t) {
@@ -18,7 +19,7 @@ void tally_done(struct tally *t) {
   mem_free(t->slots);
 }
 
-// Values chosen to share a hash are reported as beyond the limit, and cost no time.
+// If an attacker chooses values with equal hashes, they are treated as beyond the limit and do not cost time.
 static uint64_t hash_cell(str s) {
   const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
   uint64_t h = s.n * odd;
@@ -27,7 +28,7 @@ static uint64_t hash_cell(str s) {
   return h ^ h >> 29;
 }
 
-// The hash of up to eight bytes is reversible if their number is known: these need no comparison.
+// For values of the same length, up to eight bytes, the hash is unique, so their bytes need no comparison.
 static inline bool is_value(const struct tally_value *v, str raw, uint64_t hash) {
   return v->hash == hash && v->cell.raw.n == raw.n && (raw.n <= 8 || memcmp(v->cell.raw.p, raw.p, raw.n) == 0);
 }
@@ -66,7 +67,7 @@ static void add_text(struct tally *t, const struct cell *c, struct arena *a) {
   if (str_cmp(text, cell_text(&t->most, a)) > 0) t->most = *c;
 }
 
-// A value seen before keeps its number; as a text it cannot be a new extreme.
+// The number of a value seen before is known; as text, such a value cannot be a new extreme.
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
   double number = 0;
   t->count++;

@@ -6,19 +6,19 @@
 enum { TALLY_VALUES = 4096 };  // limit of different values
 
 struct tally_value {
-  struct cell cell;  // its first occurrence
+  struct cell cell;  // first occurrence of the value
   uint64_t hash;
   size_t count;
-  double number;  // of tally_add, if it is one
+  double number;  // set by tally_add if is_number
   bool is_number;
 };
 
 struct tally {
-  size_t count, nulls;  // number of cells, and of empty ones
+  size_t count, nulls;  // number of cells, and of empty cells
   size_t numbers;
-  double min, max, sum;        // of the numbers
-  struct cell least, most;     // of cells that are not numbers, by their text
-  struct tally_value *values;  // in the order of their first occurrence
+  double min, max, sum;        // of the cells that are numbers
+  struct cell least, most;     // extremes of cells that are not numbers, compared as text
+  struct tally_value *values;  // different values, in the order of their first occurrence
   size_t distinct;
   bool more;  // there are values beyond the limit
   uint32_t *slots;
@@ -31,5 +31,6 @@ void tally_add(struct tally *t, const struct cell *c, struct arena *scratch);
 // Returns the entry of a cell's value, adding it if it is new; NULL beyond the limit.
 struct tally_value *tally_value(struct tally *t, const struct cell *c);
 
-// Returns the most frequent values, equally frequent ones in the order of their first occurrence, and their number.
+// Sets out[] to at most `max` of the most frequent values; equally frequent ones are in the order of their first
+// occurrence. Returns their number.
 size_t tally_top(const struct tally *t, const struct tally_value **out, size_t max);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A name that is not there, told with those that are.
+// Reports an unknown name together with the known names.
 #pragma once
 #include "base/fault.h"
 
-// "there is no WHAT "name", but a, b, …": the one that looks most like it first, then as many as there is room for.
+// Sets f to "unknown WHAT "name"; there are a, b, …": the most similar name first, then as many others as fit.
 void no_name(const char *what, str name, const str *names, size_t count, struct fault *f);

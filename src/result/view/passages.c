@@ -17,17 +17,17 @@ struct term {
   str needle;  // the beginning of the word, in lower case
   str stem;    // empty: the needle is the whole word, unchanged
   size_t passages;
-  bool common;  // in too many passages to say much: no longer searched
+  bool common;  // in too many passages: no longer searched
 };
 
-// The term of a word of the text, so that each word is stemmed once.
+// Caches the term of a word in the text, so that each word is stemmed once.
 struct known {
   char word[WORD_MOST_BYTES];
   uint8_t n;
   int8_t term;  // -1: none
 };
 
-// Eight bytes for a passage: its place, the frequency of each term, its length, and other points for its rank.
+// A passage found, in eight bytes: its position, the frequency of each term, its length, and bonuses for its rank.
 struct passage_posting {
   uint32_t at;
   uint32_t times : 16, pairs : 2, exact : 1, length : 13;
@@ -47,7 +47,7 @@ struct passage_finder {
   unsigned times[PASSAGE_WORDS], pairs;
   bool exact;
   int last_term;          // the last term found
-  const char *last_word;  // the end of its word
+  const char *last_word;  // end of the last word found
 };
 
 // ---- the query
@@ -63,7 +63,7 @@ static void add_term(struct passage_finder *d, str needle, str stem) {
   if (d->count < PASSAGE_WORDS && needle.n) d->terms[d->count++] = (struct term){.needle = needle, .stem = stem};
 }
 
-// An i at the end of the stem may be a y in the text, so the needle ends before it.
+// If the stem ends with i, the word in the text may have y instead, so the needle ends before the i.
 static void add_word(struct passage_finder *d, str word, struct arena *a) {
   str stem = arena_str(a, stemmer_stem(d->stemmer, word)), needle = stem;
   while (needle.n > LETTERS && needle.p[needle.n - 1] == 'i') needle.n--;
@@ -71,7 +71,7 @@ static void add_word(struct passage_finder *d, str word, struct arena *a) {
   add_term(d, needle, stem);
 }
 
-// Words with characters beyond ASCII are searched unchanged, from blank to blank.
+// Adds the parts of the query between blanks that have non-ASCII characters: they are searched unchanged.
 static void add_written(struct passage_finder *d) {
   for (str rest = d->query, part; rest.n;) {
     str_cut(rest, ' ', &part, &rest);
@@ -180,7 +180,7 @@ static const char *find_line_begin(const char *near, const char *p) {
   return old ? old + 1 : near;
 }
 
-// The beginning of a passage: that of its line or row, if it is near.
+// Returns the beginning of the passage with a hit: the beginning of the hit's line or row, if it is near.
 static const char *find_begin(const struct passage_finder *d, const char *hit) {
   const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p;
   if (d->end > near) near = d->end;
@@ -273,7 +273,7 @@ static void check(struct passage_finder *d, const char *p) {
   }
 }
 
-// Finds the first letters of all terms in 64 bytes; reads up to two bytes more.
+// Returns the positions in 64 bytes (bits) at which the first letters of a term occur; reads up to two bytes more.
 static uint64_t candidates(const struct passage_finder *d, const char *p) {
   struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
                third = block_or(block_load(p + 2), 0x20), all = {0};
@@ -288,7 +288,7 @@ static uint64_t candidates(const struct passage_finder *d, const char *p) {
   return block_high(all);
 }
 
-// Small letters that follow small letters, where no word begins.
+// Returns the positions (bits) of small letters that follow small letters: no word begins there.
 static uint64_t inside_words(const char *p) {
   struct block b = block_load(p);
   uint64_t small = block_below(b, '{') & ~block_below(b, 'a');
@@ -352,7 +352,7 @@ static bool is_better(const struct ranked *a, const struct ranked *b) {
   return a->score > b->score || (a->score >= b->score && a->index < b->index);
 }
 
-// Sorts the best passages by insertion, since they are few.
+// Selects the best passages with an insertion sort, because there are few.
 static size_t rank(const struct passage_finder *d, size_t kept, struct ranked *best, size_t most) {
   struct weights w = weigh(d, kept);
   size_t count = 0;

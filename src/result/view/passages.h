@@ -3,17 +3,17 @@
 // is short; in JSON without line ends, an object of an array; in other text without line ends, some bytes around the
 // word.
 //
-// Words are compared by their stems, ignoring case; words with other letters than ASCII exactly. BM25 over the words
-// ranks passages, with a bonus for words that are adjacent as in the query, and a larger one for the whole query. The
-// text is read once; a passage takes eight bytes meanwhile.
+// Words are compared by their stems, ignoring case; words with non-ASCII letters are compared exactly. BM25 over the
+// words ranks passages, with a bonus for words that are adjacent as in the query, and a larger one for the whole query.
+// The text is read once; each passage found takes eight bytes of memory.
 #pragma once
 #include "base/arena.h"
 
 enum {
   PASSAGE_WORDS = 8,        // words of a query that count
   PASSAGES_MOST = 1 << 20,  // ranked passages; further ones are only counted
-  PASSAGES_COMMON = 20000,  // a word in this many passages is ignored from there on
-  PASSAGE_BYTES = 480,      // maximum
+  PASSAGES_COMMON = 20000,  // a word found in this many passages is ignored in the rest of the text
+  PASSAGE_BYTES = 480,      // maximum length of a passage
 };
 
 struct passage {
@@ -30,5 +30,5 @@ struct passages {
   size_t count;
 };
 
-// Sets *out to at most `top` of the best passages after the first `start`, in the arena.
+// Sets *out, in the arena, to the best passages: skips the first `start` and returns at most `top`.
 void passages_find(str text, str query, size_t start, size_t top, struct arena *a, struct passages *out);

@@ -13,7 +13,7 @@
 
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f) {
   ASSERT(o->form);
-  fault_set(f, FAULT_INVALID, "%.*s is not %s: %s", STR_ARG(name), what, o->form);
+  fault_set(f, FAULT_INVALID, "%.*s must be %s: %s", STR_ARG(name), what, o->form);
   fault_set_path(f, name);
   return false;
 }
@@ -37,7 +37,7 @@ bool view_string(const struct view_order *o, str name, str usual, struct arena *
 
 bool view_no_json(const struct view_order *o, struct fault *f) {
   struct fault why = *f;
-  fault_set(f, why.code, "%.*s needs JSON, and this is not JSON (%s, %s): take {\"type\":\"lines\",\"start\":0}",
+  fault_set(f, why.code, "%.*s needs JSON, and this is not JSON (%s, %s): use {\"type\":\"lines\",\"start\":0}",
             STR_ARG(o->type), why.path, why.message);
   return false;
 }
@@ -109,10 +109,10 @@ void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
   view_put_edited(out, o, &edit, 1);
 }
 
-// Notes that a selector selects nothing of a text that is not empty.
+// Notes that the range of a selector is outside a text that is not empty.
 static void note_none(const struct view_order *o, struct buf *out, size_t total, const char *what) {
   view_begin_note(o, out);
-  buf_printf(out, "nothing there: there are %zu %s, counted from 0", total, what);
+  buf_printf(out, "out of range: there are %zu %s, counted from 0", total, what);
 }
 
 // ---- characters ----
@@ -161,7 +161,8 @@ void view_put_head(struct buf *out, str bytes, str span) {
   buf_printf(out, "{\"type\":\"head\",\"start\":%zu,\"chars\":%zu}", start, measure_all_chars(span));
 }
 
-// Returns the offset of the last `chars` characters. Near the end it counts from a character boundary before them.
+// Returns the byte offset of the last `chars` characters. If they are near the end, counts only from a character
+// boundary shortly before them.
 static size_t from_end(str bytes, size_t chars) {
   enum { CHAR_BYTES = 4, NEAR = 1 << 20 };
   size_t at = chars < NEAR && bytes.n > CHAR_BYTES * (chars + 1) ? bytes.n - CHAR_BYTES * (chars + 1) : 0, from;
@@ -194,10 +195,10 @@ static bool show_head(const struct view_order *o, struct buf *out, struct fault 
 struct line_range {
   const struct view_order *order;
   size_t total, start, end;  // numbers of lines
-  size_t from;               // offset of the first in bytes
+  size_t from;               // byte offset of the first line
 };
 
-// Joins the lines that may fit, each with its end. Returns their number.
+// Appends the lines that may fit to `text`, each with a line end. Returns their number.
 static size_t gather_lines(const struct line_range *l, size_t max_bytes, struct buf *text) {
   str rest = str_from(l->order->bytes, l->from);
   size_t count = 0;
@@ -230,10 +231,10 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   l.from = measure_skip_lines(o->bytes, l.start);
   size_t near = o->limit * MEASURE_TOKEN_BYTES;
   struct buf text;
-  buf_init(&text, 8 * near);  // `near` bytes and one more line; each byte may become three
+  buf_init(&text, 8 * near);  // room for `near` bytes and one more line; each byte may become three
   bool whole = gather_lines(&l, near, &text) == l.end - l.start;
   if (!view_put_lines(o, buf_view(&text), whole, note_lines, &l, out)) {
-    // The first line is too long: shows the characters of all selected lines.
+    // The first line does not fit: shows the selected lines as a range of characters.
     size_t width = measure_skip_lines(str_from(o->bytes, l.from), l.end - l.start);
     struct view_chars chars = {.from = l.from, .start = measure_all_chars((str){o->bytes.p, l.from})};
     chars.count = measure_all_chars((str){o->bytes.p + l.from, width});
@@ -250,7 +251,7 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
 static const struct {
   str type;
   view_show *show;
-  const char *members;  // other than type, each after a blank
+  const char *members;  // names of the members other than type, each preceded by a blank
   const char *form;
 } selectors[] = {
     {STR("head"), show_head, " start chars", SELECT("head", "\"start\":0,\"chars\":500")},
@@ -296,8 +297,8 @@ static bool known_members(const struct view_order *o, const char *members, struc
     str name = json_key(m, &a);
     ok = str_eq(name, STR("type")) || is_listed(members, name);
     if (ok) continue;
-    fault_set(f, FAULT_INVALID, "%.*s knows no \"%.*s\", but%s: %s", STR_ARG(o->type), STR_ARG(utf8_cut(name, 40)),
-              members, o->form);
+    fault_set(f, FAULT_INVALID, "%.*s has no member \"%.*s\", only%s: %s", STR_ARG(o->type),
+              STR_ARG(utf8_cut(name, 40)), members, o->form);
     fault_set_path(f, name);
   }
   arena_done(&a);

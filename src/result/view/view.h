@@ -19,7 +19,7 @@
 // Negative numbers count from the end, as in a slice in Python. Lines are joined by \n.
 //
 // A view never has more tokens than its limit. If it is cut, its last line starts with the mark and has the selector of
-// the rest. Following these selectors shows everything that the first one selected.
+// the rest. Following these selectors shows everything that the first selector selects.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
@@ -28,11 +28,11 @@ enum {
   VIEW_TOKENS = 2000,     // default limit
   VIEW_TOKENS_MIN = 200,  // smaller limits are raised to this, because the last line needs room
   VIEW_TOKENS_MAX = 1 << 20,
-  VIEW_CHARS = 500,  // default of a head
+  VIEW_CHARS = 500,  // default number of characters of `head`
   VIEW_KEYS_MAX = 64,
 };
 
 // Appends the view. Invalid UTF-8 is shown as U+FFFD. A limit of 0 is the default. `mark` is the prefix of the
 // gateway's lines (mcp/server/session.h). Fails, with nothing written, if the selector is invalid, if the bytes are not
-// JSON of the kind that it needs, or with FAULT_LIMIT if a query takes too many steps.
+// JSON as the selector needs it, or with FAULT_LIMIT if a query takes too many steps.
 bool view_select(str bytes, const struct json *selector, size_t limit, str mark, struct buf *out, struct fault *f);

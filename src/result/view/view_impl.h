@@ -5,7 +5,7 @@
 #include "json/scan.h"
 #include "json/write.h"
 
-// Tokens reserved for the last line at the first attempt, and bytes of the selector that the last line repeats.
+// Tokens reserved for the last line at the first attempt, and maximum size of a selector that the last line repeats.
 enum { VIEW_NOTE_TOKENS = 60, VIEW_REPEATED = 240 };
 
 // JSON up to this size is checked as a whole first, and all results are counted. Larger JSON is read only as far as the
@@ -18,7 +18,7 @@ struct view_order {
   const struct json *selector;
   size_t limit;      // tokens
   str mark;          // prefix of the gateway's lines
-  str type;          // of the selector
+  str type;          // type of the selector
   const char *form;  // a valid selector of this type, for error messages
 };
 
@@ -26,28 +26,28 @@ typedef bool view_show(const struct view_order *o, struct buf *out, struct fault
 
 view_show view_show_keys, view_show_path, view_show_pointer, view_show_search, view_show_records, view_show_stats;
 
-// ---- members of the selector. A missing or null member has its default. On failure f is set.
+// ---- members of the selector. A missing or null member has the value `usual`. On failure f is set.
 
 bool view_number(const struct view_order *o, str name, int64_t usual, int64_t *out, struct fault *f);
 bool view_string(const struct view_order *o, str name, str usual, struct arena *a, str *out, struct fault *f);
 const struct json *view_member(const struct view_order *o, str name);  // NULL if missing or null
 
-// Sets f to "NAME is not WHAT: {a valid form}" and returns false.
+// Sets f to "NAME must be WHAT: {a valid form}" and returns false.
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f);
 
 // Sets f, which has the place and the reason, to "TYPE needs JSON …" and returns false.
 bool view_no_json(const struct view_order *o, struct fault *f);
 
-// Returns an index of a slice as in Python: negative from the end, never outside.
+// Converts an index of a slice as Python does: negative numbers count from the end; the result is from 0 to `count`.
 size_t view_place(int64_t index, size_t count);
 
 // ---- answers
 
 // A range of characters.
 struct view_chars {
-  size_t from;   // offset of the first in bytes
-  size_t start;  // offset of the first in characters
-  size_t count;  // maximum
+  size_t from;   // byte offset of the first character
+  size_t start;  // number of characters before the first
+  size_t count;  // maximum number of characters
 };
 
 void view_show_chars(const struct view_order *o, const struct view_chars *chars, struct buf *out);
@@ -58,7 +58,7 @@ void view_put_head(struct buf *out, str bytes, str span);
 // Writes the mark and a blank, at the start of a line of the gateway.
 void view_begin_note(const struct view_order *o, struct buf *out);
 
-// Writes the last line of a view with `shown` lines, without the mark: where it is cut, and the next selector.
+// Writes the last line of a view with `shown` lines, without the mark: where the view is cut, and the next selector.
 typedef void view_note(void *ctx, size_t shown, struct buf *out);
 
 // Appends as many of the lines (each ends with \n) as fit together with the note. Returns false, with nothing written,
@@ -70,4 +70,4 @@ bool view_put_lines(const struct view_order *o, str lines, bool whole, view_note
 
 // Writes "go on with {the same selector with these changes}", or words instead of a long selector.
 void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count);
-void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // with another start
+void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // writes it with another start

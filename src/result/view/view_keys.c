@@ -127,7 +127,7 @@ static bool write_members(struct keys *k, struct buf *text, size_t *out_next, st
   return true;
 }
 
-// Writes where to read a member that does not fit alone.
+// Writes a selector for a member that does not fit even alone.
 static void note_large(struct buf *out, const struct keys *k, size_t at) {
   const struct wanted_key *w = &k->list[at];
   str key = utf8_cut(w->key, KEY_SHOWN);
@@ -156,7 +156,7 @@ static void write_shown(struct buf *out, const struct keys *k, str members, size
   view_put_next(out, k->order, next);
 }
 
-// The members may fit without the note, but not with it: then one member fewer is written.
+// If the members fit without the note but not with it, writes one member fewer.
 static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
   size_t next, begin = out->n, count = k->count;
   struct buf text;
@@ -200,7 +200,7 @@ static bool read_keys(struct keys *k, struct arena *a, struct fault *f) {
   return ok || view_refuse(k->order, STR("keys"), "a list of at most 64 names", f);
 }
 
-// Some keys may be missing; if all are, they are probably mistyped.
+// Some keys may be missing; if all are missing, they are probably mistyped, which is an error.
 static bool has_any(struct keys *k, str first, struct fault *f) {
   struct fault why;
   if (k->count || !first.p || !k->known_count) return true;
@@ -213,7 +213,7 @@ static bool has_any(struct keys *k, str first, struct fault *f) {
 static bool no_object(struct fault *f) {
   fault_set(f, FAULT_INVALID,
             "json_keys needs a JSON object: "
-            "take {\"type\":\"head\",\"start\":0,\"chars\":500} or {\"type\":\"lines\",\"start\":0,\"end\":100}");
+            "use {\"type\":\"head\",\"start\":0,\"chars\":500} or {\"type\":\"lines\",\"start\":0,\"end\":100}");
   return false;
 }
 

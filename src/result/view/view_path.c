@@ -6,19 +6,19 @@
 #include "json/path/path.h"
 #include "json/write.h"
 
-// Results that are mostly blanks are read up to this multiple of the bytes that may be shown.
+// Limits the bytes that are read of results with many blanks, as a multiple of the bytes that may be shown.
 enum { READ_MOST = 64 };
 
 struct results {
   const struct view_order *order;
-  struct json_scan scan;  // to find where values end
+  struct json_scan scan;  // finds the ends of values
   size_t start;           // results to skip
-  size_t total;           // results seen: all results if they are counted
+  size_t total;           // results seen; all results if count_all
   bool count_all;
   size_t near;  // bytes that may be shown
   size_t read;  // bytes of the results so far, including blanks
   str first;    // the first result to show
-  bool whole;   // the text has all results
+  bool whole;   // `text` has all results
   bool broken;  // a result is not JSON
   struct fault *fault;
   struct buf text;
@@ -76,7 +76,7 @@ static void note_cut(void *ctx, size_t shown, struct buf *out) {
   view_put_next(out, r->order, r->start + shown);
 }
 
-// Writes where to read a result that does not fit alone.
+// Writes a selector for a result that does not fit even alone.
 static void note_large(struct buf *out, const struct results *r) {
   view_begin_note(r->order, out);
   buf_printf(out, "result %zu does not fit; read it with ", r->start);
@@ -89,7 +89,7 @@ static void note_large(struct buf *out, const struct results *r) {
 static bool refuse_query(const struct view_order *o, enum fault_code code, const char *why, struct fault *f) {
   char text[FAULT_TEXT];
   memcpy(text, why, sizeof text);
-  fault_set(f, code, "path, %s; it looks like %s", text, o->form);
+  fault_set(f, code, "path: %s; example: %s", text, o->form);
   fault_set_path(f, STR("path"));
   return false;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the value of a JSON text at a JSON Pointer, as it is written there.
+// Shows the value of a JSON text at a JSON Pointer, as written in the text.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
@@ -9,7 +9,7 @@
 
 enum { POINTER_SHOWN = 60 };  // bytes of a pointer in a message
 
-// Describes the value at which a pointer ends early.
+// Describes the last existing value on the way of a pointer.
 static str describe(const struct json_scan *scan, const char *v, size_t count, struct arena *a) {
   switch (json_scan_type(scan, v)) {
   case JSON_OBJECT: return arena_printf(a, "has %zu members", count);
@@ -21,9 +21,9 @@ static str describe(const struct json_scan *scan, const char *v, size_t count, s
 
 static bool not_there(const struct view_order *o, str pointer, size_t far, str what, struct fault *f) {
   str there = utf8_cut((str){pointer.p, far}, POINTER_SHOWN), shown = utf8_cut(pointer, POINTER_SHOWN);
-  if (pointer.p[0] != '/') fault_set(f, FAULT_INVALID, "a pointer begins with '/': %s", o->form);
+  if (pointer.p[0] != '/') fault_set(f, FAULT_INVALID, "a pointer must begin with '/': %s", o->form);
   else
-    fault_set(f, FAULT_INVALID, "there is nothing at \"%.*s\", \"%.*s\" %.*s: %s", STR_ARG(shown), STR_ARG(there),
+    fault_set(f, FAULT_INVALID, "nothing at \"%.*s\": \"%.*s\" %.*s; example: %s", STR_ARG(shown), STR_ARG(there),
               STR_ARG(what), o->form);
   fault_set_path(f, STR("pointer"));
   return false;
@@ -62,7 +62,7 @@ static bool show_value(const struct view_order *o, struct json_scan *scan, const
   ASSERT(v >= o->bytes.p && v <= o->bytes.p + o->bytes.n);
   const char *end = json_scan_skip(scan, v);
   if (!end || (v == json_scan_first(scan) && !json_scan_ends(scan, end))) return wrong(o, scan, f);
-  // As in the source, so that the client can continue reading there.
+  // The value is shown as written, so that a client can continue with a range of characters.
   struct view_chars chars = {.from = (size_t)(v - o->bytes.p)};
   chars.count = measure_all_chars((str){v, (size_t)(end - v)});
   chars.start = measure_all_chars((str){o->bytes.p, chars.from});
@@ -70,7 +70,8 @@ static bool show_value(const struct view_order *o, struct json_scan *scan, const
   return true;
 }
 
-// Goes token by token, so that the message for a missing value names the part of the pointer that exists.
+// Follows the pointer token by token, so that the message for a missing value names the part of the pointer that
+// exists.
 static bool show_pointer(const struct view_order *o, str pointer, struct arena *a, struct buf *out, struct fault *f) {
   struct json_scan scan = json_scan(o->bytes);
   const char *v = json_scan_first(&scan);

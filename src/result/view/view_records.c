@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table: some columns of the rows that meet conditions, sorted. A first pass reads the columns of conditions
-// and order to find the rows; a second one reads the rows to show.
+// Shows columns of the rows of a table that meet conditions, sorted. A first pass reads only the columns for conditions
+// and sorting, to find the rows; a second pass reads the rows to show.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "result/table/row_sort.h"
@@ -66,19 +66,19 @@ static bool read_bounds(struct records *r, struct fault *f) {
   int64_t start, limit;
   if (!view_number(r->order, STR("start"), 0, &start, f) || !view_number(r->order, STR("limit"), -1, &limit, f))
     return false;
-  if (start < 0) return view_refuse(r->order, STR("start"), "a number from 0 on", f);
-  if (!limit) return view_refuse(r->order, STR("limit"), "a number from 1 on", f);
+  if (start < 0) return view_refuse(r->order, STR("start"), "0 or more", f);
+  if (!limit) return view_refuse(r->order, STR("limit"), "1 or more", f);
   r->start = (size_t)start;
   r->limited = limit >= 0;
   r->limit = r->limited && limit < ROWS_SHOWN ? (size_t)limit : ROWS_SHOWN;
   if (!r->sorted || r->start < ROWS_SORTED - ROWS_SHOWN) return true;
-  fault_set(f, FAULT_INVALID, "of sorted rows the first %d can be seen: narrow them with where, or sort the other way",
+  fault_set(f, FAULT_INVALID,
+            "only the first %d sorted rows can be shown: select fewer rows with where, or sort the other way",
             ROWS_SORTED - ROWS_SHOWN);
   return false;
 }
 
-// A shown column that none of the first rows has is searched in all rows, to distinguish an unknown name from an empty
-// column.
+// If none of the first rows has a shown column, reads all rows, to distinguish an unknown name from an empty column.
 static bool read_doubtful(struct records *r, struct fault *f) {
   struct sheet *t = &r->table;
   size_t ignored;
@@ -109,7 +109,7 @@ static void add_row(struct records *r) {
   r->list[r->count++] = (struct found_row){t->begin, t->row};
 }
 
-// Finds one row more than the limit. Unsorted rows are read until then, and until every column was seen.
+// Finds one row more than the limit. If rows are not sorted, stops when it has these rows and has seen every column.
 static void find_rows(struct records *r) {
   bool enough = false;
   row_sort_init(&r->sort, r->start + r->limit + 1, r->descending);
@@ -173,7 +173,7 @@ static void note_rows(void *ctx, size_t lines, struct buf *out) {
 }
 
 static bool too_wide(const struct records *r, struct fault *f) {
-  fault_set(f, FAULT_INVALID, "a row does not fit: name fewer columns, %s", r->order->form);
+  fault_set(f, FAULT_INVALID, "a row does not fit; select fewer columns: %s", r->order->form);
   fault_set_path(f, STR("columns"));
   return false;
 }
@@ -191,8 +191,7 @@ static bool show_rows(struct records *r, struct buf *out, struct fault *f) {
   if (!tokens_fit((str){text.p, first_row}, r->order->limit - 2 * VIEW_NOTE_TOKENS)) ok = too_wide(r, f);
   else view_put_lines(r->order, buf_view(&text), whole, note_rows, r, out);
   if (ok && !r->count && tokens_fit(str_from(buf_view(out), begin), r->order->limit - VIEW_NOTE_TOKENS))
-    buf_printf(out, "\n%.*s no more of the %zu rows, %zu of which meet the conditions", STR_ARG(r->order->mark),
-               r->rows, r->met);
+    buf_printf(out, "\n%.*s no more rows: %zu of %zu meet the conditions", STR_ARG(r->order->mark), r->met, r->rows);
   buf_done(&text);
   return ok;
 }

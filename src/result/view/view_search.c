@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the best passages for a query, each on one line with its place and the selector of its surroundings.
+// Shows the best passages for a query, each on one line with its position and a selector for the text around it.
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -23,7 +23,7 @@ struct search_hits {
   const struct view_order *order;
   struct passages passages;
   size_t start;
-  size_t place[TOP_MAX];  // line or character of each
+  size_t place[TOP_MAX];  // line or character at which each begins
   bool by_lines;
 };
 
@@ -32,10 +32,10 @@ static int compare_places(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Counts the lines or characters before each passage, from one to the next, so that the text is read once.
+// Counts the lines or characters before each passage, in the order of the text, so that the text is read once.
 static void count_places(struct search_hits *d) {
   ASSERT(d->passages.count <= TOP_MAX);
-  const struct passage *sorted[TOP_MAX];  // by place
+  const struct passage *sorted[TOP_MAX];  // in the order of the text
   str bytes = d->order->bytes;
   size_t at = 0, sum = 0;
   for (size_t i = 0; i < d->passages.count; i++) sorted[i] = &d->passages.best[i];
@@ -72,7 +72,7 @@ static void put_passage(const struct search_hits *d, size_t i, struct arena *a, 
   buf_done(&repaired);
 }
 
-// The first line has the number of passages.
+// `lines` includes the first line, which has the number of passages.
 static void note_more(void *ctx, size_t lines, struct buf *out) {
   const struct search_hits *d = ctx;
   size_t shown = lines ? lines - 1 : 0;
@@ -100,7 +100,7 @@ static bool read_query(const struct view_order *o, struct arena *a, str *out, st
   if (!view_string(o, STR("query"), STR_NONE, a, out, f)) return false;
   bool blank = true;
   for (size_t i = 0; i < out->n && blank; i++) blank = (unsigned char)out->p[i] <= ' ';
-  return (!blank && out->n <= QUERY_MAX) || view_refuse(o, STR("query"), "some words", f);
+  return (!blank && out->n <= QUERY_MAX) || view_refuse(o, STR("query"), "one or more words", f);
 }
 
 bool view_show_search(const struct view_order *o, struct buf *out, struct fault *f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statistics of one column of a table, or of each: counts, minimum and maximum, sum, and the most frequent values; or
-// these for each value of another column.
+// the same for each group of rows with an equal value in another column.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -9,7 +9,7 @@
 #include "result/text_cut.h"
 #include "result/view/view_table.h"
 
-// CELLS_READ limits the cells that are read for all columns at once; one column is read to its end.
+// CELLS_READ limits the cells that are read for statistics of all columns; a single column is read completely.
 enum { CELLS_READ = 500000, TOP_OF_ONE = 20, TOP_OF_MANY = 3, GROUPS_SHOWN = 1000 };
 
 // Counts for one value of `by`.
@@ -89,7 +89,7 @@ static void put_range(struct stats *s, const struct tally *t, struct buf *out) {
     put_sum(out, t->sum / (double)t->numbers);
   }
   if (t->least.kind == CELL_NONE) return;
-  if (t->numbers) buf_printf(out, ", %zu are no numbers", t->count - t->nulls - t->numbers);
+  if (t->numbers) buf_printf(out, ", %zu are not numbers", t->count - t->nulls - t->numbers);
   buf_str(out, STR(", first "));
   view_put_cell(out, &t->least, &s->scratch);
   buf_str(out, STR(", last "));
@@ -102,7 +102,7 @@ static void put_counts(struct stats *s, const struct tally *t, struct buf *out) 
   put_range(s, t, out);
 }
 
-// Of many different values each once, none is frequent.
+// Returns whether frequent values are worth showing: one occurs twice, or there are few values.
 static bool has_frequent(const struct tally *t) {
   for (size_t i = 0; i < t->distinct; i++)
     if (t->values[i].count > 1) return true;
@@ -126,7 +126,8 @@ static void put_column(struct stats *s, size_t i, struct buf *text) {
   view_put_cell(text, &name, &s->scratch);
   buf_str(text, STR(": "));
   put_counts(s, &s->tallies[i], text);
-  if (alone) buf_str(text, s->tallies[i].more ? STR("\nfrequent among those seen first:") : STR("\nmost frequent:"));
+  if (alone)
+    buf_str(text, s->tallies[i].more ? STR("\nmost frequent of the values seen first:") : STR("\nmost frequent:"));
   else if (has_frequent(&s->tallies[i])) buf_str(text, STR("; often"));
   put_top(s, &s->tallies[i], alone ? TOP_OF_ONE : TOP_OF_MANY, alone ? "\n" : " ", text);
   buf_char(text, '\n');
@@ -163,7 +164,7 @@ static void put_columns(struct stats *s, size_t near, struct buf *text) {
   for (size_t i = s->start; i < s->tallied && text->n <= near; i++) put_column(s, i, text);
 }
 
-// The first line says what was read; with groups, the second is a header.
+// The first line has the number of rows; with groups, the second line is a header.
 static void note_cut(void *ctx, size_t lines, struct buf *out) {
   struct stats *s = ctx;
   size_t ahead = s->grouped ? 2 : 1, shown = lines > ahead ? lines - ahead : 0;
@@ -178,9 +179,9 @@ static void note_cut(void *ctx, size_t lines, struct buf *out) {
 }
 
 static void put_summary(const struct stats *s, struct buf *text) {
-  if (s->partly) buf_printf(text, "of the first %zu rows; name a column to read all of it\n", s->rows);
+  if (s->partly) buf_printf(text, "first %zu rows only; name a column to read all of its rows\n", s->rows);
   else if (s->groups.more)
-    buf_printf(text, "%zu rows, more than %zu groups: those seen first\n", s->rows, s->groups.distinct);
+    buf_printf(text, "%zu rows, more than %zu groups: the first found\n", s->rows, s->groups.distinct);
   else if (s->grouped) buf_printf(text, "%zu rows, %zu groups\n", s->rows, s->groups.distinct);
   else buf_printf(text, "%zu rows, %zu columns\n", s->rows, s->table.columns);
 }

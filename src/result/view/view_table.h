@@ -12,7 +12,7 @@ struct view_columns {
   size_t count;
 };
 
-// Adds a column and sets its index. Fails if there are too many.
+// Adds a column and sets its index. Fails if there are too many columns.
 bool view_add_column(struct view_columns *c, str name, size_t *out_place, struct fault *f);
 
 enum view_operator {

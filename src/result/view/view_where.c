@@ -37,8 +37,8 @@ bool view_add_column(struct view_columns *c, str name, size_t *out_place, struct
 static bool wrong_where(const struct view_order *o, struct fault *f) {
   fault_set(
       f, FAULT_INVALID,
-      "where is not a list of at most %d {\"column\":\"price\",\"op\":\"<\",\"value\":10} with one of = != < <= > >= "
-      "contains starts in is_null: {\"type\":\"%.*s\",\"where\":[…]}",
+      "where must be a list of at most %d conditions {\"column\":\"price\",\"op\":\"<\",\"value\":10}; op: = != < <= > "
+      ">= contains starts in is_null: {\"type\":\"%.*s\",\"where\":[…]}",
       VIEW_CONDITIONS, STR_ARG(o->type));
   fault_set_path(f, STR("where"));
   return false;
@@ -105,7 +105,7 @@ static int compare_doubles(double a, double b) {
   return (a > b) - (a < b);
 }
 
-// Numbers with numbers; else by the bytes of the text.
+// Compares numbers with numbers, and everything else by the bytes of the text.
 static int compare(const struct cell *cell, const struct view_operand *x, struct arena *a) {
   double number;
   if (x->is_number && cell_number(cell, &number)) return compare_doubles(number, x->number);
@@ -136,7 +136,7 @@ static bool meets_value(const struct view_condition *c, const struct cell *cell,
   return false;
 }
 
-// Nothing is neither less nor more than something, and not the same.
+// An empty cell meets only is_null and !=.
 bool view_row_meets(const struct view_where *w, const struct sheet *t, struct arena *scratch) {
   for (size_t i = 0; i < w->count; i++) {
     const struct view_condition *c = &w->list[i];

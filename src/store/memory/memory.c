@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend that keeps everything in memory, until the store is closed.
+// The backend that holds all data in memory, until the store is closed.
 #include "store/memory/memory.h"
 
 #include "base/crypto/rand.h"
 #include "base/mem.h"
 
-#define SPARE_FIRST (UINT64_C(1) << 48)  // numbers of a spare follow all numbers of its place
+#define SPARE_FIRST (UINT64_C(1) << 48)  // first number in a spare: higher than all numbers in its place
 
-// The length of the first name keeps two pairs of names apart.
+// Joins two names to a key. The length of the first name makes the key unambiguous.
 str memory_key(str first, str second) {
   size_t n = sizeof first.n + first.n + second.n;
   char *key = mem_alloc(n);

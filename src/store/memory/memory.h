@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations that the files of the memory backend share.
+// The interface between the files of the memory backend.
 #pragma once
 #include "base/assert.h"
 #include "base/map.h"
@@ -12,17 +12,17 @@ struct memory {
 
   struct map pieces;           // struct kept_piece by owner and handle
   struct map owners;           // struct kept_owner by name
-  struct list by_use, by_age;  // all pieces; the next to drop comes first
+  struct list by_use, by_age;  // all pieces, in the order in which they are dropped
   struct piece_usage usage;
 
   struct list records;   // struct kept_record, in the order of their numbers
   struct map documents;  // struct kept_document by owner and name
-  uint64_t last_record;  // its number
+  uint64_t last_record;  // number of the last record
   uint64_t archive_bytes;
 
   struct map notes_by_id;  // struct kept_note by space and id
   struct list notes;       // in the order of their numbers
-  uint64_t last_note;      // its number
+  uint64_t last_note;      // number of the last note
 };
 
 static inline struct memory *memory_of(struct store_place *p) {
@@ -30,12 +30,12 @@ static inline struct memory *memory_of(struct store_place *p) {
   return CONTAINER_OF(p, struct memory, place);
 }
 
-// A key of two names, in memory that the caller frees.
+// Joins two names to a key, in heap memory that the caller must free with memory_key_free.
 str memory_key(str first, str second);
 void memory_key_free(str key);
 void *memory_find(const struct map *m, str first, str second);
 
-// Apply a write of each kind. Return false, without a change, if the limits do not allow it.
+// Apply a write of each kind. Return false, without any change, if the limits do not allow the write.
 bool memory_put_pieces(struct memory *m, struct store_write *w);
 bool memory_use_piece(struct memory *m, struct store_write *w);
 bool memory_add_records(struct memory *m, struct store_write *w);
@@ -45,9 +45,9 @@ bool memory_write_note(struct memory *m, struct store_write *w);
 void memory_drop_old_pieces(struct memory *m, int64_t now);
 void memory_drop_old_records(struct memory *m, int64_t now);
 void memory_drop_old_notes(struct memory *m, int64_t now);
-void memory_drop_pieces(struct memory *m);   // all
-void memory_drop_archive(struct memory *m);  // all
-void memory_drop_notes(struct memory *m);    // all
+void memory_drop_pieces(struct memory *m);   // drops all pieces
+void memory_drop_archive(struct memory *m);  // drops all records and documents
+void memory_drop_notes(struct memory *m);    // drops all notes
 
 void memory_find_piece(struct store_place *p, struct piece_find *r);
 void memory_count_pieces(struct store_place *p, struct piece_count *r);

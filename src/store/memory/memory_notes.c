@@ -31,7 +31,7 @@ void memory_drop_notes(struct memory *m) {
   while (!list_empty(&m->notes)) drop(m, note_at(m->notes.next));
 }
 
-// Returns the first note of a space that has not ended, or NULL.
+// Returns the first note of a space that has not expired, or NULL.
 static struct kept_note *first_of(struct memory *m, str space, int64_t now) {
   LIST_EACH(it, &m->notes)
     if (note_at(it)->note.until > now && str_eq(note_at(it)->note.space, space)) return note_at(it);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces in memory. A stored piece never changes: putting its handle again makes a new one. A found piece holds a
+// Pieces in memory. A stored piece never changes: a new piece with its handle replaces it. A found piece holds a
 // reference.
 #include <stdatomic.h>
 
@@ -8,19 +8,19 @@
 
 struct kept_owner {
   str name;
-  struct list by_use;  // its pieces; the next to drop comes first
+  struct list by_use;  // the owner's pieces, in the order in which they are dropped
   struct piece_usage usage;
 };
 
 struct kept_piece {
   struct piece_hold hold;
-  atomic_uint refs;  // one of the place, and one of each found_piece
+  atomic_uint refs;  // one reference of the place, and one of each found_piece
   struct list by_use, by_owner_use, by_age;
   struct kept_owner *owner;
   struct arena arena;
   str key;
   struct store_piece piece;
-  char *block;  // memory of large bytes
+  char *block;  // memory of the bytes if they are large
   int64_t put_at;
   uint64_t cost;
 };
@@ -68,7 +68,7 @@ static void drop(struct memory *m, struct kept_piece *k) {
   mem_free(o);
 }
 
-// Takes large bytes from the batch.
+// Makes a stored piece. Takes ownership of the memory of large bytes.
 static struct kept_piece *keep(struct piece_batch *b, struct piece_entry *e) {
   struct kept_piece *k = MEM_NEW(struct kept_piece);
   const struct store_piece *p = &e->piece;

@@ -16,7 +16,7 @@
 enum {
   RETRY_MS = 1000,
   WRITE_PATIENCE_MS = 10 * 1000,
-  READ_PATIENCE_MS = 500,  // the loop waits
+  READ_PATIENCE_MS = 500,  // short, because the loop waits meanwhile
   PATH_SIZE = 4096,
 };
 
@@ -25,7 +25,7 @@ enum {
 void database_works(struct database *d, uint64_t bytes) {
   if (d->locked) sqlite3_busy_timeout(d->write.handle, WRITE_PATIENCE_MS);
   d->locked = false;
-  if (bytes < d->refused) return;  // a full disk may still take small writes
+  if (bytes < d->refused) return;  // only a write of this size counts: a full disk may still accept smaller ones
   d->refused = 0;
   if (!atomic_exchange(&d->failing, false)) return;
   log_info(d->place.opt->log, "%.*s: can be written again", STR_ARG(d->place.opt->folder));
@@ -34,8 +34,8 @@ void database_works(struct database *d, uint64_t bytes) {
 void database_fails(struct database *d, const struct fault *f) {
   if (f->code == FAULT_INVALID) d->given_up = true;
   if (atomic_exchange(&d->failing, true)) return;
-  log_error(d->place.opt->log, "%.*s/" DATABASE ": %s. Data is kept in memory%s, and ends with this process",
-            STR_ARG(d->place.opt->folder), f->message, d->given_up ? "" : " until then");
+  log_error(d->place.opt->log, "%.*s/" DATABASE ": %s. New data is kept in memory%s, and lost when the gateway ends",
+            STR_ARG(d->place.opt->folder), f->message, d->given_up ? "" : " until it works again");
 }
 
 // ---- opening
@@ -51,7 +51,7 @@ static bool open_folder(const char *path, int *out, struct fault *f) {
   return true;
 }
 
-// Renames the folder of files if its database is gone: the files may be the only data left.
+// Renames the folder of files if its database is missing: the files may be the only data left.
 static void put_aside(const struct database *d, const char *folder) {
   char aside[PATH_SIZE + 32];
   struct dirent *e;
@@ -62,7 +62,7 @@ static void put_aside(const struct database *d, const char *folder) {
   if (!some) return;
   snprintf(aside, sizeof aside, "%s-%lld", folder, (long long)place_now(&d->place));
   if (rename(folder, aside) == 0)
-    log_warn(d->place.opt->log, "%s: its database is gone; its files are in %s now", folder, aside);
+    log_warn(d->place.opt->log, "%s: the database is missing; its files were moved to %s", folder, aside);
 }
 
 static bool open_on_disk(struct database *d, struct fault *f) {
@@ -73,14 +73,14 @@ static bool open_on_disk(struct database *d, struct fault *f) {
   if (!open_folder(d->place.opt->folder.p, &above, f)) return false;
   put_aside(d, folder);
   bool ok = open_folder(folder, &d->folder, f) && db_open(&d->write, path, d->locked ? 0 : WRITE_PATIENCE_MS, f);
-  fsync(above);  // the names of new files
+  fsync(above);  // makes the names of new files durable
   close(above);
   if (!ok && d->folder >= 0) close(d->folder);
   if (!ok) d->folder = -1;
   return ok;
 }
 
-// Returns whether another process moved or removed the file: later writes to it would be lost.
+// Returns whether another process has moved or removed the file, so that later writes would be lost.
 static bool has_moved(struct db *db) {
   int moved = 0;
   sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
@@ -98,7 +98,8 @@ void database_close_writer(struct database *d) {
   close_writer(d, db_close);
 }
 
-// SQLite recovers truncated shared memory from its log when no connection uses the old memory.
+// Closes the connections: SQLite recovers truncated shared memory from the log only if no connection uses the old
+// memory.
 void database_abandon_truncated(struct database *d) {
   struct fault f;
   bool emptied = d->write.handle && db_emptied(&d->write, &f);
@@ -214,7 +215,7 @@ static void end_transaction(struct database *d) {
 }
 
 bool database_commit(struct database *d, struct fault *f) {
-  if (d->write.lost) db_explain(&d->write, f);  // a statement whose failure was ignored
+  if (d->write.lost) db_explain(&d->write, f);  // detects a statement whose failure was ignored
   if (d->write.lost || !db_do(&d->write, DB_COMMIT, f)) return false;
   end_transaction(d);
   return true;
@@ -222,7 +223,7 @@ bool database_commit(struct database *d, struct fault *f) {
 
 void database_rollback(struct database *d) {
   struct fault ignored;
-  // SQLite may have rolled back already, for example when the disk was full.
+  // SQLite has rolled back already in some cases, for example when the disk was full.
   if (!sqlite3_get_autocommit(d->write.handle)) db_do(&d->write, DB_ROLLBACK, &ignored);
   end_transaction(d);
 }

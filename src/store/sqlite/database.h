@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations that the files of the SQLite backend share: one folder with a database, and files for large pieces.
+// The interface between the files of the SQLite backend, which uses one folder with a database, and files for large
+// pieces.
 #pragma once
 #include <stdatomic.h>
 
@@ -9,19 +10,19 @@
 
 struct database {
   struct store_place place;
-  struct db write;       // the writer's
-  struct db read;        // the loop's, under the lock
-  uv_mutex_t reading;    // held by the loop while it reads, and by the writer to close `read`
-  int folder;            // of the files
-  bool swept;            // files that a crash left were removed
+  struct db write;       // connection of the writer
+  struct db read;        // connection of the loop; protected by `reading`
+  uv_mutex_t reading;    // held by the loop while it reads, and by the writer while it closes `read`
+  int folder;            // folder of the files
+  bool swept;            // files that remain from a crash were removed
   bool lazy;             // the current transaction is committed without a sync
   bool has_notes;        // the table of notes exists
-  atomic_bool given_up;  // it failed permanently
-  atomic_bool failing;   // it does not work, and the log says so
-  atomic_bool lost;      // the loop found its shared memory truncated: the writer opens everything again
-  bool locked;           // the writer waited in vain for a lock: it does not wait again until the lock was free
-  uint64_t refused;      // bytes of the last group that the disk did not take
-  int64_t retry_at;      // wall clock of the next attempt to open it
+  atomic_bool given_up;  // the database failed permanently
+  atomic_bool failing;   // the database does not work, and the log says so
+  atomic_bool lost;      // the loop found the shared memory truncated: the writer must open everything again
+  bool locked;           // the writer waited in vain for a lock, and does not wait again until the lock was free
+  uint64_t refused;      // size of the last group that did not fit on the disk
+  int64_t retry_at;      // wall clock of the next attempt to open the database
 };
 
 static inline struct database *database_of(struct store_place *p) {
@@ -29,27 +30,29 @@ static inline struct database *database_of(struct store_place *p) {
   return CONTAINER_OF(p, struct database, place);
 }
 
-// For the writer. database_ready opens a database that has failed again, since the folder may have been replaced.
+// For the writer. database_ready opens a database again after a failure, since the folder may have been replaced.
 // Returns false after logging the reason.
 void database_close_writer(struct database *d);
-// Closes both connections, which share memory and locks, if another process has truncated their files.
+// Closes both connections if another process has truncated their files: they share memory and locks.
 void database_abandon_truncated(struct database *d);
 bool database_ready(struct database *d, int64_t now);
 bool database_begin(struct database *d, bool lazy, struct fault *f);
 bool database_commit(struct database *d, struct fault *f);
 void database_rollback(struct database *d);
 void database_bury(struct database *d);                   // removes the files of deleted rows
-void database_works(struct database *d, uint64_t bytes);  // after a group of this size was written
+void database_works(struct database *d, uint64_t bytes);  // to be called after a group of this size was written
 void database_fails(struct database *d, const struct fault *f);
 
-// For the loop. Returns NULL if there is no database. Otherwise call database_read_done before any other use.
+// For the loop. Returns NULL if there is no database. Otherwise the caller must call database_read_done before any
+// other use.
 struct db *database_read(struct database *d);
-void database_read_done(struct database *d, struct db *db);  // db may be NULL
+void database_read_done(struct database *d, struct db *db);  // `db` may be NULL
 
-// Rows and bytes of a name in the table `usage`; zeros if it has none.
+// Returns rows and bytes under a name in the table `usage`, or zeros if the name is not there.
 struct piece_usage database_usage(struct db *db, str name);
 
-// Files of large pieces, within a transaction. aside: name under which the file was written before it, or NULL.
+// Files of large pieces, within a transaction. `aside`: name under which the file was written before the transaction,
+// or NULL.
 bool database_place(struct database *d, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
                     struct fault *f);
 bool database_has_file(const struct database *d, const unsigned char hash[SHA256_SIZE], size_t n);
@@ -61,13 +64,13 @@ enum { DATABASE_FILE_NAME = 2 * SHA256_SIZE + 1 };
 
 enum applied { APPLY_OK, APPLY_REFUSED, APPLY_FAILED };
 
-// Steps of a write, by its kind.
+// The steps of a write, for each kind.
 struct writing {
-  // Before the transaction; may be NULL.
+  // Called before the transaction; may be NULL.
   bool (*prepare)(struct database *d, struct store_write *w, struct fault *f);
-  // Within it. APPLY_REFUSED: the limits do not allow it, and nothing was changed.
+  // Called within the transaction. APPLY_REFUSED: the limits do not allow the write, and nothing was changed.
   enum applied (*apply)(struct database *d, struct store_write *w, struct fault *f);
-  // After it, whether it was committed or not; may be NULL.
+  // Called after the transaction, whether it was committed or not; may be NULL.
   void (*settle)(struct database *d, struct store_write *w, bool committed);
 };
 

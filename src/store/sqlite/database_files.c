@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of pieces that are too large for a row, named by the hash of their bytes. A file is made before the first row
-// that names it and removed after the last one, while the database is locked for writing.
+// Files of pieces that are too large for a row, named by the hash of their bytes. A file is created before the first
+// row that names it and removed after the last such row, while the database is locked for writing.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-enum { UNFINISHED_S = 3600 };  // an unfinished file that is older was left by a crash
+enum { UNFINISHED_S = 3600 };  // an older unfinished file remains from a crash
 
 static str key_of(const unsigned char hash[SHA256_SIZE]) {
   return (str){(const char *)hash, SHA256_SIZE};
@@ -47,7 +47,7 @@ static bool is_named(struct database *d, const unsigned char hash[SHA256_SIZE]) 
   db_bind_blob(q, 1, key_of(hash));
   int got = db_next(&d->write, q, &ignored);
   sqlite3_reset(q);
-  return got != 0;  // on failure the file stays
+  return got != 0;  // if the read failed, the file stays
 }
 
 void database_remove_unnamed(struct database *d, const unsigned char hash[SHA256_SIZE]) {
@@ -69,8 +69,8 @@ static bool next_doomed(struct database *d, unsigned char out[SHA256_SIZE]) {
   return some && hash.n == SHA256_SIZE;
 }
 
-// A separate transaction, since the one that dropped the rows had to be committed first. If the machine fails and loses
-// it, the next one does the same again.
+// Removes the files of dropped rows. A separate transaction, because the one that dropped the rows must be committed
+// first. If it is lost in a crash, the next call does the same again.
 void database_bury(struct database *d) {
   unsigned char hash[SHA256_SIZE];
   struct fault f;
@@ -84,7 +84,7 @@ void database_bury(struct database *d) {
   if (!database_commit(d, &f)) database_rollback(d);
 }
 
-// ---- old data, and files that a crash left
+// ---- old data and leftover files
 
 static bool parse_name(str name, unsigned char out[SHA256_SIZE]) {
   static const char hex[] = "0123456789abcdef";
@@ -109,7 +109,7 @@ static void sweep(struct database *d, int64_t now) {
     bool remove = false;
     if (parse_name(name, hash)) remove = !is_named(d, hash);
     else if (str_ends(name, STR(FILE_UNFINISHED)) && fstatat(d->folder, name.p, &st, AT_SYMLINK_NOFOLLOW) == 0)
-      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may still write a newer one
+      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may still be writing a newer one
     if (remove) unlinkat(d->folder, name.p, 0);
   }
   closedir(dir);

@@ -11,7 +11,7 @@
 #include "base/assert.h"
 #include "io/mapped.h"
 
-enum { WAL_PAUSE_MS = 20 };  // SQLite does not wait for locks while it changes to WAL
+enum { WAL_PAUSE_MS = 20 };  // while it changes to WAL, SQLite does not wait for locks
 
 static const char *const statement_texts[] = {
 #define X(name, text) text,
@@ -19,7 +19,8 @@ static const char *const statement_texts[] = {
 #undef X
 };
 
-// The cache is small: the page cache of the system serves as well, and the gateway needs little memory at rest.
+// A small cache suffices, because the operating system caches pages, too, and the gateway should need little memory
+// when idle.
 static const char settings[] =
     "PRAGMA cache_size = -256; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;"
     "PRAGMA cell_size_check = ON; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 4194304;"
@@ -34,14 +35,17 @@ struct advice {
 };
 
 static const struct advice advices[] = {
-    {SQLITE_NOTADB, FAULT_INVALID, "it is not a database: move it away, and a new one is made"},
-    {SQLITE_CORRUPT, FAULT_INVALID, "it is damaged: move it away with its -wal and -shm, and a new one is made"},
+    {SQLITE_NOTADB, FAULT_INVALID, "the file is not a database: move it away, and a new one is created"},
+    {SQLITE_CORRUPT, FAULT_INVALID,
+     "the database is damaged: move it away with its -wal and -shm files, and a new one is created"},
     {SQLITE_FULL, FAULT_LIMIT, "the disk is full: free some space"},
-    {SQLITE_READONLY, FAULT_IO, "it cannot be written: make folder and file writable, or name another state_dir"},
-    {SQLITE_CANTOPEN, FAULT_IO, "it cannot be opened: check the permissions of the folder, or name another state_dir"},
-    {SQLITE_PERM, FAULT_IO, "it may not be opened: check the permissions of folder and file"},
-    {SQLITE_BUSY, FAULT_IO, "another process has kept it locked: see who uses it"},
-    {SQLITE_LOCKED, FAULT_IO, "another process has kept it locked: see who uses it"},
+    {SQLITE_READONLY, FAULT_IO,
+     "the database cannot be written: make folder and file writable, or use another state_dir"},
+    {SQLITE_CANTOPEN, FAULT_IO,
+     "the database cannot be opened: check the permissions of the folder, or use another state_dir"},
+    {SQLITE_PERM, FAULT_IO, "no permission to open the database: check the permissions of folder and file"},
+    {SQLITE_BUSY, FAULT_IO, "another process keeps the database locked: find and end this process"},
+    {SQLITE_LOCKED, FAULT_IO, "another process keeps the database locked: find and end this process"},
     {SQLITE_IOERR, FAULT_IO, "the disk reports an error: check whether it is full or broken"},
 };
 
@@ -50,7 +54,7 @@ bool db_emptied(const struct db *d, struct fault *f) {
   sqlite3_int64 size = 1;
   sqlite3_file_control(d->handle, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&file);
   if (!file || !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK || size) return false;
-  fault_set(f, FAULT_IO, "another process truncated it to 0 bytes: a new one is made");
+  fault_set(f, FAULT_IO, "another process truncated the database to 0 bytes: a new one is created");
   return true;
 }
 
@@ -58,7 +62,7 @@ void db_explain(const struct db *d, struct fault *f) {
   int code = sqlite3_errcode(d->handle) & 0xff;
   const char *said = sqlite3_errmsg(d->handle);
   if (d->lost) {
-    fault_set(f, FAULT_IO, "another process truncated its -shm file: it is opened again");
+    fault_set(f, FAULT_IO, "another process truncated the -shm file: the database is opened again");
     return;
   }
   if ((code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_IOERR) && db_emptied(d, f)) return;
@@ -68,7 +72,7 @@ void db_explain(const struct db *d, struct fault *f) {
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED) f->after_ms = DB_LOCKED_MS;
     return;
   }
-  fault_set(f, FAULT_IO, "SQLite says: %s", said);
+  fault_set(f, FAULT_IO, "SQLite reports: %s", said);
 }
 
 static bool failed(const struct db *d, struct fault *f) {
@@ -110,8 +114,8 @@ str db_column(sqlite3_stmt *q, int at) {
   return (str){p ? p : "", p ? (size_t)n : 0};
 }
 
-// Steps, and notices if pages of the shared memory were missing: then the result may be wrong. SQLite recovers its
-// shared memory when a read begins, so that a statement which has given no row yet is begun again, once.
+// Steps a statement, and detects whether pages of the shared memory were missing: then the result may be wrong. SQLite
+// recovers its shared memory when a read begins, so a statement that has not returned a row yet is restarted, once.
 static int step(struct db *d, sqlite3_stmt *q) {
   int before = mapped_missing();
   bool first = !sqlite3_stmt_busy(q) && sqlite3_get_autocommit(d->handle) && sqlite3_stmt_readonly(q);
@@ -167,7 +171,7 @@ static bool read_number(struct db *d, const char *text, int64_t *out, struct fau
   return ok;
 }
 
-// If several processes start together, one makes the change; SQLite reports SQLITE_BUSY to the others at once.
+// Switches to WAL. If several processes start together, one makes the change, and the others get SQLITE_BUSY at once.
 static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   for (int waited = 0; waited <= patience_ms; waited += WAL_PAUSE_MS) {
     sqlite3_stmt *q = NULL;
@@ -180,27 +184,28 @@ static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
     usleep(WAL_PAUSE_MS * 1000);
   }
   if (sqlite3_errcode(d->handle) != SQLITE_OK) return failed(d, f);
-  fault_set(f, FAULT_INVALID, "this file system has no write-ahead log: name a state_dir on a local disk");
+  fault_set(f, FAULT_INVALID,
+            "SQLite cannot use its write-ahead log on this file system: set state_dir to a folder on a local disk");
   return false;
 }
 
-// Reads the version of the tables; 0 for an empty file. Returns false for the file of another program.
+// Reads the version of the tables, or 0 for an empty file. Returns false if another program made the file.
 static bool read_version(struct db *d, int64_t *out, struct fault *f) {
   int64_t application, tables;
   if (!read_number(d, "PRAGMA user_version", out, f) || !read_number(d, "PRAGMA application_id", &application, f) ||
       !read_number(d, "SELECT count(*) FROM sqlite_schema", &tables, f))
     return false;
   if (application == DB_APPLICATION && *out > db_version)
-    fault_set(
-        f, FAULT_INVALID,
-        "a newer version of Toolgate wrote it (format %lld, this one knows %d): use that one, or another state_dir",
-        (long long)*out, db_version);
+    fault_set(f, FAULT_INVALID,
+              "a newer version of Toolgate wrote this database (format %lld, supported: %d): use that version, "
+              "or another state_dir",
+              (long long)*out, db_version);
   else if (*out >= 0 && (application == DB_APPLICATION || (!application && !tables))) return true;
-  else fault_set(f, FAULT_INVALID, "it is the database of another program: name another state_dir");
+  else fault_set(f, FAULT_INVALID, "the database belongs to another program: use another state_dir");
   return false;
 }
 
-// Under the lock, since another process may have been faster.
+// Reads the version again under the lock, because another process may have migrated the tables already.
 static bool migrate(struct db *d, struct fault *f) {
   int64_t version;
   char marks[96];
@@ -217,33 +222,34 @@ static bool prepare(struct db *d, int patience_ms, struct fault *f) {
   int64_t version;
   sqlite3_extended_result_codes(d->handle, 1);
   sqlite3_busy_timeout(d->handle, patience_ms);
-  if (!exec(d, "BEGIN", f)) return false;  // one view of the file for all queries of read_version
+  if (!exec(d, "BEGIN", f)) return false;  // gives all queries of read_version the same state of the file
   bool known = read_version(d, &version, f);
   sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
   return known && use_wal(d, patience_ms, f) && exec(d, settings, f) && (version == db_version || migrate(d, f));
 }
 
-// SQLite would make a file that everybody can read; the files beside it get the same mode. An existing file is not
-// opened: closing it would drop the locks of the other connections of this process.
+// Creates the file with mode 0600, which SQLite then also gives to its other files. By itself, SQLite would let
+// everybody read them. An existing file is not opened: closing it would drop the locks of the other connections of this
+// process.
 static bool make_private(const char *path, struct fault *f) {
   int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd >= 0) close(fd);
-  else if (errno != EEXIST) fault_set(f, FAULT_IO, "it cannot be made: %s", strerror(errno));
+  else if (errno != EEXIST) fault_set(f, FAULT_IO, "the database cannot be created: %s", strerror(errno));
   return fd >= 0 || errno == EEXIST;
 }
 
-// Refuses a file that another user has made or may write. A file of this user gets the mode of a new one.
+// Rejects a file that another user owns or may write. Sets the mode of this user's files to 0600.
 static bool is_own(const char *path, const char *suffix, struct fault *f) {
   char name[PATH_MAX];
   struct stat st;
-  if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int)sizeof name) return true;  // it cannot be opened either
+  if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int)sizeof name) return true;  // too long to be opened
   if (lstat(name, &st) != 0) return true;
   bool own = S_ISREG(st.st_mode) && st.st_uid == geteuid();
   if (!own || (st.st_mode & (S_IWGRP | S_IWOTH)))
-    fault_set(f, FAULT_INVALID, "%s can be written by other users: move it away, and a new one is made",
-              *suffix ? suffix : "it");
+    fault_set(f, FAULT_INVALID, "%s can be written by other users: move it away, and a new one is created",
+              *suffix ? suffix : "the database");
   else if ((st.st_mode & 077) == 0 || chmod(name, 0600) == 0) return true;
-  else fault_set(f, FAULT_IO, "its mode cannot be set to 0600: %s", strerror(errno));
+  else fault_set(f, FAULT_IO, "cannot set the mode of the database files to 0600: %s", strerror(errno));
   return false;
 }
 

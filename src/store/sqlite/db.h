@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An SQLite connection: opens the database with the tables of this version and prepares each statement once. One thread
-// uses it at a time. For src/store/sqlite only.
+// An SQLite connection: opens the database with the tables of this version, and prepares each statement once. Only one
+// thread may use it at a time. Private to src/store/sqlite/.
 #pragma once
 #include <sqlite3.h>
 
 #include "base/fault.h"
 #include "base/str.h"
 
-// Every statement, name and text. Deleting and adding keep `usage` and `doomed` up to date by triggers: see
+// Name and text of every statement. When rows are deleted and added, triggers update `usage` and `doomed`: see
 // tables.c.
 #define DB_STATEMENTS(X) \
   X(BEGIN, "BEGIN IMMEDIATE") \
@@ -68,52 +68,53 @@ enum db_statement {
       DB_STATEMENT_COUNT
 };
 
-// after_ms of a fault that the lock of another process caused; other faults have none.
+// after_ms of a fault caused by the lock of another process; it is 0 in other faults.
 enum { DB_LOCKED_MS = 1000 };
 
 struct db {
-  sqlite3 *handle;  // NULL: not open
-  bool lost;        // its shared memory was truncated: all connections of this process must be closed by db_abandon
+  sqlite3 *handle;  // NULL if it is not open
+  bool lost;        // the shared memory was truncated: all connections of this process must be closed with db_abandon
   sqlite3_stmt *statements[DB_STATEMENT_COUNT];
 };
 
-// Makes missing files and tables, and upgrades an older version. Waits at most patience_ms for the lock of another
-// process, now and in later statements. On failure f has a code as of db_explain and says what to do; d->lost may be
-// set.
+// Creates missing files and tables, and upgrades tables of an older version. Waits at most patience_ms for the lock of
+// another process, now and in later statements. On failure, `f` has a code as set by db_explain and says what to do;
+// d->lost may be set.
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
 void db_close(struct db *d);
 void db_abandon(struct db *d);  // db_close without a checkpoint, which would use damaged shared memory
 
-// Returns whether another process truncated the database to 0 bytes since it was opened. Sets f if so.
+// Returns whether another process truncated the database to 0 bytes since it was opened. If so, sets `f`.
 bool db_emptied(const struct db *d, struct fault *f);
 
-// Returns a statement to bind and step, or NULL if it cannot be prepared: running NULL then fails with the reason.
+// Returns a statement to bind and run, or NULL if preparing it failed: running NULL then fails with the reason.
 sqlite3_stmt *db_statement(struct db *d, enum db_statement which);
 
-// Parameters are numbered from 1. The bytes must live until the statement is run. q may be NULL.
+// Bind a parameter, numbered from 1. The bytes must live until the statement is run. `q` may be NULL.
 void db_bind_text(sqlite3_stmt *q, int at, str s);
-void db_bind_blob(sqlite3_stmt *q, int at, str s);  // STR_NONE is NULL
+void db_bind_blob(sqlite3_stmt *q, int at, str s);  // STR_NONE binds NULL
 void db_bind_int(sqlite3_stmt *q, int at, int64_t v);
-str db_column(sqlite3_stmt *q, int at);  // valid until q is stepped or reset; numbered from 0
+// Returns a column, numbered from 0. The text is valid until `q` is stepped or reset.
+str db_column(sqlite3_stmt *q, int at);
 
-// Makes the table of notes, unless it exists.
+// Creates the table of notes if it does not exist.
 bool db_make_notes(struct db *d, struct fault *f);
 
-// Runs a statement without rows. On failure f says why.
+// Runs a statement that returns no rows. Returns false on failure, with the reason in `f`.
 bool db_run(struct db *d, sqlite3_stmt *q, struct fault *f);
-bool db_do(struct db *d, enum db_statement which, struct fault *f);                     // without parameters
+bool db_do(struct db *d, enum db_statement which, struct fault *f);  // runs a statement without parameters
 bool db_do_int(struct db *d, enum db_statement which, int64_t value, struct fault *f);  // with one number
 
-// Steps to the next row; after the last, and on failure, the statement is reset. Returns 1: a row;
-// 0: no more rows; -1: f says why it failed.
+// Steps to the next row. Returns 1 for a row, 0 if there are no more rows, or -1 on failure, with the reason in `f`.
+// Unless it returns 1, the statement is reset.
 int db_next(struct db *d, sqlite3_stmt *q, struct fault *f);
 
-// Sets f to the reason of the last failure and what to do about it. FAULT_INVALID: permanent; FAULT_LIMIT: the disk is
+// Sets `f` to the reason of the last failure and the way to fix it. FAULT_INVALID: permanent; FAULT_LIMIT: the disk is
 // full; FAULT_IO: any other failure, which may be temporary.
 void db_explain(const struct db *d, struct fault *f);
 
-// For db.c: the tables, in tables.c.
-enum { DB_APPLICATION = 0x54476174 };      // marks a file of Toolgate
-extern const char *const db_migrations[];  // from each version to the next
+// The tables, defined in tables.c for db.c.
+enum { DB_APPLICATION = 0x54476174 };      // marks a file as a database of Toolgate
+extern const char *const db_migrations[];  // SQL text from each version to the next
 extern const int db_version;
-extern const char db_notes[];  // the table of notes, made with the first note
+extern const char db_notes[];  // SQL text that creates the table of notes, which is created with the first note

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend that keeps data in SQLite and in files. A group of writes is one transaction.
+// The backend that stores data in SQLite and in files. Each group of writes is one transaction.
 #include "base/mem.h"
 #include "store/sqlite/database.h"
 
@@ -72,7 +72,7 @@ static struct store_place *open_place(const struct store_options *opt, bool spar
   return &d->place;
 }
 
-// The writer's connection is closed last, and makes the checkpoint.
+// The writer's connection must be closed last, because closing it makes the checkpoint.
 static void close_place(struct store_place *p) {
   struct database *d = database_of(p);
   db_close(&d->read);

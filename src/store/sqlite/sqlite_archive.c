@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records and documents: rows.
+// Records and documents, stored as rows.
 #include <limits.h>
 
 #include "store/sqlite/database.h"
@@ -59,7 +59,7 @@ static void bind_query(sqlite3_stmt *s, const struct archive_search *x, int64_t 
   db_bind_int(s, 10, older);
 }
 
-// Columns as in RECORD_FIND_HEAD.
+// The columns are those of RECORD_FIND_HEAD.
 static void pass_record(struct archive_search *x, sqlite3_stmt *s) {
   struct archive_record r = {
       .number = (uint64_t)sqlite3_column_int64(s, 0),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters, leases, keys and entries: rows of one table, read and replaced in one transaction.
+// Counters, leases, keys and entries, stored as rows of one table. Each is read and replaced in one transaction.
 #include "store/sqlite/database.h"
 
-// Columns as in NOTE_HEAD.
+// The columns are those of NOTE_HEAD.
 static struct note note_of(sqlite3_stmt *q, str space) {
   return (struct note){
       .space = space,
@@ -14,7 +14,7 @@ static struct note note_of(sqlite3_stmt *q, str space) {
   };
 }
 
-// An empty id: all notes of the space.
+// An empty id selects all notes of the space.
 static sqlite3_stmt *query(struct db *db, str space, str id, int64_t now, uint64_t after, size_t limit) {
   sqlite3_stmt *q = db_statement(db, id.n ? DB_NOTE_FIND : DB_NOTE_LIST);
   db_bind_text(q, 1, space);
@@ -54,7 +54,7 @@ enum applied note_apply(struct database *d, struct store_write *w, struct fault 
   return change(db, what, &to, f);
 }
 
-// The statement cannot be prepared before the table exists: then there are no notes.
+// If the statement cannot be prepared, the table does not exist, and there are no notes.
 void database_find_notes(struct store_place *p, struct entry_search *x) {
   struct database *d = database_of(p);
   struct db *db = database_read(d);

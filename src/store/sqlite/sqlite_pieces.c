@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces: up to PIECE_ROW_BYTES they are in the database; a larger piece is a file in the folder artifacts/, named by
-// the SHA-256 of its bytes.
+// Pieces of up to PIECE_ROW_BYTES are in the database; a larger piece is a file in the folder artifacts/, named by the
+// SHA-256 of its bytes.
 //
-// A file is whole and synced before the first row that names it is committed, and is removed after the last such row.
-// Both happen while the database is locked for writing, so that no process removes a file that another has just named.
+// A file is complete and synced before the first row that names it is committed, and is removed after the last such
+// row. Both happen while the database is locked for writing, so that no process removes a file that another process has
+// just named.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -16,7 +17,7 @@
 
 // The file of a large entry.
 struct filed {
-  char aside[FILE_ASIDE_SIZE];  // name under which it was written; empty: not written
+  char aside[FILE_ASIDE_SIZE];  // name under which the file was written; empty if it was not
   bool placed;
 };
 
@@ -26,7 +27,7 @@ static struct piece_batch *batch_of(struct store_write *w) {
 
 // ---- writing
 
-// Writes the files that do not exist before the transaction, so that no other process waits for the lock meanwhile.
+// Writes missing files before the transaction, so that other processes do not have to wait for the lock meanwhile.
 bool pieces_prepare(struct database *d, struct store_write *w, struct fault *f) {
   struct piece_batch *b = batch_of(w);
   ASSERT(!b->own);
@@ -49,7 +50,7 @@ static struct piece_usage usage_of(struct db *db, str owner) {
   return usage;
 }
 
-// Runs a statement on the rows of an owner and a handle; STR_NONE: the statement has no such parameter.
+// Runs a statement on the rows of an owner and a handle. Pass STR_NONE if the statement does not have the parameter.
 static bool run_on(struct db *db, enum db_statement which, str owner, str handle, struct fault *f) {
   sqlite3_stmt *q = db_statement(db, which);
   if (owner.p) db_bind_text(q, 1, owner);
@@ -94,7 +95,7 @@ static bool add_row(struct database *d, const struct piece_batch *b, const struc
   return db_run(&d->write, q, f);
 }
 
-// Renews the row if it has the same bytes.
+// Renews the row of this handle if it has the same bytes.
 static bool renew_row(struct database *d, const struct piece_batch *b, const struct store_piece *p, bool *out,
                       struct fault *f) {
   sqlite3_stmt *q = db_statement(&d->write, DB_PIECE_RENEW);
@@ -147,7 +148,7 @@ void pieces_settle(struct database *d, struct store_write *w, bool committed) {
     if (files[i].aside[0]) unlinkat(d->folder, files[i].aside, 0);
     if (files[i].placed && !committed) database_remove_unnamed(d, e->piece.hash);
     if (!committed) continue;
-    mem_free(e->block);  // at once: it may be large
+    mem_free(e->block);  // freed at once, because it may be large
     e->block = NULL;
   }
   mem_free(files);
@@ -161,7 +162,7 @@ enum applied use_apply(struct database *d, struct store_write *w, struct fault *
 
 // ---- finding
 
-// The bytes of the row, or of a mapped file. A file that shrinks reads as zeros at its end (io/mapped.h).
+// The bytes of a row or of a mapped file. If a file shrinks, the missing bytes read as zeros (io/mapped.h).
 struct held {
   struct piece_hold hold;
   void *mapped;
@@ -198,7 +199,7 @@ static str append(char **to, str s) {
   return (str){at, s.n};
 }
 
-// Columns as in DB_PIECE_FIND. The bytes of a file are not read.
+// The columns are those of DB_PIECE_FIND. Does not read the bytes of a file.
 static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
   str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);
@@ -239,7 +240,7 @@ static void path_of(const struct store_place *place, const struct store_piece *p
   snprintf(out, 4096, "%s/artifacts/%s", place->opt->folder.p, name);
 }
 
-// A file with another size makes the piece `damaged`. Returns false if there is no file.
+// Maps the file of a large piece. A wrong file size makes the piece `damaged`. Returns false if there is no file.
 static bool map_file(struct database *d, struct found_piece *p) {
   struct held *h = CONTAINER_OF(p->hold, struct held, hold);
   char path[4096];
@@ -278,7 +279,7 @@ void database_find_piece(struct store_place *p, struct piece_find *r) {
 void database_report_damaged(const struct store_place *place, const struct store_piece *p) {
   char path[4096];
   path_of(place, p, path);
-  log_warn(place->opt->log, "%s: the file is damaged; call the tool again to store the result again", path);
+  log_warn(place->opt->log, "%s: the file is damaged; to store the result again, repeat the tool call", path);
 }
 
 void database_count_pieces(struct store_place *p, struct piece_count *r) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables, version by version. A released version never changes: add a new version at the end.
+// The tables of each version. A released version must not change: add a new version at the end.
 #include "store/sqlite/db.h"
 
-// `usage` counts rows and bytes for the limits: all pieces ("pieces"), those of an owner ("pieces of O"), the archive.
-// `doomed` lists files that may have lost their last row: the process that holds the lock checks and removes them.
-// `used` rises with every use, so that the order does not depend on the clocks of several processes.
+// `usage` counts rows and bytes for the limits: of all pieces ("pieces"), of an owner's pieces ("pieces of O"), of the
+// archive. `doomed` lists files that may have lost their last row: the process that holds the lock checks and removes
+// them. `used` is a counter that rises with every use, so that the order does not depend on the clocks of several
+// processes.
 static const char version_1[] =
     "CREATE TABLE usage (name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE doomed (hash BLOB PRIMARY KEY) WITHOUT ROWID;"
@@ -53,14 +54,16 @@ static const char version_1[] =
     " WHERE name = 'archive';"
     "END;";
 
-// The origin of a piece: an agent that may no longer use the tool may no longer read the piece. Older pieces have none.
+// Adds the origin of a piece: an agent that may no longer use a tool may no longer read its pieces. Older pieces have
+// no origin.
 static const char version_2[] = "ALTER TABLE pieces ADD COLUMN server TEXT NOT NULL DEFAULT '';"
                                 "ALTER TABLE pieces ADD COLUMN tool TEXT NOT NULL DEFAULT '';";
 
 const char *const db_migrations[] = {version_1, version_2};
 const int db_version = sizeof db_migrations / sizeof *db_migrations;
 
-// Counters, leases, keys and entries. The table is no version of its own: an older version of Toolgate ignores it.
+// The table of counters, leases, keys and entries. It needs no new version, because older versions of Toolgate ignore
+// it.
 const char db_notes[] =
     "CREATE TABLE IF NOT EXISTS notes (number INTEGER PRIMARY KEY AUTOINCREMENT, space TEXT NOT NULL, id TEXT NOT NULL,"
     " text BLOB NOT NULL, value INTEGER NOT NULL, until INTEGER NOT NULL);"

@@ -26,8 +26,8 @@ static const struct call_method forwarded[] = {
 };
 // clang-format on
 
-// A method that is not one of the protocol goes to the one upstream that its client sees, if the rules allow it. With
-// several upstreams it is unknown.
+// A method that the protocol does not define goes to the only upstream that the client sees, if the rules allow it. If
+// the client sees several upstreams, the method is unknown.
 static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT};
 
 static const struct call_method *find_method(str name, bool stateless) {
@@ -60,7 +60,7 @@ void direct_request(struct surface *d, struct request *r) {
 struct abilities {
   struct surface *d;
   bool *sources;  // servers the client may use, by index
-  bool all;  // promise every capability: a server has not declared its own yet, and an empty list is a legal answer
+  bool all;       // declare every capability: some server has not declared its own yet, and empty lists are legal
 };
 
 static struct abilities abilities_of(struct surface *d, struct session *s, struct arena *a) {
@@ -103,7 +103,7 @@ static void add_instructions(void *ctx, str server, str text) {
   buf_str(b, text);
 }
 
-// Tasks are a capability in one era and an extension in the other; the bridge translates between both.
+// Tasks are a capability in the revisions with sessions and an extension in the stateless ones; the bridge translates.
 static void put_tasks(const struct abilities *a, const struct session *s, struct json_writer *w) {
   bool able = is_able(a, STR("tasks"));
   for (unsigned i = 0; i < upstreams_count(a->d->upstreams) && !able; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode direct: every tool, resource and prompt of every upstream with its full definition, and the whole protocol
+// Mode direct: every tool, resource and prompt of every upstream with its full definition, and the whole protocol is
 // passed through in both directions.
 #pragma once
 #include "mcp/server/session.h"

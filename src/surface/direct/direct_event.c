@@ -11,7 +11,7 @@
 
 // ---- log levels
 
-// Returns the lowest level that any client of the lane wants.
+// Returns the lowest log level that a client of the lane has set.
 static int lane_level(struct surface *d, const struct lane *lane) {
   if (lane->session) return lane->session->log_level;
   int lowest = SESSION_LOG_UNSET;
@@ -71,7 +71,7 @@ static bool level_passes(const struct session *s, const struct json *params) {
   return level == SESSION_LOG_UNSET || level >= s->log_level;
 }
 
-// Asks the current rules, which may have changed since the connection was opened.
+// Checks the current rules, which may have changed since the connection was opened.
 static bool may_receive(struct surface *d, const struct session *s, const struct lane *lane) {
   struct caller caller;
   struct fault f;
@@ -90,11 +90,11 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
     s = related ? related->session : NULL;
   } else {
     s = calls_addressee(lane, via, &related);
-    // On a pipe that several clients have used, the addressee is unknown: the message is dropped, so that no client
-    // receives one meant for another client.
+    // If several clients have used a pipe, the addressee is unknown: the message is dropped, so that no client receives
+    // another client's messages.
     if (lane->mixed && !via) s = NULL;
   }
-  bool addressed = s && (related || !s->revision->stateless);  // stateless: only during a request
+  bool addressed = s && (related || !s->revision->stateless);  // stateless clients: only during a request
   bool wanted = addressed && s->mode == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params) &&
                 may_receive(d, s, lane);
   if (wanted) session_notify(related ? related->session : s, related, m->method, params_of(m));
@@ -120,7 +120,7 @@ void direct_notification(struct surface *d, struct lane *lane, struct link_call 
               STR_ARG(lane_name(lane)), STR_ARG(m->method));
     return;
   }
-  // Progress of a request in flight does not arrive here.
+  // Progress of requests in flight is handled elsewhere, so this progress is late.
   if (str_eq(m->method, STR("notifications/progress"))) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) calls_ask_cancelled(&d->calls, lane, m);
   else if (str_eq(m->method, STR("notifications/resources/updated"))) direct_resource_updated(d, lane, m);

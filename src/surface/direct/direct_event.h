@@ -8,6 +8,6 @@ struct lane;
 struct link_call;
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);
-// Repeats log levels and subscriptions on a connection that is new.
+// Sends log levels and subscriptions again on a new connection.
 void direct_lane_ready(struct surface *d, struct lane *lane);
 void direct_set_level(struct surface *d, struct request *r);

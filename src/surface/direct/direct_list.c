@@ -24,7 +24,7 @@ static bool read_cursor(const struct json *cursor, struct arena *a, uint64_t ver
 
 bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at) {
   if (read_cursor(json_get(r->msg.params, STR("cursor")), &r->arena, version, count, out_at)) return true;
-  request_fail(r, RPC_INVALID_PARAMS, "Invalid cursor: the list changed or the cursor is not ours; start without one",
+  request_fail(r, RPC_INVALID_PARAMS, "Invalid cursor: the list changed, or the cursor is unknown; start without one",
                STR_NONE);
   return false;
 }
@@ -43,7 +43,7 @@ size_t direct_page_end(const struct surface *d, const struct session *s, size_t 
 
 // ---- one page
 
-// Adds toolgate/available: false to the definition of an upstream that is down.
+// Adds "toolgate/available": false to the _meta of a definition whose upstream is down.
 static void mark_unavailable(struct buf *out, str text) {
   struct arena a;
   struct fault f;
@@ -60,7 +60,8 @@ static void mark_unavailable(struct buf *out, str text) {
   arena_done(&a);
 }
 
-// Definitions that one server shows to a client. It may offer more definitions to clients with more capabilities.
+// The definitions that one server shows to a client. A server may offer more definitions to clients with more
+// capabilities.
 struct view {
   unsigned source;
   uint32_t seen;  // bits of item.seen
@@ -100,8 +101,8 @@ static size_t count_seen(struct page *p, uint64_t *out_version) {
   return n;
 }
 
-// Writes how long a stateless client may cache the page: the shortest time that a server of the client allows. With
-// rules the list depends on the agent, so it is private whatever the servers declare.
+// Writes how long a stateless client may cache the page: the shortest time that a server of the client allows. If there
+// are rules, the list depends on the agent, so the page is always private.
 static void put_freshness(const struct page *p, struct buf *b) {
   bool *sources = ARENA_ARRAY(&p->r->arena, bool, p->catalog->part_count + 1);
   for (unsigned i = 0; i < p->catalog->part_count; i++) sources[i] = surface_sees_server(p->d, &p->caller, i);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools/list, resources/list and the like: pages of the catalog. A list waits for upstreams that are starting.
+// Answers tools/list, resources/list and similar requests with pages of the catalog. A list waits for upstreams that
+// are starting.
 #pragma once
 #include "catalog/catalog.h"
 #include "mcp/server/session.h"
@@ -9,11 +10,11 @@ struct surface;
 bool direct_is_list(str method, enum item_kind *out);
 void direct_list(struct surface *d, struct request *r);
 
-// Reads the cursor of a list with `count` items. A cursor is valid while the list has the same version. Returns false
-// after refusing the request.
+// Reads the cursor of a list with `count` items. A cursor is valid while the version of the list is the same. If the
+// cursor is invalid, refuses the request and returns false.
 bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at);
-// Returns the version of a list with one more name; 0 is the version of an empty list. Pass only names that the client
-// may see.
+// Returns the version of a list after adding `name`; `before` is the version without it, 0 for an empty list. Pass only
+// names that the client may see.
 uint64_t direct_list_version(const struct surface *d, uint64_t before, str name);
 // Returns the end of the page that begins at `at`. Lists for the operator have one page.
 size_t direct_page_end(const struct surface *d, const struct session *s, size_t at, size_t count);

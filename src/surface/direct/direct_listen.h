@@ -10,12 +10,13 @@ struct surface_client;
 
 void direct_listen_init(struct surface_client *client);
 void direct_listen(struct surface *d, struct request *r);
-void direct_listens_check(struct surface *d);               // upstreams have settled: continues requests that wait
+void direct_listens_check(struct surface *d);  // must be called when upstreams have settled: continues waiting requests
 void direct_listen_settled(struct surface_client *client);  // an upstream accepted or refused one subscription
 
 // Returns whether the client receives changes of this list.
 bool direct_listens(const struct surface_client *client, enum item_kind kind);
 
-// Sends a notification to a listening client; does nothing before the acknowledgement. params: raw, may be empty.
+// Sends a notification to a listening client; does nothing before the acknowledgement. `params` is raw JSON and may be
+// empty.
 void direct_listen_notify(struct surface_client *client, str method, str params);
 void direct_stop_listening(void *surface, struct request *r);

@@ -10,7 +10,7 @@
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // of one session
+enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // limits for one session
 
 struct subscription {
   struct list node;
@@ -22,7 +22,7 @@ struct subscription {
   unsigned source;
   bool agreed;
   str id;     // URI or task id at the upstream
-  str shown;  // the same as the client names it
+  str shown;  // the id as the client names it
   char text[];
 };
 
@@ -76,7 +76,7 @@ static bool is_allowed(struct surface_client *client, unsigned source) {
   return surface_caller(client->d, client->session, &caller, &f) && surface_sees_server(client->d, &caller, source);
 }
 
-// A subscription that the upstream has not accepted yet is checked before each update.
+// Skips subscriptions that the upstream has not accepted yet: they are checked again before each update.
 void direct_unsubscribe_denied(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
     struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
@@ -95,7 +95,7 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
   if (!c) return;                                    // the client no longer waits
-  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server was replaced; asks the new one
+  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server was replaced: asks the new server
   else if (f) call_fault(c, f);
   else if (!refusal) call_reply(c, STR("{}"));
   else if (!call_try_next(c)) call_answer(c, refusal);
@@ -107,7 +107,7 @@ enum call_result direct_subscribe(void *surface, struct call *c) {
   str shown;
   bool named = json_string(json_get(c->request->msg.params, STR("uri")), &c->request->arena, &shown);
   if (!named || shown.n > MAX_URI)
-    return call_refuse(c, RPC_INVALID_PARAMS, "a URI longer than 8 KiB cannot be subscribed to", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS, "cannot subscribe to a URI longer than 8 KiB", STR_NONE);
   if (client->subscription_count >= MAX_SUBSCRIPTIONS)
     return call_refuse(c, RPC_INVALID_PARAMS, "this session has 1000 subscriptions; end some first", STR_NONE);
   if (find(client, WATCH_RESOURCE, shown)) {
@@ -139,11 +139,12 @@ void direct_unsubscribe(struct surface *d, struct request *r) {
   request_reply(r, STR("{}"));
 }
 
-// ---- subscriptions of a listening request
+// ---- subscriptions of subscriptions/listen
 
 static void on_lane(struct lane_waiter *w, const struct fault *f);
 
-// The server was replaced: waits for the new one. Returns false if it is gone, or has no room for a connection.
+// The server was replaced: waits for a connection to the new one. Returns false if there is no such server, or if it
+// has too many connections.
 static bool await_anew(struct subscription *sub) {
   struct fault full;
   struct lane *lane = upstreams_lane(sub->client->d->upstreams, sub->source, sub->client->session, &full);
@@ -252,7 +253,7 @@ void direct_watch_anew(struct surface *d) {
 
 // ---- changes
 
-// Returns whether `uri` is the resource or one below it: note://1/a is below note://1, note://10 is not.
+// Returns whether `uri` is the subscribed resource or below it: note://1/a is below note://1, but note://10 is not.
 static bool concerns(const struct subscription *sub, str uri) {
   if (sub->kind != WATCH_RESOURCE || !str_starts(uri, sub->id)) return false;
   if (uri.n == sub->id.n || str_ends(sub->id, STR("/"))) return true;
@@ -268,7 +269,7 @@ static void send_update(struct subscription *sub, const struct rpc_message *m, s
   buf_str(&shown, sub->shown);
   buf_str(&shown, str_from(uri, sub->id.n));
   json_escape(&text, buf_view(&shown));
-  // The subscription id of a stateless server is for the gateway, not for the client.
+  // The subscription id of a stateless server is meant for the gateway, so it is not sent to the client.
   bool tagged = json_get(json_get(m->params, STR("_meta")), META_SUBSCRIPTION);
   struct json_edit edits[] = {{STR("uri"), buf_view(&text)}, {STR("_meta"), STR_NONE}};
   json_copy_edited(&params, m->params, edits, tagged ? 2 : 1);

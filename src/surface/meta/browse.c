@@ -12,7 +12,7 @@
 #include "surface/visibility.h"
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
-enum { ANSWER_TOKENS = 32 };  // of an answer without its cards
+enum { ANSWER_TOKENS = 32 };  // tokens of an answer without its cards
 
 // ---- the answer
 
@@ -23,7 +23,7 @@ struct browse {
   struct card cards[NODES_MOST + 1];  // one more for the marker that seen_arrange adds
   size_t count;
   size_t more;  // cards left out beyond NODES_MOST
-  bool all;     // lists the root path
+  bool all;     // `path` is the root
   str server;   // the server whose path is listed, or STR_NONE
 };
 
@@ -43,7 +43,7 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
   b->count++;
 }
 
-// cache_stable: moves the cards that the client has seen before to the front.
+// With cache_stable, moves the cards that the client has seen before to the front.
 static void arrange(struct browse *b) {
   struct surface_client *client = surface_client(b->r->session);
   struct card *shown = ARENA_ARRAY(&b->d->scratch, struct card, b->count + 1);
@@ -60,7 +60,7 @@ static void answer(struct browse *b) {
   buf_init(&text, 1 << 20);
   buf_init(&json, 4 << 20);
   card_render_answer(kinds[b->kind], b->cards, b->count, !b->d->opt.cache_stable, &text);
-  if (b->more) buf_printf(&text, "\n… %zu more: a query finds them", b->more);
+  if (b->more) buf_printf(&text, "\n… %zu more: use query to find them", b->more);
   if (b->all && !b->count) {
     buf_reset(&text);
     buf_printf(&text, "There are no %ss.", directory_kind_name(b->kind));
@@ -72,7 +72,7 @@ static void answer(struct browse *b) {
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
-  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // tokens of the whole answer, with the following lines
+  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // tokens of the answer, including the lines below the cards
   meta_put_unavailable(b->d, b->r, true, most, &text, &w);
   if (b->all || !b->count) meta_put_unavailable(b->d, b->r, false, most, &text, &w);
   if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, most, &text, &w);
@@ -118,7 +118,7 @@ static void add_node(struct browse *b, const struct outlook *o, const struct tre
   if (card_make(&source, &b->d->scratch, &b->cards[b->count], NULL, &f)) b->count++;
 }
 
-// Follows a path that does not exist. Returns the last node that exists and sets *out_wrong to the first wrong segment.
+// Follows a path that does not exist. Returns its last existing node, and sets *out_wrong to the first wrong segment.
 static const struct tree_node *follow(const struct tree *t, str path, str *out_wrong) {
   const struct tree_node *node = &t->root;
   struct fault f;
@@ -143,8 +143,8 @@ static void not_found(const struct tree *t, str path, struct fault *f) {
     fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: did you mean %.*s/%.*s?",
               STR_ARG(given), STR_ARG(parent), STR_ARG(near.best));
   else
-    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: %.*s lists what there is",
-              STR_ARG(given), STR_ARG(node->path));
+    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: list %.*s instead", STR_ARG(given),
+              STR_ARG(node->path));
 }
 
 // Returns whether the path begins with a server that is starting, and sets the fault.
@@ -218,9 +218,9 @@ static void browse(struct surface *d, struct request *r, enum directory_kind kin
               ways ? "only one" : "one", ids[kind]);
     meta_fail(d, r, &f, STR_NONE);
   } else if (!json_string(by, &r->arena, &text)) {
-    meta_refuse(d, r, "query, path and id are strings");
+    meta_refuse(d, r, "query, path and id must be strings");
   } else if (!read_top_k(json_get(args, STR("top_k")), &top_k)) {
-    meta_refuse(d, r, "top_k is a whole number from 1 to 50");
+    meta_refuse(d, r, "top_k must be from 1 to 50");
   } else if (way == 2) {
     meta_define(d, r, kind, text);
   } else {

@@ -10,9 +10,10 @@
 
 enum { EVERY_LEVEL = 1000 };
 
-// Parts of a definition that a pruning step keeps. Level 0 of a schema is the schema itself, level 1 its properties.
+// The parts of a definition that remain after a pruning step. Level 0 of a schema is the schema itself, level 1 its
+// properties.
 static const struct prune {
-  const char *pruned;  // value of "pruned", without the output schema
+  const char *pruned;  // what the member "pruned" says, apart from the output schema
   bool output;         // keeps the output schema
   int texts;           // keeps descriptions down to this level; unless EVERY_LEVEL, drops titles and examples
   int depth;           // keeps schemas down to this level
@@ -112,7 +113,7 @@ static void put_shape(const struct definition_source *d, const char *from, const
   if (!v) return;
   struct pruner pruner = {p, w, d->arena};
   json_put_key(w, str_of(to));
-  if (v->type == JSON_ARRAY) put_schemas(&pruner, v, 1);  // arguments of a prompt
+  if (v->type == JSON_ARRAY) put_schemas(&pruner, v, 1);  // the arguments of a prompt
   else put_schema(&pruner, v, 0);
 }
 
@@ -150,7 +151,7 @@ static str write_definition(const struct definition_source *d, const struct prun
   return text;
 }
 
-// Writes the card instead of a schema that no step makes small enough.
+// Writes the card instead of the schema, if no pruning step makes the definition small enough.
 static str write_bare(const struct definition_source *d, const struct card *card) {
   struct buf b;
   buf_init(&b, 65536);

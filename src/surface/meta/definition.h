@@ -3,13 +3,14 @@
 //
 //   {"tool_id", "description", "args_schema", "output_schema"?, "pruned"?}
 //
-// It has at most gateway.definition_budget tokens. A larger one is pruned in steps until it fits; "pruned" says what is
-// missing. The details of ARGS_INVALID are never pruned: they hold the schema of the failing part.
+// A definition has at most gateway.definition_budget tokens. A larger definition is pruned in steps until it fits;
+// "pruned" lists the missing parts. The details of the fault ARGS_INVALID are never pruned: they have the schema of the
+// wrong argument.
 #pragma once
 #include "catalog/directory/directory.h"
 #include "mcp/server/session.h"
 
 struct surface;
 
-// Answers the request with the definition of the entry that an id names, or refuses it.
+// Answers the request with the definition of the entry that an id names, or with a fault.
 void meta_define(struct surface *d, struct request *r, enum directory_kind kind, str id);

@@ -17,8 +17,8 @@ static const struct call_method *method_of(enum item_kind kind) {
   return kind == ITEM_TOOL ? &tool : kind == ITEM_PROMPT ? &prompt : &resource;
 }
 
-// Finds the item of an entry in the current catalog. The directory may be older (on_invalid: raise), and its names may
-// belong to other items by now. Returns NULL if the item is gone.
+// Finds the item of an entry in the current catalog. The directory may be older than the catalog (on_invalid: raise),
+// and its names may now belong to other items. Returns NULL if the item is gone.
 static const struct item *find_now(struct surface *d, const struct entry *e) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
   if (c == d->directory->catalog) return e->item;
@@ -49,17 +49,18 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
     if (member) json_member_raw(&w, kept[i], json_span(member));
   }
   json_end_object(&w);
-  // All parts have passed the limits before, and the depth does not grow.
+  // All parts were checked against the limits before, and the depth does not grow.
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
   ASSERT(r->msg.params);
   buf_done(&b);
   r->msg.method = str_of(method->name);
-  r->by_http = false;  // headers repeat the meta-tool's arguments, not these
+  r->by_http = false;  // HTTP headers repeat the arguments of the meta-tool, not the new params
 }
 
-// Starts the call of an entry. uri: the filled-in URI of a template, else STR_NONE. args: raw, or STR_NONE.
+// Starts the call of an entry. `uri` is the filled-in URI of a template, otherwise STR_NONE; `args` is raw JSON or
+// STR_NONE.
 static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
                    const struct caller_options *options) {
   const struct item *item = find_now(d, e);
@@ -90,7 +91,8 @@ static void note(struct surface *d, struct request *r, const struct entry *e) {
   if (decide(d, r, e, &decision)) audit_recorder_decided(r, &decision);
 }
 
-// Returns the entry if the rules hide it. The client gets the answer for an unknown id; the audit log gets the rule.
+// Returns the entry if the rules hide it, otherwise NULL. The client receives the same answer as for an unknown id; the
+// audit log has the rule.
 static const struct entry *hidden_of(struct surface *d, struct request *r, const struct entry *e) {
   struct policy_decision decision;
   return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
@@ -105,7 +107,7 @@ const struct entry *meta_lookup(struct surface *d, struct request *r, enum direc
   return NULL;
 }
 
-// ---- arguments of prompts, which have no schema: names, some of them required, and strings
+// ---- arguments of prompts: they have no schema; values are strings, and some names are required
 
 // Sets the fault and returns true if the arguments are wrong.
 static bool find_mistake(const struct json *takes, const struct json *args, struct arena *a, struct fault *f) {
@@ -129,7 +131,8 @@ static bool find_mistake(const struct json *takes, const struct json *args, stru
   return false;
 }
 
-// Refuses wrong arguments. The fault includes the declared arguments, because the model has not seen them.
+// Checks the arguments of a prompt; refuses the request if they are wrong. The fault includes the declared arguments,
+// because the model has not seen them.
 static bool check_prompt(struct surface *d, struct request *r, const struct entry *e, const struct json *args) {
   enum { SHOWN_ARGUMENTS = 16384 };
   struct fault f;

@@ -186,7 +186,7 @@ static void list(struct surface *d, struct request *r) {
 
 // ---- requests
 
-// Limits apply to calls after their arguments are checked, to other meta-tools at once.
+// Limits apply to meta-tools that call servers after their arguments are checked, to other meta-tools at once.
 static void run(struct surface *d, struct request *r, const struct meta_entry *e) {
   struct fault f;
   struct buf details;
@@ -217,7 +217,8 @@ static void call(struct surface *d, struct request *r) {
                  STR_NONE);
 }
 
-// Returns the called meta-tool and the id that it names, or NULL if it takes no id or got none.
+// Returns the called meta-tool and sets *out_id to the id in its arguments. Returns NULL if it takes no id or the
+// request has none.
 static const struct meta_entry *find_named(struct surface *d, const struct request *r, str *out_id) {
   str name;
   if (!json_string(json_get(r->msg.params, STR("name")), (struct arena *)&r->arena, &name)) return NULL;
@@ -225,7 +226,7 @@ static const struct meta_entry *find_named(struct surface *d, const struct reque
   return e && e->id && meta_string(r, str_of(e->id), out_id) ? e : NULL;
 }
 
-// Returns the server in an id: server:name, resource::server:name.
+// Returns the server in an id such as server:name or resource::server:name.
 static str namespace_of(str id) {
   str namespace, rest;
   bool has_kind = str_cut(id, ':', &namespace, &rest) && str_starts(rest, STR(":"));
@@ -250,7 +251,7 @@ static bool is_named(struct surface *d, const struct request *r) {
 }
 
 // Returns the time limit of a call that waits for servers. A call to a server that is starting waits as long as a call
-// of that server may take. The first call of a client waits at least as long as a list does.
+// to that server may take. The first call of a client waits at least as long as a list does.
 static uint64_t call_until(struct surface *d, const struct request *r) {
   struct surface_client *client = surface_client(r->session);
   uint64_t until = surface_wait_until(d, r->session), now = loop_now(d->opt.loop);
@@ -264,7 +265,7 @@ static uint64_t call_until(struct surface *d, const struct request *r) {
 }
 
 // Returns the time limit of tools/list. In mode gateway it is short: the list hardly depends on the servers, and some
-// clients start without the tools of a late list. Clients are notified when resources or prompts add meta-tools.
+// clients start without tools if the list is late. Clients are notified when resources or prompts add meta-tools.
 static uint64_t list_until(struct surface *d, const struct session *s) {
   uint64_t until = surface_wait_until(d, s), longest = d->opt.start_wait_ms, wait = d->opt.list_wait_ms;
   bool brief = s->mode == MODE_GATEWAY && !s->as_operator && wait < longest;
@@ -360,7 +361,7 @@ void meta_refuse(struct surface *d, struct request *r, const char *message) {
   meta_fail(d, r, &f, STR_NONE);
 }
 
-// Returns the argument that a wrong name may stand for, such as tool_id for id, or STR_NONE.
+// Returns the argument that a wrong name probably means, such as tool_id for id; or STR_NONE.
 static str meant_name(str key, const str *names, size_t count) {
   struct nearest near = {.word = key};
   for (size_t i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Meta-tools: the few tools of the modes gateway and transparent that give access to the whole catalog.
 //
-// A meta-tool answers with a result: text for the model, and the same as JSON for programs in structuredContent. Faults
-// are results with isError:
+// A meta-tool answers with a result: text for the model, and the same data as JSON for programs in structuredContent.
+// Faults are results with isError:
 //   {"error": CODE, "message": one line, "path": what it is about, "retryable": bool, "details": {…}?}
 #pragma once
 #include "catalog/directory/directory.h"
@@ -10,26 +10,26 @@
 
 struct surface;
 
-// Announces the mark of a session (mcp/server/session.h).
+// Text for clients that explains the mark of a session (mcp/server/session.h).
 #define META_MARK_SAID "Lines of a result that begin with %s are the gateway's; everything else in it is the server's."
 
-enum { META_NAME_TOLD = 100 };  // bytes of a name in a message, so that the rest of it fits
+enum { META_NAME_TOLD = 100 };  // maximum bytes of a name in a message, so that the whole message fits
 
 // Handles a tools/call of a meta-tool.
 typedef void meta_tool(struct surface *d, struct request *r);
 
-// Ends the request. structured: a raw JSON object; left out if it is empty or the configuration disables it.
+// Ends the request. `structured` is a raw JSON object; it is left out if it is empty or disabled by the configuration.
 void meta_reply(struct surface *d, struct request *r, str text, str structured);
 // Ends the request with a fault. details: a raw JSON object, or STR_NONE.
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details);
-// The same for a request that names an entry which its caller may not see.
+// The same for a request that names an entry which the caller may not see (`hidden`).
 void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
                       str details);
-void meta_refuse(struct surface *d, struct request *r, const char *message);  // ARGS_INVALID
+void meta_refuse(struct surface *d, struct request *r, const char *message);  // ends the request with ARGS_INVALID
 
 const struct json *meta_args(const struct request *r);  // the arguments: an object, or NULL
 
-// Returns whether all arguments have one of these names; if not, the request was refused.
+// Returns whether all arguments have one of these names; if not, refuses the request.
 bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count);
 
 // Reads a string argument. Returns false if it is absent, null or not a string.

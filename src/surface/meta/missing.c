@@ -9,8 +9,8 @@
 #include "surface/visibility.h"
 #include "json/write.h"
 
-enum { MOVED_BYTES = 1 << 20 };                                   // of definitions that are compared to find a new name
-enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // bytes of ids in a message of FAULT_CHARS
+enum { MOVED_BYTES = 1 << 20 };  // limit of definitions compared to find a renamed entry
+enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // maximum bytes of ids in a message
 
 struct missing {
   struct surface *d;
@@ -26,7 +26,7 @@ static bool sees(const struct missing *m, const struct entry *e) {
 
 // ---- the reason
 
-// Finds an entry with the same server and name, and another version or other arguments.
+// Finds an entry with the same server and name, but another version or other arguments.
 static const struct entry *find_renamed(const struct missing *m, const struct tool_id_parts *parts) {
   const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   for (size_t i = 0; i < kind_index->count; i++) {
@@ -36,7 +36,7 @@ static const struct entry *find_renamed(const struct missing *m, const struct to
   return NULL;
 }
 
-// Returns whether the entry has arguments and, under the old name, would have the hash of the id.
+// Returns whether the entry has arguments, and would have the hash of the id if it still had the old name.
 static bool takes_the_same(const struct entry *e, enum directory_kind kind, const struct tool_id_parts *parts,
                            struct arena *a) {
   struct fault ignored;
@@ -49,8 +49,8 @@ static bool takes_the_same(const struct entry *e, enum directory_kind kind, cons
   return str_eq(hash, parts->hash8);
 }
 
-// Finds an entry of the same server with a new name and the same arguments: the hash in an id covers the name and the
-// names of the arguments. Returns NULL if there are several.
+// Finds an entry of the same server with a new name but the same arguments, by the hash in the id, which covers the
+// name and the names of the arguments. Returns NULL if there are several.
 static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
   const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   const struct entry *found = NULL;
@@ -138,14 +138,14 @@ static void report_ambiguous(const struct missing *m, const struct entry *const 
   put_ids(w, STR("candidates"), list, shown);
 }
 
-// meant: the most similar entry, or NULL.
+// `meant` is the most similar entry, or NULL.
 static void report_unknown(const struct missing *m, const struct entry *meant, struct json_writer *w, struct fault *f) {
   const char *what = directory_kind_name(m->kind);
   str told = utf8_cut(m->id, GIVEN_TOLD);
   if (meant && meant->card.id.n <= MEANT_TOLD)
     fault_set(f, f->code, "unknown %s \"%.*s\"; did you mean \"%.*s\"?", what, STR_ARG(told), STR_ARG(meant->card.id));
   else if (m->r->session->mode == MODE_TRANSPARENT)
-    fault_set(f, f->code, "unknown %s \"%.*s\"; tools/list names every tool", what, STR_ARG(told));
+    fault_set(f, f->code, "unknown %s \"%.*s\"; tools/list has all tools", what, STR_ARG(told));
   else fault_set(f, f->code, "unknown %s \"%.*s\"; call %s_browse to find %ss", what, STR_ARG(told), what, what);
   json_member_str(w, STR("reason"), STR("not_found"));
 }
@@ -167,7 +167,7 @@ static void report(const struct missing *m, struct json_writer *w, struct fault 
   else if (candidates > 1) report_ambiguous(m, same, candidates, w, f);
   else if ((whole || !complete) && is_unavailable(m, &parts, &away)) {
     report_unavailable(m, &away, w, f);
-    near = 0;  // the id names this server, so entries of other servers are no suggestions
+    near = 0;  // the id names this server, so does not suggest entries of other servers
   } else report_unknown(m, near ? like[0] : NULL, w, f);
   ASSERT(near <= DIRECTORY_SUGGESTIONS);
   if (near) put_ids(w, STR("suggestions"), like, near);

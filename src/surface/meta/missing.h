@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports an id that names nothing the caller may use, with the likely reason: a typing error, another version or name,
-// or a server that is not available yet. No other tool is called in its place.
+// Reports an id that names no entry which the caller may use, with the likely reason: a typing error, another version
+// or name, or a server that is not available yet. The gateway never calls another tool instead.
 #pragma once
 #include "catalog/directory/directory.h"
 #include "mcp/server/session.h"
 
 struct surface;
 
-// Ends the request. hidden: the entry that the id names and the caller may not see, or NULL.
+// Ends the request with a fault. `hidden` is the entry that the id names and the caller may not see, or NULL.
 void meta_missing(struct surface *d, struct request *r, enum directory_kind kind, str id, const struct entry *hidden);

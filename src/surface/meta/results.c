@@ -10,7 +10,7 @@
 #include "surface/servers/servers.h"
 #include "surface/surface_state.h"
 
-// Larger artifacts and JSONPath queries run on another thread.
+// Views of larger artifacts, and JSONPath queries, run on another thread.
 enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20 };
 
 struct viewing {
@@ -22,11 +22,11 @@ struct viewing {
   struct arena arena;
   const struct json *selector;
   str handle, mark;
-  str agent;      // of the request
-  size_t tokens;  // limit of the answer
+  str agent;      // agent of the request
+  size_t tokens;  // limit of the view
   struct buf text;
-  bool exact;  // keeps hidden characters
-  bool shown;  // `text` is the view; else `fault` is set
+  bool exact;  // hidden characters stay
+  bool shown;  // `text` is the view; otherwise `fault` is set
   bool damaged;
   struct fault fault;
   uv_work_t job;
@@ -48,7 +48,7 @@ static void on_cancel(struct work *work, struct request *r, str reason) {
 
 static const struct work_ops work_ops = {"view", on_cancel};
 
-// Copies the arguments: the request may end before the view.
+// Copies the arguments, because the request may end before the view is made.
 static struct viewing *viewing_new(struct surface *d, struct request *r, str handle, const struct json *selector) {
   struct viewing *v = MEM_NEW(struct viewing);
   struct fault f;
@@ -67,8 +67,7 @@ static struct viewing *viewing_new(struct surface *d, struct request *r, str han
   return v;
 }
 
-// Selects the view. Artifacts for programs, such as structured content, are stored with their hidden characters, which
-// are removed here.
+// Makes the view. Removes hidden characters: artifacts for programs, such as structured content, are stored with them.
 static void look(struct viewing *v) {
   ASSERT(v->selector);
   v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, v->mark, &v->text, &v->fault);
@@ -94,7 +93,7 @@ static void put_operator_view(const struct viewing *v, struct buf *out) {
   json_end_object(&w);
 }
 
-// Ends the request; it must not be used afterwards.
+// Ends the request, which must not be used afterwards.
 static void answer(struct viewing *v) {
   struct surface *d = v->d;
   struct request *r = v->request;

@@ -10,7 +10,7 @@
 
 // ---- list_servers
 
-enum { SAID_TOKENS = 40 };  // of the first line of instructions, for servers without a configured description
+enum { SAID_TOKENS = 40 };  // tokens of an instructions' first line, shown if there is no configured description
 
 static str describe(struct servers_ask *a, unsigned source) {
   const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);

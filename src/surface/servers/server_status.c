@@ -58,7 +58,8 @@ static void put_time(struct json_writer *w, str key, int64_t ms) {
   else json_put_null(w);
 }
 
-// An error may concern other agents: with rules, its text is only in the log.
+// Writes the results of reloading a file. An error may concern other agents, so if there are rules its text is only in
+// the log.
 static void put_record(const struct caller *c, const struct reload_record *record, struct json_writer *w) {
   put_time(w, STR("last_attempt"), record->last_attempt);
   put_time(w, STR("last_success"), record->last_success);

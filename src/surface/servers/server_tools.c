@@ -29,7 +29,7 @@ static bool add_name(struct choice *c, str name) {
   return map_count(&c->names) <= NAMES_MOST;
 }
 
-// Reads an array of names, or one string with commas between them.
+// Reads names from an array, or from one string with commas between the names.
 static bool read_names(struct servers_ask *a, struct choice *c) {
   const struct json *v = json_get(a->args, STR("names"));
   str text, name;
@@ -47,7 +47,7 @@ static bool read_names(struct servers_ask *a, struct choice *c) {
   return true;
 }
 
-// Returns NULL, or the error message.
+// Returns NULL on success, otherwise the error message.
 static const char *read_choice(struct servers_ask *a, struct choice *c) {
   const struct json *pattern = json_get(a->args, STR("pattern")), *budget = json_get(a->args, STR("max_schema_tokens"));
   if (!read_names(a, c)) return "names must be an array of names, or a string with commas between them; at most 10000";
@@ -59,7 +59,7 @@ static const char *read_choice(struct servers_ask *a, struct choice *c) {
 
 // ---- the selected tools
 
-// Names match the shown name or the name that the server uses; patterns match the shown name.
+// A name must equal the shown name or the server's own name of the tool; a pattern must match the shown name.
 static bool is_chosen(const struct choice *c, str shown, str name) {
   if (map_count(&c->names) && !map_find(&c->names, shown) && !map_find(&c->names, name)) return false;
   return !c->pattern.p || wildcard_match(c->pattern, shown);
@@ -141,7 +141,7 @@ static void answer(struct servers_ask *a, unsigned source, const struct choice *
   buf_done(&b);
 }
 
-// The tools of the server are unknown and it is not connected.
+// Answers with a fault: the tools of the server are unknown, and the server is not connected.
 static void fail_unavailable(struct servers_ask *a, unsigned source) {
   struct fault f, shown;
   upstreams_why(a->d->upstreams, source, &a->who, &f);

@@ -36,8 +36,8 @@ static const struct servers_entry table[] = {
     {"list_servers", "List the servers you may use. get_server_tools shows the tools of one, execute_tool calls them.",
      OBJECT(",\"include_metadata\":{\"type\":\"boolean\"}") "}", servers_list, ALWAYS, true, false},
     {"get_server_tools",
-     "Get the tools of a server with their input schemas: all, or those with these names, that match the pattern, that "
-     "fit into max_schema_tokens.",
+     "Get the tools of a server with their input schemas. names, pattern and max_schema_tokens limit "
+     "the list.",
      OBJECT(",\"server\":" STRING ",\"names\":{\"anyOf\":[{\"type\":\"array\",\"items\":" STRING "}," STRING
             "]},\"pattern\":{\"type\":\"string\",\"description\":\"such as get_*\"},"
             "\"max_schema_tokens\":{\"type\":\"integer\"}") ",\"required\":[\"server\"]}",
@@ -120,7 +120,7 @@ str servers_string(const struct servers_ask *a, str name) {
   return json_string(json_get(a->args, name), &a->r->arena, &text) ? text : STR("");
 }
 
-// An absent, null or empty agent_id names no agent.
+// Returns the argument agent_id; STR_NONE if it is absent, null or empty.
 str servers_named(const struct request *r) {
   str text;
   return meta_string(r, STR("agent_id"), &text) && text.n ? text : STR_NONE;
@@ -132,7 +132,7 @@ static bool is_text(const struct json *v) {
 
 // ---- answers
 
-// Refuses a request because of a rule; rule: its path, or STR_NONE.
+// Refuses a request because of a rule. `rule` is the rule's path, or STR_NONE.
 static void fail_by(struct surface *d, struct request *r, const struct fault *f, str rule) {
   struct buf *b = &d->answer;
   buf_reset(b);
@@ -181,7 +181,7 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
 
 // ---- requests
 
-// Limits apply to calls after their arguments are checked, to other tools at once.
+// Limits apply to tools that call servers after their arguments are checked, to other tools at once.
 static bool is_within_limits(struct surface *d, struct request *r, const struct servers_entry *e) {
   struct fault f;
   struct buf details;
@@ -192,7 +192,7 @@ static bool is_within_limits(struct surface *d, struct request *r, const struct 
   return ok;
 }
 
-// Refuses an unknown agent. The audit line gets the agent it named and the tool it wanted.
+// Refuses a request of an unknown agent. The audit line has the agent and the tool that the request names.
 static void fail_unknown(struct servers_ask *a, const struct fault *f) {
   str named = servers_named(a->r), rule = caller_rule(a->d->calls.rules, a->r->session, named, f);
   audit_recorder_tool(a->r, servers_string(a, STR("server")), servers_string(a, STR("tool")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mode servers: list_servers, get_server_tools, execute_tool, and get_gateway_status if debug is set. An agent uses the
-// names of the servers themselves, and may identify itself with agent_id.
+// servers' own names of tools, and may identify itself with agent_id.
 //
 // The tools answer with JSON, as text and in structuredContent. Faults are results with isError and the rule that
 // decided: {"error": {"code", "message", "rule", "details"?}}.
@@ -14,9 +14,9 @@
 struct servers_ask {
   struct surface *d;
   struct request *r;
-  const struct json *args;  // NULL if absent
+  const struct json *args;  // arguments; NULL if absent
   struct caller caller;
-  struct lane_user who;  // the caller, for connections
+  struct lane_user who;  // the same caller, for choosing connections
 };
 
 typedef void servers_tool(struct servers_ask *a);
@@ -28,7 +28,8 @@ bool servers_find(struct servers_ask *a, unsigned *out_source);
 str servers_string(const struct servers_ask *a, str name);  // a string argument; empty if absent or not a string
 str servers_named(const struct request *r);                 // the agent that the request names, or STR_NONE
 
-// Returns whether get_server_tools need not wait: the server has listed its tools, or the request will be refused.
+// Returns whether get_server_tools can be answered now: the server has listed its tools, or the request will be
+// refused.
 surface_ready servers_tools_ready;
 
 void servers_describe(const struct session *s, struct json_writer *w);

@@ -7,10 +7,10 @@
 enum word_class {
   WORD_PLAIN,     // every other word
   WORD_FUNCTION,  // grammar: the, of, with, which
-  WORD_REQUEST,   // words of any request: please, want, help, provide
+  WORD_REQUEST,   // words that any request may have: please, want, help, provide
   WORD_WEAK,      // words that seldom distinguish tools: latest, specific, detail, today
 };
-enum word_class word_class(str word);  // folded, not stemmed
+enum word_class word_class(str word);  // the word must be folded, but not stemmed
 
 // Actions that a verb requests (data/verbs.txt).
 enum verb {
@@ -27,9 +27,10 @@ unsigned verb_kinds(str stem);  // bits of enum verb; 0 for other words
 // Words with the same meaning for someone who looks for a tool (data/thesaurus.txt).
 enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
 
-// Writes at most `max` stems that this stem means, or is short for, to out; returns their number. They stay valid.
+// Writes at most `max` stems that `stem` may mean, or is short for, to out. Returns their number. The strings stay
+// valid.
 size_t thesaurus_find(enum thesaurus_relation relation, str stem, str *out, size_t max);
 
-// Returns the share of tool definitions in general, 0 to 1, that have a word with this stem (data/background.txt): a
-// small catalog does not show how common a word is.
+// Returns the share (0 to 1) of a large sample of tool definitions that have a word with this stem
+// (data/background.txt). A small catalog does not show how common a word is.
 double background_share(str stem);

@@ -29,7 +29,7 @@ class Stemmer:
             sys.exit(f"{LIBRARY} has no stemmer for English")
 
     def stem(self, word):
-        """As stemmer_stem of words.c."""
+        """Equals stemmer_stem in words.c."""
         if len(word) < 3 or not re.fullmatch("[a-z]+", word):
             return word
         stem = self.library.sb_stemmer_stem(self.english, word.encode(), len(word))
@@ -42,7 +42,7 @@ def read_lines(path):
 
 
 def read_sections(path, names):
-    """[(name in C, word)] of a file with a line [name] above the words of each section."""
+    """Reads a file with a line [name] above the words of each section. Returns [(name in C, word)]."""
     pairs, section = [], None
     for line in read_lines(path):
         if line.startswith("["):
@@ -57,7 +57,7 @@ def read_sections(path, names):
 
 
 def read_thesaurus(path, stemmer):
-    """{stem: [stems it may stand for]}, {stem: [stems it is short for]}, in the order of the file."""
+    """Returns {stem: [stems it may stand for]} and {stem: [stems it is short for]}, in the order of the file."""
     means, short_for = {}, {}
     for line in read_lines(path):
         left, sign, right = re.fullmatch(r"([^=>]+)([=>]?)([^=>]*)", line).groups()
@@ -74,14 +74,14 @@ class Tables:
         self.out, self.texts, self.places, self.lists = out, "\0", {}, [0]
 
     def place(self, word):
-        """Where the word begins in word_texts."""
+        """Returns the offset of a word in word_texts, adding the word if it is new."""
         if word not in self.places:
             self.places[word] = len(self.texts)
             self.texts += word + "\0"
         return self.places[word]
 
     def list_words(self, words):
-        """Where a list of these words, which ends with 0, begins in word_lists."""
+        """Adds a list of words, which ends with 0, to word_lists. Returns its offset."""
         start = len(self.lists)
         self.lists += [self.place(word) for word in words] + [0]
         return start
@@ -95,7 +95,7 @@ class Tables:
 
     def write_texts(self):
         if max(len(self.texts), len(self.lists)) > 0xFFFF:
-            sys.exit("the words are too many for the 16-bit offsets of word_tables.h")
+            sys.exit("too many words for the 16-bit offsets of word_tables.h")
         texts = "".join(f'    "{word}\\0"\n' for word in self.texts.split("\0")[:-1])
         self.out.write(f"const char word_texts[] =\n{texts};\n\nconst uint16_t word_lists[] = {{\n")
         for at in range(0, len(self.lists), 16):
@@ -109,7 +109,7 @@ def main(thesaurus_file, stopwords_file, verbs_file, background_file, out_file):
     stopwords, verbs = {}, {}
     for name, word in read_sections(stopwords_file, CLASSES):
         if word in stopwords:
-            sys.exit(f"{stopwords_file}: {word} twice")
+            sys.exit(f"{stopwords_file}: {word} is listed twice")
         stopwords[word] = name
     for name, word in read_sections(verbs_file, VERBS):
         stem = stemmer.stem(word)

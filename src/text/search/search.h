@@ -2,25 +2,26 @@
 // Search over tool definitions: in memory, lexical, deterministic. docs/internals/retrieval.md describes and
 // measures the ranking.
 //
-// Documents come in parts, one for each server. Most of the work is the analysis of a part, which happens once per
-// version of the part; an index joins parts cheaply. Both are immutable; parts are reference-counted. Any thread may
-// make parts and indexes, also of parts that others use; only one thread at a time may search an index.
+// The documents of each server form a part. Most of the work is the analysis of a part, which happens once for each
+// version of the part; an index joins parts cheaply. Parts and indexes are immutable; parts are reference-counted. Any
+// thread may make parts and indexes, also from parts that other threads use; only one thread at a time may search an
+// index.
 //
-// A caller who may see only some of the documents gets an index of parts with only those (search_part_sift): the rarity
-// of words, and so each score, would reveal the others.
+// A caller who may see only some of the documents gets an index of parts with only those (search_part_sift): otherwise
+// the rarity of words, and so every score, would reveal the hidden documents.
 //
-// Documents are numbered through the parts, in the order of the parts given to the index.
+// Documents are numbered across all parts, in the order in which the index was given the parts.
 #pragma once
 #include "base/arena.h"
 #include "base/crypto/hash.h"
 #include "base/str.h"
 
 enum search_field {
-  SEARCH_NAME,   // name at its server
+  SEARCH_NAME,   // the server's name of the tool
   SEARCH_TITLE,  // display name
   SEARCH_DESCRIPTION,
   SEARCH_PARAMS,       // names of parameters
-  SEARCH_PARAM_TEXTS,  // their descriptions and allowed values
+  SEARCH_PARAM_TEXTS,  // descriptions and allowed values of parameters
   SEARCH_TAGS,
   SEARCH_FIELDS,
 };
@@ -35,20 +36,20 @@ enum {
 };
 
 struct search_doc {
-  str id;                     // orders equal scores and costs; a query that equals the id finds the document first
+  str id;  // orders documents with equal scores and costs; a query equal to the id finds its document first
   str fields[SEARCH_FIELDS];  // several values in one field are separated by newlines
-  double cost;                // cost of a call, as its server declares it; orders equal scores, cheapest first
+  double cost;                // cost of a call, as declared by the server; among equal scores, the cheapest is first
 };
 
 struct search_source {
   str server;        // name of the server
-  str instructions;  // the server's description of itself; may be empty
+  str instructions;  // the server's instructions; may be empty
   const struct search_doc *docs;
   size_t count;
 };
 
-// Analyses and copies the documents. The seed protects hash tables from servers that choose keys; results do not depend
-// on it.
+// Analyses and copies the documents. The seed protects hash tables from servers that choose colliding keys; results do
+// not depend on the seed.
 struct search_part *search_part_new(const struct search_source *source, const struct hash_key *seed);
 struct search_part *search_part_ref(struct search_part *p);
 void search_part_unref(struct search_part **p);
@@ -57,7 +58,7 @@ void search_part_unref(struct search_part **p);
 // document d), without a new analysis. `p` must not itself come from search_part_sift.
 struct search_part *search_part_sift(const struct search_part *p, const uint64_t *keep);
 
-// Joins parts, and references them. Parts without documents have no effect.
+// Joins parts; takes a reference to each. Parts without documents have no effect.
 struct search_index *search_index_new(struct search_part *const *parts, size_t count, const struct hash_key *seed);
 void search_index_free(struct search_index **x);
 
@@ -72,11 +73,11 @@ struct search_query {
 
 struct search_hit {
   uint32_t doc;
-  float score;  // above 0; comparable within one answer only
+  float score;  // above 0; comparable only with scores of the same search
 };
 
-// Writes at most top_k hits to out, best first: score descending, cost ascending, id ascending by bytes. Returns their
-// number, which is 0 if no word of the query occurs in a document. The result for a smaller top_k is a prefix of the
-// result for a larger one. All memory comes from `scratch`, which the caller resets.
+// Writes at most top_k hits to out, best first: score descending, cost ascending, id ascending by bytes. Returns the
+// number of hits, which is 0 if no word of the query occurs in a document. The result for a smaller top_k is a prefix
+// of the result for a larger one. All memory comes from `scratch`, which the caller resets.
 size_t search_run(const struct search_index *x, const struct search_query *q, struct arena *scratch,
                   struct search_hit *out);

@@ -5,6 +5,6 @@
 #include "json/json.h"
 
 // Fills all fields except id from the members name, title (or annotations.title), description, tags and inputSchema,
-// with nested properties down to a few levels. Missing members, and members of another type, give empty fields. The
-// text lives in the arena or in the source of `tool`.
+// with nested properties down to a few levels. A missing member, or one of a wrong type, gives an empty field. The text
+// is in the arena or in the source of `tool`.
 void search_doc_from_tool(const struct json *tool, struct arena *a, struct search_doc *out);

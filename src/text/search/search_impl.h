@@ -8,7 +8,7 @@
 #include "text/search/words.h"
 
 enum {
-  GROUP_SERVER = SEARCH_FIELDS,  // name of the server, as one more field of its documents
+  GROUP_SERVER = SEARCH_FIELDS,  // name of the server, as a further field of each of its documents
   GROUP_LEAD,                    // first words of a description, counted separately from the rest
   GROUPS,
 };
@@ -22,20 +22,20 @@ enum { PART_MAGIC = 0x53506172, INDEX_MAGIC = 0x53496478 };
 struct search_weights {
   float field[GROUPS];                       // weight of one occurrence in this field
   float length[GROUPS];                      // normalization by length: 0 none, 1 full
-  float saturation;                          // higher: further occurrences count more
-  float background;                          // number of background documents added when rarity is measured
-  float number, weak;                        // weight of a number or a WORD_WEAK in a query
-  float synonym, typo, joined, spelled_out;  // weight of a word that is derived from one in the query
-  float context;                             // loss of words that occur only in sentences without a request
-  float name_coverage, precision;            // gain if the query covers the name, or name and description
-  float pair;                                // gain of words that are neighbours in query and document
-  float server;                              // gain of tools whose server matches as a whole
-  float instructions;                        // weight of a word that only the instructions of the server have
-  float verb;                                // loss of a tool with another action than the query requests
+  float saturation;                          // the higher, the more repeated occurrences count
+  float background;                          // number of background documents that are added to measure rarity
+  float number, weak;                        // weight of a number, and of a WORD_WEAK, in a query
+  float synonym, typo, joined, spelled_out;  // weights of words derived from a word of the query
+  float context;                             // loss of query words that occur only in sentences without a request
+  float name_coverage, precision;            // gains if the query covers the name, and name and description
+  float pair;                                // gain of words that are neighbours in both query and document
+  float server;                              // gain of tools whose server's whole text matches
+  float instructions;                        // weight of a word that occurs only in the server's instructions
+  float verb;                                // loss of a tool whose action differs from the requested one
   float retired;                             // loss of a deprecated tool
-  float clause;                              // gain of a tool that serves one clause best
-  float repeat, covered;                     // loss of a tool that matches the same words as earlier hits
-  float copy, alike;                         // loss of a copy of an earlier hit; similarity of copies
+  float clause;                              // gain of a tool that matches one clause well
+  float repeat, covered;                     // losses of a tool that matches the same words as earlier hits
+  float copy, alike;                         // loss of a copy of an earlier hit; similarity from which a tool is a copy
 };
 extern const struct search_weights search_weights;
 
@@ -48,9 +48,9 @@ struct doc_entry {
 
 struct doc {
   str id;
-  uint64_t name_key;              // see search_name_key
-  uint32_t entries, entry_count;  // range of the part's entries, ordered by term
-  uint32_t words, word_count;     // range of the part's words: name, title, description without function words
+  uint64_t name_key;              // result of search_name_key for the name
+  uint32_t entries, entry_count;  // range in the part's `entries`, ordered by term
+  uint32_t words, word_count;     // range in the part's `words`: name, title and description without function words
   uint32_t length[GROUPS];
   unsigned verbs;  // enum verb bits of the name
   bool retired;    // the description marks the tool as deprecated
@@ -59,7 +59,7 @@ struct doc {
 
 struct search_part {
   uint32_t magic;
-  atomic_uint refs;  // indexes are built on another thread
+  atomic_uint refs;  // atomic, because indexes are built on another thread
   struct arena arena;
   str *terms;
   size_t term_count;
@@ -67,31 +67,31 @@ struct search_part {
   size_t doc_count;
   struct doc_entry *entries;
   size_t entry_count;
-  uint32_t *words;  // terms; NO_TERM between fields
+  uint32_t *words;  // terms in the order of the text; NO_TERM between fields
   size_t word_count;
-  uint32_t *server_tf;    // by term: occurrences in all text of the server, as one document
-  bool *in_instructions;  // by term: the server's name or instructions have it
+  uint32_t *server_tf;    // by term: occurrences in the whole text of the server, taken as one document
+  bool *in_instructions;  // by term: whether the server's name or instructions have it
   uint32_t server_length;
-  // Only for search_part_sift; empty in a part that it made:
-  uint32_t *met;  // terms of each document, at the place of its entries, in the order of their first occurrence
-  uint32_t *own;  // terms of the server's name and instructions, in order
+  // Only for search_part_sift; empty in a part that search_part_sift made:
+  uint32_t *met;  // the terms of each document in the order of first occurrence, at the indexes of its entries
+  uint32_t *own;  // terms of the server's name and instructions, in the order of the text
   size_t met_count, own_count;
   size_t bytes;
 };
 
 // Returns a hash of the folded letters and digits of a name: "create_issue", "createIssue" and "Create issue" have the
-// same key. Returns 0 for a name without any.
+// same key. Returns 0 for a name without letters and digits.
 uint64_t search_name_key(struct arena *scratch, str name);
 
-// ---- an index: the parts' terms under common numbers ----
+// ---- an index: numbers the terms of all parts together ----
 
 struct posting {
-  uint32_t doc;  // or part
-  float impact;  // saturated frequency of the term there, without its rarity
+  uint32_t doc;  // number of the document, or of the part
+  float impact;  // saturated frequency of the term in this document or part, without the term's rarity
 };
 
 struct postings {
-  uint32_t *first;  // by term, and one more
+  uint32_t *first;  // by term: index in `list`; one more at the end
   struct posting *list;
 };
 
@@ -105,20 +105,20 @@ struct search_index {
   size_t bytes;
   struct search_part **parts;
   size_t part_count, doc_count, term_count;
-  uint32_t *part_first;   // first document of each part, and one more
+  uint32_t *part_first;   // first document of each part; one more at the end
   uint32_t **part_terms;  // for each part, the numbers of its terms in the index
   // By document:
   uint32_t *doc_part;
-  uint32_t *order;        // rank by cost, then by id
+  uint32_t *order;        // rank of a document by cost, then by id
   uint32_t *by_id;        // documents in the order of their ids
-  float *name_mass;       // sum of idf of the different terms of its name
-  float *norm;            // length of the vector of idf of the terms of its name and description
-  struct named *names;    // by key, then document
+  float *name_mass;       // sum of the idf of the different terms in the name
+  float *norm;            // length of the vector of the idf of all terms in name and description
+  struct named *names;    // ordered by key, then by document
   float average[GROUPS];  // average length of a field, over the documents that have it
   // By term:
-  struct map terms;   // str -> term + 1
+  struct map terms;   // term's text -> term + 1
   str *spellings;     // owned by the parts
-  uint32_t *letters;  // see search_letters
+  uint32_t *letters;  // result of search_letters
   float *idf, *server_idf;
   struct postings docs, servers;
   struct postings instructions;  // parts whose server has the term in its name or instructions
@@ -128,7 +128,7 @@ struct search_index {
 const struct doc *search_doc_at(const struct search_index *x, uint32_t doc, const struct search_part **out_part);
 float search_impact(const struct search_index *x, const struct doc *d, const struct doc_entry *e);
 uint32_t search_find_term(const struct search_index *x, str stem);  // NO_TERM if unknown
-uint32_t search_letters(str word);  // bit 0 for "a", and so on; 0 if the word has other characters
+uint32_t search_letters(str word);  // the word's letters as bits, bit 0 for "a"; 0 if the word has other characters
 
 // Returns whether the term occurs in the name or the description.
 static inline bool search_is_core(const struct doc_entry *e) {
@@ -146,9 +146,9 @@ struct use {  // a term of the index that a word of the query may stand for
 
 struct query_term {
   str stem;
-  uint32_t own;      // the term with this stem, or NO_TERM
+  uint32_t own;      // the term of the index with this stem, or NO_TERM
   float idf;         // weighted idf of `own`
-  uint32_t clauses;  // bit k: occurs in clause k
+  uint32_t clauses;  // bit k: the word occurs in clause k
   struct use uses[MOST_USES];
   size_t use_count;
 };
@@ -158,8 +158,8 @@ struct query {
   size_t term_count, clause_count;
   uint16_t *sequence;  // terms in the order of the text; NO_SLOT between clauses
   size_t sequence_count;
-  unsigned verbs;    // enum verb bits of its words
-  uint32_t request;  // bit k: clause k is in a sentence that requests something, instead of describing the context
+  unsigned verbs;    // enum verb bits of the query's words
+  uint32_t request;  // bit k: clause k is in a sentence with a request, not in one that gives context
 };
 
 void search_read_query(const struct search_index *x, str text, struct arena *scratch, struct query *out);

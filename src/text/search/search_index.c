@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins parts: one numbering of terms, statistics over all documents, postings.
+// Joins parts into an index: numbers all terms, computes statistics over all documents, and makes postings.
 #include <math.h>
 #include <stdlib.h>
 
@@ -141,7 +141,7 @@ float search_impact(const struct search_index *x, const struct doc *d, const str
   return tf * (w->saturation + 1) / (w->saturation + tf);
 }
 
-// Turns the counts in first[1...] into offsets; filling its list advances the offset of a term.
+// Turns the counts in first[1...] into offsets of the lists. Filling the list of a term advances the term's offset.
 static void postings_open(struct search_index *x, struct postings *p) {
   for (size_t t = 0; t < x->term_count; t++) p->first[t + 1] += p->first[t];
   p->list = array(x, p->first[x->term_count], sizeof *p->list);

@@ -9,9 +9,9 @@
 #include "text/search/search_impl.h"
 
 enum {
-  MOST_WORDS = 4096,      // words of a field
+  MOST_WORDS = 4096,      // maximum of words of a field
   LEAD_WORDS = 20,        // first words of a description, which usually say what the tool does
-  MOST_PAIR_WORDS = 160,  // words of a document, stored in order to find neighbours
+  MOST_PAIR_WORDS = 160,  // maximum of a document's words that are stored in order, to find neighbours
 };
 
 struct spelling {  // a word before stemming
@@ -23,12 +23,12 @@ struct part_builder {
   struct search_part *part;
   struct arena scratch;  // reset after each document
   struct stemmer *stemmer;
-  struct map spellings;  // str -> struct spelling, both in `keys`
-  struct map stems;      // str -> term + 1
+  struct map spellings;  // word -> struct spelling, both in `keys`
+  struct map stems;      // stem -> term + 1
   struct arena keys;
   size_t terms_cap, entries_cap, met_cap, words_cap, own_cap;
-  struct doc_entry *counts;  // by term, of the current document
-  uint32_t *touched;         // terms with counts
+  struct doc_entry *counts;  // by term: counts in the current document
+  uint32_t *touched;         // terms in the current document
   size_t counts_cap, touched_count;
 };
 
@@ -94,15 +94,15 @@ static void keep_word(struct part_builder *b, struct doc *d, uint32_t term) {
   d->word_count++;
 }
 
-// Returns whether a description marks its tool as deprecated: it starts with the word, or has it in capitals or with a
-// colon. Inside a sentence ("list deprecated packages") the word may refer to anything.
+// Returns whether a description marks its tool as deprecated: it starts with "deprecated", or has this word in capitals
+// or followed by a colon. Inside a sentence ("list deprecated packages") the word may refer to anything.
 static bool says_deprecated(str text) {
   static const str word = STR("deprecated");
   for (size_t at = 0; at + word.n <= text.n; at++) {
     str rest = str_from(text, at);
     if (str_starts(rest, STR("DEPRECATED"))) return true;
     if (!str_eq_nocase((str){rest.p, word.n}, word)) continue;
-    bool begins = at < 3;  // an opening bracket may precede it
+    bool begins = at < 3;  // an opening bracket may precede the word
     if (begins || str_starts(str_from(rest, word.n), STR(":"))) return true;
   }
   return false;
@@ -126,8 +126,8 @@ static void add_field(struct part_builder *b, struct doc *d, unsigned group, str
   if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
 }
 
-// Returns the occurrences of a term that count for its server: all except those in the server's name, which counts
-// once.
+// Returns how many occurrences of a term in a document count for its server: all except those in the server's name,
+// which counts only once for the server.
 static uint32_t occurrences(const struct doc_entry *e) {
   uint32_t n = 0;
   for (unsigned g = 0; g < GROUPS; g++) n += g == GROUP_SERVER ? 0 : e->tf[g];
@@ -173,7 +173,7 @@ static void add_doc(struct part_builder *b, const struct search_doc *from, str s
   arena_reset(&b->scratch);
 }
 
-// The server's own words belong to its document, not to those of its tools.
+// Adds words of the server's name or instructions, which count for the server but not for its tools.
 static void add_server_text(struct part_builder *b, str text, size_t max_bytes) {
   struct word_list list = words_split(&b->scratch, utf8_cut(text, max_bytes), MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
@@ -241,15 +241,15 @@ struct search_part *search_part_new(const struct search_source *source, const st
 
 // ---- a part with some of the documents ----
 
-// The terms get the numbers that they would have without the other documents. So not even the order of additions
-// depends on hidden documents.
+// Terms get the same numbers as if the hidden documents did not exist, so that not even the order of additions depends
+// on them.
 struct sieve {
   const struct search_part *from;
   struct search_part *to;
-  uint32_t *numbers;  // by term of `from`: the term of `to`, or NO_TERM
+  uint32_t *numbers;  // by term of `from`: the same term's number in `to`, or NO_TERM
 };
 
-// Returns the term in the new part, which gets its number at the first use.
+// Returns a term's number in the new part, and assigns it at the first use.
 static uint32_t number(struct sieve *s, uint32_t term) {
   ASSERT(term < s->from->term_count);
   if (s->numbers[term] != NO_TERM) return s->numbers[term];

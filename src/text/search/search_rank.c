@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks documents for a query: first all documents by their words, then the best candidates by more criteria; at last
-// it picks the hits.
+// Ranks documents for a query in three steps: scores all documents by their words; scores the best of them, the
+// candidates, by more criteria; picks the hits.
 #include <math.h>
 
 #include "base/assert.h"
@@ -9,14 +9,14 @@
 struct candidate {
   uint32_t doc;
   float score;
-  float *shares;  // of each query term
+  float *shares;  // by query term: its share of the score
   float clause[MOST_CLAUSES];
-  float named;  // 1: the query is its name; 2: the query is its id
+  float named;  // 1 if the query equals the document's name, 2 if its id, else 0
   float pairs, coverage, precision, server;
   bool taken;
 };
 
-struct slot {  // list of the query terms that may stand for a term of the index
+struct slot {  // element of the list of query terms that may stand for a term of the index
   uint16_t query_term, next;
   float worth;
 };
@@ -26,19 +26,19 @@ struct ranking {
   const struct search_query *asked;
   struct arena *scratch;
   struct query query;
-  float *scores;  // of all documents
+  float *scores;  // score of every document
   struct candidate *list;
   size_t count;
-  uint16_t *first_slot;  // by term of the index; 0: none
+  uint16_t *first_slot;  // by term of the index: first slot of its list, or 0
   struct slot *slots;
 };
 
 enum { MOST_CANDIDATES = SEARCH_MOST_HITS };
-enum { NAMED = 1000 };  // score of a document whose name is the query, twice that for its id; words never reach it
+enum { NAMED = 1000 };  // score if the query equals the name, twice that for the id; no other score is as high
 
 // ---- all documents ----
 
-// Adds the best of a word's uses, not their sum, to the score of each document.
+// For each document, adds the best of a query word's uses to its score, not the sum of the uses.
 static void add_best(struct ranking *r, const struct query_term *t, float *best, uint32_t *touched) {
   const struct postings *p = &r->x->docs;
   size_t count = 0;
@@ -75,7 +75,7 @@ static void score_all(struct ranking *r) {
   }
 }
 
-// Returns whether no tool has the word: it can occur only in the instructions of servers.
+// Returns whether no tool has the word, so that it can occur only in the instructions of servers.
 static bool is_only_in_instructions(const struct search_index *x, const struct query_term *t) {
   for (size_t k = 0; k < t->use_count; k++)
     if (x->docs.first[t->uses[k].term] < x->docs.first[t->uses[k].term + 1]) return false;
@@ -83,7 +83,7 @@ static bool is_only_in_instructions(const struct search_index *x, const struct q
 }
 
 // Gives all tools of a server a small score for words that occur only in its instructions. Tools that match other words
-// keep their score: refine() adds the text of their server.
+// keep their score here; refine() considers the text of their server.
 static void score_instructions(struct ranking *r) {
   const struct search_index *x = r->x;
   float *parts = ARENA_ARRAY(r->scratch, float, x->part_count + 1);
@@ -182,7 +182,7 @@ static void mark_named(struct ranking *r) {
   mark_id(r, text);
 }
 
-// ---- a closer look at the candidates ----
+// ---- scores of the candidates ----
 
 static void index_uses(struct ranking *r) {
   const struct query *q = &r->query;
@@ -199,8 +199,8 @@ static void index_uses(struct ranking *r) {
   ASSERT(n <= q->term_count * MOST_USES + 1);
 }
 
-// Gives each query term its share of the entry's worth. Returns the worth of the entry's term in the query, which is
-// lower for a synonym.
+// Raises the share of each query term that may stand for this term of the document. Returns the highest worth of the
+// term in the query, which is lower for a synonym.
 static float share_entry(struct ranking *r, struct candidate *c, uint32_t term, float impact) {
   float asked = 0;
   for (uint16_t s = r->first_slot[term]; s; s = r->slots[s].next) {
@@ -299,8 +299,8 @@ static void combine(struct ranking *r) {
     const struct doc *d = search_doc_at(r->x, c->doc, &part);
     if (d->verbs && r->query.verbs && !(d->verbs & r->query.verbs)) c->score *= 1 - w->verb;
     c->score += w->clause * best;
-    if (d->retired) c->score *= 1 - w->retired;  // its replacement has much the same words
-    c->score += 4 * c->named;                    // more than all else together
+    if (d->retired) c->score *= 1 - w->retired;  // its replacement usually has similar words
+    c->score += 4 * c->named;                    // more than all other criteria together
   }
 }
 
@@ -332,16 +332,16 @@ static void refine(struct ranking *r) {
 
 // ---- picking ----
 
-// Hits are picked one after another, so that the first few serve everything that a query requests: a tool that adds
-// little to earlier hits comes later. Losses only grow, so that scores fall from hit to hit.
+// Hits are picked one by one, so that the first hits match everything that a query requests: a tool that adds little to
+// earlier hits moves down. Losses only grow, so scores fall from hit to hit.
 
-enum { MOST_SPREAD = 20 };  // hits; later ones keep their order
+enum { MOST_SPREAD = 20 };  // hits that are picked this way; later hits keep their order
 
 struct picker {
   struct ranking *r;
-  float most[SEARCH_MOST_QUERY_TERMS];  // the best share of each query term
-  float left[SEARCH_MOST_QUERY_TERMS];  // 1: no picked hit matches the term; 0: all do
-  bool *marked;                         // by term of the index: the last hit has it
+  float most[SEARCH_MOST_QUERY_TERMS];  // by query term: the best share of a candidate
+  float left[SEARCH_MOST_QUERY_TERMS];  // by query term: 1 if no picked hit matches it, lower the better one does
+  bool *marked;                         // by term of the index: whether the last hit has the term
 };
 
 static float score_now(const struct picker *p, const struct candidate *c) {
@@ -370,7 +370,7 @@ static struct candidate *pick(struct picker *p, float *out_score) {
   return best;
 }
 
-// Returns the similarity, 0 to 1, of a document's name and description with the marked terms, weighted by rarity.
+// Returns the similarity (0 to 1) between a document's name and description and the marked terms, weighted by rarity.
 static float alike(const struct picker *p, uint32_t doc, float marked_mass) {
   const struct search_index *x = p->r->x;
   const struct search_part *part;

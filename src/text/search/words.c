@@ -12,7 +12,7 @@
 enum kind { BREAK, LOWER, UPPER, DIGIT, IDEOGRAPH, MARK, APOSTROPHE };
 
 struct glyph {
-  uint32_t c;  // the code point, as it was written
+  uint32_t c;  // the code point as written
   enum kind kind;
 };
 
@@ -22,7 +22,8 @@ static bool in_range(uint32_t c, uint32_t first, uint32_t last) {
   return c >= first && c <= last;
 }
 
-// Scripts without blanks between words, and Hangul, whose words include particles.
+// Returns whether a character belongs to a script without blanks between words, or to Hangul, whose words include
+// particles.
 static bool is_ideograph(uint32_t c) {
   if (c < 0x0e00) return false;
   return in_range(c, 0x0e00, 0x0e7f) || in_range(c, 0x3040, 0x30ff) || in_range(c, 0x3400, 0x9fff) ||
@@ -56,7 +57,7 @@ static enum kind kind_of(uint32_t c) {
   return c < 0x80 ? BREAK : kind_above_ascii(c);
 }
 
-// Converts to lower case, and removes accents in Latin, Greek and Cyrillic: in other scripts marks distinguish words.
+// Converts to lower case, and removes accents in Latin, Greek and Cyrillic; in other scripts, marks distinguish words.
 static uint32_t fold(uint32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
   utf8proc_int32_t parts[8];
@@ -87,7 +88,7 @@ static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n
     int boundclass = 0;
     utf8proc_option_t options = UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t wrote = utf8proc_decompose_char(c, codes + n, (utf8proc_ssize_t)(room - n), options, &boundclass);
-    if (wrote < 0 || (size_t)wrote > room - n) break;  // forms that become longer: the text is cut there
+    if (wrote < 0 || (size_t)wrote > room - n) break;  // the compatibility forms exceed the room: the text is cut here
     n += (size_t)wrote;
   }
   utf8proc_ssize_t composed = utf8proc_normalize_utf32(codes, (utf8proc_ssize_t)n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -130,7 +131,7 @@ static void add_word(struct splitter *s, size_t from, size_t to) {
   if (n && s->out->count < s->max) s->out->words[s->out->count++] = (str){p, n};
 }
 
-// A single character, or all pairs of neighbours.
+// Adds all pairs of neighbouring characters as words; a single character is a word itself.
 static size_t split_ideographs(struct splitter *s, size_t from) {
   size_t to = from;
   while (kind_at(s, to) == IDEOGRAPH || kind_at(s, to) == MARK) to++;
@@ -139,7 +140,7 @@ static size_t split_ideographs(struct splitter *s, size_t from) {
   return to;
 }
 
-// "HTTPServer" is two words, "URLs" is one.
+// Returns the end of a word that begins with capitals: "HTTPServer" is two words, but "URLs" is one.
 static size_t end_of_capitals(const struct splitter *s, size_t from) {
   size_t to = from;
   while (kind_at(s, to) == UPPER || kind_at(s, to) == MARK) to++;
@@ -193,8 +194,8 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
 
 // ---- stems ----
 
-// The library is loaded when it is first needed: its tables take half a megabyte in every process that has it, and the
-// processes that start servers never search. It stays loaded.
+// The library is loaded when it is first needed, and stays loaded. Its tables take half a megabyte in each process, and
+// the processes that start servers never search.
 struct stemmer {
   struct sb_stemmer *english;  // NULL: the library is not installed, and words stay unchanged
   const sb_symbol *(*stem)(struct sb_stemmer *s, const sb_symbol *word, int n);

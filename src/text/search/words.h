@@ -8,10 +8,10 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-enum { WORD_MOST_BYTES = 48 };  // longer words are cut: they are data, not language
+enum { WORD_MOST_BYTES = 48 };  // longer words are cut, because they are data, not language
 
 struct word_list {
-  str *words;  // not empty
+  str *words;  // none of them is empty
   size_t count;
 };
 

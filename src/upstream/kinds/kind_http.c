@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streamable HTTP; and a URL without a transport, which is tried as Streamable HTTP first, then as HTTP+SSE.
+// The kinds for Streamable HTTP and for a URL without a transport, which is tried as Streamable HTTP first, then as
+// HTTP+SSE.
 #include "upstream/kinds/kind_http.h"
 
 #include "base/crypto/locked.h"
@@ -8,7 +9,7 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  HEADERS_MAX = 1 << 20,  // more than the configuration lets through
+  HEADERS_MAX = 1 << 20,  // larger than any headers that the configuration accepts
   MAX_OUT_CONNECTIONS = 4096,
 };
 
@@ -35,7 +36,7 @@ bool kind_http_prepare(struct upstream *u, struct fault *f) {
 
 // ---- errors
 
-// The text without this part of it, wherever that stands; in the arena, if it does.
+// Returns `text` without any occurrence of `part`: `text` itself, or a copy in the arena.
 static str without(struct arena *a, str text, str part) {
   for (const char *at; part.n && (at = memmem(text.p, text.n, part.p, part.n));) {
     size_t before = (size_t)(at - text.p);
@@ -44,8 +45,9 @@ static str without(struct arena *a, str text, str part) {
   return text;
 }
 
-// cannot connect to HOST port PORT: why
-// cannot connect to HOST port PORT through the proxy HOST port PORT (VARIABLE): why
+// Removes the address and the proxy from messages of these two forms:
+//   - cannot connect to HOST port PORT: why
+//   - cannot connect to HOST port PORT through the proxy HOST port PORT (VARIABLE): why
 str kind_http_redact(const struct upstream_spec *s, struct arena *a, str text) {
   struct http_url url;
   if (!http_url_parse(s->url, &url)) return text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file in place of a server (upstream/snapshot.h). A call without a reply in the file gets a sentence that says so:
-// nothing is ever carried out.
+// A file in place of a server (upstream/snapshot.h). No tool ever runs: a call returns the reply in the file, or a
+// sentence saying that nothing was called.
 #include "upstream/snapshot.h"
 
 #include "base/text/utf8.h"
@@ -8,7 +8,7 @@
 #include "upstream/adapter.h"
 #include "upstream/upstream_impl.h"
 
-enum { ECHO_MAX = 2048, NAME_SHOWN = 160 };  // bytes of the arguments and of the name in such a sentence
+enum { ECHO_MAX = 2048, NAME_SHOWN = 160 };  // maximum bytes of the arguments and of the name in that sentence
 
 // ---- calls
 
@@ -33,7 +33,7 @@ static bool matches_template(const struct snapshot *s, str uri) {
   return false;
 }
 
-// The text that the definition of a resource carries, as it is written there.
+// Answers with the text that the definition of a resource contains. `text` and `type` are copied as raw JSON.
 static void answer_declared(struct adapter_call *c, const struct json *text, const struct json *type) {
   struct json_writer w = adapter_begin(c);
   json_put_key(&w, STR("contents"));
@@ -47,7 +47,8 @@ static void answer_declared(struct adapter_call *c, const struct json *text, con
   adapter_end(c, &w);
 }
 
-// A tool with an outputSchema must keep to it unless it fails, and nothing made up would.
+// A successful result of a tool with an outputSchema must match the schema, which invented text would not: such a call
+// fails.
 static void answer(void *own, struct adapter_call *c) {
   const struct snapshot *s = own;
   const struct snapshot_entry *reply = map_find(&s->replies[c->kind], c->name);
@@ -91,7 +92,7 @@ static struct link *open_link(struct upstream *u, const struct link_options *opt
       .definition = definition,
       .call = answer,
       .instructions = instructions,
-      .too_large = "the answer in the catalog is larger than limits.message",
+      .too_large = "the reply in the catalog file is larger than limits.message",
   };
   return adapter_link(opt, &ops, u->spec->own, ev, ctx);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP+SSE of 2024-11-05.
+// The kind for HTTP+SSE, the transport of revision 2024-11-05.
 #include "upstream/kinds/kind_http.h"
 #include "upstream/upstream_impl.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that the gateway starts and speaks to over pipes.
+// The kind for a program that the gateway starts and communicates with over pipes.
 #include "mcp/gateway_chain.h"
 #include "upstream/upstream_impl.h"
 
 // ---- launchers
 
-// The first argument other than options; NULL: any.
+// Command lines of launchers: the program and its first words that are not options. NULL: no such word is required.
 static const struct {
   const char *program, *first, *second;
   enum upstream_launcher kind;
@@ -22,8 +22,8 @@ static const struct {
     {"dnx", NULL, NULL, UPSTREAM_LAUNCHER},
 };
 
-// Skips options up to the word; a word after an option may be its value, as in "uv --directory DIR run". False: another
-// word comes first.
+// Skips options up to `word`, and `word` itself. A word after an option may be the option's value, as in "uv
+// --directory DIR run". Returns false if another word comes first.
 static bool take_word(const str **args, size_t *count, const char *word) {
   if (!word) return true;
   bool value = false;
@@ -62,7 +62,7 @@ enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
 
 // ---- the process
 
-// Identity, paths and locale; proxies and certificates.
+// Variables that every server receives: identity, paths and locale; proxies and certificates.
 static const char *const handed_on[] = {
     "PATH",
     "HOME",
@@ -111,8 +111,8 @@ static bool has_variable(const char *const *env, size_t count, const char *varia
   return false;
 }
 
-// The minimal environment, and what is configured. A name may be in the environment of the gateway several times: the
-// first counts, as for getenv.
+// Returns the minimal environment and the configured variables. A name may occur several times in the gateway's
+// environment: the first occurrence counts, as for getenv.
 static const char **make_env(struct upstream *u) {
   const struct upstream_spec *spec = u->spec;
   size_t n = 0;
@@ -147,7 +147,8 @@ static bool prepare(struct upstream *u, struct fault *f) {
 
 // ---- errors
 
-// From its first character, after a blank, to its last, or to the end of the text if it was cut.
+// Returns the length of a quoted or bracketed remark at `at`, with the blank before it: it starts with `first` and ends
+// with `last`, or where the text was cut. Returns 0 if there is no remark.
 static size_t aside(str text, size_t at, char first, char last) {
   if (text.p[at] != ' ' || at + 1 == text.n || text.p[at + 1] != first) return 0;
   str rest = str_from(text, at + 2);
@@ -155,7 +156,9 @@ static size_t aside(str text, size_t at, char first, char last) {
   return end ? (size_t)(end - text.p) + 1 - at : text.n - at;
 }
 
-// cannot start "PROGRAM": no such program in PATH (PATH), cannot start "PROGRAM": cwd "FOLDER" does not exist
+// Removes program, PATH and folder from messages of these two forms:
+//   - cannot start "PROGRAM": no such program in PATH (PATH)
+//   - cannot start "PROGRAM": cwd "FOLDER" does not exist
 static str redact(const struct upstream_spec *s, struct arena *a, str text) {
   const char *says = memmem(text.p, text.n, "cannot start \"", 14);
   if (!says) return text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few install at once, and only
-// one per npm cache. A lane keeps its place until its program runs, or until it is given up. An npx that is given up
-// keeps its cache until its process has ended: it may still be cleaning up.
+// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few lanes install at the same
+// time, and only one per npm cache. A lane keeps its place until its program runs or the lane gives up. An npx that was
+// given up blocks its npm cache until its process has ended, because the process may still be cleaning up.
 #include <errno.h>
 #include <openssl/evp.h>
 #include <signal.h>
@@ -14,9 +14,9 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  TELL_MS = 30 * 1000,                       // how often the log says what is being installed
-  LOOK_MS = 50,                              // how often processes that are ending are looked at
-  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // by then the guard has killed them
+  TELL_MS = 30 * 1000,                       // interval of the log messages about running installations
+  LOOK_MS = 50,                              // interval of the checks for ended processes
+  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // after this time, the guard has killed the processes
 };
 
 static struct loop *loop_of(const struct lane *lane) {
@@ -25,7 +25,7 @@ static struct loop *loop_of(const struct lane *lane) {
 
 // ---- the cache of npx
 
-// A variable of the server's environment; STR_NONE: it is not set.
+// Returns a variable of the server's environment, or STR_NONE if it is not set.
 static str variable(const struct upstream *u, str name) {
   for (const char *const *e = u->child.envp; *e; e++) {
     str key, value;
@@ -42,7 +42,7 @@ void install_prepare(struct upstream *u) {
   u->npm_cache = cache.n ? cache : arena_printf(&u->arena, "%.*s/.npm", STR_ARG(variable(u, STR("HOME"))));
 }
 
-// The package that npx is to run: the first argument that is no option. STR_NONE: that cannot be said for certain.
+// Returns the package that npx will run: the first argument that is not an option. Returns STR_NONE if unsure.
 static str package_of(const struct upstream_spec *s) {
   size_t i = 0;
   while (i < s->arg_count && (str_eq(s->args[i], STR("-y")) || str_eq(s->args[i], STR("--yes")))) i++;
@@ -50,8 +50,8 @@ static str package_of(const struct upstream_spec *s) {
   return known && str_ends(s->command, STR("npx")) ? s->args[i] : STR_NONE;
 }
 
-// npm installs into _npx/HASH, where HASH is the beginning of the SHA-512 of the package's name, and writes this file
-// when it is done.
+// Returns whether the npm cache has the package. npm installs into _npx/HASH, where HASH is the start of the SHA-512 of
+// the package's name, and writes the file .package-lock.json at the end.
 static bool is_in_npm_cache(struct upstream *u) {
   enum { HASH = 8 };
   unsigned char digest[EVP_MAX_MD_SIZE];
@@ -71,7 +71,7 @@ static bool is_cold(struct upstream *u) {
   return u->launcher != UPSTREAM_NPX || !is_in_npm_cache(u);
 }
 
-// ---- those that are ending
+// ---- processes that are ending
 
 struct leaving {
   struct list node;
@@ -134,7 +134,7 @@ static void run(struct lane *lane) {
   if (!timer_running(&q->tell)) timer_start(loop_of(lane), &q->tell, TELL_MS);
 }
 
-// First attempts come before retries of installations that failed.
+// Adds the lane to the queue: first attempts come before retries of failed installations.
 static void wait_in_line(struct installs *q, struct lane *lane) {
   struct list *before = &q->waiting;
   if (!lane->upstream->install_failures)
@@ -168,13 +168,13 @@ static void start_next(struct upstreams *all) {
   if (all->stopping) return;
   LIST_EACH(it, &q->waiting) {
     struct lane *lane = CONTAINER_OF(it, struct lane, install);
-    bool cold = is_cold(lane->upstream);  // another lane may have installed the same meanwhile
+    bool cold = is_cold(lane->upstream);  // false if another lane has installed the same program in the meantime
     if (cold && !may_run(lane)) continue;
     list_remove(&lane->install);
     lane->installs = INSTALL_NO;
     if (cold) run(lane);
     lane_begin(lane);
-    start_next(all);  // the list may be another now
+    start_next(all);  // starts again from the beginning, because the list may have changed
     return;
   }
 }
@@ -217,7 +217,8 @@ static void on_tell(struct timer *t) {
     const struct lane *lane = CONTAINER_OF(it, struct lane, install);
     loop = loop_of(lane);
     lane_progress(lane, text);
-    log_info(loop->log, "%.*s: %s; %zu more are waiting", STR_ARG(lane_name(lane)), text, count(&q->waiting));
+    log_info(loop->log, "%.*s: %s; %zu more installations are waiting", STR_ARG(lane_name(lane)), text,
+             count(&q->waiting));
   }
   if (loop) timer_start(loop, t, TELL_MS);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to one upstream: opened when needed, restarted with back-off, its definitions kept fresh.
+// A lane: opens one connection to one upstream when needed, restarts it with back-off, and keeps its definitions
+// current.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -8,19 +9,19 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  FORGET_MS = 1000,     // a server that forgets us sooner than that is not well
-  REFRESH_MS = 20,      // list changes that come together are fetched together
-  REFRESH_SLOWEST = 6,  // doublings of that
+  FORGET_MS = 1000,     // a server that loses the session sooner than this after the start counts as failing
+  REFRESH_MS = 20,      // list changes within this time are fetched together
+  REFRESH_SLOWEST = 6,  // maximum number of times that REFRESH_MS is doubled
   REFRESH_CALM_MS = 3000,
   VERDICT_MS = 3600 * 1000,
 };
 
-// The capabilities that a shared lane declares: all of them, since any client may have them.
+// The capabilities that a shared lane declares: all of them, because any client may have any of them.
 #define EVERYTHING \
   "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
 
 static const str everything = STR("{" EVERYTHING "}");
-// The same of a stateless server's lane, in requests of our own: it shows all it has.
+// The capabilities that the gateway's own requests to a stateless server declare, so that it lists all its definitions.
 static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
 
 unsigned lane_index(const struct lane *lane) {
@@ -59,7 +60,7 @@ static struct loop *loop_of(const struct lane *lane) {
   return lane->upstream->all->opt.loop;
 }
 
-// ---- life
+// ---- creation and destruction
 
 static void on_retry(struct timer *t) {
   lane_start(CONTAINER_OF(t, struct lane, retry));
@@ -115,7 +116,7 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
 }
 
 void lane_release_waiters(struct lane *lane, const struct fault *f) {
-  struct list waiting;  // those that come to wait while this runs are for the next time
+  struct list waiting;  // waiters that are added while this function runs wait for the next time
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&lane->waiters));) list_push(&waiting, n);
   for (struct list *n; (n = list_pop(&waiting));) {
@@ -168,7 +169,7 @@ void lane_retire(struct lane *lane, const struct fault *f) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   if (lane->installs == INSTALL_WAITS) install_leave(lane);
   lane->why = *f;
-  lane->kept_until = 0;  // its tasks are found by nobody
+  lane->kept_until = 0;  // nobody can reach its tasks any more
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
   listing_free(lane);
@@ -178,15 +179,15 @@ void lane_retire(struct lane *lane, const struct fault *f) {
   profile_leave(lane);
 }
 
-// ---- up and down
+// ---- connecting and disconnecting
 
 static void remember_era(struct lane *lane, enum link_era era) {
   lane->upstream->era = era;
   lane->upstream->era_at = loop_now(loop_of(lane));
 }
 
-// Returns the era to try first. That a server needs the handshake is checked again after some time, since a wrong
-// answer causes no visible failure. For a stateless server the check is the opening itself.
+// Returns the era to try first. A known handshake era expires after some time, because a wrong era causes no visible
+// failure. A known stateless era needs no such check: opening the connection checks it.
 static enum link_era era_to_try(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   switch (u->spec->protocol) {
@@ -205,7 +206,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && settled_in;
   bool other_transport = lane->kind->other && spec->protocol != UPSTREAM_PROTOCOL_STATELESS && link_wrong_transport(l);
   bool by_probe = lane->probing && link_probe_failed(l);
-  // FAULT_IO: the launcher itself could not be started, which costs nothing to try again.
+  // After FAULT_IO, the launcher itself did not start, and a retry is cheap: this does not count as an installation.
   bool installing = lane->installs == INSTALL_RUNS && f->code != FAULT_IO;
   listing_free(lane);
   watches_lost(lane);
@@ -213,17 +214,17 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   lane->link = NULL;
   if (other_transport) lane->kind = lane->kind->other;
   if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
-  // A verdict that does not open the server may be wrong by now.
+  // The detected era did not open the server and may be outdated: detect the era again.
   else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
     remember_era(lane, LINK_ERA_UNKNOWN);
-  // A server that lost the session, uses the other transport, or fails when asked for its revisions is not broken: the
-  // lane is opened again at once.
+  // A server that lost the session, uses the other transport, or fails at server/discover is not broken: the lane is
+  // opened again at once.
   bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
   if (anew) lane_start(lane);
   else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE, installing);
 }
 
-// The lane was not needed: its server is stateless, and has one that is shared. Frees it.
+// Moves the waiters of `lane` to `shared`: a stateless server needs only one lane. Frees `lane`.
 static void join(struct lane *lane, struct lane *shared) {
   struct upstreams *all = lane->upstream->all;
   struct list waiting;
@@ -233,19 +234,19 @@ static void join(struct lane *lane, struct lane *shared) {
     list_push(&waiting, n);
   }
   watches_move(lane, shared);
-  // A question from before it was lost still names it; then it goes with its session.
+  // If requests or calls still refer to the lane, it is freed with its session instead.
   if (!lane->asks && list_empty(&lane->calls)) lane_free(&lane);
-  // The server is well: no need to wait for the next try.
+  // The server works, so the shared lane need not wait for its next retry.
   if (shared->state == LANE_DOWN || shared->state == LANE_IDLE) lane_start(shared);
   for (struct list *n; (n = list_pop(&waiting));) lane_await(shared, CONTAINER_OF(n, struct lane_waiter, node));
   lane_settled(all);
 }
 
-// A stateless server needs no lane for each client. False: this one was given up.
+// Replaces a client's own lane to a stateless server by a shared one. Returns false if `lane` was given up.
 static bool keep_lane(struct lane *lane) {
   struct upstream *u = lane->upstream;
   if (!lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
-  if (lane->ahead) lane_speak_for(lane, NULL);  // any client can use it
+  if (lane->ahead) lane_speak_for(lane, NULL);  // the server is stateless, so any client can use the lane
   if (!lane->session) return true;
   struct lane *shared = lanes_shared(u, &lane->owner);
   if (shared) {
@@ -272,12 +273,12 @@ static void on_ready(void *ctx, struct link *l) {
   all->ev->lane_ready(all->ctx, lane);
   watches_ready(lane);
   lane_release_waiters(lane, NULL);
-  // Even when others like it have been listed: some servers show other things to another connection.
+  // List the definitions even if other lanes have done so: some servers show different definitions to each connection.
   if (lane->state == LANE_READY) listing_start(lane);
 }
 
-// A server that reports changes without a pause is listed less and less often until it pauses: each list costs time for
-// all clients.
+// Lists the stale kinds a moment later. While a server reports changes without a pause, the delay grows, since each
+// list costs time for all clients.
 void lane_refresh_soon(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   uint64_t now = loop_now(loop_of(lane));
@@ -298,21 +299,21 @@ void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
   struct profile *p = profile_of(lane);
   if (!lane->announced && p && lane->refusal.message[0])
-    log_warn(loop->log, "%.*s: started, but %s%s", STR_ARG(lane_name(lane)), lane->refusal.message, whose(lane));
+    log_warn(loop->log, "%.*s: started, but it %s%s", STR_ARG(lane_name(lane)), lane->refusal.message, whose(lane));
   else if (!lane->announced && p)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
              link_revision(lane->link)->name, p->definitions->count[ITEM_TOOL], p->definitions->count[ITEM_RESOURCE],
              p->definitions->count[ITEM_TEMPLATE], p->definitions->count[ITEM_PROMPT], whose(lane));
   if (p && p->definitions->skipped)
-    log_warn(loop->log, "%.*s: %zu definitions without a usable name were left out", STR_ARG(lane_name(lane)),
+    log_warn(loop->log, "%.*s: left out %zu definitions without a usable name", STR_ARG(lane_name(lane)),
              p->definitions->skipped);
   if (p && p->definitions->refused)
-    log_warn(loop->log, "%.*s: %zu tools that cannot be called were left out, first %s", STR_ARG(lane_name(lane)),
+    log_warn(loop->log, "%.*s: left out %zu tools that cannot be called; the first one: %s", STR_ARG(lane_name(lane)),
              p->definitions->refused, p->definitions->refused_why);
   if (p && (p->definitions->cleaned.hidden || p->definitions->cleaned.cut))
     log_warn(loop->log,
-             "%.*s: of its definitions, hidden characters were removed from %zu texts, and %zu were cut "
+             "%.*s: removed hidden characters from %zu texts of its definitions, and shortened %zu texts "
              "(limits.description)",
              STR_ARG(lane_name(lane)), p->definitions->cleaned.hidden, p->definitions->cleaned.cut);
   lane->listed = lane->announced = true;
@@ -320,7 +321,7 @@ void lane_listed(struct lane *lane) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
   if (again) lane_refresh_soon(lane);
   if (lane->spare) timer_start(loop, &lane->idle, 0);
-  lane_settled(lane->upstream->all);  // last: the owner may give its place to another lane
+  lane_settled(lane->upstream->all);  // must be last: the owner may free this lane to make room for another
 }
 
 void lane_refresh(struct lane *lane) {
@@ -351,7 +352,8 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
   lane->unreachable = f != NULL;
   if (f) log_warn(loop_of(lane)->log, "%.*s: %s", STR_ARG(lane_name(lane)), f->message);
   else log_info(loop_of(lane)->log, "%.*s: can be reached again", STR_ARG(lane_name(lane)));
-  // It may be another by now. One with sessions would have forgotten ours.
+  // The server may be a new process. A server with sessions would have rejected the old session; a stateless one does
+  // not.
   if (!f && lane_stateless(lane)) lane_refresh(lane);
 }
 
@@ -376,7 +378,7 @@ void lane_begin(struct lane *lane) {
                                             on_request, on_notification, on_installed};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
-  bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;  // also of a stateless server
+  bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;  // even if the server is stateless
   struct link_options link = {
       .loop = opt->loop,
       .scratch = &u->all->scratch,
@@ -407,7 +409,7 @@ void lane_begin(struct lane *lane) {
   link_open(lane->link);
 }
 
-// ---- for others
+// ---- public interface
 
 void lane_say_down(const struct lane *lane, struct fault *f) {
   ASSERT_MAGIC(lane, LANE_MAGIC);

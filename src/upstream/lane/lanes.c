@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owners of lanes: an agent, a session, or all clients; the limits on lanes, and which lane makes room.
+// Finds or creates the lane of an agent, a session, or all clients; limits the number of lanes, and closes idle lanes
+// to make room for new ones.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
 
 enum {
-  FULL_RETRY_MS = 1000,  // when a caller without a lane may try again
-  MAX_NAME = 1024,       // of an agent; where there are no rules, any will do
+  FULL_RETRY_MS = 1000,  // time after which a caller that got no lane may try again
+  MAX_NAME = 1024,       // maximum length of an agent's name; without rules, clients may choose any name
 };
 
-// ---- whose
+// ---- owners
 
 struct lane_user lanes_user(const struct upstreams *all, const struct session *s) {
   return (struct lane_user){(struct session *)s, all->ev->agent_of ? all->ev->agent_of(all->ctx, s) : STR_NONE};
@@ -94,7 +95,7 @@ struct lane *lanes_find(const struct upstream *u, const struct lane_user *who) {
   return lanes_have_own(u, who->session) ? find_own(u, who->session, &owner) : lanes_shared(u, &owner);
 }
 
-// ---- making
+// ---- creating
 
 struct lane *lanes_common(struct upstream *u) {
   static const struct lane_owner everybody = {.scope = LANE_OF_ALL};
@@ -108,10 +109,10 @@ bool lane_is_idle(const struct lane *lane) {
          loop_now(lane->upstream->all->opt.loop) >= lane->kept_until;
 }
 
-// ---- rest
+// ---- idle lanes
 
-// Returns the time without use after which a lane is closed; 0: never. A session's own lane closes with the session,
-// and the common lane stays. A lane opened ahead has no owner while all clients have their own.
+// Returns the time without use after which a lane closes, or 0 for never. A session's own lane closes with the session,
+// and the common lane stays open. A lane opened ahead may close if all clients use lanes of their own.
 static uint64_t idle_ms(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   bool ahead = lane == u->common && !lane->used && u->own.total;
@@ -125,9 +126,9 @@ void lanes_idle_start(struct lane *lane) {
   if (ms) timer_start(lane->upstream->all->opt.loop, &lane->idle, ms);
 }
 
-// An agent may never come back: nothing is kept for it. The others are found again as they are.
+// Frees the lane of an agent or principal, which may never return. Other lanes only close their connection.
 static void put_to_rest(struct lane *lane, uint64_t ms) {
-  log_info(lane->upstream->all->opt.loop->log, "%.*s: a connection is closed, since nobody used it for %llu s",
+  log_info(lane->upstream->all->opt.loop->log, "%.*s: closing a connection that was not used for %llu s",
            STR_ARG(lane_name(lane)), (unsigned long long)ms / 1000);
   if (!lane->session && lane->owner.scope != LANE_OF_ALL) lane_free(&lane);
   else lane_rest(lane);
@@ -142,21 +143,21 @@ void lanes_on_idle(struct timer *t) {
     lane_free(&lane);
     return;
   }
-  if (lane->state != LANE_READY) return;  // the timer starts again with the next ready state
+  if (lane->state != LANE_READY) return;  // the timer starts again when the lane is ready
   if (ms && since >= ms && lane_is_idle(lane)) put_to_rest(lane, ms);
   else if (ms && since < ms) timer_start(loop, t, ms - since);
   else lanes_idle_start(lane);
 }
 
-// ---- room
+// ---- room for new lanes
 
-// Lanes that may go: of one principal, or of all.
+// The lanes that may be closed, either of one principal or of all.
 struct spare {
   struct lane *idlest;
   size_t count;
 };
 
-// A session that is there keeps its own: what its server remembers is the session's.
+// A connected session keeps its own lane, because the server may hold state for this session.
 static bool may_go(const struct lane *lane) {
   bool left = lane->session ? lane->session->stream_closed : lane->share && lane->state != LANE_STARTING;
   return left && lane_is_idle(lane);
@@ -165,19 +166,19 @@ static bool may_go(const struct lane *lane) {
 static void add_spare(struct spare *to, struct lane *lane) {
   const struct lane *best = to->idlest;
   to->count++;
-  // The principal with most lanes loses one first; among its own, the least recently used one.
+  // Prefer a lane of the principal with the most lanes; among that principal's lanes, the least recently used one.
   size_t most = best ? best->share->count : 0, has = lane->share->count;
   if (!best || has > most || (has == most && lane->used_at < best->used_at)) to->idlest = lane;
 }
 
 static void close_spare(const struct upstream *u, struct lane *lane) {
-  log_info(u->all->opt.loop->log, "%.*s: a connection is closed to make room for another (limits.own_connections)",
+  log_info(u->all->opt.loop->log, "%.*s: closing a connection to make room for another (limits.own_connections)",
            STR_ARG(u->spec->name));
   lane_free(&lane);
 }
 
-// Makes room for one more lane of this principal. Up to its share, idle lanes of others are closed for it; beyond that,
-// only its own. Returns false if there is no room.
+// Makes room for one more lane of the principal `payer`. Up to its share, idle lanes of other principals are closed for
+// it; above its share, only its own idle lanes. Returns false if there is no room.
 static bool make_room(struct upstream *u, str payer) {
   struct spare any = {0}, own = {0};
   if (shares_allow(&u->own, payer, 0)) return true;
@@ -199,33 +200,33 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
   size_t has = payer.n ? shares_count(&u->own, payer) : 0;
   if (has)
     fault_set(f, FAULT_RATE_LIMITED,
-              "this principal has %zu connections of its own to server \"%.*s\", and what is left of %zu is for others "
+              "this principal has %zu connections to server \"%.*s\"; the rest of %zu is reserved for other principals "
               "(limits.own_connections)",
               has, STR_ARG(u->spec->name), u->own.max);
   else
     fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
-              "server \"%.*s\" has no room for another client of its own (limits.own_connections is %zu)",
+              "no further client can get its own connection to server \"%.*s\" (limits.own_connections is %zu)",
               STR_ARG(u->spec->name), u->own.max);
   f->undone = true;
   f->after_ms = FULL_RETRY_MS;
 }
 
-// ---- opened ahead
+// ---- lanes opened ahead
 
-// The common lane, if no client has used it yet.
+// Returns the common lane if no client has used it yet, or NULL.
 static struct lane *opened_ahead(const struct upstream *u) {
   struct lane *lane = u->common;
   return lane && !lane->used && lane_is_idle(lane) ? lane : NULL;
 }
 
-// Returns whether this client can take over the lane unchanged: its server must know the client's own capabilities, and
-// must not have been refused an answer that the client would have given.
+// Returns whether this client can take over the lane unchanged: the lane must have declared the client's capabilities,
+// and must not have refused a request of the server that the client would have answered.
 static bool suits(const struct lane *lane, const struct session *s) {
   const struct upstream *u = lane->upstream;
   if (!str_eq(lane->profile, lanes_profile(u, s))) return false;
   if (!lanes_have_own(u, s)) return true;
-  // A lane that is lent promises servers more of its roots (callers.c); each session of a stateless server says with
-  // its requests what it can do, which was settled when the lane was opened.
+  // Clients of stateless revisions are promised more about roots (callers.c), so they need a new lane. With isolation
+  // "session", requests to a stateless server declare capabilities that were fixed when its lane was opened.
   bool promises = s->revision->stateless && s->can_list_roots;
   bool has_session = lane->state == LANE_READY && !lane_stateless(lane);
   return !lane->asked && !promises && (u->spec->isolation != UPSTREAM_ISOLATE_SESSION || has_session);
@@ -242,11 +243,11 @@ static struct lane *adopt(struct lane *lane, struct session *s, const struct lan
   return lane;
 }
 
-// Closes a lane that was opened ahead, because the first client needs one with other capabilities. A program that is
-// starting may be installing itself and is not interrupted.
+// Closes a lane that was opened ahead, because the first client needs other capabilities. A starting program may be
+// installing itself: it is not interrupted, and its lane closes later.
 static void give_up(struct lane *lane) {
-  log_debug(lane->upstream->all->opt.loop->log, "%.*s: the connection that was opened ahead gives way to a client's",
-            STR_ARG(lane_name(lane)));
+  log_debug(lane->upstream->all->opt.loop->log,
+            "%.*s: closing the connection that was opened ahead: a client opens its own", STR_ARG(lane_name(lane)));
   if (lane->state != LANE_STARTING) {
     lane_free(&lane);
     return;
@@ -273,13 +274,13 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
     f->undone = true;
     return NULL;
   }
-  // An operator's command uses what is there as it is: clients come back to it.
+  // An operator's command uses existing lanes unchanged, because clients will use them afterwards.
   bool passes_by = who->session->as_operator;
   struct lane *lane = lanes_find(u, who), *ahead = opened_ahead(u);
   if (lane && (lane != ahead || passes_by || suits(lane, who->session))) return lane;
   struct lane_owner owner = owner_of(u, who);
   if (owner.name.n > MAX_NAME) {
-    fault_set(f, FAULT_INVALID_AGENT_ID, "the name of an agent has at most %d bytes", MAX_NAME);
+    fault_set(f, FAULT_INVALID_AGENT_ID, "the agent name is longer than %d bytes", MAX_NAME);
     return NULL;
   }
   bool own = lanes_have_own(u, who->session), common = !own && owner.scope == LANE_OF_ALL;
@@ -293,7 +294,7 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
   return common ? lanes_common(u) : lane_new(u, s, &owner);
 }
 
-// ---- for others
+// ---- public interface
 
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s) {
   ASSERT(index < all->count);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// subscriptions/listen: the request whose answer is the stream of all notifications of a stateless server.
+// subscriptions/listen: one request to a stateless server, whose response is the stream of all notifications.
 //
-// The requested notifications cannot be changed: a new stream replaces the old one, which ends when the new one is
-// acknowledged. So no notification is lost.
+// The set of requested notifications cannot be changed: a new stream replaces the old one, which ends only when the
+// server has acknowledged the new one, so that no notification is lost.
 #include "base/mem.h"
 #include "mcp/meta.h"
 #include "upstream/lane/watch_impl.h"
 #include "json/write.h"
 
 enum {
-  PATIENCE_MS = 30000,  // for the acknowledgement
+  PATIENCE_MS = 30000,  // how long to wait for the acknowledgement
   RETRY_FIRST_MS = 1000,
   RETRY_MAX_MS = 30000,
   STABLE_MS = 10000,  // after a stream that lasted this long, the shortest delay applies
@@ -38,7 +38,7 @@ static bool is_true(const struct json *v) {
   return json_bool(v, &value) && value;
 }
 
-// Returns whether the server declares that it reports changes of this list.
+// Returns whether the server declares that it reports changes of the list of this capability.
 static bool declares(const struct watches *home, const char *capability) {
   const struct json *all = link_server_capabilities(home->lane->link);
   return is_true(json_get(json_get(all, str_of(capability)), STR("listChanged")));
@@ -77,7 +77,7 @@ static void try_later(struct watches *home) {
   if (!home->refused) timer_start(home->loop, &home->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
 }
 
-// It was never acknowledged: nothing that it asked for is agreed to.
+// The server never acknowledged the stream: all watches that it requested have failed.
 static void asked_in_vain(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
@@ -88,7 +88,7 @@ static void asked_in_vain(struct watches *home, const struct rpc_message *refusa
   watches_leave(home);
 }
 
-// Requests its notifications again; by its replacement if that is being opened.
+// Marks the agreed watches for another request, or as requested by the replacement stream if there is one.
 static void no_longer_told(struct watches *home) {
   home->gap = true;
   LIST_EACH(it, &home->list) {
@@ -100,7 +100,9 @@ static void no_longer_told(struct watches *home) {
 static void listen_over(struct listen *s, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = s->home;
   bool acknowledged = s == home->current;
-  if (f) log_debug(home->loop->log, "%.*s: subscriptions/listen: it %s", STR_ARG(lane_name(home->lane)), f->message);
+  if (f)
+    log_debug(home->loop->log, "%.*s: subscriptions/listen failed: the server %s", STR_ARG(lane_name(home->lane)),
+              f->message);
   if (acknowledged && loop_now(home->loop) - s->acknowledged_at >= STABLE_MS) home->tries = 0;
   listen_end(acknowledged ? &home->current : &home->next);
   try_later(home);
@@ -130,7 +132,7 @@ static void on_impatient(struct timer *t) {
   listen_over(CONTAINER_OF(t, struct listen, patience), NULL, &f);
 }
 
-// ---- opening one
+// ---- opening a stream
 
 static void put_things(struct json_writer *w, const struct watches *home, enum watch_kind kind, str key) {
   bool any = false;
@@ -182,7 +184,7 @@ static void listen_open(struct watches *home) {
   put_params(&params, home);
   if (params.over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "would get a request larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "cannot be asked: the request would be larger than limits.message");
     listen_over(s, NULL, &f);
   } else {
     timer_start(home->loop, &s->patience, PATIENCE_MS);
@@ -194,7 +196,7 @@ static void listen_open(struct watches *home) {
 
 void listen_update(struct watches *home) {
   bool unasked = false, waited_for = false;
-  if (home->next) return;  // looked at again when that one is acknowledged
+  if (home->next) return;  // its acknowledgement will call this function again
   LIST_EACH(it, &home->list) {
     const struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     waited_for |= !list_empty(&t->waiting);
@@ -204,7 +206,7 @@ void listen_update(struct watches *home) {
     listen_close(home);
     return;
   }
-  // Only for somebody who waits is it tried sooner than the server, or our patience with it, would have it.
+  // Without a waiting watcher, do not try again after a refusal or before the retry timer.
   if (!waited_for && (home->refused || timer_running(&home->retry))) return;
   if (!home->current || home->shrunk || unasked) listen_open(home);
 }
@@ -217,9 +219,9 @@ void listen_init(struct watches *home) {
   timer_init(&home->retry, on_retry);
 }
 
-// ---- what comes
+// ---- received messages
 
-// Marks what an acknowledgement names; how many.
+// Marks the watches that an acknowledgement names. Returns their number.
 static size_t mark_honoured(struct watches *home, enum watch_kind kind, const struct json *ids) {
   struct arena a;
   size_t n = 0;
@@ -238,7 +240,7 @@ static size_t mark_honoured(struct watches *home, enum watch_kind kind, const st
 
 static void tell_acknowledged(struct watches *home) {
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "does not report changes of it");
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "does not report changes of this resource or task");
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
     bool asked = t->state == WATCH_ASKED || t->state == WATCH_AGREED, honoured = t->honoured;
@@ -262,10 +264,10 @@ static void on_acknowledged(struct listen *s, const struct json *params) {
   timer_stop(&home->retry);
   for (int i = 0; i < LISTS; i++) n += is_true(json_get(agreed, str_of(lists[i].key)));
   for (int i = 0; i < THINGS; i++) n += mark_honoured(home, things[i].kind, json_get(agreed, str_of(things[i].key)));
-  home->refused = n == 0;  // such a stream may end at once; to open it again would change nothing
+  home->refused = n == 0;  // the server may end an empty stream at once; opening it again would change nothing
   if (home->gap) lane_refresh(home->lane);
   home->gap = false;
-  watches_gather(home);  // for what came meanwhile
+  watches_gather(home);  // requests watches that were added in the meantime
   tell_acknowledged(home);
 }
 
@@ -274,7 +276,7 @@ static bool has_id(const struct listen *s, const struct json *id) {
   return s && s->call.link && json_int(id, &value) && value >= 0 && (uint64_t)value == s->call.wait.id;
 }
 
-// The stream that a notification came on, or that it names: on a pipe there is but one for all.
+// Returns the stream that a notification came on. On stdio, where all streams share a pipe, the notification names it.
 static struct listen *stream_of(const struct watches *home, const struct link_call *via, const struct json *id) {
   struct listen *both[] = {home->next, home->current};
   for (int i = 0; i < 2; i++)
@@ -287,7 +289,7 @@ bool listen_receive(struct watches *home, struct link_call **via, const struct r
   const struct json *meta = json_get(m->params, STR("_meta"));
   const struct json *tag = ended ? json_get(m->params, STR("requestId")) : json_get(meta, META_SUBSCRIPTION);
   struct listen *s = stream_of(home, *via, tag);
-  // On a pipe a stream may go on that was given up for another, which tells the same.
+  // On stdio, a replaced stream may continue. Its notifications are duplicates of the new stream's: drop them.
   if (!s && tag && !ended) return true;
   if (s) *via = NULL;
   if (str_eq(m->method, STR("notifications/subscriptions/acknowledged"))) {

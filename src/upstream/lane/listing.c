@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests all definitions of an upstream: the four lists at once, each page by page.
+// Requests all definitions of an upstream: the four lists at the same time, each page by page.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "mcp/meta.h"
@@ -12,25 +12,25 @@ struct list_task {
   enum item_kind kind;
   struct link_call call;
   unsigned pages;
-  char cursor[MAX_CURSOR];  // raw JSON of the last one
+  char cursor[MAX_CURSOR];  // raw JSON of the last cursor
 };
 
 struct listing {
   struct lane *lane;
   struct definitions *definitions;
   struct list_task tasks[ITEM_KINDS];
-  struct arena words;  // of errors
+  struct arena words;  // memory for error messages
   unsigned open;
 };
 
-// Keeps the previous definitions of a kind that could not be listed.
+// Copies the previous definitions of a kind that was not or could not be listed.
 static void keep_old(struct listing *g, enum item_kind kind) {
   struct profile *p = profile_of(g->lane);
   if (!p) p = profile_kept(g->lane->upstream);
   if (p) definitions_copy(g->definitions, p->definitions, kind);
 }
 
-// A server that does not list its tools is not ready; its own error message is the reason.
+// Logs a failed list request. For tools, the server's error message becomes the reason why the lane is not usable.
 static void note_refusal(struct list_task *t, const char *how, str words) {
   struct lane *lane = t->listing->lane;
   struct fault f;
@@ -52,7 +52,7 @@ static void task_done(struct list_task *t, bool ok) {
   lane_listed(lane);
 }
 
-// Both raw and perhaps empty; then so are the params.
+// Writes the params of a list request from raw JSON. `meta`, `cursor` or both may be empty.
 static void put_params(struct buf *out, str meta, str cursor) {
   buf_init(out, meta.n + cursor.n + 64);
   if (!meta.n && !cursor.n) return;
@@ -85,8 +85,8 @@ static bool next_page(struct list_task *t, const struct json *result) {
   str raw = json_span(next);
   const struct log *log = t->listing->lane->upstream->all->opt.loop->log;
   if (raw.n >= MAX_CURSOR || str_eq(raw, str_of(t->cursor)) || ++t->pages >= MAX_PAGES) {
-    log_warn(log, "%.*s: %s does not end: stopped after %u pages", STR_ARG(lane_name(t->listing->lane)),
-             item_kind_rules[t->kind].list_method, t->pages);
+    log_warn(log, "%.*s: %s: stopped after %u pages, because the list does not end",
+             STR_ARG(lane_name(t->listing->lane)), item_kind_rules[t->kind].list_method, t->pages);
     return false;
   }
   memcpy(t->cursor, raw.p, raw.n);
@@ -94,8 +94,8 @@ static bool next_page(struct list_task *t, const struct json *result) {
   return true;
 }
 
-// The message of an error, in the words of the server. Secrets are masked before it is cut, which could leave a part of
-// one.
+// Returns the message of the server's error. Secrets must be masked before the text is cut: a cut could leave part of a
+// secret.
 static str said(struct listing *g, const struct json *error) {
   str message = STR("without a message");
   json_string(json_get(error, STR("message")), &g->words, &message);
@@ -108,14 +108,14 @@ static void on_page(struct link_call *c, const struct rpc_message *reply, const 
     note_refusal(t, "failed at", str_of(f->message));
     task_done(t, false);
   } else if (reply->kind == RPC_ERROR) {
-    // Servers that declare resources often have no templates; that is no fault.
+    // Many servers that declare resources do not implement templates; that is not an error.
     int64_t code = 0;
     json_int(json_get(reply->error, STR("code")), &code);
     bool none = code == RPC_METHOD_NOT_FOUND && t->kind != ITEM_TOOL;
     if (!none) note_refusal(t, "refused", said(t->listing, reply->error));
     task_done(t, none);
   } else if (!definitions_add_page(t->listing->definitions, t->kind, reply->result)) {
-    note_refusal(t, "failed at", STR("there is no list in its answer"));
+    note_refusal(t, "failed at", STR("the result has no list"));
     task_done(t, false);
   } else if (next_page(t, reply->result)) {
     ask_page(t);
@@ -141,7 +141,7 @@ void listing_start(struct lane *lane) {
   g->definitions = definitions_new(origin_of(lane));
   g->definitions->description_max = lane->upstream->all->opt.description_max;
   arena_init(&g->words);
-  g->open = 1;  // until all have been asked
+  g->open = 1;  // one more than the open requests, until all are sent
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);
   bool first = !lane->view;
@@ -159,7 +159,7 @@ void listing_start(struct lane *lane) {
     }
     g->open++;
     ask_page(t);
-    if (lane->listing != g) return;  // the link broke meanwhile
+    if (lane->listing != g) return;  // the link was lost during the request
   }
   task_done(&g->tasks[0], true);
 }

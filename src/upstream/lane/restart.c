@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane has lost its connection: fails what waits for it, and restarts it after a delay that doubles.
+// Handles a lost connection of a lane: fails the waiting calls, and restarts the lane after a delay that doubles.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -9,9 +9,9 @@
 enum {
   BACKOFF_FIRST_MS = 250,
   BACKOFF_MAX_MS = 30000,
-  INSTALL_BACKOFF_FIRST_MS = 60 * 1000,  // after a failed installation: each attempt is slow and delays others
+  INSTALL_BACKOFF_FIRST_MS = 60 * 1000,  // long, because each installation is slow and delays other lanes
   INSTALL_BACKOFF_MAX_MS = 30 * 60 * 1000,
-  STABLE_MS = 30000,  // a lane that was ready this long starts again with the shortest delay
+  STABLE_MS = 30000,  // a lane that was ready for this long restarts with the shortest delay
 };
 
 static uint64_t back_off(unsigned failures, uint64_t first_ms, uint64_t max_ms) {
@@ -24,8 +24,8 @@ void lane_settled(struct upstreams *all) {
   if (!all->stopping) all->ev->lane_settled(all->ctx);
 }
 
-// Returns whether a lane is restarted without being used: the common lane, one with a subscription, and one whose
-// definitions are not known yet.
+// Returns whether a lane is restarted even if no call needs it: the common lane, a lane with a subscription, and a lane
+// whose definitions are not known yet.
 static bool restarts_unused(const struct lane *lane) {
   if (lane->session || lane->spare) return false;
   return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
@@ -43,7 +43,7 @@ void lane_down(struct lane *lane, const struct fault *f, str said, bool installi
                       ? back_off(lane->upstream->install_failures, INSTALL_BACKOFF_FIRST_MS, INSTALL_BACKOFF_MAX_MS)
                       : back_off(lane->failures, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
   lane->retry_at = now + wait;
-  // The same failure again and again is one line of the log.
+  // A failure that repeats is logged as a warning only once.
   bool news = lane->state == LANE_READY || strcmp(lane->why.message, f->message) != 0;
   lane->state = LANE_DOWN;
   lane->tried = true;
@@ -67,6 +67,6 @@ void lane_down(struct lane *lane, const struct fault *f, str said, bool installi
   lane_release_waiters(lane, &waited);
   turns_fail(lane, &waited);
   watches_fail(lane, f);
-  if (lane->spare) timer_start(loop, &lane->idle, 0);  // its link may be in use further up the stack
-  lane_settled(all);                                   // last: the owner may give its place to another lane
+  if (lane->spare) timer_start(loop, &lane->idle, 0);  // later, because a calling function may be using the link
+  lane_settled(all);  // must be last: the owner may free this lane to make room for another
 }

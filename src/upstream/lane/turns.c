@@ -6,20 +6,20 @@
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
-enum { RETRY_MS = 1000 };  // for calls without room
+enum { RETRY_MS = 1000 };  // time after which a rejected call may be tried again
 
-// The waiting calls of one principal, and within it the line of one caller. Empty ones are freed.
+// The waiting calls of one principal, in one line for each caller. Freed when no call waits.
 struct turn_house {
   struct list node;   // in the ring
-  struct list lines;  // struct turn_line: the first is next
+  struct list lines;  // struct turn_line; the first one has the next turn
   struct map by_caller;
-  size_t count;  // of all lines
+  size_t count;  // number of waiting calls in all lines
   str principal;
   char text[];
 };
 
 struct turn_line {
-  struct list node;  // in its house
+  struct list node;  // in the list `lines` of its house
   struct turn_house *house;
   struct list turns;
   size_t count;
@@ -27,10 +27,10 @@ struct turn_line {
   char text[];
 };
 
-// The waiting calls of a lane. Outlives the lane while callbacks run.
+// The waiting calls of a lane. May outlive the lane while callbacks run.
 struct turns {
   struct lane *lane;  // NULL: closed
-  struct list ring;   // struct turn_house: the first is next
+  struct list ring;   // struct turn_house; the first one has the next turn
   struct map by_principal;
   struct list called;
   size_t waiting;
@@ -122,7 +122,7 @@ static struct turn_house *fullest(const struct turns *home) {
   return found;
 }
 
-// Returns the longest line; of equal ones, the last in order.
+// Returns the longest line; of several longest lines, the last one.
 static struct turn_line *longest(const struct turn_house *house) {
   struct turn_line *found = NULL;
   LIST_EACH(it, &house->lines) {
@@ -137,12 +137,13 @@ static struct turn_line *longest(const struct turn_house *house) {
 static uint64_t most(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   uint64_t configured = u->spec->max_in_flight ? u->spec->max_in_flight : u->all->opt.max_in_flight;
-  // A call that waits for a client's answer does not count: the client may have to make another call first.
+  // A call that waits for its client's answer does not count: before it answers, the client may have to make another
+  // call.
   return configured ? configured + lane->asks : UINT64_MAX;
 }
 
 static void say_full(const struct lane *lane, struct fault *f) {
-  fault_set(f, FAULT_RATE_LIMITED, "has %u calls in flight and %zu waiting: too many (limits.server_queue)", lane->busy,
+  fault_set(f, FAULT_RATE_LIMITED, "has too many calls: %u in flight and %zu waiting (limits.server_queue)", lane->busy,
             lane->turns ? lane->turns->waiting : 0);
   f->undone = true;
   f->after_ms = RETRY_MS;
@@ -150,7 +151,7 @@ static void say_full(const struct lane *lane, struct fault *f) {
 
 // ---- the next turn
 
-// Moves it to the end of the ring after its turn.
+// Moves the node to the end of its list after its turn.
 static void step_back(struct list *ring, struct list *node) {
   list_remove(node);
   list_push(ring, node);
@@ -187,7 +188,7 @@ static void on_kick(struct deferred *d) {
   leave(home);
 }
 
-// Deferred, because the caller may be in the middle of a change.
+// Starts waiting calls later, not now, because the caller may be in the middle of a change.
 void turns_kick(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   struct turns *home = lane->turns;
@@ -209,8 +210,8 @@ void turn_hold(struct turn *t, struct lane *lane) {
   list_push(&lane->users, &t->node);
 }
 
-// Returns the line whose last call makes room for `who`: of the principal with more waiting calls than this one will
-// have, else of another caller of this principal, else NULL.
+// Returns the line that must give up its last call to make room for `who`: a line of another principal with more
+// waiting calls, else a longer line of another caller of the same principal, else NULL.
 static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
   struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
   if (!most) return NULL;

@@ -6,13 +6,13 @@
 #include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
 
-// The further right, the better.
+// Returns a larger number for a better state.
 static int rank(enum lane_state state) {
   static const int ranks[] = {[LANE_DOWN] = 0, [LANE_IDLE] = 1, [LANE_STARTING] = 2, [LANE_READY] = 3};
   return ranks[state];
 }
 
-// A lane that is ready but did not list its tools counts as down.
+// A lane that is ready but could not list its tools counts as down.
 static enum lane_state state_of(const struct lane *lane) {
   return lane->state == LANE_READY && lane->refusal.message[0] ? LANE_DOWN : lane->state;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subscriptions of a lane and their watchers; subscribes at servers of the revisions with a handshake.
+// The subscriptions of a lane and their watchers; sends resources/subscribe to servers with a handshake.
 //
-// watch_start and watch_stop send nothing: requests are sent at the end of the turn of the loop. So a watch is freed
-// only by on_gather, or with its lane.
+// watch_start and watch_stop send nothing: on_gather sends requests at the end of the turn of the loop. Therefore only
+// on_gather frees a watch, unless the lane is freed.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/watch_impl.h"
 #include "json/write.h"
 
-enum { MAX_WATCHES = 4096 };  // on one lane
+enum { MAX_WATCHES = 4096 };  // maximum number of watches on one lane
 
 static void on_gather(struct deferred *d);
 
@@ -57,7 +57,7 @@ static void destroy(struct watches *home) {
   mem_free(home);
 }
 
-// ---- going through all
+// ---- iteration
 
 void watches_enter(struct watches *home) {
   home->busy++;
@@ -75,7 +75,7 @@ void watches_leave(struct watches *home) {
   if (--home->busy == 0 && !home->lane) destroy(home);
 }
 
-// ---- telling
+// ---- settling watchers
 
 static bool wanted(const struct lane_watch *t) {
   return !list_empty(&t->agreed) || !list_empty(&t->waiting) || !list_empty(&t->settling);
@@ -95,7 +95,7 @@ bool watches_wanted(const struct lane *lane) {
 void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = t->home;
   bool agreed = !refusal && !f;
-  // Those who come to wait while this runs are for the next time.
+  // A watcher that is added while this loop runs is settled the next time.
   for (struct list *n; (n = list_pop(&t->waiting));) list_push(&t->settling, n);
   home->busy++;
   for (struct list *n; (n = list_pop(&t->settling));) {
@@ -108,7 +108,7 @@ void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const
   watches_leave(home);
 }
 
-// ---- asking, where there are sessions
+// ---- subscribing at servers with sessions
 
 static void on_answer(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
   struct lane_watch *t = CONTAINER_OF(c, struct lane_watch, call);
@@ -133,7 +133,7 @@ static void ask(struct lane_watch *t, enum watch_state state, str method) {
   buf_done(&params);
 }
 
-// ---- gathering
+// ---- sending requests
 
 static bool is_ready(const struct watches *home) {
   return home->lane && home->lane->state == LANE_READY;
@@ -165,7 +165,7 @@ void watches_gather(struct watches *home) {
   if (home->lane) loop_defer(home->loop, &home->gather);
 }
 
-// ---- as the lane comes and goes
+// ---- events of the lane
 
 void watches_ready(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
@@ -174,7 +174,7 @@ void watches_ready(struct lane *lane) {
   if (listen_wanted(home)) watches_gather(home);
 }
 
-// Subscriptions of a lost link are requested again on the next one.
+// Marks all subscriptions of a lost link, so that they are requested again on the next link.
 static void forget_asked(struct list *watches) {
   LIST_EACH(it, watches) {
     struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
@@ -249,7 +249,7 @@ bool watches_receive(struct lane *lane, struct link_call **via, const struct rpc
   return lane->watches && listen_receive(lane->watches, via, m);
 }
 
-// ---- for others
+// ---- public interface
 
 static struct lane_watch *watch_for(struct lane *lane, enum watch_kind kind, str id, str payer, struct fault *f) {
   struct watches *home = watches_of(lane);
@@ -265,7 +265,7 @@ static struct lane_watch *watch_for(struct lane *lane, enum watch_kind kind, str
   if (t) return t;
   bool shared = lane->owner.scope != LANE_OF_PRINCIPAL && !lane->session;
   if (shares_allow(&home->shares, shared ? payer : STR_NONE, 0)) return watch_new(home, kind, id, payer);
-  fault_set(f, FAULT_LIMIT, "already reports on %zu resources and tasks, the most allowed", home->shares.total);
+  fault_set(f, FAULT_LIMIT, "has %zu subscriptions already, the maximum", home->shares.total);
   return NULL;
 }
 

@@ -12,7 +12,7 @@ enum watch_state {
   WATCH_IDLE,     // not yet requested
   WATCH_ASKED,    // waits for the answer
   WATCH_AGREED,   // the upstream sends changes
-  WATCH_REFUSED,  // requested again for the next watcher, or when the lane is opened again
+  WATCH_REFUSED,  // refused; requested again for the next watcher, or when the lane is opened again
   WATCH_LEAVING,  // unsubscribing, waits for the answer
 };
 
@@ -20,35 +20,35 @@ enum watch_state {
 struct lane_watch {
   struct list node;  // in the lane's watches
   struct watches *home;
-  struct share *share;  // of the principal that watched it first
+  struct share *share;  // share of the principal that watched first
   enum watch_kind kind;
   enum watch_state state;
-  struct list waiting, settling, agreed;  // struct watcher: wait for the answer, get it now, watch
+  struct list waiting, settling, agreed;  // struct watcher: waiting for an answer, receiving the answer now, watching
   struct link_call call;                  // resources/subscribe or unsubscribe
-  bool honoured;                          // the current acknowledgement names it
+  bool honoured;                          // the current acknowledgement includes this watch
   str id;
   char text[];
 };
 
-// All watches of a lane. Outlives the lane while callbacks run.
+// All watches of a lane. May outlive the lane while callbacks run.
 struct watches {
   struct lane *lane;  // NULL: closed
   struct loop *loop;
   unsigned busy;
   struct map by_id[WATCH_KINDS];
   struct shares shares;    // by principal
-  struct list list, todo;  // struct lane_watch: all, and those not yet visited by watches_next
-  struct deferred gather;  // joins the requests of one turn of the loop
-  // The streams of a stateless server: the acknowledged one, and its replacement.
+  struct list list, todo;  // struct lane_watch: all watches, and those that watches_next has not returned yet
+  struct deferred gather;  // sends the requests of one turn of the loop together
+  // The streams of a stateless server: `current` is acknowledged; `next` will replace it.
   struct listen *current, *next;
   struct timer retry;
   unsigned tries;
-  bool refused;  // the server does not support the method or its params
-  bool shrunk;   // a requested watch has ended
-  bool gap;      // changes may have been lost without a stream
+  bool refused;  // the server does not support subscriptions/listen or its params
+  bool shrunk;   // a watch that the stream includes has ended
+  bool gap;      // changes may have been lost while there was no stream
 };
 
-// Iterates over all watches, each at most once. A watch stays valid until watches_leave.
+// Iterate over all watches, each at most once. A watch stays valid until watches_leave.
 void watches_enter(struct watches *home);
 struct lane_watch *watches_next(struct watches *home);
 void watches_leave(struct watches *home);
@@ -56,7 +56,7 @@ void watches_leave(struct watches *home);
 // Requests the idle watches at the end of this turn of the loop.
 void watches_gather(struct watches *home);
 
-// Settles the waiting watchers: agreed if both are NULL.
+// Passes the answer to the waiting watchers. The upstream has agreed if `refusal` and `f` are NULL.
 void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f);
 
 void listen_init(struct watches *home);

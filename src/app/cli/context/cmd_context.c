@@ -15,17 +15,17 @@ static const char help[] = "usage: toolgate context COMMAND [options]\n"
                            "\n"
                            "Builds prompts and messages for a model from the events of a conversation.\n"
                            "\n"
-                           "  build                        a prompt from a session, within a budget of tokens\n"
-                           "  view HANDLE                  a part of what a prompt shows in short\n"
-                           "  messages [FILE|-]            calls and their responses as messages\n"
-                           "  sessions                     which sessions were recorded\n"
-                           "  export SESSION               one of them, for build\n"
-                           "  trim [FILE|-]                moves the oldest turns to the archive\n"
-                           "  archive                      what was moved there\n"
-                           "  save ID [FILE|-]             keeps a conversation\n"
-                           "  load ID                      prints it, byte for byte\n"
-                           "  swap ID OTHER [FILE|-]       keeps conversation ID, prints OTHER\n"
-                           "  saved                        which are kept\n"
+                           "  build                        make a prompt from a session, within a token budget\n"
+                           "  view HANDLE                  show a part of a result that a prompt shortened\n"
+                           "  messages [FILE|-]            turn calls and their responses into messages\n"
+                           "  sessions                     list the recorded sessions\n"
+                           "  export SESSION               print the events of a recorded session, for build\n"
+                           "  trim [FILE|-]                move the oldest turns to the archive\n"
+                           "  archive                      print archived messages\n"
+                           "  save ID [FILE|-]             save a conversation\n"
+                           "  load ID                      print a saved conversation, byte for byte\n"
+                           "  swap ID OTHER [FILE|-]       save conversation ID, then print OTHER\n"
+                           "  saved                        list the saved conversations\n"
                            "\n"
                            "toolgate context COMMAND --help shows its options.\n";
 
@@ -122,7 +122,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
   struct config_options opt = *said;
   struct config_problems problems;
   *p = (struct context_place){0};
-  opt.transport = "stdio";  // nobody listens, so nothing about listening can be wrong
+  opt.transport = "stdio";  // no listener, so the address is not checked
   opt.serverless = true;
   if (!opt.log_level) opt.log_level = "warn";
   config_problems_init(&problems);
@@ -131,7 +131,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
   *out_status = config_problems_status(&problems);
   config_problems_done(&problems);
   if (ok && !p->config.state_dir.n) {
-    fputs("toolgate: nothing can be stored: the configuration says state_dir: none\n", stderr);
+    fputs("toolgate: nothing can be stored: the configuration has state_dir: none\n", stderr);
     *out_status = EXIT_CANNOT;
     ok = false;
   }
@@ -157,13 +157,14 @@ int context_failed(const struct fault *f) {
 bool context_id(const char *name, const char *id, str *out, int *out_status) {
   *out = str_of(id);
   if (conversation_id_ok(*out)) return true;
-  *out_status = command_misused(name, "the id of a conversation is some text on one line, of at most 512 bytes");
+  *out_status = command_misused(name, "the id of a conversation must be one line of at most 512 bytes");
   return false;
 }
 
-// ---- what commands about sessions have in common
+// ---- shared code of commands about sessions
 
-// Finds the only session whose id begins with `begin`. False: f says that no session fits, or how many do.
+// Finds the only session whose id begins with `begin`. Returns false, with the reason in `f`, if there is no such
+// session or more than one.
 static bool find_session(struct context_place *p, str begin, struct arena *a, str *out, struct fault *f) {
   ASSERT(begin.n);
   struct recorded_session *sessions;
@@ -177,7 +178,7 @@ static bool find_session(struct context_place *p, str begin, struct arena *a, st
     found++;
   }
   if (found > 1)
-    fault_set(f, FAULT_NOT_FOUND, "the ids of %zu sessions begin with \"%.*s\": give more of it", found,
+    fault_set(f, FAULT_NOT_FOUND, "the ids of %zu sessions begin with \"%.*s\": give more of the id", found,
               STR_ARG(begin));
   return found == 1;
 }

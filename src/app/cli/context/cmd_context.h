@@ -13,17 +13,17 @@ command_run context_trim, context_save, context_load, context_swap, context_save
 
 enum { CONTEXT_FILE_BYTES = 64 << 20 };
 
-// All of a file, or of standard input when the path is "-". False: why not was said on stderr.
+// Reads a whole file, or standard input if the path is "-". On failure prints the reason on stderr and returns false.
 bool context_read(const char *path, struct buf *out);
 
-// The same for a text that stands around others: what is no UTF-8 is replaced. No path: empty.
+// Reads a header or footer of a prompt in the same way. Replaces invalid UTF-8. Without a path the text is empty.
 bool context_read_text(const char *path, struct buf *out);
 
-// The lines of --session: a file, or a session that was recorded. Gives the exit code: what is wrong was said.
+// Reads the events of --session: a file, or a recorded session. Prints errors and returns the exit code.
 int context_read_session(const struct arguments *args, struct buf *out);
 
-// --floor; LEVEL_COUNT: none.
-#define CONTEXT_FLOOR_WRONG "--floor is public, internal, confidential, restricted or none"
+// Parses the value of --floor; "none" is LEVEL_COUNT. Returns false if the value is invalid.
+#define CONTEXT_FLOOR_WRONG "--floor must be public, internal, confidential, restricted or none"
 bool context_floor(const char *said, enum event_level *out);
 
 // The configured store, for commands that only read and write it.
@@ -33,14 +33,15 @@ struct context_place {
   struct store *store;
 };
 
-// False: why not was said on stderr, *out_status is the exit code, and there is nothing to be closed.
+// On failure prints the reason on stderr, sets *out_status to the exit code and returns false; context_close must not
+// be called then.
 bool context_open(struct context_place *p, const struct config_options *opt, int *out_status);
 void context_close(struct context_place *p);
 
-// The events of a recorded session, by its id or the beginning of it, if no other begins so.
+// Appends the events of a recorded session. `session` is its id, or a unique beginning of the id.
 bool context_export_session(struct context_place *p, str session, struct buf *out, struct fault *f);
 
-// Says what is wrong, on stderr. Gives the exit code: EXIT_NO when it is what was asked for, EXIT_CANNOT otherwise.
+// Prints the fault on stderr and returns the exit code: EXIT_CANNOT for FAULT_IO, EXIT_NO for other faults.
 int context_failed(const struct fault *f);
 
 // "2026-01-31T12:00:00.000Z"
@@ -49,9 +50,11 @@ struct context_time {
 };
 struct context_time context_time(int64_t ms);
 
-// Returns whether this is an id of a conversation. False: the error is printed, and *out_status is EXIT_USAGE.
+// Checks the id of a conversation. If it is invalid, prints the error, sets *out_status to EXIT_USAGE and returns
+// false.
 bool context_id(const char *name, const char *id, str *out, int *out_status);
 
-// A file, or standard input (no path, or "-"), that holds a conversation; everything is in the arena. False: said.
+// Reads a conversation from a file, or from standard input if the path is NULL or "-". Allocates in the arena. On
+// failure prints the reason and returns false.
 bool context_read_conversation(const char *path, struct arena *a, struct conversation *out, str *out_text,
                                int *out_status);

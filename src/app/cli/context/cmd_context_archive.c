@@ -9,9 +9,9 @@
 
 static const struct command command = {
     .usage = "[--context ID] [options]",
-    .about = "Prints archived messages, one a line: {\"context\", \"number\", \"time\", \"message_id\",\n"
-             "\"message\"}, and \"duplicate\": true for one that was printed before. They are in the order\n"
-             "in which they were archived, or by how well they fit --search (with \"score\").",
+    .about = "Prints archived messages, one per line: {\"context\", \"number\", \"time\", \"message_id\",\n"
+             "\"message\"}, and \"duplicate\": true for one that was printed before. The order is that of\n"
+             "archiving, or with --search by similarity (\"score\").",
     .options = "145678cW",
 };
 
@@ -32,7 +32,7 @@ static bool skip(str *s, char c) {
   return true;
 }
 
-// Z, or +01:00; nothing is Z too.
+// Parses the time zone: Z or +01:00; no text means Z.
 static bool offset(str *s, int *out_minutes) {
   int hours, minutes, sign = s->n && s->p[0] == '-' ? -1 : 1;
   *out_minutes = 0;
@@ -43,7 +43,7 @@ static bool offset(str *s, int *out_minutes) {
   return true;
 }
 
-// .812 of a second, in milliseconds; further digits do not count.
+// Parses a fraction of a second such as .812 into milliseconds; further digits are ignored.
 static bool fraction(str *s, int *out_ms) {
   int digit, scale = 100;
   if (!skip(s, '.')) return true;
@@ -99,7 +99,7 @@ static bool print(void *ctx, const struct retrieved *r) {
     char score[512];  // holds every double
     json_member_raw(&w, STR("score"), (str){score, (size_t)snprintf(score, sizeof score, "%.4f", r->score)});
   }
-  json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // it may have line ends
+  json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // without line breaks
   json_end_object(&w);
   buf_char(&out, '\n');
   ASSERT(!out.over);
@@ -110,10 +110,11 @@ static bool print(void *ctx, const struct retrieved *r) {
 
 static const char *read_order(const struct context_arguments *said, struct retrieve_order *out) {
   uint64_t limit = 0;
-  if (said->since && !read_time(said->since, &out->from_ms)) return "--since is a date, a time in RFC 3339, or seconds";
+  if (said->since && !read_time(said->since, &out->from_ms))
+    return "--since must be a date, a time in RFC 3339, or seconds";
   if (said->until && !read_time(said->until, &out->until_ms))
-    return "--until is a date, a time in RFC 3339, or seconds";
-  if (said->limit && (!str_to_u64(str_of(said->limit), &limit) || !limit)) return "--limit is a number from 1 on";
+    return "--until must be a date, a time in RFC 3339, or seconds";
+  if (said->limit && (!str_to_u64(str_of(said->limit), &limit) || !limit)) return "--limit must be a number from 1 on";
   out->limit = limit;
   out->contains = str_of(said->contains ? said->contains : "");
   out->search = str_of(said->search ? said->search : "");

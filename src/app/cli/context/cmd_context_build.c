@@ -7,9 +7,9 @@
 
 static const struct command command = {
     .usage = "--session FILE [options]",
-    .about = "Prints a prompt made from the events of a session: those that matter most for the\n"
-             "phase and the query, in the order of the session, within an exact number of tokens\n"
-             "(cl100k_base) that counts labels, header and footer.",
+    .about = "Prints a prompt made from the events of a session that matter most for the phase and\n"
+             "the query, in the order of the session. The whole prompt, with labels, header and\n"
+             "footer, has at most the given number of tokens (cl100k_base).",
     .options = "ePqBTHFfRxjcW",
 };
 
@@ -22,7 +22,7 @@ struct context_build {
   struct pack_order order;
 };
 
-// ---- what is asked for
+// ---- options
 
 static bool read_tags(struct context_build *w, const char *said) {
   str rest = str_of(said), tag, *tags = ARENA_ARRAY(&w->arena, str, MOST_TAGS);
@@ -44,14 +44,14 @@ static const char *read_order(struct context_build *w, const struct context_argu
   o->query = str_of(args->query ? args->query : "");
   o->redact = args->redact;
   if (args->phase && !pack_phase_find(str_of(args->phase), &o->phase))
-    return "--phase is route, call, interpret or answer";
+    return "--phase must be route, call, interpret or answer";
   if (args->floor && !context_floor(args->floor, &o->floor)) return CONTEXT_FLOOR_WRONG;
   if (args->budget) {
     if (!str_to_u64(str_of(args->budget), &budget) || !budget || budget > PACK_BUDGET_MAX)
-      return "--budget is a number of tokens from 1 to 1048576";
+      return "--budget must be a number of tokens from 1 to 1048576";
     o->budget = budget;
   }
-  if (args->tags && !read_tags(w, args->tags)) return "--tags are at most 64, with commas between";
+  if (args->tags && !read_tags(w, args->tags)) return "--tags must be at most 64 tags, with commas between them";
   return NULL;
 }
 
@@ -71,7 +71,7 @@ static int read_files(struct context_build *w, const struct arguments *all) {
 
 // ---- the answer
 
-// No more than: every byte escaped, and some words for each event.
+// Returns an upper bound for the size of the answer: every byte escaped, and some words for each event.
 static size_t room(const struct context_build *w, const struct pack *p) {
   return 6 * (p->prompt.n + w->session.n + w->order.query.n) + 1024 * p->count + (1 << 20);
 }
@@ -120,7 +120,7 @@ static int build(struct context_build *w, const struct arguments *args) {
     fprintf(stderr, "toolgate: no event of the session fits into the budget of %zu tokens: the smallest has %zu\n",
             p.budget, smallest(&p));
   command_print(p.prompt);
-  if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');  // elsewhere it would be a token too many
+  if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');  // in a file, a newline would be an additional token
   if (args->context.explain) print_table(w, &p, &w->arena);
   return has_nothing(&p) && !p.prompt.n ? EXIT_NO : EXIT_OK;
 }
@@ -130,7 +130,7 @@ int context_build(int argc, char **argv) {
   struct context_build w = {0};
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
-  if (!args.context.session) return command_misused(argv[0], "--session is needed");
+  if (!args.context.session) return command_misused(argv[0], "give --session");
   arena_init(&w.arena);
   const char *wrong = read_order(&w, &args.context);
   if (wrong) status = command_misused(argv[0], wrong);

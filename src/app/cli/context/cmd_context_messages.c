@@ -9,21 +9,21 @@ static const struct command command = {
     .usage = "[FILE | -] [options]",
     .about = "Reads {\"messages\", \"tool_calls\": [{\"resource_call\"} | {\"tool_call\"}]} and prints the\n"
              "conversation with a message for each request and each response, in the order in which\n"
-             "the calls depend on each other. <ID response> stands for what a call gave. Without\n"
-             "--execute or --responses nothing is called, and it stays.",
+             "the calls depend on each other. <ID response> is replaced by the response of the call\n"
+             "ID. Without --execute or --responses, makes no calls and leaves <ID response> as it is.",
     .options = "aErcmuACWY",
     .max = 1,
 };
 
 enum { MOST_OUTPUT_BYTES = 1 << 30 };
 
-// ---- where responses come from
+// ---- sources of responses
 
 struct from_file {
   const struct json *responses;
 };
 
-// {"result"} or {"error"} as JSON-RPC has it; else the result itself.
+// A response in the file is {"result"} or {"error"} as in JSON-RPC, or the result itself.
 static void answer_from_file(void *ctx, struct planned_call *call, str params, struct arena *a) {
   const struct from_file *file = ctx;
   const struct json *said = json_get(file->responses, call->id), *error = json_get(said, STR("error"));
@@ -36,7 +36,7 @@ static void answer_from_file(void *ctx, struct planned_call *call, str params, s
   call->response = arena_printf(a, "{\"error\":%.*s}", STR_ARG(json_span(error)));
 }
 
-// An id of the gateway's has what no name in mode direct has.
+// Returns whether the target is a tool id. Names in mode direct never contain a colon.
 static bool is_tool_id(str target) {
   return memchr(target.p, ':', target.n) != NULL;
 }
@@ -70,7 +70,7 @@ static void answer_by_call(void *ctx, struct planned_call *call, str params, str
   else messages_take_fault(call, &f, a);
 }
 
-// ---- from the file to the messages
+// ---- messages
 
 struct context_messages {
   struct arena arena;
@@ -85,11 +85,11 @@ static const struct json *read_json(struct context_messages *w, const char *path
   if (!context_read(path, text)) return NULL;
   const struct json *v = json_parse(&w->arena, buf_view(text), &json_default_limits, &f);
   *out_status = v ? EXIT_OK : EXIT_NO;
-  if (!v) fprintf(stderr, "toolgate: %s is no JSON: %s (%s)\n", path, f.message, f.path);
+  if (!v) fprintf(stderr, "toolgate: %s is not JSON: %s (%s)\n", path, f.message, f.path);
   return v;
 }
 
-// Programs read it on stdout, people on stderr.
+// Prints a fault as JSON on stdout, for programs, and as text on stderr, for people.
 static int refuse(const struct fault *f) {
   struct buf out;
   buf_init(&out, 16 << 10);
@@ -165,8 +165,8 @@ int context_messages(int argc, char **argv) {
   const struct context_arguments *said = &args.context;
   if (said->shape && !strcmp(said->shape, "openai")) w.shape = MESSAGES_OPENAI;
   else if (said->shape && strcmp(said->shape, "seed") != 0)
-    return command_misused(argv[0], "--shape is seed or openai");
-  if (said->execute && said->responses) return command_misused(argv[0], "--execute or --responses, not both");
+    return command_misused(argv[0], "--shape must be seed or openai");
+  if (said->execute && said->responses) return command_misused(argv[0], "give --execute or --responses, not both");
   arena_init(&w.arena);
   status = convert(&w, &args);
   buf_done(&w.text);

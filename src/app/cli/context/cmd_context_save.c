@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversations that are kept whole, under their ids.
+// Saves and loads whole conversations by their ids: the commands save, load, swap and saved.
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
@@ -9,8 +9,8 @@ enum { MOST_LISTED = 10000 };
 
 static const struct command save_command = {
     .usage = "ID [FILE | -] [options]",
-    .about = "Keeps a conversation (of standard input, without a file) under an id, in place of what\n"
-             "was there. When this ends with 0, it is on disk, as a whole.",
+    .about = "Saves a conversation (from standard input, without a file) under an id, and replaces\n"
+             "the one that was saved under it. Exit code 0: the whole conversation is on disk.",
     .options = "cW",
     .min = 1,
     .max = 2,
@@ -19,7 +19,7 @@ static const struct command save_command = {
 
 static const struct command load_command = {
     .usage = "ID [options]",
-    .about = "Prints the conversation that is kept under an id, byte for byte.",
+    .about = "Prints the conversation that is saved under an id, byte for byte.",
     .options = "cW",
     .min = 1,
     .max = 1,
@@ -28,17 +28,17 @@ static const struct command load_command = {
 
 static const struct command swap_command = {
     .usage = "ID OTHER [FILE | -] [options]",
-    .about = "Keeps the current conversation (of standard input, without a file) under ID, and then\n"
-             "prints the one that is kept under OTHER, or an empty conversation.",
+    .about = "Saves the current conversation (from standard input, without a file) under ID, and then\n"
+             "prints the one that is saved under OTHER, or an empty conversation.",
     .options = "cW",
     .min = 2,
     .max = 3,
-    .missing = "give the id of the current conversation and that of the next",
+    .missing = "give the ids of the current and of the next conversation",
 };
 
 static const struct command saved_command = {
     .usage = "[options]",
-    .about = "Lists the ids of the conversations that are kept, one a line.",
+    .about = "Lists the ids of the saved conversations, one per line.",
     .options = "cW",
 };
 
@@ -58,7 +58,7 @@ static int load(struct store *s, str id, struct arena *a, bool or_empty) {
   return context_failed(&f);
 }
 
-// next: what is printed afterwards; STR_NONE: nothing.
+// Saves a conversation under `id`, and then prints the one saved under `next` unless `next` is STR_NONE.
 static int keep(const struct arguments *args, str id, str next, const char *path, struct arena *a) {
   struct context_place place;
   struct conversation c;

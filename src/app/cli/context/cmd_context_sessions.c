@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions that were recorded (context.record).
+// The commands sessions and export: recorded sessions (context.record).
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
@@ -8,15 +8,14 @@
 
 static const struct command sessions_command = {
     .usage = "[options]",
-    .about = "Lists the sessions that were recorded, with context.record: true, in the order in which\n"
-             "they began.",
+    .about = "Lists the recorded sessions (context.record: true) in the order in which they began.",
     .options = "cWj",
 };
 
 static const struct command export_command = {
     .usage = "SESSION [options]",
-    .about = "Prints the events of a session that was recorded, one a line, as context build --session\n"
-             "reads them.",
+    .about = "Prints the events of a recorded session, one per line, in the form that `context build\n"
+             "--session` reads.",
     .options = "cW",
     .min = 1,
     .max = 1,

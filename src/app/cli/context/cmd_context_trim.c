@@ -6,8 +6,9 @@
 static const struct command command = {
     .usage = "--context ID --limit N [FILE | -] [options]",
     .about = "Moves the oldest turns of a conversation to the archive until the rest is within the\n"
-             "limit, and prints what stays. Turns leave only when they are durably archived; a call\n"
-             "goes with its replies. Without a file it is the conversation that is saved under ID.",
+             "limit, and prints the rest. Turns are removed only when they are durably archived; a\n"
+             "call and its replies stay together. Without a file, trims the conversation that is\n"
+             "saved under ID.",
     .options = "123cWj",
     .max = 1,
 };
@@ -18,7 +19,7 @@ struct context_trim {
   struct trim_order order;
   struct conversation conversation;
   struct trimmed trimmed;
-  bool saved;  // it is the one that is kept
+  bool saved;  // the conversation is the saved one
 };
 
 static bool load_saved(struct context_trim *w, int *out_status) {
@@ -50,7 +51,7 @@ static int trim(struct context_trim *w, bool json) {
     return context_failed(&f);
   if (json) print_summary(w);
   else command_print(t->text);
-  if (t->over) fputs("toolgate: the last turn alone is over the limit; it stays\n", stderr);
+  if (t->over) fputs("toolgate: the last turn alone is over the limit and was not moved\n", stderr);
   return EXIT_OK;
 }
 
@@ -73,10 +74,10 @@ int context_trim(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   const struct context_arguments *said = &args.context;
-  if (!said->context || !said->limit) return command_misused(argv[0], "--context and --limit are needed");
+  if (!said->context || !said->limit) return command_misused(argv[0], "give --context and --limit");
   if (!context_id(argv[0], said->context, &w.order.context, &status)) return status;
   if (!str_to_u64(str_of(said->limit), &limit) || limit > SIZE_MAX)
-    return command_misused(argv[0], "--limit is a number of tokens");
+    return command_misused(argv[0], "--limit must be a number of tokens");
   w.order.limit = limit;
   w.order.estimated = said->estimate;
   arena_init(&w.arena);

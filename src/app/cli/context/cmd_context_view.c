@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the long results of a session, which prompts shorten, by the handles in the prompt.
+// The command view: shows long results of a session that a prompt shortened.
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"
@@ -8,9 +8,9 @@
 
 static const struct command command = {
     .usage = "--session FILE HANDLE [SELECTOR] [options]",
-    .about = "Prints a part of a long tool result that a prompt of this session shows in short. The\n"
-             "handle is the one in its label, artifact:ID. The selector is that of tool_view, such as\n"
-             "{\"type\":\"lines\",\"start\":0,\"end\":20}; without one it is the beginning.",
+    .about = "Prints a part of a long tool result that a prompt of this session shortened. The handle\n"
+             "is the artifact:ID in the result's label. The selector is that of tool_view, such as\n"
+             "{\"type\":\"lines\",\"start\":0,\"end\":20}; without one, prints the beginning.",
     .options = "efcW",
     .min = 1,
     .max = 2,
@@ -60,14 +60,14 @@ int context_view(int argc, char **argv) {
   struct fault f;
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
-  if (!args.context.session) return command_misused(argv[0], "--session is needed");
+  if (!args.context.session) return command_misused(argv[0], "give --session");
   if (args.context.floor && !context_floor(args.context.floor, &floor))
     return command_misused(argv[0], CONTEXT_FLOOR_WRONG);
   str said = args.operand_count > 1 ? str_of(args.operands[1]) : STR("{\"type\":\"head\"}");
   arena_init(&a);
   const struct json *selector = json_parse(&a, said, &json_default_limits, &f);
   if (json_is(selector, JSON_OBJECT)) status = view(&args, selector, floor, &a);
-  else status = command_misused(argv[0], "the selector is a JSON object such as {\"type\":\"head\"}");
+  else status = command_misused(argv[0], "the selector must be a JSON object such as {\"type\":\"head\"}");
   arena_done(&a);
   return status;
 }
