@@ -9,6 +9,23 @@ queries.jsonl ({"id", "query", "relevant": [ids]} and perhaps "groups": one list
 meets it). recall@k is the share of a query's needs met in the first k, averaged over queries.
 
 The queries of each set are split by a hash of their id: weights and word lists were chosen on the "dev" half only.
+
+The published sets of docs/internals/retrieval.md come from these repositories. MIT licence:
+  azure-mcp         microsoft/mcp (e2eTestPrompts.md), npm @azure/mcp
+  mcpproxy          smart-mcp-proxy/mcpproxy-go (discovery-profiler)
+  metatool          HowieHwong/MetaTool
+  restbench         Yifan-Song793/RestGPT (TMDB, Spotify)
+Apache-2.0 licence:
+  bfcl              ShishirPatil/gorilla (Berkeley Function Calling Leaderboard v4), functions of all questions pooled
+  contextweaver     dgenio/contextweaver (sample_catalog, routing_gold)
+  livemcpbench, livemcpbench-steps, livemcpbench-agent
+                    icip-cas/LiveMCPBench: tasks, annotators' steps, and queries of an agent, over the same tools
+  nestful           IBM/NESTFUL
+  seal-tools        fairyshine/Seal-Tools
+  stabletoolbench   THUNLP-MT/StableToolBench, endpoints of all solvable queries pooled
+  toolbench-13k     the queries of stabletoolbench over 13 017 endpoints, some from a repository without a licence
+  mcp-large         (also MIT) the queries of the MCP sets over 9 673 tools of LiveMCPBench, microsoft/mcp, mcpproxy-go
+                    and other MCP servers
 """
 import argparse
 import collections

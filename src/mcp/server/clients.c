@@ -5,7 +5,20 @@
 #include "mcp/server/session.h"
 #include "json/write.h"
 
-// One row for each name that a client is known to send. docs/reference/clients.md lists the source and date of each.
+// One row for each name that a client is known to send. For each client: when it was checked, and the source.
+//   - Claude Code (2.1.197 on 2026-11-17): measured; anthropics/claude-code issues 9962, 54450, 55677, 79944
+//   - Claude Desktop, claude.ai (2026-02-09, 2026-05-02): blockscout/mcp-server issue 324, anthropics/claude-code
+//     issue 55677
+//   - Codex CLI (0.169.0 on 2026-11-17): measured; openai/codex codex-rs/protocol/src/models.rs and PR 9338
+//   - VS Code (2026-08-20): microsoft/vscode mcpLanguageModelToolContribution.ts and issue 290063
+//   - Copilot CLI (2026-08-17): github/copilot-cli issues 3258, 4515
+//   - Gemini CLI (0.61.0 on 2026-11-17): measured; google-gemini/gemini-cli packages/core/src/tools/mcp-tool.ts
+//   - opencode (1.18.33 on 2026-11-17): measured; anomalyco/opencode PRs 32074, 34505, issue 38923
+//   - Zed (2026): zed-industries/zed crates/agent/src/tools/context_server_registry.rs
+//   - Kimi Code (2026-08-25): MoonshotAI/kimi-code PR 3234
+//   - MCP Inspector (2026-08-03): modelcontextprotocol/inspector issue 1908
+//   - OpenAI Agents SDK (2025-07-24): openai/openai-agents-python issue 1236
+//   - LangChain adapters (2026): LangChain's reference, MCPToolArtifact
 const struct client_row clients_known[] = {
     {"claude-code", "Claude Code", CLIENT_READS_STRUCTURED, false},
     {"claude-ai", "Claude Desktop", CLIENT_READS_TEXT, false},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known MCP clients, and the part of a tool's result that each client gives its model. Sources:
-// docs/reference/clients.md.
+// Known MCP clients, and the part of a tool's result that each client gives its model. clients.c lists the sources.
 //
 // MCP lets a result carry the same answer twice: as text in `content` and as JSON in `structuredContent`. Some clients
 // give the model the text, some the JSON, some both. The text of Toolgate's own answers is complete, so
