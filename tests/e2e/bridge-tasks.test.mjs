@@ -307,6 +307,34 @@ describe('a server of 2025-11-25 with a tool that must run as a task', () => {
   }
 });
 
+describe('a server of 2025-11-25 that answers tasks/get with 2 MiB and closes its connection', () => {
+  const capabilities = { tools: {}, tasks: { cancel: {}, requests: { tools: { call: {} } } } };
+  const task = { taskId: 't', createdAt: NOW, lastUpdatedAt: NOW, ttl: null };
+
+  for (const status of ['completed', 'failed', 'input_required', 'working'])
+    test(`fails or answers that request when the task is ${status}, and the gateway goes on`, async (t) => {
+      const up = await handshakeServer('sse', { capabilities, tools: {
+        work: { execution: { taskSupport: 'required' }, run: () => ({ task: { ...task, status: 'working' } }) },
+        free: () => text('still there'),
+      } });
+      up.on('tasks/get', (params, { msg, peer }) => {
+        const result = { ...task, status, statusMessage: 'x'.repeat(2 << 20) };
+        peer.transmit(JSON.stringify({ jsonrpc: '2.0', id: msg.id, result }));
+        peer.res.end();
+      });
+      up.on('tasks/result', () => text('done'));
+      const gateway = await startGateway(t, { servers: { up }, config: { timeouts: { drain: 0 } } });
+      const caller = new HttpCaller(gateway.url, { capabilities: WITH_TASKS });
+      const { taskId } = (await caller.call('work')).result;
+      const { result, error } = await caller.send('tasks/get', { taskId }, { headers: { 'mcp-name': taskId } });
+      if (error) assert.match(error.message, /server "up"/);
+      else assert.equal(result.status, status);
+      const free = () => caller.call('free');
+      const again = await until(async () => (await free()).result, 'the server to be reached again');
+      assert.equal(again.content[0].text, 'still there');
+    });
+});
+
 describe('a server of 2025-11-25 that wants a URL opened first', () => {
   const urls = ['https://example.com/a', 'https://example.com/b'];
   const elicitation = (url, i) => ({ mode: 'url', elicitationId: `e${i}`, url, message: `open ${url}` });

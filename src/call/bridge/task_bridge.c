@@ -152,6 +152,7 @@ str task_capabilities(struct call *c) {
 
 // ---- requests of the gateway about a task
 
+// Only where call_begin may be used.
 static void send_about(struct call *c, const char *method, str responses, call_done *done) {
   ASSERT(c->lane && done);
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
@@ -387,6 +388,10 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "created a task with an id that is empty or longer than 1 KiB");
     return true;
   }
+  if (!call_held_lane(c)) {
+    unusable(c, "closed the connection of its task while the answer was read");
+    return true;
+  }
   // The gateway also waits for a task that the client did not ask for, if the client does not support tasks.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
@@ -423,9 +428,13 @@ static void on_shown_core(struct link_call *lc, const struct rpc_message *reply,
   buf_done(&b);
 }
 
+static void show_core(struct call *c) {
+  send_about(c, "tasks/get", STR_NONE, on_shown_core);
+}
+
 static void on_cancelled_core(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
-  if (succeeded(c, reply, f)) send_about(c, "tasks/get", STR_NONE, on_shown_core);
+  if (succeeded(c, reply, f)) call_continue(c, show_core);
 }
 
 // ---- tasks/get, tasks/update, tasks/cancel of a stateless client, to a server with a session
@@ -466,6 +475,10 @@ static void on_result_of_shown(struct link_call *lc, const struct rpc_message *r
   buf_done(&b);
 }
 
+static void show_result(struct call *c) {
+  send_about(c, "tasks/result", STR_NONE, on_result_of_shown);
+}
+
 static void on_shown(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   if (!succeeded(c, reply, f)) return;
@@ -478,15 +491,17 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   bool over = status_is(task, "completed") || status_is(task, "failed");
   bool asks = status_is(task, "input_required");
   if (asks) {
-    // The server sends questions only to a client that waits for the result.
-    tasks_wait(c->context->tasks, c, shown_id(c));
+    // The server sends questions only to a client that waits for the result. If the connection was lost while a large
+    // reply was parsed, the client's next tasks/get waits for the result.
+    const struct lane *lane = call_held_lane(c);
+    if (lane && lane->state == LANE_READY) tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);
     buf_char(&b, '{');
     asks_put(c->context, c->owner, c->lane, NULL, task_id(c), &b);
     buf_char(&b, '}');
     reply_shown(c, "inputRequests", b.over ? STR("{}") : buf_view(&b));
   } else if (over) {
-    send_about(c, "tasks/result", STR_NONE, on_result_of_shown);
+    call_continue(c, show_result);
   } else {
     reply_shown(c, NULL, STR_NONE);
   }
@@ -517,7 +532,7 @@ bool task_method(struct call *c) {
   str method = str_of(c->method->name);
   state_of(c)->id = c->routes[c->route].uri;
   if (!c->to_stateless) extension_method(c, method);
-  else if (str_eq(method, STR("tasks/get"))) send_about(c, "tasks/get", STR_NONE, on_shown_core);
+  else if (str_eq(method, STR("tasks/get"))) show_core(c);
   else if (str_eq(method, STR("tasks/result"))) poll_task(c);
   else send_about(c, "tasks/cancel", STR_NONE, on_cancelled_core);
   return true;

@@ -173,6 +173,7 @@ static void on_waited(struct link_call *c, const struct rpc_message *reply, cons
 
 void tasks_wait(struct tasks *t, const struct call *c, str shown) {
   struct task *task = tasks_find(t, c->session, shown);
+  ASSERT(c->lane && link_ready(c->lane->link));
   if (!task || task->wait.link) return;
   struct buf b;
   buf_init(&b, task->id.n * 6 + 64);

@@ -49,7 +49,7 @@ str tasks_add(struct tasks *t, const struct call *c, str id);
 // without a task. Returns false if too little memory is left and no other principal's results take more.
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
 void tasks_put_finished(const struct task *task, struct buf *out);  // in the form of 2025-11-25
-// Requests the task's result, so that the server sends the task's questions.
+// Requests the task's result, so that the server sends the task's questions. The call's connection is ready.
 void tasks_wait(struct tasks *t, const struct call *c, str shown);
 // Returns the task that this session's client knows by this id, or NULL.
 struct task *tasks_find(const struct tasks *t, const struct session *s, str id);

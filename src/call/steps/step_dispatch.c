@@ -179,7 +179,7 @@ static void on_large(struct link_call *lc, struct large_message *reply) {
 
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms) {
   struct dispatch_state *s = state_of(c);
-  ASSERT(!s->link.link && c->lane && c->lane->link && done);
+  ASSERT(!s->link.link && c->lane && link_ready(c->lane->link) && done);
   s->done = done;
   s->link.done = on_done;
   s->link.take = on_large;

@@ -86,7 +86,8 @@ const struct large_message *call_large(const struct call *c);  // the large mess
 struct large_message *call_hold_large(const struct call *c);   // the same, with a new reference
 void call_empty_large(struct call *c);                         // frees the reply's text and nodes
 
-// Begins a request to the call's upstream, to be sent with link_call_send.
+// Begins a request to the call's upstream, to be sent with link_call_send. Only while step_dispatch runs: when a reply
+// arrives, the connection may be lost already, so a further request is sent by call_continue.
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
 
