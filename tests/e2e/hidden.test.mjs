@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 
 import { envelopeOf, open, startMeta } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
-import { RpcError } from './lib/raw.mjs';
-import { handshakeServer, text } from './lib/stateless.mjs';
+import { RpcError, startGateway } from './lib/raw.mjs';
+import { accept, ask, ASKABLE, form, handshakeServer, HttpCaller, text } from './lib/stateless.mjs';
 
 const TAGS = '\u{e0068}\u{e0069}';  // "hi"
 const HIDDEN = `\u001b[8m\u0007\u0085\u200b\u200e\u202e\u2066\ufeff\u2060\u180e\u061c${TAGS}`;
@@ -245,6 +245,18 @@ describe('hidden characters in what a server answers', () => {
         }
     }
     assertSeen((await call('fails')).content);
+  });
+
+  test('are removed from a result that is not an object, after the client of the call was asked', async (t) => {
+    const up = await handshakeServer('http', { tools: { odd: async (args, entry) => {
+      await ask(entry, 'elicitation/create', form('Name?'));
+      return [{ text: `a${HIDDEN}b` }];
+    } } });
+    const gateway = await startGateway(t, { servers: { up } });
+    const caller = new HttpCaller(gateway.url, { capabilities: ASKABLE });
+    const { result: { inputRequests, requestState } } = await caller.call('odd');
+    const inputResponses = Object.fromEntries(Object.keys(inputRequests).map((k) => [k, accept('Ada')]));
+    assert.deepEqual((await caller.call('odd', {}, { inputResponses, requestState })).result, [{ text: 'ab' }]);
   });
 
   test('stay with result.hidden_characters: keep', async (t) => {

@@ -146,13 +146,18 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   else if (!task_reply(c, reply)) call_answer(c, reply);
 }
 
+// The arena for a changed copy of a reply. The client's request may be answered with the copy after the call is freed.
+static struct arena *reply_arena(struct call *c) {
+  return c->request ? &c->request->arena : call_arena(c);
+}
+
 // Called when the request in flight has ended. Ends its turn, so that the next waiting request is sent.
 static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   call_leave_lane(c);
   call_turn_end(c);
   ASSERT(state_of(c)->done && (reply || f));
-  state_of(c)->done(lc, reply ? calls_unhide(c->context, reply, call_arena(c)) : NULL, f);
+  state_of(c)->done(lc, reply ? calls_unhide(c->context, reply, reply_arena(c)) : NULL, f);
 }
 
 // Holds a reference, because `done` may free the call but uses the message until it returns.
