@@ -129,7 +129,7 @@ static const struct url_form url_forms[CLIENTS] = {
     [CLIENT_GEMINI] = {"{\"httpUrl\":\"\"}", "httpUrl", "${", "}"},
     [CLIENT_CODEX] = {"{\"url\":\"\"}", "url", "", ""},
     [CLIENT_OPENCODE] = {"{\"type\":\"remote\",\"url\":\"\",\"enabled\":true}", "url", "{env:", "}"},
-    [CLIENT_ZED] = {"{\"url\":\"\"}", "url"},
+    [CLIENT_ZED] = {"{\"url\":\"\"}", "url", NULL, NULL},
 };
 
 bool client_own_takes_token(enum client_id id) {

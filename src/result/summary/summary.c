@@ -8,7 +8,7 @@
 #include "result/summary/summary_impl.h"
 
 // Returns STR_NONE if the text is too long.
-static str format(struct arena *a, const char *fmt, va_list ap) {
+__attribute__((format(printf, 2, 0))) static str format(struct arena *a, const char *fmt, va_list ap) {
   char text[1024];
   int n = vsnprintf(text, sizeof text, fmt, ap);
   return n >= 0 && (size_t)n < sizeof text ? arena_str(a, (str){text, (size_t)n}) : STR_NONE;
