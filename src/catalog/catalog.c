@@ -206,8 +206,7 @@ void catalog_unref(struct catalog **catalog) {
 // ---- lookups
 
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown) {
-  ASSERT((int)kind < ITEM_KINDS);
-  ASSERT(kind <= ITEM_PROMPT && c->refs > 0);
+  ASSERT((int)kind < ITEM_KINDS && c->refs > 0);
   return map_find(&c->by_shown[kind], shown);
 }
 

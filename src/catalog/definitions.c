@@ -105,7 +105,6 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
 
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result) {
   ASSERT((int)kind < ITEM_KINDS);
-  ASSERT(kind <= ITEM_PROMPT);
   const struct json *list = json_get(result, str_of(item_kind_rules[kind].list_key));
   if (!json_is(list, JSON_ARRAY)) return false;
   JSON_EACH(it, list) add_entry(r, kind, it);
@@ -117,7 +116,6 @@ bool definitions_add_page(struct definitions *r, enum item_kind kind, const stru
 
 void definitions_copy(struct definitions *r, const struct definitions *from, enum item_kind kind) {
   ASSERT((int)kind < ITEM_KINDS && r != from);
-  ASSERT(kind <= ITEM_PROMPT && r != from);
   for (size_t i = 0; i < from->count[kind]; i++) {
     struct definition d = from->defs[kind][i];
     d.name = arena_str(&r->arena, d.name);

@@ -139,7 +139,6 @@ static void join_reply(struct turn_list *t, size_t i) {
 
 size_t *conversation_turns(const struct conversation *c, struct arena *a, size_t *out_count) {
   ASSERT(c->leading <= c->count);
-  ASSERT(c->leading <= c->count);
   struct turn_list t = {.c = c, .a = a, .starts = ARENA_ARRAY(a, size_t, c->count - c->leading + 1)};
   struct hash_key seed = rand_hash_key(&rand_system);
   map_init(&t.calls, &seed);

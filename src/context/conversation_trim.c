@@ -175,7 +175,6 @@ static str rewrite(const struct trim_order *o, const struct conversation *c, con
 bool conversation_trim(const struct trim_order *order, const struct conversation *c, struct arena *a,
                        struct trimmed *out, struct fault *f) {
   ASSERT(order->store && c->leading <= c->count);
-  ASSERT(order->store && c->leading <= c->count);
   struct marker m = {.last = STR("none")};
   const struct json *old_marker = NULL;
   struct trimmed t = {.text = json_span(c->root)};

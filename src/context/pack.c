@@ -43,14 +43,12 @@ bool pack_phase_find(str name, enum pack_phase *out) {
 
 const char *pack_phase_name(enum pack_phase phase) {
   ASSERT(phase < PACK_PHASES);
-  ASSERT(phase < PACK_PHASES);
   return phases[phase].name;
 }
 
 const char *pack_fate_name(enum pack_fate fate) {
   ASSERT(fate < PACK_FATES);
   static const char *const names[PACK_FATES] = {"included", "sensitivity", "dedup", "kind_limit", "budget"};
-  ASSERT(fate < PACK_FATES);
   return names[fate];
 }
 

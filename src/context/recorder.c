@@ -36,7 +36,6 @@ static void on_written(struct store_wait *w, enum store_kept kept) {
 
 struct recorder *recorder_new(struct store *s, const struct log *log, const struct clock *clock,
                               uint64_t session_bytes) {
-  ASSERT(s && clock);
   ASSERT(s && log && clock);
   struct recorder *r = MEM_NEW(struct recorder);
   r->store = s;

@@ -129,7 +129,6 @@ static bool rank(struct search *s, const struct hash_key *seed, struct fault *f)
 
 bool retrieve(const struct retrieve_order *order, bool (*each)(void *ctx, const struct retrieved *r), void *ctx,
               struct fault *f) {
-  ASSERT(each);
   ASSERT(order->store && each);
   struct search s = {.order = order, .each = each, .ctx = ctx};
   struct hash_key seed = rand_hash_key(&rand_system);

@@ -468,7 +468,6 @@ static bool is_empty(const struct json *v) {
 
 // Warns about keys that belong to another kind of server. Empty values are accepted, because some clients write them.
 static void check_effect(struct server_entry *e, const struct json *v) {
-  ASSERT(e->place);
   ASSERT(!e->broken && e->place);
   static const struct {
     const char *key, *place;  // place NULL: every kind that is not local

@@ -55,7 +55,6 @@ void tasks_wait(struct tasks *t, const struct call *c, str shown);
 struct task *tasks_find(const struct tasks *t, const struct session *s, str id);
 // Drops the tasks of a session that ends, and the tasks that were created on its connections.
 void tasks_forget(struct tasks *t, const struct session *s);
-void tasks_forget(struct tasks *t, const struct session *s);
 
 // Forwards notifications/tasks/status of a server with a session to the client that owns the task.
 void tasks_status(struct call_context *x, struct lane *lane, const struct rpc_message *m);

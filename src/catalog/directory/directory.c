@@ -19,7 +19,6 @@ enum { MOST_NOTES = 10000 };
 const char *directory_kind_name(enum directory_kind kind) {
   ASSERT(kind <= DIRECTORY_PROMPTS);
   static const char *const names[DIRECTORY_KINDS] = {"tool", "resource", "prompt"};
-  ASSERT(kind <= DIRECTORY_PROMPTS);
   return names[kind];
 }
 

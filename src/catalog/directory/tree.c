@@ -88,7 +88,6 @@ const struct tree_node *tree_list(const struct tree *t, const struct tree_node *
 }
 
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
-  ASSERT(leaf->count == 1);
   ASSERT(!leaf->child_count && leaf->count == 1);
   return t->order[leaf->first];
 }
