@@ -8,7 +8,7 @@
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "catalog/directory/directory_part.h"
-#include "catalog/directory/partial.h"
+#include "catalog/directory/visible_index.h"
 #include "catalog/naming/identify.h"
 #include "catalog/naming/names.h"
 #include "catalog/naming/tool_id.h"

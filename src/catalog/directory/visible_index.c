@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "catalog/directory/partial.h"
+#include "catalog/directory/visible_index.h"
 
 #include <string.h>
 
