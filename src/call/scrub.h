@@ -7,7 +7,7 @@
 #include "call/pipeline.h"
 
 // Returns a message of a server without hidden characters: m, or a copy in the arena. From a large message, they were
-// removed when it was parsed.
+// removed when it was parsed. NULL if the copy cannot be read.
 const struct rpc_message *calls_unhide(const struct call_context *x, const struct rpc_message *m, struct arena *a);
 
 // Removes hidden characters from the texts of a result of the gateway, which may quote data of a server.

@@ -223,9 +223,12 @@ static void answer_kept(struct call *c) {
   struct rpc_error err;
   struct fault f;
   const struct json *root = json_parse(a, text, &c->session->server->limits, &f);
-  bool read = root && rpc_read(root, a, &reply, &err);
-  ASSERT(read);  // the reply was valid when it was received
-  call_replied(c, &reply);
+  if (root && rpc_read(root, a, &reply, &err)) {
+    call_replied(c, &reply);
+    return;
+  }
+  fault_set(&f, FAULT_PROTOCOL, "answered with a message that cannot be read again");
+  call_fault(c, &f);
 }
 
 void park_resume(struct call *c, struct request *r) {

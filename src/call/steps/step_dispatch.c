@@ -157,7 +157,13 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   call_leave_lane(c);
   call_turn_end(c);
   ASSERT(state_of(c)->done && (reply || f));
-  state_of(c)->done(lc, reply ? calls_unhide(c->context, reply, reply_arena(c)) : NULL, f);
+  if (reply) reply = calls_unhide(c->context, reply, reply_arena(c));
+  struct fault unreadable;
+  if (!reply && !f) {
+    fault_set(&unreadable, FAULT_PROTOCOL, "answered with a message that cannot be read without its hidden characters");
+    f = &unreadable;
+  }
+  state_of(c)->done(lc, reply, f);
 }
 
 // Holds a reference, because `done` may free the call but uses the message until it returns.
