@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiles JsonLogic, and evaluates compiled expressions.
+#include "govern/logic.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "govern/logic_impl.h"
+#include "json/pointer.h"
+
+// ---- compilation
+
+// The way from the expression to a part of it, for error messages.
+struct place {
+  const struct place *above;
+  const struct json *member;  // NULL for an element
+  size_t index;
+  unsigned depth;
+};
+
+struct compiler {
+  struct arena *arena;
+  struct fault *fault;
+  size_t nodes;
+};
+
+static void put_place(struct buf *out, const struct place *at, struct arena *a) {
+  if (!at->above) return;
+  put_place(out, at->above, a);
+  if (at->member) json_pointer_push(out, json_key(at->member, a));
+  else buf_printf(out, "/%zu", at->index);
+}
+
+// Adds the place to the fault; returns false.
+static bool fail(struct compiler *c, const struct place *at) {
+  struct buf b;
+  buf_init(&b, 1 << 16);
+  put_place(&b, at, c->arena);
+  fault_set_path(c->fault, buf_view(&b));
+  buf_done(&b);
+  return false;
+}
+
+static bool compile(struct compiler *c, const struct json *v, const struct place *at, struct logic_node *out);
+
+static const struct logic_node *compile_all(struct compiler *c, const struct json *array, const struct place *at) {
+  struct logic_node *nodes = ARENA_ARRAY(c->arena, struct logic_node, array->count);
+  struct place below = {.above = at, .depth = at->depth + 1};
+  JSON_EACH(it, array) {
+    if (!compile(c, it, &below, &nodes[below.index])) return NULL;
+    below.index++;
+  }
+  return nodes;
+}
+
+// Compiles {"operator": operands}. A single operand may stand without an array.
+static bool compile_operator(struct compiler *c, const struct json *v, const struct place *at, struct logic_node *out) {
+  const struct json *operands = v->child;
+  if (v->count != 1) {
+    fault_set(c->fault, FAULT_INVALID, "an expression is an object with exactly one operator");
+    return fail(c, at);
+  }
+  struct place below = {.above = at, .member = operands, .depth = at->depth + 1};
+  str name = json_key(operands, c->arena);
+  out->op = logic_operator_find(name);
+  if (!out->op) {
+    fault_set(c->fault, FAULT_INVALID, "unknown operator \"%.*s\"", STR_ARG(name));
+    return fail(c, &below);
+  }
+  out->count = operands->type == JSON_ARRAY ? operands->count : 1;
+  if (out->count < out->op->min || out->count > out->op->max) {
+    bool few = out->count < out->op->min;
+    fault_set(c->fault, FAULT_INVALID, "operator \"%s\" needs at %s %u operands", out->op->name, few ? "least" : "most",
+              few ? out->op->min : out->op->max);
+    return fail(c, &below);
+  }
+  if (operands->type == JSON_ARRAY) return (out->args = compile_all(c, operands, &below)) != NULL;
+  struct logic_node *only = ARENA_NEW(c->arena, struct logic_node);
+  out->args = only;
+  return compile(c, operands, &below, only);
+}
+
+static void compile_constant(struct compiler *c, const struct json *v, struct logic_node *out) {
+  struct logic_budget unlimited = {SIZE_MAX, SIZE_MAX};
+  struct logic_run r = {.arena = c->arena, .budget = &unlimited};
+  out->constant = logic_value_of(&r, v);
+  if (v->type == JSON_STRING) out->constant.text = arena_str(c->arena, out->constant.text);
+}
+
+static bool compile(struct compiler *c, const struct json *v, const struct place *at, struct logic_node *out) {
+  if (at->depth > LOGIC_DEPTH_MAX || c->nodes == LOGIC_NODES_MAX) {
+    fault_set(c->fault, FAULT_LIMIT, "the expression is too %s", at->depth > LOGIC_DEPTH_MAX ? "deep" : "large");
+    return fail(c, at);
+  }
+  c->nodes++;
+  if (v->type == JSON_OBJECT) return compile_operator(c, v, at, out);
+  if (v->type != JSON_ARRAY) {
+    compile_constant(c, v, out);
+    return true;
+  }
+  out->list = true;
+  out->count = v->count;
+  return (out->args = compile_all(c, v, at)) != NULL;
+}
+
+const struct logic *logic_compile(struct arena *a, const struct json *source, struct fault *f) {
+  struct compiler c = {.arena = a, .fault = f};
+  struct logic *l = ARENA_NEW(a, struct logic);
+  return compile(&c, source, &(struct place){0}, &l->root) ? l : NULL;
+}
+
+// ---- evaluation
+
+enum { FEW = 4 };  // operands that need no memory of the arena
+
+static struct logic_value eval_list(struct logic_run *r, const struct logic_node *node,
+                                    const struct logic_value *data) {
+  struct logic_list *list = logic_list_new(r, node->count);
+  if (!list) return logic_null();
+  for (size_t i = 0; i < node->count; i++) list->items[i] = logic_eval(r, &node->args[i], data);
+  list->count = node->count;
+  return (struct logic_value){.type = LOGIC_LIST, .list = list};
+}
+
+struct logic_value logic_eval(struct logic_run *r, const struct logic_node *node, const struct logic_value *data) {
+  struct logic_value few[FEW], *args = few;
+  if (!logic_spend(r, 1)) return logic_null();
+  if (node->list) return eval_list(r, node, data);
+  if (!node->op) return node->constant;
+  if (node->op->lazy) return node->op->lazy(r, data, node);
+  if (node->count > FEW) args = logic_take(r, node->count * sizeof *args);
+  if (!args) return logic_null();
+  for (size_t i = 0; i < node->count; i++) args[i] = logic_eval(r, &node->args[i], data);
+  return r->why ? logic_null() : node->op->eager(r, data, args, node->count);
+}
+
+enum logic_verdict logic_test(const struct logic *l, const struct json *data, struct arena *scratch,
+                              struct logic_budget *budget, const char **out_why) {
+  struct logic_run r = {.arena = scratch, .budget = budget};
+  struct logic_value root = logic_value_of(&r, data), result = logic_eval(&r, &l->root, &root);
+  if (!r.why) return logic_truthy(&result) ? LOGIC_TRUE : LOGIC_FALSE;
+  *out_why = r.why;
+  return LOGIC_ERROR;
+}
