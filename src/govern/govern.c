@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decisions: the five steps.
+#include "govern/govern.h"
+
+#include "base/assert.h"
+#include "govern/govern_impl.h"
+
+// Work that the expressions of one decision may take: a few milliseconds.
+enum { LOGIC_STEPS = 250000, LOGIC_BYTES = 4 << 20 };
+
+// ---- codes
+
+static const struct {
+  const char *name, *advice;
+} codes[] = {
+#define X(name, advice) [GOVERNANCE_##name] = {#name, advice},
+    GOVERNANCE_CODES(X)
+#undef X
+};
+
+const char *governance_code_name(enum governance_code code) {
+  ASSERT((unsigned)code < sizeof codes / sizeof *codes);
+  return codes[code].name;
+}
+
+const char *governance_code_advice(enum governance_code code) {
+  ASSERT((unsigned)code < sizeof codes / sizeof *codes);
+  return codes[code].advice;
+}
+
+// ---- questions
+
+bool governance_check_context(const struct json *context, struct fault *f) {
+  static const char *const texts[] = {"tenant", "role", "intent", "environment", "safety_mode"};
+  if (!context) return true;
+  if (!json_is(context, JSON_OBJECT)) fault_set(f, FAULT_INVALID, "context must be an object");
+  else {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+      const struct json *v = json_get(context, str_of(texts[i]));
+      if (!v || json_is(v, JSON_NULL) || json_is(v, JSON_STRING)) continue;
+      fault_set(f, FAULT_INVALID, "context.%s must be a text", texts[i]);
+      return false;
+    }
+    const struct json *mode = json_get(context, STR("safety_mode")), *scopes = json_get(context, STR("scopes"));
+    bool known = !json_is(mode, JSON_STRING);
+    for (unsigned m = 0; m < APPROVAL_NONE; m++) known |= json_equals_str(mode, str_of(approval_mode_name(m)));
+    bool listed = !scopes || json_is(scopes, JSON_NULL) || json_is(scopes, JSON_ARRAY);
+    if (json_is(scopes, JSON_ARRAY))
+      JSON_EACH(it, scopes) listed = listed && json_is(it, JSON_STRING);
+    if (known && listed) return true;
+    fault_set(f, FAULT_INVALID, known ? "context.scopes must be a list of texts" : "context.safety_mode is not a mode");
+  }
+  return false;
+}
+
+bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f) {
+  struct governance_question q = {.args = json_get(v, STR("args")), .context = json_get(v, STR("context"))};
+  const struct json *mode = json_get(v, STR("mode"));
+  if (json_is(q.args, JSON_NULL)) q.args = NULL;
+  if (json_is(q.context, JSON_NULL)) q.context = NULL;
+  if (!json_string(json_get(v, STR("capability")), a, &q.capability))
+    fault_set(f, FAULT_INVALID, "a question is an object with \"capability\", and may have args, context and mode");
+  else if (q.args && !json_is(q.args, JSON_OBJECT)) fault_set(f, FAULT_INVALID, "args must be an object");
+  else if (mode && !json_is(mode, JSON_NULL) && !json_string(mode, a, &q.mode))
+    fault_set(f, FAULT_INVALID, "mode must be a text");
+  else if (governance_check_context(q.context, f)) {
+    *out = q;
+    return true;
+  }
+  return false;
+}
+
+// ---- the state of a decision
+
+struct deciding {
+  const struct governance *governance;
+  const struct governance_question *question;
+  struct arena *arena;
+  struct governance_decision *out;
+  str role, intent, environment, tenant;        // STR_NONE if absent
+  const struct governance_permission *ceiling;  // the matching permission with the lowest mode; NULL without one
+  const struct governance_rule *raised;         // the matching rule with the highest mode; NULL without one
+  const struct json *data;                      // of expressions; NULL until the first one
+  struct logic_budget budget;
+  size_t match_room, gate_room;
+};
+
+static bool deny(struct deciding *d, enum governance_code code, str pointer) {
+  d->out->code = code;
+  d->out->pointer = pointer;
+  return false;
+}
+
+static str below(struct deciding *d, str pointer, const char *member) {
+  return arena_printf(d->arena, "%.*s/%s", STR_ARG(pointer), member);
+}
+
+static str context_text(const struct deciding *d, const char *name) {
+  str text = STR_NONE;
+  json_string(json_get(d->question->context, str_of(name)), d->arena, &text);
+  return text;
+}
+
+// Returns an array with room for one more element: the same one, or a copy with twice the room.
+static void *with_room(struct arena *a, void *list, size_t size, size_t count, size_t *room) {
+  if (count < *room) return list;
+  *room = *room ? 2 * *room : 4;
+  void *larger = arena_alloc(a, size * *room);
+  if (count) memcpy(larger, list, size * count);
+  return larger;
+}
+
+static void add_match(struct deciding *d, str id, str pointer, const struct constraints *c) {
+  struct governance_decision *o = d->out;
+  o->matches = with_room(d->arena, o->matches, sizeof *o->matches, o->match_count, &d->match_room);
+  o->matches[o->match_count++] = (struct governance_match){id, pointer, c};
+}
+
+static void add_gate(struct deciding *d, const struct governance_gate *gate) {
+  struct governance_decision *o = d->out;
+  for (size_t i = 0; i < o->gate_count; i++)
+    if (o->gates[i] == gate) return;
+  o->gates = with_room(d->arena, o->gates, sizeof *o->gates, o->gate_count, &d->gate_room);
+  o->gates[o->gate_count++] = gate;
+}
+
+// ---- step 1
+
+static bool find_capability(struct deciding *d) {
+  const struct governance_capability *c = governance_find(d->governance, d->question->capability);
+  if (!c) return deny(d, GOVERNANCE_CAPABILITY_UNKNOWN, STR("/adapters"));
+  d->out->capability = c;
+  d->out->highest = c->mode;
+  return true;
+}
+
+// ---- step 2
+
+static bool names_have(const struct governance_names *names, str name) {
+  if (!names->list) return true;
+  for (size_t i = 0; name.p && i < names->count; i++)
+    if (str_eq(names->list[i], name)) return true;
+  return false;
+}
+
+static bool permission_matches(const struct deciding *d, const struct governance_permission *p) {
+  return names_have(&p->roles, d->role) && names_have(&p->intents, d->intent) &&
+         names_have(&p->environments, d->environment) && names_have(&p->tenants, d->tenant);
+}
+
+static bool match_permissions(struct deciding *d) {
+  const struct governance_capability *c = d->out->capability;
+  const struct governance_permission *against = NULL;
+  for (size_t i = 0; i < c->permission_count; i++) {
+    const struct governance_permission *p = c->permissions[i];
+    if (!permission_matches(d, p)) continue;
+    add_match(d, p->permission_id, p->pointer, &p->constraints);
+    if (!p->allow && !against) against = p;
+    if (p->mode != APPROVAL_NONE && (!d->ceiling || p->mode < d->ceiling->mode)) d->ceiling = p;
+  }
+  if (against) return deny(d, GOVERNANCE_PERMISSION_DENIED, against->pointer);
+  if (!d->out->match_count) return deny(d, GOVERNANCE_PERMISSION_DENIED, STR("/permissions"));
+  d->out->pointer = d->out->matches[0].pointer;
+  return true;
+}
+
+// ---- step 3
+
+static void add_member(struct json *object, struct json *member, const char *key) {
+  member->key = key;
+  member->key_n = (uint32_t)strlen(key);
+  member->flags &= (uint8_t)~JSON_KEY_ESCAPED;
+  member->next = object->child;
+  object->child = member;
+  object->count++;
+}
+
+// The data of expressions: the members of the context, with `args` and `capability` beside them.
+static const struct json *make_data(struct deciding *d) {
+  static const struct json none = {.type = JSON_OBJECT, .p = "{}", .n = 2};
+  const struct governance_question *q = d->question;
+  struct json *object = ARENA_NEW(d->arena, struct json);
+  object->type = JSON_OBJECT;
+  for (const struct json *it = q->context ? json_first(q->context) : NULL; it; it = it->next) {
+    if (json_key_is(it, STR("args")) || json_key_is(it, STR("capability"))) continue;
+    struct json *member = ARENA_NEW(d->arena, struct json);
+    *member = *it;
+    member->next = object->child;
+    object->child = member;
+    object->count++;
+  }
+  struct json *args = ARENA_NEW(d->arena, struct json), *capability = ARENA_NEW(d->arena, struct json);
+  str id = d->out->capability->id_json;
+  *args = q->args ? *q->args : none;
+  *capability = (struct json){.type = JSON_STRING, .p = id.p, .n = (uint32_t)id.n};
+  if (memchr(id.p, '\\', id.n)) capability->flags = JSON_ESCAPED;
+  add_member(object, args, "args");
+  add_member(object, capability, "capability");
+  return object;
+}
+
+static enum logic_verdict test(struct deciding *d, const struct logic *l) {
+  if (!d->data) d->data = make_data(d);
+  return logic_test(l, d->data, d->arena, &d->budget, &d->out->why);
+}
+
+static enum logic_verdict rule_matches(struct deciding *d, const struct governance_rule *rule) {
+  if (rule->intent.p && !(d->intent.p && str_eq(rule->intent, d->intent))) return LOGIC_FALSE;
+  enum logic_verdict verdict = rule->condition ? test(d, rule->condition) : LOGIC_TRUE;
+  if (verdict != LOGIC_ERROR || !rule->non_enforcing) return verdict;
+  d->out->why = NULL;
+  return LOGIC_FALSE;
+}
+
+// False: an expression failed. *against is the first rule that denies.
+static bool match_rules(struct deciding *d, const struct governance_bundle *b, const struct governance_rule **against,
+                        size_t *matched) {
+  for (size_t i = 0; i < b->rule_count; i++) {
+    const struct governance_rule *rule = &b->rules[i];
+    enum logic_verdict verdict = rule_matches(d, rule);
+    if (verdict == LOGIC_ERROR) return deny(d, GOVERNANCE_POLICY_EVAL_ERROR, below(d, rule->pointer, "if"));
+    if (verdict == LOGIC_FALSE) continue;
+    add_match(d, rule->rule_id, rule->pointer, &rule->constraints);
+    ++*matched;
+    if (!rule->allow && !*against) *against = rule;
+    if (rule->gate) add_gate(d, rule->gate);
+    if (rule->mode != APPROVAL_NONE && (!d->raised || rule->mode > d->raised->mode)) d->raised = rule;
+  }
+  return true;
+}
+
+static bool match_gates(struct deciding *d, const struct governance_bundle *b) {
+  for (size_t i = 0; i < b->gate_count; i++) {
+    const struct governance_gate *gate = &b->gates[i];
+    enum logic_verdict verdict = gate->when ? test(d, gate->when) : LOGIC_FALSE;
+    if (verdict == LOGIC_ERROR) return deny(d, GOVERNANCE_POLICY_EVAL_ERROR, below(d, gate->pointer, "when"));
+    if (verdict == LOGIC_TRUE) add_gate(d, gate);
+  }
+  return true;
+}
+
+static bool match_bundles(struct deciding *d) {
+  const struct governance *g = d->governance;
+  const struct governance_rule *against = NULL;
+  size_t matched = 0;
+  for (size_t i = 0; i < g->bundle_count; i++)
+    if (!match_rules(d, &g->bundles[i], &against, &matched) || !match_gates(d, &g->bundles[i])) return false;
+  if (against) return deny(d, GOVERNANCE_POLICY_DENIED, against->pointer);
+  if (g->bundle_count && !matched && d->out->highest > APPROVAL_READ_ONLY)
+    return deny(d, GOVERNANCE_POLICY_DENIED, STR("/bundles"));
+  return true;
+}
+
+// ---- step 4
+
+static bool select_mode(struct deciding *d) {
+  struct governance_decision *o = d->out;
+  const struct governance_capability *c = o->capability;
+  enum approval_mode requested = o->requested.p ? approval_mode_find(o->requested) : APPROVAL_NONE;
+  str own = below(d, c->pointer, "approval_mode"), by = d->raised ? d->raised->pointer : own;
+  if (o->requested.p && requested == APPROVAL_NONE) return deny(d, GOVERNANCE_MODE_INVALID, own);
+  if (requested != APPROVAL_NONE && requested > o->highest) return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, own);
+  if (d->raised && d->raised->mode > o->highest) return deny(d, GOVERNANCE_MODE_RAISE_FORBIDDEN, by);
+  // A request alone never lowers the mode: only a rule does.
+  o->effective = o->highest;
+  if (d->raised) o->effective = d->raised->mode;
+  if (d->raised && requested != APPROVAL_NONE && requested > o->effective) o->effective = requested;
+  ASSERT(o->effective <= o->highest);
+  if (d->ceiling && o->effective > d->ceiling->mode)
+    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, below(d, d->ceiling->pointer, "approval_mode"));
+  str ceiling = context_text(d, "safety_mode");
+  // An unknown ceiling, which governance_check_context refuses, admits nothing.
+  enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
+  if (safety == APPROVAL_NONE || o->effective > safety) return deny(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING, by);
+  if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY) return deny(d, GOVERNANCE_CLASS_MODE_CONFLICT, by);
+  return true;
+}
+
+// ---- step 5
+
+// Takes out the violations that an approval may waive.
+static struct violations without_waivable(struct violations all) {
+  struct violations kept = {0};
+  for (struct violation *v = all.first, *next; v; v = next) {
+    next = v->next;
+    if (v->waivable) continue;
+    v->next = NULL;
+    if (kept.last) kept.last->next = v;
+    else kept.first = v;
+    kept.last = v;
+  }
+  return kept;
+}
+
+// With a gate, violations of constraints with unless_approved are for the approver to judge. Without one, nobody can.
+static bool check_arguments(struct deciding *d) {
+  struct governance_decision *o = d->out;
+  for (size_t i = 0; i < o->match_count; i++)
+    constraints_check(o->matches[i].constraints, d->question->args, d->question->partial, d->arena, &o->violations);
+  if (o->gate_count) o->violations = without_waivable(o->violations);
+  return !o->violations.first || deny(d, GOVERNANCE_ARG_CONSTRAINT_VIOLATION, o->violations.first->pointer);
+}
+
+void governance_decide(const struct governance *g, const struct governance_question *q, struct arena *a,
+                       struct governance_decision *out) {
+  static bool (*const steps[])(struct deciding *) = {find_capability, match_permissions, match_bundles, select_mode,
+                                                     check_arguments};
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  *out = (struct governance_decision){.requested = q->mode, .effective = APPROVAL_NONE, .highest = APPROVAL_NONE};
+  struct deciding d = {.governance = g, .question = q, .arena = a, .out = out, .budget = {LOGIC_STEPS, LOGIC_BYTES}};
+  d.role = context_text(&d, "role");
+  d.intent = context_text(&d, "intent");
+  d.environment = context_text(&d, "environment");
+  d.tenant = context_text(&d, "tenant");
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+    if (!steps[i](&d)) return;
+  out->code = GOVERNANCE_ALLOWED;
+}

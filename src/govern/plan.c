@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "govern/plan.h"
+
+#include "base/assert.h"
+#include "json/write.h"
+
+static bool fail(struct fault *f, str pointer, const char *message) {
+  fault_set(f, FAULT_INVALID, "%s", message);
+  fault_set_path(f, pointer);
+  return false;
+}
+
+// Reports the first member that is not known.
+static bool check_members(const struct json *v, const str *known, size_t count, struct arena *a, str pointer,
+                          struct fault *f) {
+  JSON_EACH(it, v)
+    if (!json_key_in(it, known, count)) {
+      str key = json_key(it, a);
+      return fail(f, arena_printf(a, "%.*s/%.*s", STR_ARG(pointer), STR_ARG(key)), "is not known here");
+    }
+  return true;
+}
+
+static bool read_flag(const struct json *v, const char *key, bool *out) {
+  const struct json *flag = json_get(v, str_of(key));
+  return !flag || json_bool(flag, out);
+}
+
+static bool read_step(const struct json *v, struct arena *a, size_t index, struct plan_step *out, struct fault *f) {
+  static const str known[] = {STR("id"), STR("capability"), STR("args"), STR("mode"), STR("args_complete")};
+  str pointer = arena_printf(a, "/steps/%zu", index);
+  bool complete = false;
+  if (!json_is(v, JSON_OBJECT)) return fail(f, pointer, "must be an object");
+  if (!check_members(v, known, sizeof known / sizeof *known, a, pointer, f)) return false;
+  const struct json *id = json_get(v, STR("id"));
+  out->id = arena_printf(a, "%zu", index + 1);
+  if (id && !json_string(id, a, &out->id)) return fail(f, pointer, "id must be a text");
+  if (!read_flag(v, "args_complete", &complete)) return fail(f, pointer, "args_complete must be true or false");
+  if (!governance_read_question(v, a, &out->question, f)) {
+    fault_set_path(f, pointer);
+    return false;
+  }
+  out->question.partial = !complete;
+  return true;
+}
+
+// Returns the context with the intent of the plan; NULL without either.
+static const struct json *make_context(const struct json *context, str intent, struct arena *a) {
+  const struct json *own = json_get(context, STR("intent"));
+  if (!intent.p || (own && !json_is(own, JSON_NULL))) return context;
+  struct json_edit edit = {STR("intent"), json_escaped(a, intent)};
+  struct fault f;
+  const struct json *made =
+      json_parse(a, json_edited(a, context ? context : &json_empty_object, &edit, 1), &json_default_limits, &f);
+  ASSERT(made);  // a copy of checked JSON
+  return made;
+}
+
+static bool read_steps(const struct json *steps, const struct json *context, struct arena *a, struct plan *p,
+                       struct fault *f) {
+  if (!json_is(steps, JSON_ARRAY) || steps->count > PLAN_STEPS_MAX)
+    return fail(f, STR("/steps"), "must be a list of at most 1000 steps");
+  p->steps = ARENA_ARRAY(a, struct plan_step, steps->count);
+  JSON_EACH(it, steps) {
+    struct plan_step *step = &p->steps[p->count];
+    if (!read_step(it, a, p->count++, step, f)) return false;
+    step->question.context = context;
+  }
+  return true;
+}
+
+bool plan_read(const struct json *v, struct arena *a, struct plan *out, struct fault *f) {
+  static const str known[] = {STR("intent"), STR("read_only"), STR("context"), STR("steps")};
+  struct plan p = {.intent = STR_NONE};
+  if (!json_is(v, JSON_OBJECT)) return fail(f, STR(""), "a plan is an object");
+  if (!check_members(v, known, sizeof known / sizeof *known, a, STR(""), f)) return false;
+  const struct json *intent = json_get(v, STR("intent")), *context = json_get(v, STR("context"));
+  if (json_is(context, JSON_NULL)) context = NULL;
+  if (intent && !json_is(intent, JSON_NULL) && !json_string(intent, a, &p.intent))
+    return fail(f, STR("/intent"), "must be a text");
+  if (!read_flag(v, "read_only", &p.read_only)) return fail(f, STR("/read_only"), "must be true or false");
+  p.read_only |= p.intent.p && str_eq(p.intent, STR("read_only"));
+  if (!governance_check_context(context, f)) {
+    fault_set_path(f, STR("/context"));
+    return false;
+  }
+  if (!read_steps(json_get(v, STR("steps")), make_context(context, p.intent, a), a, &p, f)) return false;
+  *out = p;
+  return true;
+}
+
+void plan_decide(const struct governance *g, const struct plan *p, size_t step, struct arena *a,
+                 struct governance_decision *out) {
+  ASSERT(step < p->count);
+  governance_decide(g, &p->steps[step].question, a, out);
+  const struct governance_capability *c = out->capability;
+  if (!p->read_only || !c || c->class != CLASS_ACT) return;
+  out->code = GOVERNANCE_CLASS_INTENT_CONFLICT;
+  out->pointer = c->pointer;
+  out->violations = (struct violations){0};
+}
