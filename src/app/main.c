@@ -33,6 +33,8 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  rank                         rank tools for queries, to measure the search\n"
                             "  schema validate --batch      check values against JSON Schemas\n"
                             "  policy ...                   explain and check the access rules\n"
+                            "  govern ...                   decide calls by a governance file, and check it\n"
+                            "  plan check FILE              decide every step of a plan, without making a call\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"
                             "  context ...                  build prompts within a budget from a conversation\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
@@ -66,6 +68,8 @@ static const struct {
     {"rank", cmd_rank},
     {"schema", cmd_schema},
     {"policy", cmd_policy},
+    {"govern", cmd_govern},
+    {"plan", cmd_plan},
     {"audit", cmd_audit},
     {"context", cmd_context},
     {"tokens", cmd_tokens},

@@ -17,7 +17,7 @@
 
 struct governance;
 
-enum { GOVERNANCE_BYTES_MAX = 16 << 20, GOVERNANCE_DEPTH_MAX = 80, GOVERNANCE_ID_MAX = 256 };
+enum { GOVERNANCE_BYTES_MAX = 8 << 20, GOVERNANCE_DEPTH_MAX = 80, GOVERNANCE_ID_MAX = 256 };
 
 // Reads a governance file and copies it. Returns one reference, or NULL after a problem: a file with any error is
 // refused as a whole.

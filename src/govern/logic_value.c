@@ -356,7 +356,7 @@ size_t logic_units(str s) {
 str logic_slice(struct logic_run *r, str s, size_t from, size_t count) {
   struct buf b;
   size_t at = 0, end = from + count;
-  if (!logic_spend(r, s.n / 8)) return STR("");
+  if (!count || !logic_spend(r, s.n / 8)) return STR("");
   buf_init(&b, 3 * s.n + 3);
   while (s.n && at < end) {
     str rest = s;

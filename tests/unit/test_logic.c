@@ -213,6 +213,11 @@ static void text_is_joined_cut_and_searched(void **state) {
   assert_gives("{\"substr\":[\"a\\ud83d\\ude00b\",2]}", "{}", "\"\\ufffdb\"");
 }
 
+static void half_of_a_character_is_cut_off_only_if_something_is_cut(void **state) {
+  assert_gives("{\"substr\":[\"a\\ud83d\\ude00b\",2,0]}", "{}", "\"\"");
+  assert_gives("{\"substr\":[\"a\\ud83d\\ude00b\",0,2]}", "{}", "\"a\\ufffd\"");
+}
+
 static void a_malformed_expression_is_refused_with_its_place(void **state) {
   assert_refused("{\"nope\":[1]}", "/nope", "unknown operator \"nope\"");
   assert_refused("{\"log\":1}", "/log", "unknown operator \"log\"");
@@ -296,6 +301,7 @@ int main(void) {
       cmocka_unit_test(missing_lists_absent_keys),
       cmocka_unit_test(arrays_are_mapped_filtered_and_reduced),
       cmocka_unit_test(text_is_joined_cut_and_searched),
+      cmocka_unit_test(half_of_a_character_is_cut_off_only_if_something_is_cut),
       cmocka_unit_test(a_malformed_expression_is_refused_with_its_place),
       cmocka_unit_test(an_expression_has_a_limit_of_depth_and_size),
       cmocka_unit_test(work_beyond_the_budget_is_an_error),

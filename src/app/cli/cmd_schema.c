@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <errno.h>
-#include <stdio.h>
-
 #include "app/cli/command.h"
-#include "base/mem.h"
 #include "schema/schema.h"
 #include "json/write.h"
-
-enum { MOST_LINE_BYTES = 16 << 20 };
 
 static const struct command schema = {
     .usage = "validate --batch",
@@ -78,7 +72,7 @@ static bool read_case(str line, struct arena *a, struct json **out_schema, struc
   return false;
 }
 
-static bool answer(str line, struct arena *a, struct buf *out) {
+static bool answer(void *ctx, str line, struct arena *a, struct buf *out) {
   struct json *source, *instance;
   struct fault f = {0};
   struct schema_result result;
@@ -90,38 +84,11 @@ static bool answer(str line, struct arena *a, struct buf *out) {
   return readable;
 }
 
-static int answer_all(void) {
-  struct arena arena;
-  struct buf out;
-  char *line = NULL;
-  size_t cap = 0;
-  int status = EXIT_OK;
-  arena_init(&arena);
-  buf_init(&out, MOST_LINE_BYTES);
-  for (ssize_t n; (n = getline(&line, &cap, stdin)) >= 0;) {
-    str text = {line, (size_t)n};
-    if (str_ends(text, STR("\n"))) text.n--;
-    if (!str_trim(text).n) continue;
-    if (!answer(text, &arena, &out)) status = EXIT_NO;
-    fwrite(out.p, 1, out.n, stdout);
-    buf_reset(&out);
-    arena_reset(&arena);
-  }
-  if (ferror(stdin)) {
-    fprintf(stderr, "toolgate: stdin: %s\n", strerror(errno));
-    status = EXIT_CANNOT;
-  }
-  mem_free(line);
-  buf_done(&out);
-  arena_done(&arena);
-  return status;
-}
-
 int cmd_schema(int argc, char **argv) {
   struct arguments args = {0};
   int status;
   if (!command_parse(&schema, argc, argv, &args, &status)) return status;
   if (strcmp(args.operands[0], "validate") != 0) return command_misused(argv[0], "the only subcommand is validate");
   if (!args.batch) return command_misused(argv[0], "give --batch: the cases are read from stdin, one per line");
-  return answer_all();
+  return command_each_line(answer, NULL);
 }

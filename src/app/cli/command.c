@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/command.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/mem.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 
@@ -51,6 +53,7 @@ static const struct option_row rows[] = {
     {'u', "rules", "FILE", "access rules (default: .mcp-gateway-rules.json here)"},
     {'A', "agent", "AGENT", "the caller: an agent of the rules"},
     {'J', "method", "METHOD", "a method that the protocol does not have, instead of a server"},
+    {'^', "governance", "FILE", "adapters, permissions and bundles, YAML or JSON"},
     {'y', "key", "FILE", "the key that signs the lines and FILE.head (audit.key_file)"},
     {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
     {'G', "dry-run", NULL, "change nothing; print the changes"},
@@ -94,7 +97,7 @@ static const struct option_row rows[] = {
 };
 // clang-format on
 
-enum { ROWS = sizeof rows / sizeof *rows, BRIEFS = 16 };
+enum { ROWS = sizeof rows / sizeof *rows, BRIEFS = 16, MOST_ANSWER_BYTES = 16 << 20 };
 
 // Returns the row of an option. The letter must be in the table.
 static const struct option_row *row_of(char letter) {
@@ -199,6 +202,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'A': out->config.agent = optarg; break;
   case 'y': out->key = optarg; break;
   case 'J': out->method = optarg; break;
+  case '^': out->governance = optarg; break;
   default: take_file_option(letter, out);
   }
 }
@@ -322,6 +326,42 @@ void command_print_problems(const struct config_problems *p) {
     fprintf(stderr, "toolgate: %s%.*s%s%.*s: %.*s\n", e->warning ? "warning: " : "", STR_ARG(e->file),
             e->pointer.n ? ":" : "", STR_ARG(e->pointer), STR_ARG(e->message));
   }
+}
+
+int command_each_line(command_answer *answer, void *ctx) {
+  struct arena arena;
+  struct buf out;
+  char *line = NULL;
+  size_t cap = 0;
+  int status = EXIT_OK;
+  arena_init(&arena);
+  buf_init(&out, MOST_ANSWER_BYTES);
+  for (ssize_t n; (n = getline(&line, &cap, stdin)) >= 0;) {
+    str text = {line, (size_t)n};
+    if (str_ends(text, STR("\n"))) text.n--;
+    if (!str_trim(text).n) continue;
+    if (!answer(ctx, text, &arena, &out)) status = EXIT_NO;
+    fwrite(out.p, 1, out.n, stdout);
+    buf_reset(&out);
+    arena_reset(&arena);
+  }
+  if (ferror(stdin)) {
+    fprintf(stderr, "toolgate: stdin: %s\n", strerror(errno));
+    status = EXIT_CANNOT;
+  }
+  mem_free(line);
+  buf_done(&out);
+  arena_done(&arena);
+  return status;
+}
+
+struct governance *command_load_governance(const char *path, str named_by) {
+  struct config_problems problems;
+  config_problems_init(&problems);
+  struct governance *g = config_load_governance(path, named_by, &problems);
+  command_print_problems(&problems);
+  config_problems_done(&problems);
+  return g;
 }
 
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv) {

@@ -13,7 +13,7 @@ enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version, cmd_tokens;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
-command_run cmd_policy, cmd_audit, cmd_view;
+command_run cmd_policy, cmd_audit, cmd_view, cmd_govern, cmd_plan;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 
@@ -47,7 +47,7 @@ struct file_arguments {
 struct arguments {
   struct config_options config;
   bool json, batch, connect, dry_run, full, once, follow, decision;
-  const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method;
+  const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance;
   struct context_arguments context;
   struct file_arguments files;
   char **operands;
@@ -65,6 +65,11 @@ struct command_part {
 };
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv);
 
+// Reads stdin and calls `answer` for each line that is not blank. It appends to `out`, which is printed, and may use
+// the arena until it returns. False: the line was malformed. Returns EXIT_NO if a line was, EXIT_CANNOT if stdin fails.
+typedef bool command_answer(void *ctx, str line, struct arena *a, struct buf *out);
+int command_each_line(command_answer *answer, void *ctx);
+
 // Prints the error `what` about an operand or an option, and how to get help. Returns EXIT_USAGE.
 int command_misused(const char *name, const char *what);
 
@@ -73,6 +78,9 @@ int command_failed(const struct fault *f, int status);
 
 // Prints the problems that config_load found on stderr.
 void command_print_problems(const struct config_problems *p);
+
+// Reads a governance file. NULL: the problems are printed on stderr.
+struct governance *command_load_governance(const char *path, str named_by);
 
 // Prints untrusted text on stdout; on a terminal each control character becomes '?'.
 void command_print(str text);

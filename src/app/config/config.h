@@ -225,6 +225,10 @@ void config_done(struct config *c);
 bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
                        struct config_problems *problems);
 
+// Reads a governance file (YAML or JSON). NULL, with the problems reported, if it cannot be read or has an error.
+struct governance;
+struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems);
+
 // Returns the path of a file in Toolgate's configuration folder of the user: $XDG_CONFIG_HOME/toolgate/NAME or
 // ~/.config/toolgate/NAME. STR_NONE: HOME is not set.
 str config_user_file(char *const *env, const char *name, struct arena *a);

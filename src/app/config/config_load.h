@@ -17,6 +17,7 @@ struct config_loader {
   char *const *env;
   struct config_problems *problems;
   size_t dropped;  // number of servers left out because of an invalid entry
+  size_t max_file;  // most bytes of a file; 0: CONFIG_MAX_FILE
   struct proxies proxies;
   struct arena work;  // temporary memory, freed at the end of the load
 };

@@ -23,7 +23,6 @@
 enum {
   MAX_PROBLEMS = 1000,
   MAX_EXPANDED = 128 * 1024,  // the limit of Linux for one program argument
-  MAX_JSON = 4 * CONFIG_MAX_FILE,
   MAX_HOST = 253,
   MAX_FILES = 300,  // one for each server, and some of Toolgate
 };
@@ -296,12 +295,16 @@ void config_file_seen(struct config_loader *l, str path) {
   if (c->file_count < MAX_FILES) c->files[c->file_count++] = (struct config_file){str_of(name), file_state_of(name)};
 }
 
-// Reads the whole file. Returns false with errno set; EFBIG: the file is larger than CONFIG_MAX_FILE.
-static bool read_all(int fd, struct config_document *d) {
+static size_t max_file(const struct config_loader *l) {
+  return l->max_file ? l->max_file : CONFIG_MAX_FILE;
+}
+
+// Reads the whole file. Returns false with errno set; EFBIG: the file is larger than `max`.
+static bool read_all(int fd, size_t max, struct config_document *d) {
   ASSERT(!d->text && d->text_n == 0);
-  d->text = mem_alloc(CONFIG_MAX_FILE + 1);
-  while (d->text_n <= CONFIG_MAX_FILE) {
-    ssize_t k = read(fd, d->text + d->text_n, CONFIG_MAX_FILE + 1 - d->text_n);
+  d->text = mem_alloc(max + 1);
+  while (d->text_n <= max) {
+    ssize_t k = read(fd, d->text + d->text_n, max + 1 - d->text_n);
     if (k < 0 && errno == EINTR) continue;
     if (k < 0) return false;
     if (k == 0) return true;
@@ -318,11 +321,11 @@ static bool is_file(const struct stat *st) {
   return false;
 }
 
-static bool read_file(const char *path, struct config_document *d) {
+static bool read_file(const char *path, size_t max, struct config_document *d) {
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for the writer of a pipe
   if (fd < 0) return false;
   struct stat *st = &d->stat;
-  bool ok = fstat(fd, st) == 0 && (S_ISDIR(st->st_mode) || is_file(st)) && read_all(fd, d);
+  bool ok = fstat(fd, st) == 0 && (S_ISDIR(st->st_mode) || is_file(st)) && read_all(fd, max, d);
   int why = errno;
   close(fd);
   errno = why;
@@ -374,7 +377,7 @@ static bool is_yaml(const struct config_document *d) {
 }
 
 static bool parse(struct config_loader *l, struct config_document *d, struct fault *f) {
-  static const struct json_limits limits = {.max_bytes = MAX_JSON, .max_depth = YAML_MAX_DEPTH + 1};
+  const struct json_limits limits = {.max_bytes = 4 * max_file(l), .max_depth = YAML_MAX_DEPTH + 1};
   str text = {d->text, d->text_n};
   if (is_yaml(d)) {
     // This room is usually enough. Growing the buffer would leave copies of secrets in memory.
@@ -442,7 +445,7 @@ static const char *syntax_hint(str text, bool yaml, const struct fault *f) {
 bool config_document_parse(struct config_loader *l, struct config_document *d) {
   struct config_place at = {d->file, STR_NONE};
   struct fault f;
-  buf_init(&d->json, MAX_JSON);
+  buf_init(&d->json, 4 * max_file(l));
   if (parse(l, d, &f)) return true;
   config_error(l, &at, "%s: %s%s", f.path, f.message, syntax_hint((str){d->text, d->text_n}, is_yaml(d), &f));
   return false;
@@ -450,7 +453,7 @@ bool config_document_parse(struct config_loader *l, struct config_document *d) {
 
 static void cannot_read(struct config_loader *l, const struct config_place *at, str named_by, int error) {
   const char *by = named_by.n ? arena_printf(&l->work, " (named by %.*s)", STR_ARG(named_by)).p : "";
-  if (error == EFBIG) config_error(l, at, "is larger than 1 MiB%s", by);
+  if (error == EFBIG) config_error(l, at, "is larger than %zu MiB%s", max_file(l) >> 20, by);
   else config_error(l, at, "cannot be read: %s%s", strerror(error), by);
 }
 
@@ -459,7 +462,7 @@ bool config_file_open(struct config_loader *l, str path, str named_by, struct co
   struct config_document d = {.file = str_of(name), .folder = folder_of(l, name)};
   struct config_place at = {d.file, STR_NONE};
   config_file_seen(l, path);
-  bool ok = read_file(name, &d);
+  bool ok = read_file(name, max_file(l), &d);
   if (!ok) cannot_read(l, &at, named_by, errno);
   if (ok) skip_mark(&d);
   if (ok && !named_by.n) ok = is_trusted(l, &d, &at);
