@@ -193,14 +193,7 @@ static size_t read_path(str path, struct path_step steps[PATH_STEPS_MAX]) {
 }
 
 static str below(struct reader *r, str pointer, const struct json *member) {
-  struct buf b;
-  str key = json_key(member, r->arena);
-  buf_init(&b, pointer.n + 2 * key.n + 2);
-  buf_str(&b, pointer);
-  json_pointer_push(&b, key);
-  str made = arena_str(r->arena, buf_view(&b));
-  buf_done(&b);
-  return made;
+  return json_pointer_below(r->arena, pointer, json_key(member, r->arena));
 }
 
 static void read_keyword(struct reader *r, const struct json *member, struct constraint *c, struct check *checks) {

@@ -32,6 +32,7 @@ const struct governance_capability *governance_find(const struct governance *g, 
 
 // ---- decisions
 
+// No value of args or context is folded (json_parse_folding).
 struct governance_question {
   str capability;              // adapter_id.name
   const struct json *args;     // an object, or NULL

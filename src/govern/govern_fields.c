@@ -23,14 +23,7 @@ void governance_report(struct governance_reader *r, str pointer, const char *fmt
 }
 
 str governance_below(struct governance_reader *r, str pointer, const struct json *member) {
-  struct buf b;
-  str key = json_key(member, r->arena);
-  buf_init(&b, pointer.n + 2 * key.n + 2);
-  buf_str(&b, pointer);
-  json_pointer_push(&b, key);
-  str made = arena_str(r->arena, buf_view(&b));
-  buf_done(&b);
-  return made;
+  return json_pointer_below(r->arena, pointer, json_key(member, r->arena));
 }
 
 str governance_below_index(struct governance_reader *r, str pointer, size_t index) {

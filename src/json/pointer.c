@@ -94,3 +94,14 @@ void json_pointer_push(struct buf *out, str token) {
     else buf_char(out, token.p[i]);
   }
 }
+
+str json_pointer_below(struct arena *a, str pointer, str token) {
+  struct buf b;
+  buf_init(&b, pointer.n + 2 * token.n + 1);
+  buf_str(&b, pointer);
+  json_pointer_push(&b, token);
+  ASSERT(!b.over);
+  str below = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return below;
+}

@@ -15,3 +15,6 @@ const char *json_pointer_step(struct json_scan *scan, const char *container, str
 
 // Appends "/" and the escaped token.
 void json_pointer_push(struct buf *out, str token);
+
+// Returns the pointer to a member or element below `pointer`, in the arena.
+str json_pointer_below(struct arena *a, str pointer, str token);

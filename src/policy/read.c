@@ -31,14 +31,7 @@ static void __attribute__((format(printf, 3, 4))) report(struct policy_reader *r
 }
 
 static str below(struct policy_reader *r, str pointer, const struct json *member) {
-  struct buf b;
-  str key = json_key(member, &r->work);
-  buf_init(&b, pointer.n + 2 * key.n + 2);
-  buf_str(&b, pointer);
-  json_pointer_push(&b, key);
-  str made = arena_str(&r->work, buf_view(&b));
-  buf_done(&b);
-  return made;
+  return json_pointer_below(&r->work, pointer, json_key(member, &r->work));
 }
 
 static bool is_object(struct policy_reader *r, str pointer, const struct json *v) {

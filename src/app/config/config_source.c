@@ -125,14 +125,7 @@ void config_left_out(struct config_loader *l, const struct config_place *at, siz
 }
 
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token) {
-  struct buf b;
-  buf_init(&b, at->pointer.n + 2 * token.n + 1);
-  buf_str(&b, at->pointer);
-  json_pointer_push(&b, token);
-  ASSERT(!b.over);
-  struct config_place below = {at->file, arena_str(&l->work, buf_view(&b))};
-  buf_done(&b);
-  return below;
+  return (struct config_place){at->file, json_pointer_below(&l->work, at->pointer, token)};
 }
 
 struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index) {
