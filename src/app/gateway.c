@@ -109,7 +109,8 @@ static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   ASSERT((int)c->mode < MODE_COUNT && g->store && g->metrics);
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
-  g->rules = (struct rulebook){c->policy ? policy_ref(c->policy) : NULL, c->default_agent, c->trust_stated};
+  g->rules = (struct rulebook){c->policy ? policy_ref(c->policy) : NULL,
+                               c->governance ? governance_ref(c->governance) : NULL, c->default_agent, c->trust_stated};
   struct surface_options surface = {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
@@ -212,12 +213,14 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
   return gateway_init_with(g, c, guard, env, &clock_system, &rand_system, f);
 }
 
-static void take_rules(struct gateway *g, struct policy *p) {
+static void take_rules(struct gateway *g, const struct config *c) {
   struct rulebook before = g->rules;
-  if (p == before.policy) return;
-  g->rules.policy = p ? policy_ref(p) : NULL;
+  if (c->policy == before.policy && c->governance == before.governance) return;
+  g->rules.policy = c->policy ? policy_ref(c->policy) : NULL;
+  g->rules.governance = c->governance ? governance_ref(c->governance) : NULL;
   surface_rules_changed(g->surface, &before);
   policy_unref(&before.policy);
+  governance_unref(&before.governance);
 }
 
 static void say_taken(const struct config *c, const struct upstreams_change *change, char *told, size_t size) {
@@ -253,7 +256,7 @@ bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t 
   }
   g->log.level = c->log_level;
   g->rules.trust_stated = c->trust_stated;
-  take_rules(g, c->policy);
+  take_rules(g, c);
   surface_limit_principals(g->surface, &c->controls.principal);
   bool start = g->config->transport == CONFIG_HTTP && !g->config->lazy;
   bool changed = change.added + change.changed + change.removed > 0;
@@ -303,6 +306,7 @@ void gateway_done(struct gateway *g) {
   ASSERT_MAGIC(g, GATEWAY_MAGIC);
   ASSERT(g->ending == 0 && !g->upstreams && !g->surface && !g->store);
   policy_unref(&g->rules.policy);
+  governance_unref(&g->rules.governance);
   child_host_free(&g->children);
   loop_done(&g->loop);
   arena_done(&g->names);

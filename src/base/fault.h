@@ -34,8 +34,18 @@
   X(INVALID_AGENT_ID, false)     /* the agent is missing, or no rule names it */ \
   X(FALLBACK_AGENT_NOT_IN_RULES, false) \
   X(NO_FALLBACK_CONFIGURED, false) \
-  X(DENIED_BY_POLICY, false) /* a rule denies the request */ \
-  X(AUDIT_UNAVAILABLE, true) /* the audit log is required and cannot be written */ \
+  X(DENIED_BY_POLICY, false)         /* a rule denies the request */ \
+  X(CAPABILITY_UNKNOWN, false)       /* the tool is not registered in the governance file */ \
+  X(POLICY_DENIED, false)            /* a rule of a bundle denies the call, or none allows it */ \
+  X(POLICY_EVAL_ERROR, false)        /* an expression of a bundle failed */ \
+  X(MODE_INVALID, false)             /* the requested approval mode does not exist */ \
+  X(MODE_EXCEEDS_MAXIMUM, false)     /* the approval mode is above that of the capability or permission */ \
+  X(MODE_RAISE_FORBIDDEN, false)     /* a rule names a mode above that of the capability */ \
+  X(MODE_ABOVE_RUN_CEILING, false)   /* the mode is above the safety_mode of the caller */ \
+  X(CLASS_MODE_CONFLICT, false)      /* a rule lowers a capability of class act to read_only */ \
+  X(ARG_CONSTRAINT_VIOLATION, false) /* the arguments violate constraints */ \
+  X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
+  X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \
   X(SHUTTING_DOWN, true)
 
 enum fault_code {

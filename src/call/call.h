@@ -36,16 +36,16 @@ struct call {
   // the request
   struct request *request;  // NULL while parked; afterwards it may belong to another session than `session`
   struct session *session;  // the client's session
-  struct session
-      *owner;  // session that owns the connection; not `session` if a task lives on another session's connection
+  struct session *owner;    // owns the connection; not `session` if a task lives on another session's connection
   const struct call_method *method;
   str about;                // the target as the caller named it, for CALL_META
   str named;                // the agent that the request names, or STR_NONE
   struct call_place place;  // the server and the tool that the caller named; server.p is NULL if it named no server
   struct caller_options options;
   // the caller
-  struct caller caller;   // found at the start of the call, or when a request continued the parked call
-  struct policy *policy;  // the rules that apply to `caller`; NULL if there are none
+  struct caller caller;           // found at the start of the call, or when a request continued the parked call
+  struct policy *policy;          // the rules that apply to `caller`; NULL if there are none
+  struct governance *governance;  // the governance file that applies to `caller`; NULL if there is none
   // the item
   struct catalog *catalog;                       // when the target was last searched
   const struct item *item;                       // the tool or prompt; NULL if the target is neither

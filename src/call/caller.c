@@ -18,8 +18,8 @@ static struct identity_question question(const struct rulebook *book, const stru
 }
 
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
-  if (!book->policy && !named.n &&
-      !session_agent(s).n) {  // fast path, because this runs several times for each request
+  // Fast path, because this runs several times for each request.
+  if (!rulebook_limits(book) && !named.n && !session_agent(s).n) {
     *out = (struct caller){.id = book->fallback.n ? book->fallback : STR("")};
     return true;
   }
@@ -28,6 +28,10 @@ bool caller_find(const struct rulebook *book, const struct session *s, str named
   struct caller found = {.policy = q.policy};
   if (!identity_find(&q, &found.id, f)) return false;
   if (found.policy) found.agent = policy_find(found.policy, found.id);
+  if (book->governance && (q.credential.n || q.named.n || !s->as_operator)) {
+    found.governance = book->governance;
+    found.profile = governance_profile(book->governance, found.id);
+  }
   *out = found;
   return true;
 }
@@ -49,6 +53,13 @@ void caller_describe_denial(const struct caller *c, const struct policy_decision
 }
 
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name) {
-  ASSERT(c->policy);
-  return policy_decide(c->policy, c->agent, server, kind == ITEM_TOOL ? name : STR_NONE);
+  ASSERT(caller_is_limited(c));
+  str tool = kind == ITEM_TOOL ? name : STR_NONE;
+  struct policy_decision d = {.allowed = true, .by = POLICY_IMPLICIT, .server = server};
+  if (c->policy) d = policy_decide(c->policy, c->agent, server, tool);
+  if (d.allowed && c->governance && !governance_shows(c->governance, c->profile, server, tool, &d.governed)) {
+    d.allowed = false;
+    d.of_tool = tool.p;
+  }
+  return d;
 }

@@ -3,21 +3,33 @@
 // began, unless it is parked in the meantime (call/bridge/parked_calls.c).
 #pragma once
 #include "catalog/catalog.h"
+#include "govern/profile.h"
 #include "mcp/server/session.h"
 #include "policy/identity.h"
 
 // The rules in force; owned by the application, which replaces the policy on reload.
 struct rulebook {
-  struct policy *policy;  // NULL: every caller may use everything
-  str fallback;           // the agent of a request that names none; may be empty
-  bool trust_stated;      // a request may name any agent without a credential for that agent
+  struct policy *policy;          // NULL: there are no rules
+  struct governance *governance;  // NULL: calls are not governed. Without both, every caller may use everything
+  str fallback;                   // the agent of a request that names none; may be empty
+  bool trust_stated;              // a request may name any agent without a credential for that agent
 };
 
 struct caller {
-  const struct policy *policy;       // NULL: there are no rules
-  const struct policy_agent *agent;  // NULL without rules
-  str id;                            // may be empty without rules
+  const struct policy *policy;               // NULL: there are no rules
+  const struct policy_agent *agent;          // NULL without rules
+  str id;                                    // may be empty without rules
+  const struct governance *governance;       // NULL: calls are not governed
+  const struct governance_profile *profile;  // of the agent; NULL without governance
 };
+
+// Returns whether the rules or the governance file may hide something from the caller, or from some callers.
+static inline bool caller_is_limited(const struct caller *c) {
+  return c->policy || c->governance;
+}
+static inline bool rulebook_limits(const struct rulebook *b) {
+  return b->policy || b->governance;
+}
 
 // Finds the caller of a request. `named` is the agent that the request names: empty if it names none, STR_NONE if it
 // cannot name one. out->policy is the rulebook's policy, without a new reference. Returns false with the reason in f.
@@ -28,7 +40,7 @@ static inline bool caller_is_unknown(enum fault_code code) {  // caller_find fai
          code == FAULT_NO_FALLBACK_CONFIGURED;
 }
 
-// Decides whether a caller with rules may see and use an item. A tool is decided by its name; resources and prompts are
+// Decides whether a caller may see and use an item. A tool is decided by its name; resources and prompts are
 // decided by their server.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
 
@@ -38,5 +50,5 @@ str caller_rule(const struct rulebook *book, const struct session *s, str named,
 void caller_describe_denial(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f);
 
 static inline bool caller_may(const struct caller *c, str server, enum item_kind kind, str name) {
-  return !c->policy || caller_decide(c, server, kind, name).allowed;
+  return !caller_is_limited(c) || caller_decide(c, server, kind, name).allowed;
 }

@@ -35,6 +35,9 @@ struct caller_options {
   uint64_t timeout_ms;  // 0: the configured timeout
   size_t max_tokens;    // budget of the result, at most results.max_budget; 0: the configured budget
   str agent;            // the agent that the request names, or STR_NONE
+  // For governed tools; the texts are in the request's memory.
+  str mode;         // requested approval mode, or STR_NONE
+  str safety_mode;  // ceiling of the request, or STR_NONE
 };
 
 // A tool: the configured name of its server, and the tool's name on that server.

@@ -59,6 +59,7 @@ static void call_free(struct call *c) {
     if (steps[i]->done) steps[i]->done(c, call_state(c, i));
   catalog_unref(&c->catalog);
   policy_unref(&c->policy);
+  governance_unref(&c->governance);
   c->magic = 0;
   if (x->free_count >= CALL_REUSED) {
     mem_free(c);

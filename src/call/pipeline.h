@@ -14,6 +14,7 @@
   ROW(STEP_PARAM_HEADERS, step_param_headers) /* compares HTTP headers with the arguments */ \
   ROW(STEP_REPAIR, step_repair)               /* parses arguments that were written as text */ \
   ROW(STEP_SCHEMA, step_schema)               /* validates the arguments */ \
+  ROW(STEP_GOVERN, step_govern)               /* applies the governance file */ \
   ROW(STEP_QUOTA, step_quota)                 /* applies rate limits */ \
   ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
   ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \

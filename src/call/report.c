@@ -55,7 +55,7 @@ static str target_of(struct call *c) {
 // Records the server, the tool and the access decision about the tool or, if tool.p is NULL, about the server.
 static void audit_tool(struct call *c, str server, str tool) {
   audit_recorder_tool(c->request, server, tool);
-  if (!c->policy) return;
+  if (!caller_is_limited(&c->caller)) return;
   struct policy_decision d = caller_decide(&c->caller, server, tool.p ? ITEM_TOOL : ITEM_RESOURCE, tool);
   audit_recorder_decided(c->request, &d);
 }

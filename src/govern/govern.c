@@ -77,7 +77,7 @@ struct deciding {
   const struct governance_question *question;
   struct arena *arena;
   struct governance_decision *out;
-  str role, intent, environment, tenant;        // STR_NONE if absent
+  struct governance_subject subject;
   const struct governance_permission *ceiling;  // the matching permission with the lowest mode; NULL without one
   const struct governance_rule *raised;         // the matching rule with the highest mode; NULL without one
   const struct json *data;                      // of expressions; NULL until the first one
@@ -143,9 +143,9 @@ static bool names_have(const struct governance_names *names, str name) {
   return false;
 }
 
-static bool permission_matches(const struct deciding *d, const struct governance_permission *p) {
-  return names_have(&p->roles, d->role) && names_have(&p->intents, d->intent) &&
-         names_have(&p->environments, d->environment) && names_have(&p->tenants, d->tenant);
+bool governance_permits(const struct governance_permission *p, const struct governance_subject *who) {
+  return names_have(&p->roles, who->role) && names_have(&p->intents, who->intent) &&
+         names_have(&p->environments, who->environment) && names_have(&p->tenants, who->tenant);
 }
 
 static bool match_permissions(struct deciding *d) {
@@ -153,7 +153,7 @@ static bool match_permissions(struct deciding *d) {
   const struct governance_permission *against = NULL;
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *p = c->permissions[i];
-    if (!permission_matches(d, p)) continue;
+    if (!governance_permits(p, &d->subject)) continue;
     add_match(d, p->permission_id, p->pointer, &p->constraints);
     if (!p->allow && !against) against = p;
     if (p->mode != APPROVAL_NONE && (!d->ceiling || p->mode < d->ceiling->mode)) d->ceiling = p;
@@ -205,7 +205,7 @@ static enum logic_verdict test(struct deciding *d, const struct logic *l) {
 }
 
 static enum logic_verdict rule_matches(struct deciding *d, const struct governance_rule *rule) {
-  if (rule->intent.p && !(d->intent.p && str_eq(rule->intent, d->intent))) return LOGIC_FALSE;
+  if (rule->intent.p && !(d->subject.intent.p && str_eq(rule->intent, d->subject.intent))) return LOGIC_FALSE;
   enum logic_verdict verdict = rule->condition ? test(d, rule->condition) : LOGIC_TRUE;
   if (verdict != LOGIC_ERROR || !rule->non_enforcing) return verdict;
   d->out->why = NULL;
@@ -308,10 +308,8 @@ void governance_decide(const struct governance *g, const struct governance_quest
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   *out = (struct governance_decision){.requested = q->mode, .effective = APPROVAL_NONE, .highest = APPROVAL_NONE};
   struct deciding d = {.governance = g, .question = q, .arena = a, .out = out, .budget = {LOGIC_STEPS, LOGIC_BYTES}};
-  d.role = context_text(&d, "role");
-  d.intent = context_text(&d, "intent");
-  d.environment = context_text(&d, "environment");
-  d.tenant = context_text(&d, "tenant");
+  d.subject = (struct governance_subject){context_text(&d, "role"), context_text(&d, "intent"),
+                                          context_text(&d, "environment"), context_text(&d, "tenant")};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
     if (!steps[i](&d)) return;
   out->code = GOVERNANCE_ALLOWED;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internals of the governance file, shared by govern*.c only.
 #pragma once
-#include "govern/govern.h"
+#include "govern/profile.h"
 #include "govern/logic.h"
 
 enum { GOVERNANCE_MAGIC = 0x676f7631 };
@@ -35,6 +35,18 @@ struct governance_bundle {
   size_t gate_count;
 };
 
+// What permissions and rules ask of an agent; STR_NONE if absent.
+struct governance_subject {
+  str role, intent, environment, tenant;
+};
+
+struct governance_profile {
+  str agent;
+  const struct json *context;  // an object that governance_check_context accepts
+  struct governance_subject subject;
+  enum approval_mode safety;
+};
+
 struct governance {
   uint32_t magic;
   unsigned refs;
@@ -47,6 +59,10 @@ struct governance {
   size_t permission_count;
   struct governance_bundle *bundles;  // by priority, then as in the file
   size_t bundle_count;
+  struct governance_profile *profiles;  // by agent
+  size_t profile_count;
+  struct governance_profile others;  // agents that are not listed
+  bool allows_unlisted;              // servers without an adapter
 };
 
 // ---- govern_fields.c: readers of members
@@ -110,3 +126,11 @@ void governance_sort_unique(struct governance_reader *r, struct governance_named
 // ---- govern_manifest.c
 
 void governance_read_adapters(struct governance_reader *r, str pointer, const struct json *v);
+
+// ---- govern.c
+
+bool governance_permits(const struct governance_permission *p, const struct governance_subject *who);
+
+// ---- profile.c
+
+void governance_read_context(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent

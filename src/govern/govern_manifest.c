@@ -153,6 +153,11 @@ static void check_adapter_ids(struct governance_reader *r) {
   for (size_t i = 0; i < g->adapter_count; i++)
     ids[i] = (struct governance_named){g->adapters[i].adapter_id, g->adapters[i].pointer, &g->adapters[i], 0};
   governance_sort_unique(r, ids, g->adapter_count, "adapter_id");
+  size_t count = 0;
+  for (size_t i = 0; i < g->adapter_count; i++)
+    if (g->adapters[i].server.p)
+      ids[count++] = (struct governance_named){g->adapters[i].server, g->adapters[i].pointer, &g->adapters[i], 0};
+  governance_sort_unique(r, ids, count, "server");
 }
 
 // Gives each capability its id, and puts all of them in order.

@@ -264,19 +264,21 @@ static void keep_node(struct governance_reader *r, str pointer, const struct jso
 // Permissions refer to adapters, whatever the order of the members.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
-    const struct json *adapters, *permissions, *bundles;
+    const struct json *adapters, *permissions, *bundles, *context;
     str description;
   } parts = {0};
   static const struct governance_field fields[] = {
       {"adapters", keep_node, offsetof(struct parts, adapters), false, NULL},
       {"permissions", keep_node, offsetof(struct parts, permissions), false, NULL},
       {"bundles", keep_node, offsetof(struct parts, bundles), false, NULL},
+      {"context", keep_node, offsetof(struct parts, context), false, NULL},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
   if (parts.adapters) governance_read_adapters(r, STR("/adapters"), parts.adapters);
   if (parts.permissions) read_permissions(r, STR("/permissions"), parts.permissions);
   if (parts.bundles) read_bundles(r, STR("/bundles"), parts.bundles);
+  governance_read_context(r, STR("/context"), parts.context);
 }
 
 struct governance *governance_read(const struct json *root, governance_problem *problem, void *ctx) {

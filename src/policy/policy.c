@@ -232,9 +232,22 @@ struct policy_decision policy_decide_method(const struct policy *p, const struct
 
 // ---- decisions as text
 
+// Turns /permissions/0 into governance.permissions[0].
+static void put_governed(struct buf *out, str pointer) {
+  str part, rest = pointer;
+  buf_str(out, STR("governance"));
+  for (bool more = str_cut(rest, '/', &part, &rest); more;) {
+    more = str_cut(rest, '/', &part, &rest);
+    bool index = part.n && part.p[0] >= '0' && part.p[0] <= '9';
+    buf_printf(out, index ? "[%.*s]" : ".%.*s", STR_ARG(part));
+  }
+}
+
 void policy_put_path(const struct policy_decision *d, struct buf *out) {
   const struct policy_entry *e = d->entry;
-  if (!d->agent) {
+  if (d->governed.p) {
+    put_governed(out, d->governed);
+  } else if (!d->agent) {
     buf_str(out, STR("agents"));
   } else if (!e) {
     buf_printf(out, "agents.%.*s.allow.", STR_ARG(d->agent->id));
@@ -262,7 +275,8 @@ void policy_put_entry_pointer(const struct policy_entry *e, struct buf *out) {
 }
 
 void policy_put_pointer(const struct policy_decision *d, struct buf *out) {
-  if (!d->agent) buf_str(out, STR("/agents"));
+  if (d->governed.p) buf_str(out, d->governed);
+  else if (!d->agent) buf_str(out, STR("/agents"));
   else if (d->entry) policy_put_entry_pointer(d->entry, out);
   else if (d->of_tool) put_pointer(out, d->agent->id, false, "tools", d->server);
   else put_pointer(out, d->agent->id, false, d->of_method ? "methods" : "servers", STR_NONE);

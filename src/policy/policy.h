@@ -64,6 +64,7 @@ struct policy_decision {
   str server;                        // the server in question
   bool of_tool;                      // the tool lists decided, or no entry in them matched
   bool of_method;                    // the method lists decided, or no entry in them matched
+  str governed;                      // place in the governance file that denied it; STR_NONE: the rules decided
 };
 
 // Decides about a tool, or about the server alone if tool is STR_NONE. A NULL agent is denied.

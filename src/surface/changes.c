@@ -21,6 +21,7 @@ struct catalog_view {
 // Clients of the same agent share one comparison if their connections show the same items.
 struct comparison_key {
   const struct policy_agent *agents[2];
+  const struct governance_profile *profiles[2];
   const struct catalog *catalogs[2];
   uint64_t digests[2];  // hashes of `views`
 };
@@ -53,20 +54,25 @@ static void comparison_done(struct comparison *x) {
 
 // ---- one client
 
+// The rules do not know the agent: it sees nothing.
+static bool is_unknown(const struct caller *c) {
+  return (c->policy && !c->agent) || (c->governance && !c->profile);
+}
+
 // Returns the next visible item from *at on, or NULL.
 static const struct item *next_visible(struct surface *d, const struct catalog_view *v, enum item_kind kind,
                                        size_t *at) {
   while (*at < v->catalog->count[kind]) {
     const struct item *item = &v->catalog->items[kind][(*at)++];
     bool shown = item->source >= v->count || item->seen & v->views[item->source];
-    if (shown && (!v->caller.policy || (v->caller.agent && surface_sees(d, &v->caller, v->catalog, item)))) return item;
+    if (shown && !is_unknown(&v->caller) && surface_sees(d, &v->caller, v->catalog, item)) return item;
   }
   return NULL;
 }
 
 // Returns the names of items. For an unknown agent the names do not matter, because it sees no items.
 static struct naming names_in(struct surface *d, const struct catalog_view *v) {
-  return v->caller.policy && !v->caller.agent ? naming_of_all(v->catalog) : surface_naming(d, &v->caller, v->catalog);
+  return is_unknown(&v->caller) ? naming_of_all(v->catalog) : surface_naming(d, &v->caller, v->catalog);
 }
 
 static bool same_list(struct surface *d, const struct catalog_view *before, const struct catalog_view *after,
@@ -94,6 +100,7 @@ static const struct difference *compare(struct comparison *x, const struct catal
   const struct hash_key *seed = &x->d->opt.loop->seed;
   struct comparison_key key = {
       .agents = {before->caller.agent, after->caller.agent},
+      .profiles = {before->caller.profile, after->caller.profile},
       .catalogs = {before->catalog, after->catalog},
       .digests = {hash_sip(seed, (str){(const char *)before->views, before->count * sizeof *before->views}),
                   hash_sip(seed, (str){(const char *)after->views, after->count * sizeof *after->views})},
@@ -114,7 +121,8 @@ static const struct difference *compare(struct comparison *x, const struct catal
 // complete.
 static struct catalog_view view_of(const struct surface_client *client, const struct rulebook *rules) {
   ASSERT(client->shown && client->views);
-  struct catalog_view v = {client->shown, {.policy = rules->policy}, client->views, client->view_count};
+  struct catalog_view v = {
+      client->shown, {.policy = rules->policy, .governance = rules->governance}, client->views, client->view_count};
   struct fault f;
   caller_find(rules, client->session, STR_NONE, &v.caller, &f);
   return v;

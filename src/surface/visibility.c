@@ -13,7 +13,9 @@ enum { MOST_NOTES = 20, VISIBILITIES_BYTES = 32 << 20 };
 struct visibility {
   struct visibility_key {
     struct policy *policy;
+    struct governance *governance;
     const struct policy_agent *agent;
+    const struct governance_profile *profile;
     uint64_t generation;  // generation of the catalog
   } key;
   struct list node;  // in surface.visibilities
@@ -96,6 +98,7 @@ static void forget(struct surface *d, struct visibility *s) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) mem_free(s->bits[kind]);
   naming_own_free(&s->own);
   policy_unref(&s->key.policy);
+  governance_unref(&s->key.governance);
   mem_free(s);
 }
 
@@ -109,6 +112,11 @@ void surface_forget_old_visibilities(struct surface *d) {
     struct visibility *s = CONTAINER_OF(it, struct visibility, node);
     if (s->key.generation != now) forget(d, s);
   }
+}
+
+static struct visibility_key key_for(const struct caller *c, const struct catalog *catalog) {
+  return (struct visibility_key){(struct policy *)c->policy, (struct governance *)c->governance, c->agent, c->profile,
+                                 catalog->generation};
 }
 
 static void look(struct surface *d, struct visibility *s, const struct caller *c, const struct catalog *catalog) {
@@ -129,7 +137,9 @@ static void look(struct surface *d, struct visibility *s, const struct caller *c
 
 static struct visibility *new_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
   struct visibility *s = MEM_NEW(struct visibility);
-  s->key = (struct visibility_key){policy_ref((struct policy *)c->policy), c->agent, catalog->generation};
+  s->key = key_for(c, catalog);
+  if (s->key.policy) policy_ref(s->key.policy);
+  if (s->key.governance) governance_ref(s->key.governance);
   look(d, s, c, catalog);
   ASSERT(map_add(&d->visibility_of, key_of(&s->key), s));
   list_push(&d->visibilities, &s->node);
@@ -141,7 +151,7 @@ static struct visibility *new_visibility(struct surface *d, const struct caller 
 }
 
 static struct visibility *find_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
-  struct visibility_key key = {(struct policy *)c->policy, c->agent, catalog->generation};
+  struct visibility_key key = key_for(c, catalog);
   struct visibility *last = CONTAINER_OF(d->visibilities.prev, struct visibility, node);
   // A loop over a catalog needs the same visibility for every item.
   if (!list_empty(&d->visibilities) && memcmp(&last->key, &key, sizeof key) == 0) return last;
@@ -159,7 +169,7 @@ bool surface_sees(struct surface *d, const struct caller *c, const struct catalo
 
 struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog) {
   struct naming n = naming_of_all(catalog);
-  if (!c->policy) return n;
+  if (!caller_is_limited(c)) return n;
   const struct visibility *s = find_visibility(d, c, catalog);
   for (int kind = 0; kind < ITEM_KINDS; kind++) n.seen[kind] = s->bits[kind];
   n.own = s->own;

@@ -121,6 +121,11 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
     buf_printf(out, "rules: %zu agent%s, from %.*s\n", policy_agent_count(c->policy),
                policy_agent_count(c->policy) == 1 ? "" : "s", STR_ARG(c->rules_file));
   else buf_str(out, STR("note: " NOTE "\n"));
+  if (c->governance)
+    buf_printf(out, "governance: %zu capabilit%s, from %.*s; tools of servers without an adapter are %s\n",
+               governance_capability_count(c->governance),
+               governance_capability_count(c->governance) == 1 ? "y" : "ies", STR_ARG(c->governance_file),
+               governance_allows_unlisted(c->governance) ? "allowed" : "denied");
 }
 
 // The last line of `check --connect`, unless all is well.
@@ -227,6 +232,7 @@ static void write_summary(struct json_writer *w, const struct config *c, const s
   json_end_array(w);
   file_member(w, STR("rules"), c->rules_file);
   if (!c->policy) json_member_str(w, STR("note"), STR(NOTE));
+  file_member(w, STR("governance"), c->governance_file);
 }
 
 static void print_json(struct buf *out, const struct config *c, const struct config_problems *p,

@@ -353,6 +353,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   read_command_line(&l);
   if (!opt->serverless) read_servers(&l, &file);
   config_token_file_read(&l, &file);
+  config_governance_read(&l, &file);
   config_rules_read(&l, &file);
   config_auth_check(&l, &file);
   config_allowance_settle(&l, &file);
@@ -438,6 +439,7 @@ bool config_token_file(const struct config_options *opt, char *const *env, struc
 void config_done(struct config *c) {
   for (size_t i = 0; i < c->upstream_count; i++) spec_done(&c->upstreams[i]);
   policy_unref(&c->policy);
+  governance_unref(&c->governance);
   jwt_keys_unref(&c->jwt.keys);
   arena_done(&c->arena);
   *c = (struct config){0};

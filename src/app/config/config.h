@@ -10,6 +10,7 @@
 #include "base/crypto/hash.h"
 #include "base/log.h"
 #include "call/controls/controls.h"
+#include "govern/govern.h"
 #include "io/filewatch.h"
 #include "mcp/server/clients.h"
 #include "policy/policy.h"
@@ -162,6 +163,8 @@ struct config {
   bool rules_by_config;                  // the configuration file names rules_file
   char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of rules_file in hex; "": there are no readable rules
   struct policy *policy;                 // content of rules_file; NULL: every client may use everything
+  str governance_file;                   // governance file that was read; empty: none
+  struct governance *governance;         // content of governance_file; NULL: calls are not governed
   str default_agent;                     // agent of requests that name none; empty: none
   str agent;                             // agent of clients without a credential; empty: not set
   struct config_file *files;             // files read or looked for; a change in one can change the configuration

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The governance file, YAML or JSON. Only commands read it.
+// The governance file, YAML or JSON: reads it, and compares it with the configured servers.
 #include "app/config/config_load.h"
-#include "govern/govern.h"
+#include "base/assert.h"
+#include "govern/profile.h"
 
 struct governance_reading {
   struct config_loader *loader;
@@ -13,15 +14,65 @@ static void on_problem(void *ctx, str pointer, const char *message) {
   config_error(r->loader, &(struct config_place){r->file, pointer}, "%s", message);
 }
 
-struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems) {
-  struct config_loader l = {.problems = problems, .max_file = GOVERNANCE_BYTES_MAX};
+// NULL, with the problems reported, if the file cannot be read or has an error.
+static struct governance *read_file(struct config_loader *l, str path, str named_by) {
   struct config_document d;
-  struct governance *g = NULL;
+  l->max_file = GOVERNANCE_BYTES_MAX;
+  bool open = config_document_open(l, path, named_by, &d);
+  l->max_file = 0;
+  if (!open) return NULL;
+  struct governance *g = governance_read(d.root, on_problem, &(struct governance_reading){l, d.file});
+  config_document_done(&d);
+  return g;
+}
+
+struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems) {
+  struct config_loader l = {.problems = problems};
   arena_init(&l.work);
-  if (config_document_open(&l, str_of(path), named_by, &d)) {
-    g = governance_read(d.root, on_problem, &(struct governance_reading){&l, d.file});
-    config_document_done(&d);
-  }
+  struct governance *g = read_file(&l, str_of(path), named_by);
   arena_done(&l.work);
   return g;
+}
+
+static bool has_server(const struct config *c, str name) {
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (str_eq(c->upstreams[i].name, name)) return true;
+  for (size_t i = 0; i < c->disabled_count; i++)
+    if (str_eq(c->disabled[i], name)) return true;
+  return false;
+}
+
+// Warns about adapters of servers that are not configured, and names the servers that no adapter governs.
+static void check_servers(struct config_loader *l, str file) {
+  const struct config *c = l->config;
+  const struct governance *g = c->governance;
+  const struct governance_adapter *last = NULL;
+  for (size_t i = 0; i < governance_capability_count(g); i++) {
+    const struct governance_adapter *a = governance_capability_at(g, i)->adapter;
+    if (a != last && a->server.p && !has_server(c, a->server))
+      config_warn(l, &(struct config_place){file, a->pointer}, "there is no server \"%.*s\"", STR_ARG(a->server));
+    last = a;
+  }
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (!governance_governs(g, c->upstreams[i].name))
+      config_warn(l, &(struct config_place){file, STR("/adapters")},
+                  governance_allows_unlisted(g) ? "no adapter governs the server \"%.*s\": its tools are not governed"
+                                                : "no adapter governs the server \"%.*s\": agents cannot use it",
+                  STR_ARG(c->upstreams[i].name));
+}
+
+void config_governance_read(struct config_loader *l, const struct config_document *d) {
+  struct config *c = l->config;
+  const struct config *before = l->opt->before;
+  ASSERT(!c->governance);
+  if (json_get(d->root, STR("governance"))) {
+    str named_by = arena_printf(&l->work, "%.*s:/governance", STR_ARG(d->file));
+    c->governance_file = arena_str(&c->arena, config_path(l, c->governance_file, d->folder, &l->work));
+    c->governance = read_file(l, c->governance_file, named_by);
+    if (c->governance && !l->opt->serverless) check_servers(l, c->governance_file);
+  } else if (before && before->governance) {
+    // An edit must not switch off governance while the gateway runs.
+    config_error(l, &(struct config_place){before->config_file, STR("/governance")},
+                 "the key is gone: the previous governance file stays in force; restart to serve without it");
+  }
 }

@@ -138,6 +138,9 @@ str config_connected_file(struct config_loader *l, const struct config_document 
 // Reads the rules file and checks the configured agents.
 void config_rules_read(struct config_loader *l, const struct config_document *d);
 
+// Reads the governance file, if the configuration names one. A file that cannot be read fails the load.
+void config_governance_read(struct config_loader *l, const struct config_document *d);
+
 // Returns the program file that this command would start, or an empty string. Relative paths start at `folder`.
 str config_program_find(struct config_loader *l, const struct upstream_spec *spec, str command, str folder);
 

@@ -108,6 +108,8 @@ static const struct config_key config_keys[] = {
    "[catalogs](../operate/configuration.md#a-server-that-is-a-file)."),
   TEXT("rules", rules_file, NULL,
    "File with the [access rules](../operate/policy.md)."),
+  TEXT("governance", governance_file, NULL,
+   "File with adapters, permissions and rules for calls. See [governance](governance.md)."),
   WORD("agents.trust_stated", trust_stated, switch_words, "true",
    "Trust the `agent_id` that a client states in mode `servers` if no credential names the "
    "[agent](../operate/policy.md#the-agent-of-a-request)."),
@@ -391,7 +393,7 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys and groups that a reload changes; all other keys take effect at the next start.
 static const char *const config_live_keys[] = {
-    "mcp_config", "servers", "catalog", "rules", "agents", "log.level", "auth", "rate_limits.principal", NULL,
+    "mcp_config", "servers", "catalog", "rules", "governance", "agents", "log.level", "auth", "rate_limits.principal", NULL,
 };
 
 // Keys of later versions. They restrict or protect something, so this version rejects them instead of ignoring them.

@@ -175,7 +175,9 @@ bool park_allowed(struct call *c, const struct call *by) {
   now.id = c->caller.id;
   c->caller = now;
   policy_unref(&c->policy);
+  governance_unref(&c->governance);
   if (now.policy) c->policy = policy_ref(c->context->rules->policy);
+  if (now.governance) c->governance = governance_ref(c->context->rules->governance);
   return true;
 }
 

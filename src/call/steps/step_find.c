@@ -154,7 +154,7 @@ static struct naming names_of(struct call *c) {
 // Notes a hidden item for metrics, spans and the audit log. The caller gets the same answer as for an item that does
 // not exist.
 static void note_hidden(struct call *c, enum item_kind kind, str name) {
-  if (!c->policy) return;
+  if (!caller_is_limited(&c->caller)) return;
   for (size_t i = 0; i < c->catalog->count[kind]; i++) {
     const struct item *item = &c->catalog->items[kind][i];
     if (!str_eq(item->shown, name) && !str_eq(item->name, name)) continue;
@@ -228,7 +228,7 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
     return call_refuse(c, RPC_INVALID_PARAMS, "the URI is longer than 256 KiB, and no server lists it", STR_NONE);
   struct naming all = naming_of_all(c->catalog);
   struct catalog_route route;
-  bool exists = c->policy && naming_route(&all, uri, &route, 1);
+  bool exists = caller_is_limited(&c->caller) && naming_route(&all, uri, &route, 1);
   if (exists && !policy_lets_see(c, route.source, ITEM_RESOURCE, STR_NONE))
     policy_hide(c, route.source, ITEM_RESOURCE, STR_NONE);
   enum call_result refused;
@@ -350,8 +350,8 @@ static enum call_result by_place(struct call *c) {
   bool known = upstreams_find(c->context->upstreams, place->server, &source);
   const struct item *item = known ? find_item(c, source) : NULL;
   str name = item ? item->name : place->tool;
-  struct policy_decision d = {.allowed = !c->policy};
-  if (c->policy) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
+  struct policy_decision d = {.allowed = true};
+  if (caller_is_limited(&c->caller)) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
   if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
   if (!known) {
     struct fault f;

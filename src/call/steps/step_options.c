@@ -86,6 +86,12 @@ static const char *read_options(struct call *c) {
   int64_t timeout = 0;
   bool dry_run = false;
   if (dry && !json_bool(dry, &dry_run)) return "toolgate/dryRun must be true or false";
+  const struct json *mode = json_get(meta, STR("toolgate/mode"));
+  const struct json *safety = json_get(meta, STR("toolgate/safetyMode"));
+  if (mode && !json_string(mode, &c->request->arena, &c->options.mode)) return "toolgate/mode must be a string";
+  if (safety && (!json_string(safety, &c->request->arena, &c->options.safety_mode) ||
+                 approval_mode_find(c->options.safety_mode) == APPROVAL_NONE))
+    return "toolgate/safetyMode must be read_only, local_write, network, delegated or destructive";
   c->options.dry_run |= dry_run;
   if (ms && (!json_int(ms, &timeout) || timeout < 1))
     return "toolgate/timeoutMs must be a whole number of milliseconds";

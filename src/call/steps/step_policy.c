@@ -17,13 +17,14 @@ struct policy_state {
 static enum call_result identify(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct fault f;
-  if (c->policy) return CALL_NEXT;  // the caller was found before
+  if (c->policy || c->governance) return CALL_NEXT;  // the caller was found before
   if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) {
     c->rule = caller_rule(x->rules, c->session, c->named, &f);
     return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
   }
   c->caller.id = arena_str(&c->request->arena, c->caller.id);
   if (c->caller.policy) c->policy = policy_ref(x->rules->policy);
+  if (c->caller.governance) c->governance = governance_ref(x->rules->governance);
   return CALL_NEXT;
 }
 
@@ -50,7 +51,7 @@ const struct call_hidden *policy_hidden(const struct call *c) {
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool) {
   struct caller caller;
   struct fault f;
-  if (!x->rules->policy) return true;
+  if (!rulebook_limits(x->rules)) return true;
   return caller_find(x->rules, s, named, &caller, &f) &&
          caller_may(&caller, upstreams_name(x->upstreams, source), tool.n ? ITEM_TOOL : ITEM_RESOURCE, tool);
 }
@@ -94,8 +95,8 @@ static enum call_result decide_method(struct call *c) {
 
 // Applies the rules to the target, regardless of how the target was found.
 static enum call_result decide(struct call *c, void *state) {
-  if (!c->policy) return CALL_NEXT;
-  if (c->method->target == CALL_BY_ONLY) {
+  if (!caller_is_limited(&c->caller)) return CALL_NEXT;
+  if (c->policy && c->method->target == CALL_BY_ONLY) {
     enum call_result allowed = decide_method(c);
     if (allowed != CALL_NEXT) return allowed;
   }

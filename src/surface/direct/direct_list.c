@@ -107,7 +107,7 @@ static void put_freshness(const struct page *p, struct buf *b) {
   bool *sources = ARENA_ARRAY(&p->r->arena, bool, p->catalog->part_count + 1);
   for (unsigned i = 0; i < p->catalog->part_count; i++) sources[i] = surface_sees_server(p->d, &p->caller, i);
   struct catalog_keeping keeping = catalog_keeping(p->catalog, p->kind, sources);
-  bool is_public = keeping.is_public && !p->caller.policy;
+  bool is_public = keeping.is_public && !caller_is_limited(&p->caller);
   buf_printf(b, ",\"ttlMs\":%llu,\"cacheScope\":\"%s\"", (unsigned long long)keeping.ttl_ms,
              is_public ? "public" : "private");
 }

@@ -78,7 +78,7 @@ static bool decide(struct surface *d, struct request *r, const struct entry *e, 
   ASSERT(e->item);
   struct caller caller;
   struct fault f;
-  if (!surface_caller(d, r->session, &caller, &f) || !caller.policy) return false;
+  if (!surface_caller(d, r->session, &caller, &f) || !caller_is_limited(&caller)) return false;
   *out = caller_decide(&caller, upstreams_name(d->upstreams, e->source), e->item->kind, e->item->name);
   return true;
 }

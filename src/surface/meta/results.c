@@ -138,9 +138,9 @@ void meta_views_forget(struct surface *d) {
 static bool may_view(struct surface *d, struct request *r, str agent, const struct piece_origin *origin) {
   struct caller caller;
   struct fault f;
-  if (!d->calls.rules->policy) return true;
+  if (!rulebook_limits(d->calls.rules)) return true;
   if (!caller_find(d->calls.rules, r->session, agent, &caller, &f)) return false;
-  if (!caller.policy) return true;
+  if (!caller_is_limited(&caller)) return true;
   if (!origin->server.n) return false;
   bool tool = origin->tool.n;
   struct policy_decision decision =

@@ -65,7 +65,7 @@ static void put_record(const struct caller *c, const struct reload_record *recor
   put_time(w, STR("last_success"), record->last_success);
   json_put_key(w, STR("last_error"));
   if (!record->error[0]) json_put_null(w);
-  else json_put_str(w, c->policy ? STR("reload failed; see the log") : str_of(record->error));
+  else json_put_str(w, caller_is_limited(c) ? STR("reload failed; see the log") : str_of(record->error));
   json_member_u64(w, STR("attempt_count"), record->attempts);
   json_member_u64(w, STR("success_count"), record->successes);
 }

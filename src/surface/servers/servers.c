@@ -159,7 +159,7 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
   const struct caller *c = &a->caller;
   struct policy_decision decision = {.allowed = true};
   audit_recorder_server(a->r, server);
-  if (c->policy) {
+  if (caller_is_limited(c)) {
     decision = caller_decide(c, server, ITEM_RESOURCE, STR_NONE);
     audit_recorder_decided(a->r, &decision);
   }

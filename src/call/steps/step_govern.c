@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applies the governance file to a call of a tool, with its arguments. The steps before have found that the caller may
+// see the tool. A call that a person must approve is refused, because the gateway cannot ask for an approval.
+#include "base/assert.h"
+#include "base/text/utf8.h"
+#include "call/steps/steps.h"
+#include "json/write.h"
+
+enum { ID_SHOWN = 100, DETAILS = 1 << 20 };
+
+// ---- a denial
+
+static enum fault_code fault_of(enum governance_code code) {
+  static const enum fault_code codes[] = {
+      [GOVERNANCE_CAPABILITY_UNKNOWN] = FAULT_CAPABILITY_UNKNOWN,
+      [GOVERNANCE_PERMISSION_DENIED] = FAULT_PERMISSION_DENIED,
+      [GOVERNANCE_POLICY_DENIED] = FAULT_POLICY_DENIED,
+      [GOVERNANCE_POLICY_EVAL_ERROR] = FAULT_POLICY_EVAL_ERROR,
+      [GOVERNANCE_MODE_INVALID] = FAULT_MODE_INVALID,
+      [GOVERNANCE_MODE_EXCEEDS_MAXIMUM] = FAULT_MODE_EXCEEDS_MAXIMUM,
+      [GOVERNANCE_MODE_RAISE_FORBIDDEN] = FAULT_MODE_RAISE_FORBIDDEN,
+      [GOVERNANCE_MODE_ABOVE_RUN_CEILING] = FAULT_MODE_ABOVE_RUN_CEILING,
+      [GOVERNANCE_CLASS_MODE_CONFLICT] = FAULT_CLASS_MODE_CONFLICT,
+      [GOVERNANCE_ARG_CONSTRAINT_VIOLATION] = FAULT_ARG_CONSTRAINT_VIOLATION,
+  };
+  ASSERT((size_t)code < sizeof codes / sizeof *codes && codes[code] != FAULT_NONE);
+  return codes[code];
+}
+
+static void put_mode(struct json_writer *w, str key, enum approval_mode mode) {
+  if (mode != APPROVAL_NONE) json_member_str(w, key, str_of(approval_mode_name(mode)));
+}
+
+static void put_violations(struct json_writer *w, const struct violations *all) {
+  if (!all->first) return;
+  json_put_key(w, STR("violations"));
+  json_begin_array(w);
+  for (const struct violation *v = all->first; v; v = v->next) {
+    json_begin_object(w);
+    json_member_str(w, STR("path"), v->path);
+    json_member_str(w, STR("constraint"), str_of(v->constraint));
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
+static str put_details(struct call *c, const struct governance_decision *d, const struct policy_decision *place) {
+  struct buf b, path;
+  buf_init(&b, DETAILS);
+  buf_init(&path, 1 << 14);
+  policy_put_path(place, &path);
+  c->rule = arena_str(&c->request->arena, buf_view(&path));
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("rule"), c->rule);
+  json_member_str(&w, STR("pointer"), d->pointer);
+  if (d->requested.p) json_member_str(&w, STR("mode_requested"), utf8_cut(d->requested, ID_SHOWN));
+  put_mode(&w, STR("mode_effective"), d->effective);
+  put_mode(&w, STR("mode_highest"), d->highest);
+  if (d->gate_count) json_member_str(&w, STR("gate"), d->gates[0]->gate_id);
+  put_violations(&w, &d->violations);
+  json_end_object(&w);
+  str details = b.over ? STR_NONE : arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&path);
+  buf_done(&b);
+  return details;
+}
+
+static enum call_result refuse(struct call *c, const struct governance_decision *d, str id) {
+  struct fault f;
+  struct policy_decision place = {.governed = d->pointer};
+  str shown = utf8_cut(id, ID_SHOWN);
+  if (d->code != GOVERNANCE_ALLOWED) {
+    fault_set(&f, fault_of(d->code), "%.*s is denied: %s", STR_ARG(shown), governance_code_advice(d->code));
+  } else {
+    const struct governance_gate *gate = d->gates[0];
+    place.governed = gate->pointer;
+    fault_set(&f, FAULT_APPROVAL_REQUIRED, "%.*s needs the approval of a %.*s (%.*s)", STR_ARG(shown),
+              STR_ARG(utf8_cut(gate->role, ID_SHOWN)), STR_ARG(utf8_cut(gate->gate_id, ID_SHOWN)));
+  }
+  fault_set_path(&f, c->about);
+  return call_end(c, &f, RPC_INVALID_PARAMS, put_details(c, d, &place));
+}
+
+// ---- the step
+
+static enum call_result run(struct call *c, void *state) {
+  const struct governance *g = c->governance;
+  if (!g || !c->item || !call_is_tool(c)) return CALL_NEXT;
+  str server = call_server(c);
+  // governance_shows has refused the other servers without an adapter.
+  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return CALL_NEXT;
+  struct call_context *x = c->context;
+  struct arena *a = &x->scratch;
+  const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
+  str asked = c->options.safety_mode;
+  enum approval_mode ceiling = asked.p ? approval_mode_find(asked) : APPROVAL_NONE;
+  struct governance_question question = {
+      .capability = capability ? capability->id : c->item->name,
+      .args = json_get(c->request->msg.params, STR("arguments")),
+      .context = governance_context(c->caller.profile, c->caller.id, ceiling, a),
+      .mode = c->options.mode,
+  };
+  struct governance_decision d;
+  governance_decide(g, &question, a, &d);
+  enum call_result r = CALL_NEXT;
+  if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, question.capability);
+  arena_reset(a);
+  return r;
+}
+
+const struct call_step step_govern = {
+    .name = "govern",
+    .does = "Applies the governance file: permissions, rules, approval modes, constraints on arguments.",
+    .run = run,
+};

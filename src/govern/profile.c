@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "govern/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "govern/govern_impl.h"
+#include "json/write.h"
+
+static const char *const unlisted_words[] = {"deny", "allow", NULL};
+
+// ---- reading
+
+static void read_profile(struct governance_reader *r, str pointer, const struct json *v,
+                         const struct governance_field *f, void *to) {
+  struct fault why;
+  if (governance_check_context(v, &why) && v->count) *(const struct json **)to = v;
+  else if (v->type != JSON_OBJECT || v->count) governance_report(r, pointer, "%s", why.message);
+}
+
+static int compare_profiles(const void *a, const void *b) {
+  const struct governance_profile *x = a, *y = b;
+  return str_cmp(x->agent, y->agent);
+}
+
+static void read_agents(struct governance_reader *r, str pointer, const struct json *v,
+                        const struct governance_field *f, void *to) {
+  struct governance *g = r->governance;
+  if (!json_is(v, JSON_OBJECT)) {
+    governance_report(r, pointer, "must be an object");
+    return;
+  }
+  g->profiles = ARENA_ARRAY(r->arena, struct governance_profile, v->count);
+  JSON_EACH(it, v) {
+    struct governance_profile *p = &g->profiles[g->profile_count++];
+    p->agent = json_key(it, r->arena);
+    p->context = &json_empty_object;
+    read_profile(r, governance_below(r, pointer, it), it, f, &p->context);
+  }
+  qsort(g->profiles, g->profile_count, sizeof *g->profiles, compare_profiles);
+}
+
+static enum approval_mode safety_of(const struct json *context) {
+  const struct json *mode = json_get(context, STR("safety_mode"));
+  for (int m = 0; m < APPROVAL_NONE; m++)
+    if (json_equals_str(mode, str_of(approval_mode_name((enum approval_mode)m)))) return (enum approval_mode)m;
+  return APPROVAL_DESTRUCTIVE;
+}
+
+// Returns the context of `base` with the members of `own` in place of its own.
+static const struct json *overlay(struct governance_reader *r, const struct json *base, const struct json *own) {
+  struct json_edit *edits = ARENA_ARRAY(r->arena, struct json_edit, own->count + 1);
+  enum approval_mode lowest = safety_of(base) < safety_of(own) ? safety_of(base) : safety_of(own);
+  size_t count = 0;
+  struct fault f;
+  JSON_EACH(it, own)
+    if (!json_key_is(it, STR("safety_mode")))
+      edits[count++] = (struct json_edit){json_key(it, r->arena), json_span(it)};
+  edits[count++] = (struct json_edit){STR("safety_mode"), json_escaped(r->arena, str_of(approval_mode_name(lowest)))};
+  str text = json_edited(r->arena, base, edits, count);
+  const struct json *made = json_parse(r->arena, text, &json_default_limits, &f);
+  ASSERT(made);  // made of parts that were parsed before
+  return made;
+}
+
+static void settle(struct governance_reader *r, struct governance_profile *p) {
+  static const struct {
+    str key;
+    size_t at;
+  } texts[] = {
+      {STR("role"), offsetof(struct governance_subject, role)},
+      {STR("intent"), offsetof(struct governance_subject, intent)},
+      {STR("environment"), offsetof(struct governance_subject, environment)},
+      {STR("tenant"), offsetof(struct governance_subject, tenant)},
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    json_string(json_get(p->context, texts[i].key), r->arena, (str *)((char *)&p->subject + texts[i].at));
+  p->safety = safety_of(p->context);
+}
+
+// Finds the profile of the agent itself or of its nearest ancestor; NULL: neither is listed.
+static struct governance_profile *find_listed(const struct governance *g, str agent) {
+  while (agent.n) {
+    struct governance_profile key = {.agent = agent};
+    struct governance_profile *found =
+        g->profile_count ? bsearch(&key, g->profiles, g->profile_count, sizeof key, compare_profiles) : NULL;
+    if (found) return found;
+    const char *dot = memrchr(agent.p, '.', agent.n);
+    agent.n = dot ? (size_t)(dot - agent.p) : 0;
+  }
+  return NULL;
+}
+
+void governance_read_context(struct governance_reader *r, str pointer, const struct json *v) {
+  struct governance *g = r->governance;
+  struct parts {
+    const struct json *defaults;
+    uint8_t unlisted;
+  } parts = {.defaults = &json_empty_object};
+  static const struct governance_field fields[] = {
+      {"defaults", read_profile, offsetof(struct parts, defaults), false, NULL},
+      {"agents", read_agents, 0, false, NULL},
+      {"unlisted_servers", governance_choice, offsetof(struct parts, unlisted), false, unlisted_words},
+  };
+  if (v) governance_read_members(r, pointer, v, fields, sizeof fields / sizeof *fields, &parts);
+  g->allows_unlisted = parts.unlisted == 1;
+  g->others.context = overlay(r, parts.defaults, &json_empty_object);
+  settle(r, &g->others);
+  // The order of the ids puts an ancestor before its descendants.
+  for (size_t i = 0; i < g->profile_count; i++) {
+    struct governance_profile *p = &g->profiles[i];
+    const char *dot = memrchr(p->agent.p, '.', p->agent.n);
+    struct governance_profile *above = dot ? find_listed(g, (str){p->agent.p, (size_t)(dot - p->agent.p)}) : NULL;
+    p->context = overlay(r, above ? above->context : g->others.context, p->context);
+    settle(r, p);
+  }
+}
+
+// ---- use
+
+const struct governance_profile *governance_profile(const struct governance *g, str agent) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  const struct governance_profile *found = find_listed(g, agent);
+  return found ? found : &g->others;
+}
+
+const struct json *governance_context(const struct governance_profile *p, str agent, enum approval_mode safety_mode,
+                                      struct arena *a) {
+  struct json_edit edits[2] = {{STR("agent"), json_escaped(a, agent)}};
+  size_t count = 1;
+  struct fault f;
+  if (safety_mode < p->safety)
+    edits[count++] = (struct json_edit){STR("safety_mode"), json_escaped(a, str_of(approval_mode_name(safety_mode)))};
+  const struct json *made = json_parse(a, json_edited(a, p->context, edits, count), &json_default_limits, &f);
+  ASSERT(made);  // made of parts that were parsed before
+  return made;
+}
+
+static const struct governance_adapter *find_adapter(const struct governance *g, str server) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  for (size_t i = 0; i < g->adapter_count; i++)
+    if (g->adapters[i].server.p && str_eq(g->adapters[i].server, server)) return &g->adapters[i];
+  return NULL;
+}
+
+const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool) {
+  const struct governance_adapter *adapter = find_adapter(g, server);
+  char id[2 * GOVERNANCE_ID_MAX + 2];
+  if (!adapter || tool.n > GOVERNANCE_ID_MAX) return NULL;
+  int n = snprintf(id, sizeof id, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool));
+  return governance_find(g, (str){id, (size_t)n});
+}
+
+bool governance_governs(const struct governance *g, str server) {
+  return find_adapter(g, server) != NULL;
+}
+
+bool governance_allows_unlisted(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  return g->allows_unlisted;
+}
+
+static bool hide(str pointer, str *out_pointer) {
+  *out_pointer = pointer;
+  return false;
+}
+
+// The lowest mode that a rule could give a call of this agent.
+static enum approval_mode lowest_mode(const struct governance *g, const struct governance_capability *c,
+                                      const struct governance_subject *who) {
+  enum approval_mode lowest = c->mode;
+  for (size_t i = 0; i < g->bundle_count; i++)
+    for (size_t k = 0; k < g->bundles[i].rule_count; k++) {
+      const struct governance_rule *rule = &g->bundles[i].rules[k];
+      bool applies = !rule->intent.p || (who->intent.p && str_eq(rule->intent, who->intent));
+      if (applies && rule->allow && rule->mode < lowest) lowest = rule->mode;
+    }
+  return lowest;
+}
+
+bool governance_shows(const struct governance *g, const struct governance_profile *p, str server, str tool,
+                      str *out_pointer) {
+  const struct governance_adapter *adapter = find_adapter(g, server);
+  if (!adapter) return g->allows_unlisted || hide(STR("/adapters"), out_pointer);
+  if (!tool.p) return true;
+  const struct governance_capability *c = governance_find_tool(g, server, tool);
+  enum approval_mode ceiling = p->safety;
+  bool permitted = false;
+  if (!c) return hide(adapter->pointer, out_pointer);
+  for (size_t i = 0; i < c->permission_count; i++) {
+    const struct governance_permission *permission = c->permissions[i];
+    if (!governance_permits(permission, &p->subject)) continue;
+    if (!permission->allow) return hide(permission->pointer, out_pointer);
+    if (permission->mode < ceiling) ceiling = permission->mode;
+    permitted = true;
+  }
+  if (!permitted) return hide(STR("/permissions"), out_pointer);
+  return lowest_mode(g, c, &p->subject) <= ceiling || hide(c->pointer, out_pointer);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles: what the gateway knows about the agents that use governed capabilities. They come from the member `context`
+// of the governance file:
+//
+//   context:
+//     unlisted_servers: deny
+//     defaults: { tenant: acme, environment: prod, safety_mode: delegated }
+//     agents: { support: { role: support_agent, intent: support.refund } }
+//
+// An agent has the members of `defaults`, overridden by those of its ancestors (`team` for `team.role`), then by its
+// own. Only `safety_mode` cannot be raised: the lowest one applies. An agent that is not listed has those of its nearest
+// listed ancestor, or of `defaults`.
+#pragma once
+#include "govern/govern.h"
+
+struct governance_profile;
+
+// Returns the profile of an agent (never NULL). It lives as long as the governance.
+const struct governance_profile *governance_profile(const struct governance *g, str agent);
+
+// Builds the context of a question in the arena: the members of the profile, and `agent`. safety_mode: a lower ceiling
+// that the caller asks for, or APPROVAL_NONE.
+const struct json *governance_context(const struct governance_profile *p, str agent, enum approval_mode safety_mode,
+                                      struct arena *a);
+
+// Returns the capability of a server's tool, or NULL.
+const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool);
+
+// Returns whether an adapter of the file governs this server.
+bool governance_governs(const struct governance *g, str server);
+bool governance_allows_unlisted(const struct governance *g);  // the tools of servers without an adapter
+
+// Decides whether an agent with this profile may see a tool, or with tool STR_NONE a server: false if every call would
+// be denied, whatever its arguments. *out_pointer is then the place in the file that decides.
+bool governance_shows(const struct governance *g, const struct governance_profile *p, str server, str tool,
+                      str *out_pointer);

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls with a governance file: which tools an agent sees, which calls reach their server, and which code the others
+// end with. The decisions themselves are tested in test_govern.c.
+#include "gateway_world.h"
+
+#define ADAPTERS \
+  "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':[" \
+  "{'name':'find','class':'observe','approval_mode':'read_only'}," \
+  "{'name':'order','class':'act','approval_mode':'destructive'}]}]"
+#define PERMISSIONS \
+  "'permissions':[" \
+  "{'permission_id':'p_find','adapter_id':'adp_shop','capability':'find','allow':true}," \
+  "{'permission_id':'p_order','adapter_id':'adp_shop','capability':'order','allow':true,'roles':['buyer']," \
+  "'arg_constraints':{'amount':{'required':true,'max':100}}}]"
+#define CONTEXT "'context':{'agents':{'ann':{'role':'buyer'},'ann.trainee':{'safety_mode':'read_only'},'bob':{}}}"
+
+// A server with three tools; the governance file registers two of them.
+static struct server *a_shop(struct world *w) {
+  struct server *s = serves(w, "shop", NULL);
+  has_tool(s, "{'name':'find','description':'Find goods.','inputSchema':{'type':'object'}}");
+  has_tool(s, "{'name':'order','description':'Order goods.','inputSchema':{'type':'object'}}");
+  has_tool(s, "{'name':'wipe','description':'Remove all goods.','inputSchema':{'type':'object'}}");
+  return s;
+}
+
+static void write_governance(struct world *w, const char *members) {
+  str text = arena_printf(&w->arena, "{%.*s}", STR_ARG(quoted(w, members)));
+  write_file("governance.json", arena_cstr(&w->arena, text));
+}
+
+static void governed_by(struct world *w, const char *members) {
+  given(w, "governance: governance.json\naudit: {enabled: false}\n");
+  write_governance(w, members);
+}
+
+// The gateway loads the file again. Returns whether the new file is in force.
+static bool is_governed_anew_by(struct world *w, const char *members) {
+  char *const env[] = {(char *)"PATH=/bin", NULL};
+  char told[256];
+  struct config next = {0};
+  struct config_options options = w->place->options;
+  struct fault f;
+  write_governance(w, members);
+  options.before = w->gateway.config;
+  bool ok = config_load(&next, &options, env, &w->place->problems);
+  if (ok) {
+    put_scripts(w, &next);
+    ok = gateway_take(&w->gateway, &next, told, sizeof told, &f);
+  }
+  config_done(&next);
+  turn(w);
+  return ok;
+}
+
+static void without_a_permission_a_tool_does_not_exist_for_the_agent(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *bob = arrives_as(w, MODE_GATEWAY, "bob"), *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  expect_no_part(uses(bob, "tool_browse", "{'query':'goods'}"), "shop:order");
+  expect_part(uses(ann, "tool_browse", "{'query':'goods'}"), "shop:order");
+  expect_no_part(uses(ann, "tool_browse", "{'query':'goods'}"), "shop:wipe");
+  expect_fault(calls(bob, "shop:order", "{'amount':1}"), "TOOL_NOT_FOUND");
+  expect_fault(calls(ann, "shop:wipe", "{}"), "TOOL_NOT_FOUND");
+  expect_called(shop, "");
+}
+
+static void in_mode_direct_the_list_has_the_permitted_tools_only(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *bob = arrives_as(w, MODE_DIRECT, "bob");
+  const struct json *list = asks(bob, "tools/list", "{}");
+  expect_part(list, "find");
+  expect_no_part(list, "order");
+  expect_no_part(list, "wipe");
+  expect_fault(calls(bob, "shop:order", "{'amount':1}"), "ARGS_INVALID");
+  expect_text(calls(bob, "shop:find", "{}"), "ok");
+  expect_called(shop, "find {}\n");
+}
+
+static void in_mode_servers_the_place_in_the_file_is_named(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *bob = arrives_as(w, MODE_SERVERS, "bob");
+  const struct json *m = calls(bob, "shop:order", "{'amount':1}");
+  expect_fault(m, "DENIED_BY_POLICY");
+  expect_part(m, "governance.permissions");
+  expect_called(shop, "");
+}
+
+static void arguments_beyond_a_constraint_do_not_reach_the_server(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  const struct json *m = calls(ann, "shop:order", "{'amount':101}");
+  expect_fault(m, "ARG_CONSTRAINT_VIOLATION");
+  expect_part(m, "'violations':[{'path':'amount','constraint':'max'}]");
+  expect_part(m, "governance.permissions[1].arg_constraints.amount");
+  expect_fault(calls(ann, "shop:order", "{}"), "ARG_CONSTRAINT_VIOLATION");
+  expect_fault(calls_with(ann, "shop:order", "{'amount':101}", "'_meta':{'toolgate/dryRun':true}"),
+               "ARG_CONSTRAINT_VIOLATION");
+  expect_text(calls(ann, "shop:order", "{'amount':100}"), "ok");
+  expect_called(shop, "order {'amount':100}\n");
+}
+
+static void a_client_can_lower_the_ceiling_of_a_call_but_not_raise_it(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann"), *trainee = arrives_as(w, MODE_DIRECT, "ann.trainee");
+  expect_fault(calls_with(ann, "shop:order", "{'amount':1}", "'_meta':{'toolgate/safetyMode':'network'}"),
+               "MODE_ABOVE_RUN_CEILING");
+  expect_fault(calls_with(ann, "shop:order", "{'amount':1}", "'_meta':{'toolgate/safetyMode':'all'}"), "ARGS_INVALID");
+  expect_fault(calls_with(ann, "shop:order", "{'amount':1}", "'_meta':{'toolgate/mode':'all'}"), "MODE_INVALID");
+  expect_fault(calls_with(ann, "shop:find", "{}", "'_meta':{'toolgate/mode':'network'}"), "MODE_EXCEEDS_MAXIMUM");
+  expect_no_part(asks(trainee, "tools/list", "{}"), "order");
+  expect_fault(calls_with(trainee, "shop:order", "{'amount':1}", "'_meta':{'toolgate/safetyMode':'destructive'}"),
+               "ARGS_INVALID");
+  expect_called(shop, "");
+}
+
+static void a_call_that_needs_an_approval_is_refused(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT
+                          ",'bundles':[{'bundle_id':'b','priority':10,'policy_dsl':{'language':'jsonlogic','rules':["
+                          "{'rule_id':'small','if':{'<=':[{'var':'args.amount'},50]},'then':{'allow':true}},"
+                          "{'rule_id':'large','if':{'>':[{'var':'args.amount'},50]},'then':{'allow':true,"
+                          "'requires_approval_gate':'GATE_LEAD'}}]},"
+                          "'approval_gates':[{'gate_id':'GATE_LEAD','required_approver_role':'lead'}]}]");
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_text(calls(ann, "shop:order", "{'amount':50}"), "ok");
+  const struct json *m = calls(ann, "shop:order", "{'amount':51}");
+  expect_fault(m, "APPROVAL_REQUIRED");
+  expect_part(m, "'gate':'GATE_LEAD'");
+  expect_called(shop, "order {'amount':50}\n");
+}
+
+static void a_server_without_an_adapter_is_hidden_unless_the_file_allows_it(void **state) {
+  struct world *w = *state;
+  a_shop(w);
+  struct server *docs = serves(w, "docs", NULL);
+  has_tool(docs, "{'name':'page','description':'Show a page.','inputSchema':{'type':'object'}}");
+  has_resource(docs, "{'uri':'docs://list','name':'list'}");
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *bob = arrives_as(w, MODE_DIRECT, "bob");
+  expect_no_part(asks(bob, "tools/list", "{}"), "page");
+  expect_no_part(asks(bob, "resources/list", "{}"), "docs://list");
+  expect_fault(calls(bob, "docs:page", "{}"), "ARGS_INVALID");
+  assert_true(is_governed_anew_by(w, ADAPTERS "," PERMISSIONS ",'context':{'unlisted_servers':'allow'}"));
+  expect_part(asks(bob, "tools/list", "{}"), "page");
+  expect_part(asks(bob, "resources/list", "{}"), "docs://list");
+  expect_text(calls(bob, "docs:page", "{}"), "ok");
+  expect_called(docs, "page {}\n");
+}
+
+static void a_new_file_counts_from_the_next_call_on_and_the_client_is_notified(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  holds(shop);
+  uint64_t id = begins(ann, "shop:order", "{'amount':1}");
+  assert_true(is_governed_anew_by(w, ADAPTERS "," CONTEXT));
+  assert_non_null(heard(ann, "notifications/tools/list_changed"));
+  expect_no_part(asks(ann, "tools/list", "{}"), "order");
+  expect_fault(calls(ann, "shop:order", "{'amount':1}"), "ARGS_INVALID");
+  cancels(ann, id);
+  expect_called(shop, "order {'amount':1}\ncancelled order\n");
+}
+
+static void a_file_with_an_error_does_not_replace_the_one_in_force(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *bob = arrives_as(w, MODE_DIRECT, "bob");
+  assert_false(is_governed_anew_by(w, ADAPTERS ",'permission':[]"));
+  expect_fault(calls(bob, "shop:order", "{'amount':1}"), "ARGS_INVALID");
+  expect_text(calls(bob, "shop:find", "{}"), "ok");
+  expect_called(shop, "find {}\n");
+}
+
+static void rules_and_governance_must_both_allow(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  given_rules(w, "{'agents':{'ann':{'allow':{'servers':['shop'],'tools':{'shop':['order']}}}}}");
+  given(w, "governance: governance.json\n");
+  write_governance(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_SERVERS, "ann");
+  expect_fault(calls(ann, "shop:find", "{}"), "DENIED_BY_POLICY");
+  expect_fault(calls(ann, "shop:order", "{'amount':101}"), "ARG_CONSTRAINT_VIOLATION");
+  expect_text(calls(ann, "shop:order", "{'amount':1}"), "ok");
+  expect_called(shop, "order {'amount':1}\n");
+}
+
+#define TEST(name) IN_A_WORLD(name)
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(without_a_permission_a_tool_does_not_exist_for_the_agent),
+      TEST(in_mode_direct_the_list_has_the_permitted_tools_only),
+      TEST(in_mode_servers_the_place_in_the_file_is_named),
+      TEST(arguments_beyond_a_constraint_do_not_reach_the_server),
+      TEST(a_client_can_lower_the_ceiling_of_a_call_but_not_raise_it),
+      TEST(a_call_that_needs_an_approval_is_refused),
+      TEST(a_server_without_an_adapter_is_hidden_unless_the_file_allows_it),
+      TEST(a_new_file_counts_from_the_next_call_on_and_the_client_is_notified),
+      TEST(a_file_with_an_error_does_not_replace_the_one_in_force),
+      TEST(rules_and_governance_must_both_allow),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
