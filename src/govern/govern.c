@@ -30,39 +30,53 @@ const char *governance_code_advice(enum governance_code code) {
 
 // ---- questions
 
+static bool is_absent(const struct json *v) {
+  return !v || json_is(v, JSON_NULL);
+}
+
+static bool is_mode(const struct json *v) {
+  for (unsigned m = 0; m < APPROVAL_NONE; m++)
+    if (json_equals_str(v, str_of(approval_mode_name((enum approval_mode)m)))) return true;
+  return false;
+}
+
+static bool is_list_of_texts(const struct json *v) {
+  if (!json_is(v, JSON_ARRAY)) return false;
+  JSON_EACH(it, v)
+    if (!json_is(it, JSON_STRING)) return false;
+  return true;
+}
+
 bool governance_check_context(const struct json *context, struct fault *f) {
   static const char *const texts[] = {"tenant", "role", "intent", "environment", "safety_mode"};
   if (!context) return true;
-  if (!json_is(context, JSON_OBJECT)) fault_set(f, FAULT_INVALID, "context must be an object");
-  else {
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-      const struct json *v = json_get(context, str_of(texts[i]));
-      if (!v || json_is(v, JSON_NULL) || json_is(v, JSON_STRING)) continue;
-      fault_set(f, FAULT_INVALID, "context.%s must be a text", texts[i]);
-      return false;
-    }
-    const struct json *mode = json_get(context, STR("safety_mode")), *scopes = json_get(context, STR("scopes"));
-    bool known = !json_is(mode, JSON_STRING);
-    for (unsigned m = 0; m < APPROVAL_NONE; m++) known |= json_equals_str(mode, str_of(approval_mode_name(m)));
-    bool listed = !scopes || json_is(scopes, JSON_NULL) || json_is(scopes, JSON_ARRAY);
-    if (json_is(scopes, JSON_ARRAY))
-      JSON_EACH(it, scopes) listed = listed && json_is(it, JSON_STRING);
-    if (known && listed) return true;
-    fault_set(f, FAULT_INVALID, known ? "context.scopes must be a list of texts" : "context.safety_mode is not a mode");
+  if (!json_is(context, JSON_OBJECT)) {
+    fault_set(f, FAULT_INVALID, "context must be an object");
+    return false;
   }
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const struct json *v = json_get(context, str_of(texts[i]));
+    if (is_absent(v) || json_is(v, JSON_STRING)) continue;
+    fault_set(f, FAULT_INVALID, "context.%s must be a text", texts[i]);
+    return false;
+  }
+  const struct json *mode = json_get(context, STR("safety_mode")), *scopes = json_get(context, STR("scopes"));
+  if (!is_absent(mode) && !is_mode(mode)) fault_set(f, FAULT_INVALID, "context.safety_mode is not a mode");
+  else if (!is_absent(scopes) && !is_list_of_texts(scopes))
+    fault_set(f, FAULT_INVALID, "context.scopes must be a list of texts");
+  else return true;
   return false;
 }
 
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f) {
   struct governance_question q = {.args = json_get(v, STR("args")), .context = json_get(v, STR("context"))};
   const struct json *mode = json_get(v, STR("mode"));
-  if (json_is(q.args, JSON_NULL)) q.args = NULL;
-  if (json_is(q.context, JSON_NULL)) q.context = NULL;
+  if (is_absent(q.args)) q.args = NULL;
+  if (is_absent(q.context)) q.context = NULL;
   if (!json_string(json_get(v, STR("capability")), a, &q.capability))
     fault_set(f, FAULT_INVALID, "a question is an object with \"capability\", and may have args, context and mode");
   else if (q.args && !json_is(q.args, JSON_OBJECT)) fault_set(f, FAULT_INVALID, "args must be an object");
-  else if (mode && !json_is(mode, JSON_NULL) && !json_string(mode, a, &q.mode))
-    fault_set(f, FAULT_INVALID, "mode must be a text");
+  else if (!is_absent(mode) && !json_string(mode, a, &q.mode)) fault_set(f, FAULT_INVALID, "mode must be a text");
   else if (governance_check_context(q.context, f)) {
     *out = q;
     return true;
