@@ -37,3 +37,24 @@ const struct upstream_kind *kind_of_place(str key) {
     if (upstream_kinds[n]->implied && str_eq(key, str_of(upstream_kinds[n]->place))) return upstream_kinds[n];
   return NULL;
 }
+
+static bool lists(const struct upstream_kind *k, str key) {
+  for (size_t i = 0; i < KIND_KEYS && k->keys[i]; i++)
+    if (str_eq(key, str_of(k->keys[i]))) return true;
+  return false;
+}
+
+bool kind_uses(const struct upstream_kind *k, str key) {
+  bool any = false;
+  for (size_t n = 0; n < UPSTREAM_KIND_COUNT; n++) any |= lists(upstream_kinds[n], key);
+  return !any || lists(k, key);
+}
+
+void kinds_check(void) {
+  for (size_t n = 0; n < UPSTREAM_KIND_COUNT; n++) {
+    const struct upstream_kind *k = upstream_kinds[n];
+    ASSERT(k->name && k->status && k->brief && k->place && k->open);
+    ASSERT(!(k->parse && k->parse_file) && !k->own_free == !k->own_same);
+    ASSERT(!k->parse_file || k->own_free);
+  }
+}

@@ -14,9 +14,12 @@ struct upstream_names {
   size_t count;
 };
 
-enum { KIND_WORDS = 3 };
+enum { KIND_WORDS = 3, KIND_KEYS = 8, KIND_FILE_MAX = 64 << 20 };
 
 typedef void kind_take(void *ctx, str text);  // receives one string of a kind's own data
+
+// Reports a problem of a file. fatal: the file cannot be used; otherwise a part of it is left out.
+typedef void kind_report(void *ctx, bool fatal, str pointer, const char *message);
 
 struct upstream_kind {
   const char *name;    // name in the output of `check`; unique; part of fingerprints on disk (definition_cache.c)
@@ -25,6 +28,8 @@ struct upstream_kind {
   const char *words[KIND_WORDS];  // the values of "transport" and "type" that select this kind; ends with NULL
   const char *alias;              // another such value, which error messages do not mention; may be NULL
   const char *place;              // the configuration key that says where the server is, such as "url"
+  // Keys of a server entry that only some kinds use, and this kind does; ends with NULL.
+  const char *keys[KIND_KEYS];
   bool implied;    // a server that sets `place` but no transport is of this kind; true for one kind of each `place`
   bool process;    // a program on this machine: it may be a launcher, and starts in a folder
   bool remote;     // the server is reached at spec.url
@@ -38,7 +43,12 @@ struct upstream_kind {
   // Parses the value of the key `place` into spec.own and spec.shown. Returns false, with spec.own NULL, on failure. If
   // this operation is NULL, app/config/config_servers.c reads the key.
   bool (*parse)(struct upstream_spec *s, const struct json *place, struct arena *a, struct fault *f);
-  // own_free frees spec.own after its last reference; own_same returns whether a reload can treat two as equal.
+  // Replaces `parse` if the place names a file, which the configuration reads. Takes ownership of `text`, even on
+  // failure. Returns spec.own with one reference, or NULL after reporting the problems.
+  struct upstream_own *(*parse_file)(struct buf *text, const struct hash_key *seed, kind_report *report, void *ctx);
+  str (*own_name)(const struct upstream_own *own);  // name of the server in the file, or STR_NONE
+  // Required if the kind sets spec.own. own_free frees spec.own after its last reference; own_same returns whether a
+  // reload can treat two as equal.
   void (*own_free)(struct upstream_own *own);
   bool (*own_same)(const struct upstream_own *a, const struct upstream_own *b);
   // Passes each secret in spec.own to `take`. Secrets of SECRETS_LEAST bytes or more are masked in logs and for agents.
@@ -66,5 +76,7 @@ extern const struct upstream_kind *const upstream_kinds[UPSTREAM_KIND_COUNT];
 
 unsigned kind_number(const struct upstream_kind *k);                // index in the table of kinds
 const struct upstream_kind *kind_of_word(const struct json *word);  // returns NULL if `word` names no kind
-const char *kind_words(struct arena *a);             // list of words for error messages: "stdio, http, …"
-const struct upstream_kind *kind_of_place(str key);  // returns the kind with `implied` set, or NULL
+const char *kind_words(struct arena *a);                 // list of words for error messages: "stdio, http, …"
+const struct upstream_kind *kind_of_place(str key);      // returns the kind with `implied` set, or NULL
+bool kind_uses(const struct upstream_kind *k, str key);  // returns whether a key of an entry has an effect on this kind
+void kinds_check(void);                                  // asserts that the table is complete

@@ -11,7 +11,7 @@ struct snapshot_reader {
   struct snapshot *s;
   struct arena nodes;
   struct buf pointer;  // scratch
-  snapshot_report *report;
+  kind_report *report;
   void *ctx;
   bool failed;
 };
@@ -175,7 +175,7 @@ static const struct json *parse(struct snapshot_reader *r) {
   return NULL;
 }
 
-struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, snapshot_report *report, void *ctx) {
+struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, kind_report *report, void *ctx) {
   struct snapshot *s = MEM_NEW(struct snapshot);
   struct snapshot_reader r = {.s = s, .report = report, .ctx = ctx};
   s->own.refs = 1;

@@ -11,9 +11,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "catalog/definitions.h"
-#include "upstream/spec.h"
-
-enum { SNAPSHOT_MAX_FILE = 64 << 20 };
+#include "upstream/kind.h"
 
 struct snapshot_entry {
   str name;  // name or URI, unescaped
@@ -31,10 +29,7 @@ struct snapshot {
   struct map replies[ITEM_KINDS];  // struct snapshot_entry by name; empty for templates
 };
 
-// Reports a problem of a file. `fatal`: the file cannot be used; otherwise only an entry is left out.
-typedef void snapshot_report(void *ctx, bool fatal, str pointer, const char *message);
-
 // Takes ownership of `file`, even on failure. Returns a snapshot with one reference for the caller, or NULL after
 // reporting the problems.
-struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, snapshot_report *report, void *ctx);
+struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, kind_report *report, void *ctx);
 void snapshot_free(struct snapshot **s);  // must not have other references

@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { MAX_INPUT = 1 << 16 };
+enum { INPUT_MAX = 1 << 16 };
 
 struct reports {
   size_t fatal;
@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   static const struct hash_key seed = {1, 2};
   struct reports reports = {0};
   struct buf file;
-  if (n > MAX_INPUT) return 0;
-  buf_init(&file, SNAPSHOT_MAX_FILE);
+  if (n > INPUT_MAX) return 0;
+  buf_init(&file, KIND_FILE_MAX);
   buf_add(&file, data, n);
   struct snapshot *s = snapshot_new(&file, &seed, on_report, &reports);
   ASSERT(!s == (reports.fatal > 0) && !file.p);

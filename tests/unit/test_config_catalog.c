@@ -95,7 +95,7 @@ static void a_catalog_that_cannot_be_used_is_an_error_at_its_place(void **state)
 static void a_catalog_of_more_than_64_mebibytes_is_not_read(void **state) {
   struct place *p = *state;
   write_file("c.json", ONE);
-  assert_int_equal(truncate("c.json", SNAPSHOT_MAX_FILE + 1), 0);
+  assert_int_equal(truncate("c.json", KIND_FILE_MAX + 1), 0);
   p->options.catalog = "c.json";
   assert_false(load(p));
   expect(p, false, "c.json", "", "larger than 67108864 bytes");

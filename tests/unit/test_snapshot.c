@@ -21,7 +21,7 @@ static void on_report(void *ctx, bool fatal, str pointer, const char *message) {
 
 static struct snapshot *read_snapshot(str text, struct buf *reports) {
   struct buf file;
-  buf_init(&file, SNAPSHOT_MAX_FILE);
+  buf_init(&file, KIND_FILE_MAX);
   buf_str(&file, text);
   return snapshot_new(&file, &seed, on_report, reports);
 }

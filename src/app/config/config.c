@@ -339,6 +339,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems) {
   struct config_loader l = {.config = out, .opt = opt, .env = env, .problems = problems};
   struct config_document file = {0};
+  kinds_check();
   *out = (struct config){.schemas = schema_default_options};
   arena_init_secret(&out->arena);
   arena_init_secret(&l.work);

@@ -6,8 +6,6 @@
 
 #include "app/config/config_load.h"
 #include "io/file.h"
-#include "upstream/kind.h"
-#include "upstream/snapshot.h"
 
 // ---- the file
 
@@ -30,19 +28,20 @@ static bool read_file(struct config_loader *l, str path, struct buf *out, struct
     fault_set(f, FAULT_IO, "cannot be read: %s", strerror(errno));
     return false;
   }
-  bool ok = file_read(fd, SNAPSHOT_MAX_FILE, out, f);
+  bool ok = file_read(fd, KIND_FILE_MAX, out, f);
   close(fd);
   return ok;
 }
 
-struct snapshot *config_snapshot_open(struct config_loader *l, str path, str named_by, bool soft) {
+struct upstream_own *config_catalog_open(struct config_loader *l, const struct upstream_kind *k, str path, str named_by,
+                                         bool soft) {
   struct reading r = {l, path, soft};
   struct hash_key seed = rand_hash_key(&rand_system);
   struct buf text;
   struct fault f;
-  ASSERT(path.n && named_by.n);
+  ASSERT(k->parse_file && path.n && named_by.n);
   config_file_seen(l, path);
-  if (read_file(l, path, &text, &f)) return snapshot_new(&text, &seed, on_report, &r);
+  if (read_file(l, path, &text, &f)) return k->parse_file(&text, &seed, on_report, &r);
   on_report(&r, true, STR_NONE, arena_printf(&l->work, "%s (named by %.*s)", f.message, STR_ARG(named_by)).p);
   return NULL;
 }
@@ -70,22 +69,24 @@ void config_catalog_read(struct config_loader *l, const struct config_document *
   str by = option ? STR("--catalog") : arena_printf(&l->work, "%.*s:/catalog", STR_ARG(d->file));
   str written = c->catalog;
   c->catalog = config_path(l, written, option ? STR_NONE : d->folder, &c->arena);
-  struct snapshot *s = config_snapshot_open(l, c->catalog, by, false);
-  if (!s) return;
+  const struct upstream_kind *k = kind_of_place(STR("catalog"));
+  ASSERT(k && k->own_name);
+  struct upstream_own *own = config_catalog_open(l, k, c->catalog, by, false);
+  if (!own) return;
   struct config_place at = {c->catalog, STR_NONE};
-  str name = s->server.n ? s->server : STR("catalog");
+  str said = k->own_name(own), name = said.n ? said : STR("catalog");
   if (!config_servers_room(l, &at, 1) || !check_name(l, c->catalog, name)) {
-    snapshot_free(&s);
+    k->own_free(own);
     return;
   }
   ASSERT(c->upstream_count < CONFIG_MAX_SERVERS);
   c->upstreams[c->upstream_count++] = (struct upstream_spec){
       .name = name,
       .shown = written,
-      .anonymous = !s->server.n,
-      .kind = &upstream_snapshot,
+      .anonymous = !said.n,
+      .kind = k,
       .isolation = UPSTREAM_ISOLATE_SHARED,
       .protocol = UPSTREAM_PROTOCOL_HANDSHAKE,
-      .own = &s->own,
+      .own = own,
   };
 }

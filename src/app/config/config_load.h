@@ -6,6 +6,7 @@
 #include "app/config/config.h"
 #include "base/text/nearest.h"
 #include "io/http/proxy.h"
+#include "upstream/kind.h"
 #include "json/json.h"
 
 // Default of state_dir in the documentation; the environment decides the real path.
@@ -16,7 +17,7 @@ struct config_loader {
   const struct config_options *opt;
   char *const *env;
   struct config_problems *problems;
-  size_t dropped;  // number of servers left out because of an invalid entry
+  size_t dropped;   // number of servers left out because of an invalid entry
   size_t max_file;  // most bytes of a file; 0: CONFIG_MAX_FILE
   struct proxies proxies;
   struct arena work;  // temporary memory, freed at the end of the load
@@ -118,9 +119,10 @@ const char *config_name_wrong(str name);
 bool config_same_name(str a, str b);  // both give the same prefix of tool names
 bool config_has_control(str s);       // a control character other than a tab
 
-// Reads a catalog file that is served as a server. Returns NULL if it cannot be used; problems are reported, as
+// Reads the file of a server whose kind has `parse_file`. Returns NULL if it cannot be used; problems are reported, as
 // warnings if `soft`.
-struct snapshot *config_snapshot_open(struct config_loader *l, str path, str named_by, bool soft);
+struct upstream_own *config_catalog_open(struct config_loader *l, const struct upstream_kind *k, str path, str named_by,
+                                         bool soft);
 // The option --catalog or the key catalog: config_catalog_named returns whether one of them is set,
 // config_catalog_read adds their file as the last server.
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);

@@ -5,7 +5,6 @@
 #include "base/assert.h"
 #include "io/http/http.h"
 #include "upstream/kind.h"
-#include "upstream/snapshot.h"
 
 enum { MAX_PAIRS = 256, MAX_HEADERS = 32, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
 
@@ -19,7 +18,7 @@ struct server_entry {
   const struct upstream_kind *place, *clash;
   size_t cause;  // if broken: number of the first problem, from 1
   str command;   // with variables expanded
-  str catalog;   // path
+  str file;      // path that `place` names, for a kind with parse_file
   struct upstream_spec spec;
 };
 
@@ -163,10 +162,10 @@ static void read_url(struct server_entry *e, const struct config_place *at, cons
   else if (!proxies_choose(&e->l->proxies, &url, &proxy, &f)) entry_error(e, at, "%s", f.message);
 }
 
-static void read_catalog(struct server_entry *e, const struct config_place *at, const struct json *v) {
-  if (!read_text(e, at, v, &e->catalog)) return;
-  if (!e->catalog.n) entry_error(e, at, "must not be empty");
-  e->catalog = config_path(e->l, e->catalog, e->folder, kept(e));
+static void read_file(struct server_entry *e, const struct config_place *at, const struct json *v) {
+  if (!read_text(e, at, v, &e->file)) return;
+  if (!e->file.n) entry_error(e, at, "must not be empty");
+  e->file = config_path(e->l, e->file, e->folder, kept(e));
 }
 
 static void read_transport(struct server_entry *e, const struct config_place *at, const struct json *v) {
@@ -340,7 +339,6 @@ static const struct server_key server_keys[] = {
     {"cwd", read_cwd},
     {"url", read_url},
     {"headers", read_headers},
-    {"catalog", read_catalog},
     {"transport", read_transport},
     {"type", read_transport},
     {"timeout", read_timeout},
@@ -372,18 +370,18 @@ static const struct server_key *find_server_key(str name, struct nearest *near) 
     if (str_eq(name, str_of(server_keys[i].name))) return &server_keys[i];
     nearest_try(near, str_of(server_keys[i].name));
   }
+  for (size_t i = 0; i < UPSTREAM_KIND_COUNT; i++) nearest_try(near, str_of(upstream_kinds[i]->place));
   return NULL;
 }
 
 // Sets `place` to the kind that a location key implies. If there are two such keys, `place` is the kind that comes
 // later in the table of kinds, and `clash` the other kind.
-static bool note_place(struct server_entry *e, const struct upstream_kind *k) {
-  if (!k) return false;
+static void note_place(struct server_entry *e, const struct upstream_kind *k) {
+  if (!k) return;
   ASSERT(!e->clash || e->place);
   bool later = !e->place || kind_number(k) > kind_number(e->place);
   e->clash = later ? e->place : k;
   if (later) e->place = k;
-  return true;
 }
 
 static void read_members(struct server_entry *e, const struct json *v) {
@@ -392,8 +390,10 @@ static void read_members(struct server_entry *e, const struct json *v) {
     struct config_place at = config_below(e->l, &e->at, name);
     struct nearest near = {.word = config_is_full(e->l) ? STR_NONE : name};
     const struct server_key *k = find_server_key(name, &near);
-    bool place = note_place(e, kind_of_place(name));
+    const struct upstream_kind *place = kind_of_place(name);
+    note_place(e, place);
     if (k) k->read(e, &at, it);
+    else if (place && place->parse_file) read_file(e, &at, it);
     else if (place) continue;  // read by read_own when the kind is known
     else if (e->ours) entry_error(e, &at, "is not a known key%s", config_nearest_hint(e->l, &near));
     else config_warn(e->l, &at, "is not a known key and is ignored%s", config_nearest_hint(e->l, &near));
@@ -469,15 +469,10 @@ static bool is_empty(const struct json *v) {
 // Warns about keys that belong to another kind of server. Empty values are accepted, because some clients write them.
 static void check_effect(struct server_entry *e, const struct json *v) {
   ASSERT(!e->broken && e->place);
-  static const struct {
-    const char *key, *place;  // place NULL: every kind that is not local
-  } table[] = {{"args", "command"}, {"env", "command"},  {"cwd", "command"}, {"confine", "command"},
-               {"headers", "url"},  {"isolation", NULL}, {"protocol", NULL}};
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    str key = str_of(table[i].key);
+  for (size_t i = 0; i < sizeof server_keys / sizeof *server_keys; i++) {
+    str key = str_of(server_keys[i].name);
     const struct json *member = json_get(v, key);
-    bool works = table[i].place ? strcmp(table[i].place, e->place->place) == 0 : !e->place->local;
-    if (!member || works || is_empty(member)) continue;
+    if (!member || kind_uses(e->place, key) || is_empty(member)) continue;
     struct config_place at = config_below(e->l, &e->at, key);
     config_warn(e->l, &at, "has no effect on a server with \"%s\"", e->place->place);
   }
@@ -502,12 +497,12 @@ static void check_whole(struct server_entry *e) {
   if (!e->broken && k && k->remote) check_cleartext(e);
 }
 
-static void open_catalog(struct server_entry *e) {
-  str by = arena_printf(&e->l->work, "%.*s:%.*s/catalog", STR_ARG(e->at.file), STR_ARG(e->at.pointer));
+static void open_file(struct server_entry *e) {
+  const struct upstream_kind *k = e->spec.kind;
+  str by = arena_printf(&e->l->work, "%.*s:%.*s/%s", STR_ARG(e->at.file), STR_ARG(e->at.pointer), k->place);
   e->cause = e->l->problems->count + 1;
-  struct snapshot *s = config_snapshot_open(e->l, e->catalog, by, !e->l->opt->strict);
-  e->broken = !s;
-  if (s) e->spec.own = &s->own;
+  e->spec.own = config_catalog_open(e->l, k, e->file, by, !e->l->opt->strict);
+  e->broken = !e->spec.own;
 }
 
 static void read_own(struct server_entry *e, const struct json *v) {
@@ -516,9 +511,10 @@ static void read_own(struct server_entry *e, const struct json *v) {
   struct config_place at = config_below(e->l, &e->at, str_of(k->place));
   struct fault f;
   if (k->local) e->spec.isolation = UPSTREAM_ISOLATE_SHARED, e->spec.protocol = UPSTREAM_PROTOCOL_HANDSHAKE;
-  if (e->catalog.n) open_catalog(e);
+  if (k->parse_file) open_file(e);
   else if (k->parse && !k->parse(&e->spec, json_get(v, str_of(k->place)), kept(e), &f))
     entry_error(e, &at, "%s", f.message);
+  ASSERT(!e->spec.own || (k->own_free && k->own_same));
   if (e->spec.own) e->spec.own->refs = 1;
 }
 

@@ -76,6 +76,15 @@ static str instructions(void *own) {
 
 // ---- the kind
 
+static struct upstream_own *parse_file(struct buf *text, const struct hash_key *seed, kind_report *report, void *ctx) {
+  struct snapshot *s = snapshot_new(text, seed, report, ctx);
+  return s ? &s->own : NULL;
+}
+
+static str own_name(const struct upstream_own *own) {
+  return ((const struct snapshot *)own)->server;
+}
+
 static void own_free(struct upstream_own *own) {
   struct snapshot *s = (struct snapshot *)own;
   snapshot_free(&s);
@@ -105,6 +114,8 @@ const struct upstream_kind upstream_snapshot = {
     .place = "catalog",
     .implied = true,
     .local = true,
+    .parse_file = parse_file,
+    .own_name = own_name,
     .own_free = own_free,
     .own_same = own_same,
     .open = open_link,

@@ -14,6 +14,7 @@ const struct upstream_kind upstream_sse = {
     .brief = "http",
     .words = {"sse"},
     .place = "url",
+    .keys = {"headers", "isolation", "protocol"},
     .remote = true,
     .kept = true,
     .handshake = true,

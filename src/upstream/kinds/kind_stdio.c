@@ -194,6 +194,7 @@ const struct upstream_kind upstream_stdio = {
     .brief = "stdio",
     .words = {"stdio"},
     .place = "command",
+    .keys = {"args", "env", "cwd", "confine", "isolation", "protocol"},
     .implied = true,
     .process = true,
     .kept = true,
