@@ -94,7 +94,7 @@ void calls_count_unknown(struct call_context *x, enum fault_code code);
 // STR_NONE. The key is in the arena or belongs to the session.
 str call_owner(struct arena *a, const struct session *s, str agent);
 
-// Returns a server's text on one line, without secrets and addresses, to show it to callers (spec_public_text).
+// Returns a server's text on one line, without secrets and addresses, to show it to callers (mask_errors.c).
 str call_said(struct arena *a, const struct upstream_spec *by, str text);
 
 // Removes hidden characters from a server's notification or request `m`, and masks it: with result.scrub its secrets,

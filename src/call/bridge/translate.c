@@ -5,6 +5,7 @@
 #include "call/bridge/stateless_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
+#include "call/mask_errors.h"
 #include "call/steps/steps.h"
 #include "mcp/gateway_chain.h"
 #include "mcp/meta.h"
@@ -257,31 +258,6 @@ static int translate_code(const struct call *c, const struct json *error, int co
   return new ? RPC_INTERNAL_ERROR : code;
 }
 
-// The size of the largest error that is searched for secrets. A larger error is not passed on.
-enum { ERROR_MOST = 256 << 10 };
-
-// Returns the error without secrets and addresses; the error itself if it has none. An error with URLs to open stays
-// unchanged. Of an error larger than ERROR_MOST, only the masked beginning of its message is returned.
-static const struct json *public_error(struct call *c, const struct rpc_message *reply) {
-  const struct json *error = reply->error, *masked = NULL;
-  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
-  struct arena *a = &c->request->arena;
-  struct fault f;
-  if (!c->failure || reply->kind != RPC_ERROR) return error;
-  if (error->n <= ERROR_MOST) {
-    struct buf b;
-    buf_init(&b, secrets_json_max(error));
-    bool found = secrets_put_json(&b, error, &call_spec(c)->hidden);
-    if (found) masked = json_parse(a, arena_str(a, buf_view(&b)), &limits, &f);
-    buf_done(&b);
-    if (!found || masked) return found ? masked : error;
-  }
-  str message = arena_printf(a, "%s (shortened from an error of %u bytes)", c->failure->fault.message, error->n);
-  str beginning =
-      arena_printf(a, "{\"code\":%d,\"message\":%.*s}", c->failure->code, STR_ARG(json_escaped(a, message)));
-  return json_parse(a, beginning, &limits, &f);
-}
-
 // Returns whether the answer must be translated: client and server are of different eras, or the result is a member of
 // an awaited task.
 static bool crosses(const struct call *c) {
@@ -388,7 +364,7 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   ASSERT(c->request && reply);
   bool strange = reply->kind == RPC_RESULT && !json_is(reply->result, JSON_OBJECT);
   bool same = strange || !crosses(c);
-  const struct json *error = public_error(c, reply);
+  const struct json *error = mask_error(c, reply);
   bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
   struct large_message *held = call_hold_large(c);  // the reply may be in the large message

@@ -4,14 +4,13 @@
 // line, without secrets and addresses; the log has the whole message, without secrets.
 #include "base/text/utf8.h"
 #include "call/failure_text.h"
+#include "call/mask_errors.h"
 #include "call/scrub.h"
 #include "call/steps/steps.h"
-#include "text/oneline.h"
 #include "text/secrets.h"
 
 enum {
   READ_BYTES = 64 << 10,  // bytes of the server's message that are read
-  LINE_BYTES = 4096,      // bytes of the one-line message that is searched for secrets
   DATA_BYTES = 8 * 1024,  // maximum size of error data that agents get
   URLS_MOST = 256 << 10,  // maximum size of an error that names URLs to open; a larger error is a failure
 };
@@ -36,16 +35,6 @@ static enum fault_code fault_of(int64_t code, const struct json *data, str line)
 }
 
 // ---- the message
-
-// Returns the text on one line. Known secrets are masked first, since they may have line breaks.
-static str line_of(struct arena *a, str text, const struct secrets_known *known) {
-  return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), LINE_BYTES);
-}
-
-// spec_public_text finds an address by the words before it, so addresses must not be masked earlier.
-str call_said(struct arena *a, const struct upstream_spec *by, str text) {
-  return spec_public_text(by, a, line_of(a, text, &by->secrets));
-}
 
 // Logs a text in several lines, because a line of the log is short.
 static void log_pieces(const struct call *c, const char *what, str text) {
@@ -92,7 +81,7 @@ static enum call_result run(struct call *c, void *state) {
            STR_ARG(c->request->msg.method), STR_ARG(call_server(c)),
            STR_ARG(secrets_mask_known(a, utf8_cut(text, READ_BYTES), &spec->secrets)));
   log_detail(c, text, data);
-  str line = line_of(a, text, &spec->hidden);
+  str line = mask_line(a, text, &spec->hidden);
   fault_set(&f->fault, fault_of(code, data, line), "%.*s", STR_ARG(secrets_mask(a, line, &spec->hidden)));
   fault_set_path(&f->fault, c->about);
   f->server = call_server(c);
