@@ -34,6 +34,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  schema validate --batch      check values against JSON Schemas\n"
                             "  policy ...                   explain and check the access rules\n"
                             "  govern ...                   decide calls by a governance file, and check it\n"
+                            "  adapter new | check          draft a governance file, compare it with the servers\n"
                             "  plan check FILE              decide every step of a plan, without making a call\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"
                             "  context ...                  build prompts within a budget from a conversation\n"
@@ -69,6 +70,7 @@ static const struct {
     {"schema", cmd_schema},
     {"policy", cmd_policy},
     {"govern", cmd_govern},
+    {"adapter", cmd_adapter},
     {"plan", cmd_plan},
     {"audit", cmd_audit},
     {"context", cmd_context},

@@ -19,11 +19,18 @@ struct governance;
 
 enum { GOVERNANCE_BYTES_MAX = 8 << 20, GOVERNANCE_DEPTH_MAX = 80, GOVERNANCE_ID_MAX = 256 };
 
+// Returns whether a text can be an id or a name: 1 to GOVERNANCE_ID_MAX bytes without control characters.
+bool governance_is_id(str s);
+
 // Reads a governance file and copies it. Returns one reference, or NULL after a problem: a file with any error is
 // refused as a whole.
 struct governance *governance_read(const struct json *root, governance_problem *problem, void *ctx);
 struct governance *governance_ref(struct governance *g);
 void governance_unref(struct governance **g);
+
+// The adapters, in the order of the file.
+size_t governance_adapter_count(const struct governance *g);
+const struct governance_adapter *governance_adapter_at(const struct governance *g, size_t index);
 
 // The capabilities, in ascending order of their ids.
 size_t governance_capability_count(const struct governance *g);

@@ -89,8 +89,12 @@ static bool has_control(str s) {
   return false;
 }
 
+bool governance_is_id(str s) {
+  return s.n && s.n <= GOVERNANCE_ID_MAX && !has_control(s);
+}
+
 static bool read_id(struct governance_reader *r, const struct json *v, str *out) {
-  return json_string(v, r->arena, out) && out->n && out->n <= GOVERNANCE_ID_MAX && !has_control(*out);
+  return json_string(v, r->arena, out) && governance_is_id(*out);
 }
 
 void governance_id(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,

@@ -318,6 +318,16 @@ void governance_unref(struct governance **g) {
   mem_free(was);
 }
 
+size_t governance_adapter_count(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  return g->adapter_count;
+}
+
+const struct governance_adapter *governance_adapter_at(const struct governance *g, size_t index) {
+  ASSERT(index < governance_adapter_count(g));
+  return &g->adapters[index];
+}
+
 size_t governance_capability_count(const struct governance *g) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   return g->capability_count;

@@ -20,7 +20,7 @@ const GOOD = { cat: { command: 'cat' } };
 
 test('every command has --help, on standard output', async (t) => {
   const { toolgate } = folder(t);
-  const commands = ['serve', 'check', 'catalog', 'browse', 'hydrate', 'call', 'view', 'stats', 'rank', 'policy', 'audit', 'context', 'tokens', 'version',
+  const commands = ['serve', 'check', 'catalog', 'browse', 'hydrate', 'call', 'view', 'stats', 'rank', 'policy', 'adapter', 'audit', 'context', 'tokens', 'version',
     'import', 'connect', 'add', 'remove', 'enable', 'disable', 'token', 'status', 'top', 'logs'];
   for (const command of commands) {
     for (const option of ['--help', '-h']) {

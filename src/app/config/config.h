@@ -190,6 +190,9 @@ struct config_options {
   bool audits;  // the command writes the audit log, so it creates the key (audit.key_file) if it is missing
   bool told;    // the problems of the configuration were already printed
   bool fresh;   // for commands that ask a gateway: start a new one even if one runs
+  // For commands about some servers: a gateway that the command starts has only these servers. NULL: all servers.
+  const str *only;
+  size_t only_count;
   // For a reload: the configuration in force. If it came from files in default places, a missing one is an error.
   const struct config *before;
 };

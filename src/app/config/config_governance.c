@@ -46,12 +46,10 @@ static bool has_server(const struct config *c, str name) {
 static void check_servers(struct config_loader *l, str file) {
   const struct config *c = l->config;
   const struct governance *g = c->governance;
-  const struct governance_adapter *last = NULL;
-  for (size_t i = 0; i < governance_capability_count(g); i++) {
-    const struct governance_adapter *a = governance_capability_at(g, i)->adapter;
-    if (a != last && a->server.p && !has_server(c, a->server))
+  for (size_t i = 0; i < governance_adapter_count(g); i++) {
+    const struct governance_adapter *a = governance_adapter_at(g, i);
+    if (a->server.p && !has_server(c, a->server))
       config_warn(l, &(struct config_place){file, a->pointer}, "there is no server \"%.*s\"", STR_ARG(a->server));
-    last = a;
   }
   for (size_t i = 0; i < c->upstream_count; i++)
     if (!governance_governs(g, c->upstreams[i].name))

@@ -79,6 +79,21 @@ static bool connect_to_running(struct gateway_client *client, struct fault *f) {
   return true;
 }
 
+static bool is_wanted(const struct config_options *opt, str server) {
+  size_t i = 0;
+  while (i < opt->only_count && !str_eq(opt->only[i], server)) i++;
+  return !opt->only || i < opt->only_count;
+}
+
+static void keep_wanted(struct config *c, const struct config_options *opt) {
+  size_t kept = 0;
+  for (size_t i = 0; i < c->upstream_count; i++) {
+    if (is_wanted(opt, c->upstreams[i].name)) c->upstreams[kept++] = c->upstreams[i];
+    else spec_done(&c->upstreams[i]);
+  }
+  c->upstream_count = kept;
+}
+
 bool gateway_client_open(struct gateway_client *client, const struct config_options *opt, int *out_status) {
   struct fault f;
   *client = (struct gateway_client){0};
@@ -93,6 +108,7 @@ bool gateway_client_open(struct gateway_client *client, const struct config_opti
   bool broken = client->config.broken && f.code == FAULT_NOT_FOUND;  // the problems were already printed
   if (f.code == FAULT_NOT_FOUND && !broken && guard_start(&client->guard, &f)) {
     client->in_process = true;
+    keep_wanted(&client->config, opt);
     if (gateway_init(&client->gateway, &client->config, &client->guard, environ, &f)) return true;
   }
   gateway_client_close(client);

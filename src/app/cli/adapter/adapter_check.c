@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/adapter/adapter_check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "app/cli/adapter/adapter_tools.h"
+#include "base/assert.h"
+#include "base/text/utf8.h"
+#include "text/oneline.h"
+#include "json/write.h"
+
+// ---- findings
+
+static const struct {
+  const char *name;
+  bool remark;
+} codes[] = {
+#define X(name, remark) {#name, remark},
+    ADAPTER_FINDINGS(X)
+#undef X
+};
+
+static void put_text(struct adapter_report *r, enum adapter_code code, str pointer, str message) {
+  struct arena a;
+  arena_init(&a);
+  str line = arena_printf(&a, "%.*s%s%.*s: %s%s: %.*s", STR_ARG(r->file), pointer.n ? ":" : "", STR_ARG(pointer),
+                          codes[code].remark ? "remark: " : "", codes[code].name, STR_ARG(message));
+  buf_str(&r->out, oneline(&a, line));
+  buf_char(&r->out, '\n');
+  arena_done(&a);
+}
+
+static void put_json(struct adapter_report *r, enum adapter_code code, str pointer, str tool, str message) {
+  struct json_writer w = json_writer(&r->out);
+  w.comma = r->findings + r->remarks > 1;
+  json_begin_object(&w);
+  json_member_str(&w, STR("code"), str_of(codes[code].name));
+  json_member_str(&w, STR("level"), codes[code].remark ? STR("remark") : STR("error"));
+  json_member_str(&w, STR("file"), r->file);
+  json_member_str(&w, STR("pointer"), pointer);
+  if (tool.p) json_member_str(&w, STR("tool"), tool);
+  json_member_str(&w, STR("message"), message);
+  json_end_object(&w);
+}
+
+void adapter_report_add(struct adapter_report *r, enum adapter_code code, str pointer, str tool, const char *fmt, ...) {
+  char message[FAULT_TEXT];
+  va_list ap;
+  ASSERT(code < sizeof codes / sizeof *codes);
+  va_start(ap, fmt);
+  vsnprintf(message, sizeof message, fmt, ap);
+  va_end(ap);
+  str shown = utf8_cut(str_of(message), sizeof message - 2);  // without a part of a character at the end
+  ++*(codes[code].remark ? &r->remarks : &r->findings);
+  if (r->json) put_json(r, code, pointer, tool, shown);
+  else put_text(r, code, pointer, shown);
+}
+
+// ---- servers
+
+struct sorted_tool {
+  const struct adapter_tool *tool;
+  bool covered;  // a capability is for it
+};
+
+// A server with its tools, ordered by name.
+struct compared {
+  struct sorted_tool *tools;
+  size_t count;
+  bool read, listed;  // the tools are read; those without a capability are reported
+};
+
+struct comparison {
+  struct adapter_report *report;
+  const struct governance *governance;
+  const struct inventory *inventory;
+  struct arena *arena;
+  struct compared *servers;  // as in the inventory
+};
+
+static int compare_tools(const void *a, const void *b) {
+  const struct sorted_tool *x = a, *y = b;
+  return str_cmp(x->tool->name, y->tool->name);
+}
+
+static int compare_name(const void *name, const void *tool) {
+  return str_cmp(*(const str *)name, ((const struct sorted_tool *)tool)->tool->name);
+}
+
+static struct sorted_tool *find_tool(const struct compared *s, str name) {
+  return s->count ? bsearch(&name, s->tools, s->count, sizeof *s->tools, compare_name) : NULL;
+}
+
+static void read_tools(struct comparison *c, unsigned source) {
+  struct compared *s = &c->servers[source];
+  const struct adapter_tool *tools = adapter_tools(c->inventory->directory, source, c->arena, &s->count);
+  s->tools = ARENA_ARRAY(c->arena, struct sorted_tool, s->count);
+  for (size_t i = 0; i < s->count; i++) s->tools[i].tool = &tools[i];
+  if (s->count) qsort(s->tools, s->count, sizeof *s->tools, compare_tools);
+  s->read = true;
+}
+
+// Returns the server of an adapter; NULL if it has none that can be compared.
+static struct compared *server_of(struct comparison *c, const struct governance_adapter *adapter) {
+  for (unsigned i = 0; i < c->inventory->server_count; i++) {
+    const struct inventory_server *s = &c->inventory->servers[i];
+    if (!adapter->server.p || !str_eq(s->name, adapter->server) || s->error) continue;
+    if (!c->servers[i].read) read_tools(c, i);
+    return &c->servers[i];
+  }
+  return NULL;
+}
+
+// ---- capabilities
+
+static str below(struct comparison *c, str pointer, const char *member) {
+  return arena_printf(c->arena, "%.*s/%s", STR_ARG(pointer), member);
+}
+
+// live: STR_NONE if the tool has no such schema.
+static void compare_pin(struct comparison *c, const struct governance_capability *capability, const char *member,
+                        str pin, str live) {
+  if (!pin.p || str_eq(pin, live)) return;
+  if (!live.p) live = STR("absent, or has no canonical form");
+  adapter_report_add(c->report, ADAPTER_SCHEMA_DRIFT, below(c, capability->pointer, member), capability->name,
+                     "the schema of the server's tool is %.*s", STR_ARG(live));
+}
+
+static void compare_capability(struct comparison *c, const struct governance_capability *capability) {
+  struct compared *s = server_of(c, capability->adapter);
+  if (!s) return;
+  struct sorted_tool *found = find_tool(s, capability->name);
+  if (!found) {
+    adapter_report_add(c->report, ADAPTER_CAPABILITY_WITHOUT_TOOL, capability->pointer, capability->name,
+                       "the server \"%.*s\" has no tool \"%.*s\"", STR_ARG(capability->adapter->server),
+                       STR_ARG(capability->name));
+    return;
+  }
+  const struct adapter_tool *t = found->tool;
+  found->covered = true;
+  compare_pin(c, capability, "input_schema", capability->input_schema, t->input_schema);
+  compare_pin(c, capability, "output_schema", capability->output_schema, t->output_schema);
+  if (capability->mode < t->mode || (t->class == CLASS_ACT && capability->class != CLASS_ACT))
+    adapter_report_add(c->report, ADAPTER_CAPABILITY_BELOW_HINTS, capability->pointer, capability->name,
+                       "%s and %s are lower than the server's hints suggest: %s and %s",
+                       capability_class_name(capability->class), approval_mode_name(capability->mode),
+                       capability_class_name(t->class), approval_mode_name(t->mode));
+}
+
+// ---- adapters
+
+static void report_missing(struct comparison *c, const struct governance_adapter *adapter) {
+  str at = below(c, adapter->pointer, "server");
+  for (size_t i = 0; i < c->inventory->server_count; i++) {
+    const struct inventory_server *s = &c->inventory->servers[i];
+    if (!str_eq(s->name, adapter->server)) continue;
+    ASSERT(s->error);
+    c->report->incomplete = true;
+    adapter_report_add(c->report, ADAPTER_SERVER_UNAVAILABLE, at, STR_NONE, "the server \"%.*s\" is not available: %s",
+                       STR_ARG(s->name), s->error);
+    return;
+  }
+  adapter_report_add(c->report, ADAPTER_SERVER_UNKNOWN, at, STR_NONE, "no server \"%.*s\" is in use",
+                     STR_ARG(adapter->server));
+}
+
+// Several adapters of one server share its tools, so all capabilities are compared before.
+static void compare_adapter(struct comparison *c, const struct governance_adapter *adapter) {
+  struct compared *s = server_of(c, adapter);
+  if (!s) {
+    if (adapter->server.p) report_missing(c, adapter);
+    return;
+  }
+  for (size_t i = 0; i < s->count && !s->listed; i++)
+    if (!s->tools[i].covered)
+      adapter_report_add(c->report, ADAPTER_TOOL_WITHOUT_CAPABILITY, below(c, adapter->pointer, "capabilities"),
+                         s->tools[i].tool->name, "no capability is for the tool \"%.*s\" of the server \"%.*s\"",
+                         STR_ARG(s->tools[i].tool->name), STR_ARG(adapter->server));
+  s->listed = true;
+}
+
+void adapter_check(struct adapter_report *r, const struct governance *g, const struct inventory *i, struct arena *a) {
+  struct comparison c = {r, g, i, a, ARENA_ARRAY(a, struct compared, i->server_count)};
+  for (size_t k = 0; k < governance_capability_count(g); k++) compare_capability(&c, governance_capability_at(g, k));
+  for (size_t k = 0; k < governance_adapter_count(g); k++) compare_adapter(&c, governance_adapter_at(g, k));
+}

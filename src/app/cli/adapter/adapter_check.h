@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares the adapters of a governance file with the tools of their servers.
+#pragma once
+#include "app/gateway_client/inventory.h"
+#include "govern/govern.h"
+
+// code, whether it is only a remark
+#define ADAPTER_FINDINGS(X) \
+  X(GOVERNANCE_INVALID, false)      /* the file cannot be used */ \
+  X(SERVER_UNKNOWN, false)          /* no such server is in use */ \
+  X(SERVER_UNAVAILABLE, false)      /* it did not start: nothing could be compared */ \
+  X(CAPABILITY_WITHOUT_TOOL, false) /* the server has no such tool */ \
+  X(TOOL_WITHOUT_CAPABILITY, false) /* no adapter of the server has a capability for this tool */ \
+  X(SCHEMA_DRIFT, false)            /* the schema is not the pinned one */ \
+  X(CAPABILITY_BELOW_HINTS, true)   /* its class or mode is lower than the hints of the server suggest */
+
+enum adapter_code {
+#define X(name, remark) ADAPTER_##name,
+  ADAPTER_FINDINGS(X)
+#undef X
+};
+
+// Findings, as text or as JSON.
+struct adapter_report {
+  str file;  // as the operator named it
+  bool json;
+  struct buf out;   // of text: a line for each finding; of JSON: the elements of a list
+  size_t findings;  // without remarks
+  size_t remarks;
+  bool incomplete;  // a server could not be compared
+};
+
+// Adds a finding. tool may be STR_NONE.
+void adapter_report_add(struct adapter_report *r, enum adapter_code code, str pointer, str tool, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+// Compares all adapters that name a server. Memory is taken from the arena.
+void adapter_check(struct adapter_report *r, const struct governance *g, const struct inventory *i, struct arena *a);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/adapter/adapter_tools.h"
+
+#include "base/assert.h"
+#include "base/crypto/hash.h"
+#include "govern/govern.h"
+#include "json/canon.h"
+
+enum { MAX_CANONICAL = 256 << 20 };
+
+static bool says(const struct json *annotations, str hint, bool value) {
+  bool given;
+  return json_bool(json_get(annotations, hint), &given) && given == value;
+}
+
+// Only hints that are there count: a tool without hints may destroy.
+static void suggest(struct adapter_tool *t, const struct json *annotations) {
+  t->class = CLASS_ACT;
+  t->mode = APPROVAL_DESTRUCTIVE;
+  if (says(annotations, STR("readOnlyHint"), true)) {
+    t->class = CLASS_OBSERVE;
+    t->mode = says(annotations, STR("openWorldHint"), true) ? APPROVAL_NETWORK : APPROVAL_READ_ONLY;
+  } else if (says(annotations, STR("destructiveHint"), false) && says(annotations, STR("idempotentHint"), true)) {
+    t->mode = APPROVAL_DELEGATED;
+  }
+  ASSERT(approval_mode_fits(t->class, t->mode));
+}
+
+static str pin_of(const struct json *schema, struct arena *a) {
+  struct buf canonical;
+  struct fault f;
+  str pin = STR_NONE;
+  if (!schema || json_is(schema, JSON_NULL)) return pin;
+  buf_init(&canonical, MAX_CANONICAL);
+  if (json_canon(&canonical, schema, JSON_CANON_JCS, &f) && !canonical.over) {
+    unsigned char digest[SHA256_SIZE];
+    char hex[2 * SHA256_SIZE + 1];
+    hash_sha256(buf_view(&canonical), digest);
+    hash_hex(digest, sizeof digest, hex);
+    pin = arena_printf(a, "sha256:%s", hex);
+  }
+  buf_done(&canonical);
+  return pin;
+}
+
+static void read_tool(struct adapter_tool *t, const struct item *item, struct arena *a, struct arena *scratch) {
+  struct fault f;
+  const struct json *definition = json_parse(scratch, item->text, &json_default_limits, &f);
+  ASSERT(definition);  // it was parsed when it was received
+  t->name = arena_str(a, item->name);
+  t->usable = governance_is_id(t->name);
+  suggest(t, json_get(definition, STR("annotations")));
+  t->input_schema = pin_of(json_get(definition, STR("inputSchema")), a);
+  t->output_schema = pin_of(json_get(definition, STR("outputSchema")), a);
+}
+
+struct adapter_tool *adapter_tools(const struct directory *d, unsigned source, struct arena *a, size_t *out_count) {
+  const struct catalog *c = d->catalog;
+  ASSERT(source < c->part_count);
+  const struct item *items = c->items[ITEM_TOOL] + c->parts[source].first[ITEM_TOOL];
+  size_t count = c->parts[source].count[ITEM_TOOL];
+  struct adapter_tool *tools = ARENA_ARRAY(a, struct adapter_tool, count);
+  struct arena scratch;
+  arena_init(&scratch);
+  for (size_t i = 0; i < count; i++) {
+    read_tool(&tools[i], &items[i], a, &scratch);
+    arena_reset(&scratch);
+  }
+  arena_done(&scratch);
+  *out_count = count;
+  return tools;
+}

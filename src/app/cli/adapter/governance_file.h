@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the text of a governance file, for commands.
+#pragma once
+#include "govern/govern.h"
+
+// Reads YAML, or JSON with comments. Returns one reference, or NULL after a problem, such as a syntax error.
+struct governance *governance_file_read(str text, bool yaml, governance_problem *problem, void *ctx);
