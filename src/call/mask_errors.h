@@ -7,6 +7,6 @@
 // Returns the beginning of a text on one line. Known secrets are masked first, since they may have line breaks.
 str mask_line(struct arena *a, str text, const struct secrets_known *known);
 
-// Returns the error without secrets and addresses, or the error itself if it has none. An error with URLs to open stays unchanged.
-// An error that is too large to be searched becomes its masked beginning.
+// Returns the error without secrets and addresses, or the error itself if it has no secrets. An error with URLs to open
+// stays unchanged. An error that is too large to be searched becomes its masked beginning.
 const struct json *mask_error(struct call *c, const struct rpc_message *reply);

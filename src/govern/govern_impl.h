@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internals of the governance file, shared by govern*.c only.
 #pragma once
-#include "govern/profile.h"
 #include "govern/logic.h"
+#include "govern/profile.h"
 
 enum { GOVERNANCE_MAGIC = 0x676f7631 };
 
@@ -35,7 +35,7 @@ struct governance_bundle {
   size_t gate_count;
 };
 
-// What permissions and rules ask of an agent; STR_NONE if absent.
+// The members of a context that permissions and rules name; STR_NONE if absent.
 struct governance_subject {
   str role, intent, environment, tenant;
 };

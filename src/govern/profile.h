@@ -8,8 +8,8 @@
 //     agents: { support: { role: support_agent, intent: support.refund } }
 //
 // An agent has the members of `defaults`, overridden by those of its ancestors (`team` for `team.role`), then by its
-// own. Only `safety_mode` cannot be raised: the lowest one applies. An agent that is not listed has those of its nearest
-// listed ancestor, or of `defaults`.
+// own. Only `safety_mode` cannot be raised: the lowest one applies. An agent that is not listed has the members of its
+// nearest listed ancestor, or of `defaults`.
 #pragma once
 #include "govern/govern.h"
 

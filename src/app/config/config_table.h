@@ -393,7 +393,8 @@ enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
 // Keys and groups that a reload changes; all other keys take effect at the next start.
 static const char *const config_live_keys[] = {
-    "mcp_config", "servers", "catalog", "rules", "governance", "agents", "log.level", "auth", "rate_limits.principal", NULL,
+    "mcp_config", "servers", "catalog", "rules", "governance", "agents", "log.level", "auth", "rate_limits.principal",
+    NULL,
 };
 
 // Keys of later versions. They restrict or protect something, so this version rejects them instead of ignoring them.

@@ -103,8 +103,7 @@ static bool has_some(struct surface *d, const struct session *s, enum directory_
   const struct catalog *c = upstreams_catalog(d->upstreams);
   struct caller caller;
   struct fault f;
-  if (!holds(c, kind) || kind == DIRECTORY_TOOLS || !rulebook_limits(d->calls.rules))
-    return holds(c, kind);
+  if (!holds(c, kind) || kind == DIRECTORY_TOOLS || !rulebook_limits(d->calls.rules)) return holds(c, kind);
   if (!surface_caller(d, s, &caller, &f)) return false;
   for (int k = 0; k < ITEM_KINDS; k++)
     for (size_t i = 0; directory_kind_of((enum item_kind)k) == kind && i < c->count[k]; i++)
