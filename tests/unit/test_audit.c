@@ -299,7 +299,7 @@ static void what_is_no_file_is_not_verified(void **state) {
     struct audit_verdict v;
     struct fault f;
     assert_false(audit_verify(str_of(names[i]), STR_NONE, note_finding, &found, &v, &f));
-    assert_non_null(strstr(f.message, "no regular file"));
+    assert_non_null(strstr(f.message, "not a regular file"));
   }
   assert_int_equal(mkfifo(path, 0600), 0);  // nobody is waited for
   struct findings found = {0};

@@ -307,7 +307,7 @@ static void a_part_that_was_rotated_is_verified_with_its_log(void **state) {
   snprintf(part, sizeof part, "%s.1", path);
   assert_false(audit_verify(str_of(part), STR_NONE, note_finding, &found, &verdict, &f));
   assert_non_null(strstr(f.message, "audit.jsonl.1 is a rotated file of the log"));
-  assert_non_null(strstr(f.message, "audit.jsonl: verify that"));
+  assert_non_null(strstr(f.message, "audit.jsonl; verify that log"));
   assert_int_equal(unlink(path), 0);  // what is there alone is looked at alone
   assert_true(audit_verify(str_of(part), STR_NONE, note_finding, &found, &verdict, &f));
   assert_true(verdict.findings > 0);

@@ -459,7 +459,7 @@ static void weak_and_unusable_tokens_are_refused(void **state) {
   refuses(p, "auth: {tokens: [12345678901234567890]}", "/auth/tokens/0", "must be a text");
   refuses(p, "auth: {tokens: [{sha256: '${UNSET}'}]}", "/auth/tokens/0/sha256", "${UNSET}");
   refuses(p, "auth: {tokens: [{sha256: abc}]}", "/auth/tokens/0/sha256", "64 hexadecimal digits");
-  refuses(p, "auth: {tokens: [{sha256: abc, named: x}]}", "/auth/tokens/0", "perhaps");
+  refuses(p, "auth: {tokens: [{sha256: abc, named: x}]}", "/auth/tokens/0", "an object with \"sha256\"");
   refuses(p, "auth: {tokens: " TOKEN "}", "/auth/tokens", "list");
   refuses(p, "auth: {token: " TOKEN "}", "/auth/token", "did you mean \"tokens\"?");
 }

@@ -262,7 +262,7 @@ static void check_looks_for_the_file_that_a_path_names(void **state) {
   write_file("data", "");
   finds(p, "{\"command\":\"./run\"}");
   finds(p, "{\"command\":\"/bin/cat\"}");
-  warns(p, "{\"command\":\"./missing\"}", "command", "no such file, from /");
+  warns(p, "{\"command\":\"./missing\"}", "command", "there is no such file (relative to /");
   warns(p, "{\"command\":\"/no/such\"}", "command", "there is no such file");
   warns(p, "{\"command\":\"./data\"}", "command", "not executable");
   warns(p, "{\"command\":\"/bin\"}", "command", "is not a program");

@@ -696,7 +696,7 @@ static void the_endpoint_of_sse_is_on_its_own_origin(void **state) {
     snprintf(text, sizeof text, "event: endpoint\ndata: %s\n\n", table[i].uri);
     event(x, text);
     if (!table[i].asked) wait_closed(&f->o);
-    if (!table[i].asked) assert_why(&f->o, FAULT_PROTOCOL, "not on its own origin");
+    if (!table[i].asked) assert_why(&f->o, FAULT_PROTOCOL, "on its own origin");
     is_asked(f, table[i].asked ? table[i].asked : "GET\n");
     link_free(&f->o.link);
     some_turns(&f->o.w);

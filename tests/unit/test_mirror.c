@@ -110,7 +110,7 @@ static void keys_and_names_may_be_escaped(void **state) {
       "{\"propert\\u0069es\":{\"\\u0061\":{\"typ\\u0065\":\"str\\u0069ng\",\"x-mcp\\u002dheader\":\"\\u0041\"}}}",
       "A=a");
   assert_param_headers(OBJECT("\"a b/c\\n\\\"\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}"), "A=a b/c\n\"");
-  assert_refused("{\"\\u0069tems\":{\"x-mcp-heade\\u0072\":\"A\",\"type\":\"string\"}}", "\"properties\" alone");
+  assert_refused("{\"\\u0069tems\":{\"x-mcp-heade\\u0072\":\"A\",\"type\":\"string\"}}", "\"properties\" only");
 }
 
 static void a_name_is_a_token_of_http(void **state) {
@@ -285,7 +285,7 @@ static void depth_and_count_are_bounded(void **state) {
   assert_param_headers(b.p, "");  // depth alone is no fault
   buf_reset(&b);
   nested(&b, 300, "\"x\":{\"items\":{\"x-mcp-header\":\"A\"}}");
-  assert_refused(b.p, "\"properties\" alone");
+  assert_refused(b.p, "\"properties\" only");
   for (int count = 256; count <= 257; count++) {
     buf_reset(&b);
     buf_str(&b, STR("{\"properties\":{"));

@@ -52,7 +52,7 @@ static void an_unknown_form_is_refused_with_those_that_exist(void **state) {
   struct fault f;
   assert_false(selection_form_find(STR("gemini"), &form, &f));
   assert_int_equal(form, SELECTION_OPENAI);
-  assert_non_null(strstr(f.message, "json_schema, openai, anthropic"));
+  assert_non_null(strstr(f.message, "json_schema, openai or anthropic"));
 }
 
 static void assert_check(str raw, const char *want) {

@@ -701,7 +701,7 @@ static void a_folder_that_cannot_be_made_is_said_and_tried_again_later(void **st
   write_file(x->folder, "a file in its place");
   open_store(x);
   works_in_memory(x);
-  assert_true(log_says(x, "kept in memory until then"));
+  assert_true(log_says(x, "kept in memory until it works again"));
   assert_int_equal(unlink(x->folder), 0);
   x->wall += 60000;
   keep(x, "b", STR("b"));
@@ -791,12 +791,12 @@ static void a_full_disk_that_takes_what_is_small_is_told_once(void **state) {
   keep(x, "before", STR("b"));
   limit_files(150000);
   assert_int_equal(put(x, STR("o"), "large", large_text('l')), STORE_PASSING);
-  assert_true(log_says(x, "kept in memory until then"));
+  assert_true(log_says(x, "kept in memory until it works again"));
   assert_int_equal(ftruncate(x->log.fd, 0), 0);
   assert_int_equal(put(x, STR("o"), "small", STR("s")), STORE_KEPT);
   assert_int_equal(put(x, STR("o"), "other", large_text('o')), STORE_PASSING);
   assert_false(log_says(x, "can be written again"));
-  assert_false(log_says(x, "kept in memory until then"));
+  assert_false(log_says(x, "kept in memory until it works again"));
   limit_files(RLIM_INFINITY);
   keep(x, "after", large_text('a'));
   assert_true(log_says(x, "can be written again"));

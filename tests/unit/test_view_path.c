@@ -101,7 +101,7 @@ static void a_wrong_query_is_told_what_is_wrong_with_it(void **state) {
   expect_fault(shop, "{\"type\":\"path\",\"path\":\"$.items[?@.price<]\"}", "column 18: ");
   expect_fault(shop, "{\"type\":\"path\",\"path\":\"$\",\"start\":\"x\"}", "start must be a whole number");
   expect_fault("no JSON", "{\"type\":\"path\",\"path\":\"$\"}", "path needs JSON");
-  expect_fault(shop, "{\"type\":\"path\",\"path\":\"$.items[?match(@.name,'\\\\\\\\w+')]\"}", "no I-Regexp");
+  expect_fault(shop, "{\"type\":\"path\",\"path\":\"$.items[?match(@.name,'\\\\\\\\w+')]\"}", "not a valid I-Regexp");
 }
 
 static void a_pointer_shows_a_value_as_it_is_written(void **state) {
@@ -139,7 +139,7 @@ static void a_pointer_to_nothing_is_told_how_far_it_leads(void **state) {
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/nothing\"}", "unknown member \"nothing\"; there are items");
   expect_fault("2026-01-01 INFO a log\nwith lines", "{\"type\":\"pointer\",\"pointer\":\"/a\"}", "pointer needs JSON");
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/items/0/name/x\"}", "\"/items/0/name\" is a string");
-  expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"items\"}", "begins with '/'");
+  expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"items\"}", "must begin with '/'");
   expect_fault(shop, "{\"type\":\"pointer\"}", "pointer must be a string");
   expect_fault("{", "{\"type\":\"pointer\",\"pointer\":\"\"}", "pointer needs JSON");
 }

@@ -207,7 +207,7 @@ static void a_wrong_selector_is_shown_the_right_one(void **state) {
                "where must be a list");
   expect_fault(json, "{\"type\":\"records\",\"path\":\"$.nothing\"}", "nothing at path");
   expect_fault(json, "{\"type\":\"records\",\"path\":\"$.total\"}", "single value");
-  expect_fault(json, "{\"type\":\"records\",\"path\":\"items\"}", "begins with '$'");
+  expect_fault(json, "{\"type\":\"records\",\"path\":\"items\"}", "column 1: expected '$'");
   expect_fault(csv, "{\"type\":\"stats\",\"column\":7}", "column must be a string");
   expect_fault("[{\"a\":1},{\"a\" 2}]", "{\"type\":\"records\"}", "line 1, column 15");
 }
