@@ -148,7 +148,7 @@ static void long_texts_cannot_be_multiplied_past_the_buffer(void **state) {
   buf_str(&yaml, STR("'\nb:\n"));
   for (int i = 0; i < 50; i++) buf_str(&yaml, STR("- *a\n"));
   buf_char(&yaml, 0);
-  fails(yaml.p, "line 22, column 3", "too large");
+  fails(yaml.p, "line 22, column 3", "the values are too large");
   buf_done(&yaml);
 }
 

@@ -353,7 +353,8 @@ static bool convert(struct converter *c, yaml_parser_t *p, str text) {
     yaml_event_t e;
     if (!yaml_parser_parse(p, &e)) return fail_syntax(c, p, text);
     bool ok = on_event(c, &e), end = e.type == YAML_STREAM_END_EVENT;
-    if (ok && c->w.out->over) ok = fail(c, e.start_mark, FAULT_LIMIT, "the values exceed the size limit");
+    if (ok && c->w.out->over)
+      ok = fail(c, e.start_mark, FAULT_LIMIT, "the values are too large: as JSON they exceed %zu bytes", c->w.out->max);
     yaml_event_delete(&e);
     if (!ok || end) return ok;
   }
