@@ -30,7 +30,7 @@ bool caller_find(const struct rulebook *book, const struct session *s, str named
   if (found.policy) found.agent = policy_find(found.policy, found.id);
   if (book->governance && (q.credential.n || q.named.n || !s->as_operator)) {
     found.governance = book->governance;
-    found.profile = governance_profile(book->governance, found.id);
+    found.governed = governance_agent_get(book->governance, found.id);
   }
   *out = found;
   return true;
@@ -57,7 +57,7 @@ struct policy_decision caller_decide(const struct caller *c, str server, enum it
   str tool = kind == ITEM_TOOL ? name : STR_NONE;
   struct policy_decision d = {.allowed = true, .by = POLICY_IMPLICIT, .server = server};
   if (c->policy) d = policy_decide(c->policy, c->agent, server, tool);
-  if (d.allowed && c->governance && !governance_shows(c->governance, c->profile, server, tool, &d.governed)) {
+  if (d.allowed && c->governance && !governance_shows(c->governance, c->governed, server, tool, &d.governed)) {
     d.allowed = false;
     d.of_tool = tool.p;
   }

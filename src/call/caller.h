@@ -3,7 +3,7 @@
 // began, unless it is parked in the meantime (call/bridge/parked_calls.c).
 #pragma once
 #include "catalog/catalog.h"
-#include "govern/profile.h"
+#include "govern/agents.h"
 #include "mcp/server/session.h"
 #include "policy/identity.h"
 
@@ -16,11 +16,11 @@ struct rulebook {
 };
 
 struct caller {
-  const struct policy *policy;               // NULL: there are no rules
-  const struct policy_agent *agent;          // NULL without rules
-  str id;                                    // may be empty without rules
-  const struct governance *governance;       // NULL: calls are not governed
-  const struct governance_profile *profile;  // of the agent; NULL without governance
+  const struct policy *policy;              // NULL: there are no rules
+  const struct policy_agent *agent;         // NULL without rules
+  str id;                                   // may be empty without rules
+  const struct governance *governance;      // NULL: calls are not governed
+  const struct governance_agent *governed;  // of the agent; NULL without governance
 };
 
 // Returns whether the rules or the governance file may hide something from the caller, or from some callers.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internals of the governance file, shared by govern*.c only.
 #pragma once
+#include "govern/agents.h"
 #include "govern/logic.h"
-#include "govern/profile.h"
 
 enum { GOVERNANCE_MAGIC = 0x676f7631 };
 
@@ -40,8 +40,8 @@ struct governance_subject {
   str role, intent, environment, tenant;
 };
 
-struct governance_profile {
-  str agent;
+struct governance_agent {
+  str id;
   const struct json *context;  // an object that governance_check_context accepts
   struct governance_subject subject;
   enum approval_mode safety;
@@ -59,10 +59,10 @@ struct governance {
   size_t permission_count;
   struct governance_bundle *bundles;  // by priority, then as in the file
   size_t bundle_count;
-  struct governance_profile *profiles;  // by agent
-  size_t profile_count;
-  struct governance_profile others;  // agents that are not listed
-  bool allows_unlisted;              // servers without an adapter
+  struct governance_agent *agents;  // by id
+  size_t agent_count;
+  struct governance_agent others;  // agents that are not listed
+  bool allows_unlisted;            // servers without an adapter
 };
 
 // ---- govern_fields.c: readers of members
@@ -131,6 +131,6 @@ void governance_read_adapters(struct governance_reader *r, str pointer, const st
 
 bool governance_permits(const struct governance_permission *p, const struct governance_subject *who);
 
-// ---- profile.c
+// ---- agents.c
 
 void governance_read_context(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent

@@ -21,7 +21,7 @@ struct catalog_view {
 // Clients of the same agent share one comparison if their connections show the same items.
 struct comparison_key {
   const struct policy_agent *agents[2];
-  const struct governance_profile *profiles[2];
+  const struct governance_agent *governed[2];
   const struct catalog *catalogs[2];
   uint64_t digests[2];  // hashes of `views`
 };
@@ -56,7 +56,7 @@ static void comparison_done(struct comparison *x) {
 
 // The rules do not know the agent: it sees nothing.
 static bool is_unknown(const struct caller *c) {
-  return (c->policy && !c->agent) || (c->governance && !c->profile);
+  return (c->policy && !c->agent) || (c->governance && !c->governed);
 }
 
 // Returns the next visible item from *at on, or NULL.
@@ -100,7 +100,7 @@ static const struct difference *compare(struct comparison *x, const struct catal
   const struct hash_key *seed = &x->d->opt.loop->seed;
   struct comparison_key key = {
       .agents = {before->caller.agent, after->caller.agent},
-      .profiles = {before->caller.profile, after->caller.profile},
+      .governed = {before->caller.governed, after->caller.governed},
       .catalogs = {before->catalog, after->catalog},
       .digests = {hash_sip(seed, (str){(const char *)before->views, before->count * sizeof *before->views}),
                   hash_sip(seed, (str){(const char *)after->views, after->count * sizeof *after->views})},

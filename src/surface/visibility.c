@@ -15,7 +15,7 @@ struct visibility {
     struct policy *policy;
     struct governance *governance;
     const struct policy_agent *agent;
-    const struct governance_profile *profile;
+    const struct governance_agent *governed;
     uint64_t generation;  // generation of the catalog
   } key;
   struct list node;  // in surface.visibilities
@@ -115,7 +115,7 @@ void surface_forget_old_visibilities(struct surface *d) {
 }
 
 static struct visibility_key key_for(const struct caller *c, const struct catalog *catalog) {
-  return (struct visibility_key){(struct policy *)c->policy, (struct governance *)c->governance, c->agent, c->profile,
+  return (struct visibility_key){(struct policy *)c->policy, (struct governance *)c->governance, c->agent, c->governed,
                                  catalog->generation};
 }
 

@@ -176,8 +176,7 @@ describe('toolgate adapter check', () => {
     const mine = (name, more) => ({ name, class: 'act', approval_mode: 'destructive', input_schema: sha256('{"type":"object"}'), ...more });
     const governance = { adapters: [
       { adapter_id: 'b', type: 'MCP', server: 'docs', capabilities: [mine('gone'), mine('kept'),
-        mine('drifted', { input_schema: CHANGED, output_schema: CHANGED })] },
-      { adapter_id: 'a', type: 'MCP', server: 'docs', capabilities: [mine('lowered', { approval_mode: 'delegated' }),
+        mine('drifted', { input_schema: CHANGED, output_schema: CHANGED }), mine('lowered', { approval_mode: 'delegated' }),
         mine('read', { class: 'observe', approval_mode: 'read_only', input_schema: undefined })] },
       { adapter_id: 'c', type: 'MCP', server: 'nowhere', capabilities: [mine('x')] },
       { adapter_id: 'd', type: 'FUNCTION', capabilities: [mine('x')] },
@@ -185,23 +184,23 @@ describe('toolgate adapter check', () => {
     const file = put(here, 'g.json', governance), asJson = await here.adapter('check', file, '--json');
     assert.equal(asJson.status, 1, asJson.stderr);
     assert.deepEqual(found(asJson), [
-      'CAPABILITY_BELOW_HINTS /adapters/1/capabilities/0 lowered',
       'SCHEMA_DRIFT /adapters/0/capabilities/2/input_schema drifted',
       'SCHEMA_DRIFT /adapters/0/capabilities/2/output_schema drifted',
       'CAPABILITY_WITHOUT_TOOL /adapters/0/capabilities/0 gone',
+      'CAPABILITY_BELOW_HINTS /adapters/0/capabilities/3 lowered',
       'TOOL_WITHOUT_CAPABILITY /adapters/0/capabilities added',
-      'SERVER_UNKNOWN /adapters/2/server -',
+      'SERVER_UNKNOWN /adapters/1/server -',
     ]);
     const { ok, findings } = JSON.parse(asJson.stdout);
     assert.equal(ok, false);
-    assert.deepEqual(findings.map((it) => it.level), ['remark', 'error', 'error', 'error', 'error', 'error']);
+    assert.deepEqual(findings.map((it) => it.level), ['error', 'error', 'error', 'remark', 'error', 'error']);
     const { status, stdout } = await here.adapter('check', file), lines = stdout.split('\n');
     assert.deepEqual([status, lines.length, lines[6]], [1, 8, '5 findings, 1 remark']);
-    assert.equal(lines[0], 'g.json:/adapters/1/capabilities/0: remark: CAPABILITY_BELOW_HINTS: act and delegated are lower than ' +
+    assert.equal(lines[3], 'g.json:/adapters/0/capabilities/3: remark: CAPABILITY_BELOW_HINTS: act and delegated are lower than ' +
       'the server\'s hints suggest: act and destructive');
-    assert.equal(lines[1], 'g.json:/adapters/0/capabilities/2/input_schema: SCHEMA_DRIFT: the schema of the server\'s tool is ' +
+    assert.equal(lines[0], 'g.json:/adapters/0/capabilities/2/input_schema: SCHEMA_DRIFT: the schema of the server\'s tool is ' +
       sha256('{"type":"object"}'));
-    assert.match(lines[2], /is absent, or has no canonical form$/);
+    assert.match(lines[1], /is absent, or has no canonical form$/);
   });
 
   test('remarks alone are no findings', async (t) => {

@@ -2,7 +2,7 @@
 // The governance file, YAML or JSON: reads it, and compares it with the configured servers.
 #include "app/config/config_load.h"
 #include "base/assert.h"
-#include "govern/profile.h"
+#include "govern/agents.h"
 
 struct governance_reading {
   struct config_loader *loader;

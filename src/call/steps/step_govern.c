@@ -98,7 +98,7 @@ static enum call_result run(struct call *c, void *state) {
   struct governance_question question = {
       .capability = capability ? capability->id : c->item->name,
       .args = json_get(c->request->msg.params, STR("arguments")),
-      .context = governance_context(c->caller.profile, c->caller.id, ceiling, a),
+      .context = governance_context(c->caller.governed, c->caller.id, ceiling, a),
       .mode = c->options.mode,
   };
   struct governance_decision d;

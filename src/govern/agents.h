@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles: what the gateway knows about the agents that use governed capabilities. They come from the member `context`
-// of the governance file:
+// Contexts of agents: their role, intent, tenant, environment and ceiling. They come from the member `context` of the
+// governance file:
 //
 //   context:
 //     unlisted_servers: deny
@@ -13,14 +13,14 @@
 #pragma once
 #include "govern/govern.h"
 
-struct governance_profile;
+struct governance_agent;
 
-// Returns the profile of an agent (never NULL). It lives as long as the governance.
-const struct governance_profile *governance_profile(const struct governance *g, str agent);
+// Returns the context of an agent (never NULL). It lives as long as the governance.
+const struct governance_agent *governance_agent_get(const struct governance *g, str agent);
 
-// Builds the context of a question in the arena: the members of the profile, and `agent`. safety_mode: a lower ceiling
-// that the caller asks for, or APPROVAL_NONE.
-const struct json *governance_context(const struct governance_profile *p, str agent, enum approval_mode safety_mode,
+// Returns the context for a question, in the arena: the members for this agent, and `agent` with its `name`.
+// safety_mode: a lower ceiling that the request asks for, or APPROVAL_NONE.
+const struct json *governance_context(const struct governance_agent *p, str name, enum approval_mode safety_mode,
                                       struct arena *a);
 
 // Returns the capability of a server's tool, or NULL.
@@ -30,7 +30,7 @@ const struct governance_capability *governance_find_tool(const struct governance
 bool governance_governs(const struct governance *g, str server);
 bool governance_allows_unlisted(const struct governance *g);  // the tools of servers without an adapter
 
-// Decides whether an agent with this profile may see a tool, or with tool STR_NONE a server: false if every call would
-// be denied, whatever its arguments. *out_pointer is then the place in the file that decides.
-bool governance_shows(const struct governance *g, const struct governance_profile *p, str server, str tool,
+// Returns whether an agent may see a tool or, with tool STR_NONE, a server. Returns false if every call would be denied,
+// whatever its arguments; *out_pointer is then the place in the file that decides.
+bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "govern/profile.h"
+#include "govern/agents.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@ static const char *const unlisted_words[] = {"deny", "allow", NULL};
 
 // ---- reading
 
-static void read_profile(struct governance_reader *r, str pointer, const struct json *v,
+static void read_context(struct governance_reader *r, str pointer, const struct json *v,
                          const struct governance_field *f, void *to) {
   struct fault why;
   if (governance_check_context(v, &why) && v->count) *(const struct json **)to = v;
   else if (v->type != JSON_OBJECT || v->count) governance_report(r, pointer, "%s", why.message);
 }
 
-static int compare_profiles(const void *a, const void *b) {
-  const struct governance_profile *x = a, *y = b;
-  return str_cmp(x->agent, y->agent);
+static int compare_agents(const void *a, const void *b) {
+  const struct governance_agent *x = a, *y = b;
+  return str_cmp(x->id, y->id);
 }
 
 static void read_agents(struct governance_reader *r, str pointer, const struct json *v,
@@ -31,14 +31,14 @@ static void read_agents(struct governance_reader *r, str pointer, const struct j
     governance_report(r, pointer, "must be an object");
     return;
   }
-  g->profiles = ARENA_ARRAY(r->arena, struct governance_profile, v->count);
+  g->agents = ARENA_ARRAY(r->arena, struct governance_agent, v->count);
   JSON_EACH(it, v) {
-    struct governance_profile *p = &g->profiles[g->profile_count++];
-    p->agent = json_key(it, r->arena);
+    struct governance_agent *p = &g->agents[g->agent_count++];
+    p->id = json_key(it, r->arena);
     p->context = &json_empty_object;
-    read_profile(r, governance_below(r, pointer, it), it, f, &p->context);
+    read_context(r, governance_below(r, pointer, it), it, f, &p->context);
   }
-  qsort(g->profiles, g->profile_count, sizeof *g->profiles, compare_profiles);
+  qsort(g->agents, g->agent_count, sizeof *g->agents, compare_agents);
 }
 
 static enum approval_mode safety_of(const struct json *context) {
@@ -64,7 +64,7 @@ static const struct json *overlay(struct governance_reader *r, const struct json
   return made;
 }
 
-static void settle(struct governance_reader *r, struct governance_profile *p) {
+static void settle(struct governance_reader *r, struct governance_agent *p) {
   static const struct {
     str key;
     size_t at;
@@ -79,12 +79,12 @@ static void settle(struct governance_reader *r, struct governance_profile *p) {
   p->safety = safety_of(p->context);
 }
 
-// Finds the profile of the agent itself or of its nearest ancestor; NULL: neither is listed.
-static struct governance_profile *find_listed(const struct governance *g, str agent) {
+// Finds the entry of the agent itself or of its nearest ancestor. Returns NULL if neither is listed.
+static struct governance_agent *find_listed(const struct governance *g, str agent) {
   while (agent.n) {
-    struct governance_profile key = {.agent = agent};
-    struct governance_profile *found =
-        g->profile_count ? bsearch(&key, g->profiles, g->profile_count, sizeof key, compare_profiles) : NULL;
+    struct governance_agent key = {.id = agent};
+    struct governance_agent *found =
+        g->agent_count ? bsearch(&key, g->agents, g->agent_count, sizeof key, compare_agents) : NULL;
     if (found) return found;
     const char *dot = memrchr(agent.p, '.', agent.n);
     agent.n = dot ? (size_t)(dot - agent.p) : 0;
@@ -99,7 +99,7 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
     uint8_t unlisted;
   } parts = {.defaults = &json_empty_object};
   static const struct governance_field fields[] = {
-      {"defaults", read_profile, offsetof(struct parts, defaults), false, NULL},
+      {"defaults", read_context, offsetof(struct parts, defaults), false, NULL},
       {"agents", read_agents, 0, false, NULL},
       {"unlisted_servers", governance_choice, offsetof(struct parts, unlisted), false, unlisted_words},
   };
@@ -108,10 +108,10 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
   g->others.context = overlay(r, parts.defaults, &json_empty_object);
   settle(r, &g->others);
   // The order of the ids puts an ancestor before its descendants.
-  for (size_t i = 0; i < g->profile_count; i++) {
-    struct governance_profile *p = &g->profiles[i];
-    const char *dot = memrchr(p->agent.p, '.', p->agent.n);
-    struct governance_profile *above = dot ? find_listed(g, (str){p->agent.p, (size_t)(dot - p->agent.p)}) : NULL;
+  for (size_t i = 0; i < g->agent_count; i++) {
+    struct governance_agent *p = &g->agents[i];
+    const char *dot = memrchr(p->id.p, '.', p->id.n);
+    struct governance_agent *above = dot ? find_listed(g, (str){p->id.p, (size_t)(dot - p->id.p)}) : NULL;
     p->context = overlay(r, above ? above->context : g->others.context, p->context);
     settle(r, p);
   }
@@ -119,13 +119,13 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
 
 // ---- use
 
-const struct governance_profile *governance_profile(const struct governance *g, str agent) {
+const struct governance_agent *governance_agent_get(const struct governance *g, str agent) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
-  const struct governance_profile *found = find_listed(g, agent);
+  const struct governance_agent *found = find_listed(g, agent);
   return found ? found : &g->others;
 }
 
-const struct json *governance_context(const struct governance_profile *p, str agent, enum approval_mode safety_mode,
+const struct json *governance_context(const struct governance_agent *p, str agent, enum approval_mode safety_mode,
                                       struct arena *a) {
   struct json_edit edits[2] = {{STR("agent"), json_escaped(a, agent)}};
   size_t count = 1;
@@ -179,7 +179,7 @@ static enum approval_mode lowest_mode(const struct governance *g, const struct g
   return lowest;
 }
 
-bool governance_shows(const struct governance *g, const struct governance_profile *p, str server, str tool,
+bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer) {
   const struct governance_adapter *adapter = find_adapter(g, server);
   if (!adapter) return g->allows_unlisted || hide(STR("/adapters"), out_pointer);
