@@ -30,7 +30,7 @@ const struct governance_capability *governance_find_tool(const struct governance
 bool governance_governs(const struct governance *g, str server);
 bool governance_allows_unlisted(const struct governance *g);  // the tools of servers without an adapter
 
-// Returns whether an agent may see a tool or, with tool STR_NONE, a server. Returns false if every call would be denied,
-// whatever its arguments; *out_pointer is then the place in the file that decides.
+// Returns whether an agent may see a tool or, with tool STR_NONE, a server. If every call would be denied, whatever its
+// arguments, returns false and sets *out_pointer to the place in the file that decides.
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer);
