@@ -496,7 +496,7 @@ describe('changes of what is in force', () => {
       process.kill(gateway.pid, 'SIGHUP');
       await until(() => said.test(gateway.log.slice(before)), 'a word about the reload');
     };
-    await again(JSON.stringify(rulesOf(['b'])), /reload: taken/);
+    await again(JSON.stringify(rulesOf(['b'])), /reload: applied/);
     hashes.push(hashOf());
     await again('{ "agents": 7 }', /nothing was changed/);
     await written(file, 2);
@@ -504,7 +504,7 @@ describe('changes of what is in force', () => {
     const page = await (await fetch(`http://${host}:${port}/metrics`)).text();
     for (const line of ['toolgate_reloads_total{result="taken"} 1', 'toolgate_reloads_total{result="refused"} 1', 'toolgate_reload_failing 1'])
       assert.ok(page.split('\n').includes(line), line);
-    await again(JSON.stringify(rulesOf(['b'])), /reload: taken/);
+    await again(JSON.stringify(rulesOf(['b'])), /reload: applied/);
     const lines = (await finish()).filter((l) => l.operation === 'reload');
     assert.deepEqual(lines.map((l) => [brief(l), l.rules_before, l.rules_after]), [
       ['reload ALLOW', hashes[0], hashes[1]],
@@ -676,7 +676,7 @@ describe('whether there is a log', () => {
     const again = async () => {
       const before = gateway.log.length;
       process.kill(gateway.pid, 'SIGHUP');
-      await until(() => /reload: taken/.test(gateway.log.slice(before)), () => gateway.log);
+      await until(() => /reload: applied/.test(gateway.log.slice(before)), () => gateway.log);
       return gateway.log.slice(before);
     };
     const client = await open(t, gateway);

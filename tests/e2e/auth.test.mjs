@@ -426,7 +426,7 @@ describe('OAuth', () => {
 
 describe('while the gateway runs', () => {
   /** Writes the configuration anew, and waits until it was read. */
-  async function rewrite(gateway, config, answer = /reload: taken/g) {
+  async function rewrite(gateway, config, answer = /reload: applied/g) {
     const count = () => [...gateway.log.matchAll(answer)].length, before = count();
     gateway.file('toolgate.yaml', config);
     await until(() => count() > before, () => `not read again:\n${gateway.log}`, 60_000);

@@ -458,7 +458,7 @@ describe('a project whose client connects to the gateway that serves it', () => 
     const w = new World(t, { '.mcp.json': { mcpServers: { textkit: textkit() } } });
     const first = await w.serve(t);
     await w.json(0, 'connect', 'claude-code', '--http', first.url);
-    await first.program.says(/reload: taken/);
+    await first.program.says(/reload: applied/);
     assert.deepEqual(await names(w), ['textkit']);
     assert.doesNotMatch(first.program.stderr, /is this gateway itself|no server is configured/);
     assert.equal((await w.json(0, 'status')).pid, first.program.pid);
@@ -471,7 +471,7 @@ describe('a project whose client connects to the gateway that serves it', () => 
     assert.match(found.stderr, new RegExp(`using the running gateway, pid ${second.program.pid}`));
     await w.json(0, 'add', 'more', 'https://more.example/mcp');
     assert.deepEqual(Object.keys(w.servers()), ['textkit', 'more'], 'added where the servers are');
-    await second.program.says(/reload: taken/);
+    await second.program.says(/reload: applied/);
     await w.json(0, 'connect', 'claude-code', '--undo');
     assert.deepEqual(JSON.parse(w.read('.mcp.json')), { mcpServers: { textkit: textkit() } });
   });

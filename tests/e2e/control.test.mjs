@@ -412,7 +412,7 @@ test('a gateway that takes over other files is found by them', async (t) => {
   await gateway.says(/listening/);
   assert.deepEqual((await here.json('status')).servers.map(s => s.name), ['textkit']);
   writeJson(path.join(here.dir, 'toolgate.json'), { ...PATIENT, mcp_config: 'b.json' });
-  await gateway.says(/reload: taken/);
+  await gateway.says(/reload: applied/);
   assert.deepEqual((await here.json('status')).servers.map(s => s.name).sort(), ['notes', 'textkit']);
   assert.equal(here.sockets().length, 1);
 });

@@ -90,7 +90,7 @@ describe('a file that is gone for a while', () => {
     assert.doesNotMatch(said, /there are no rules/);
     assert.deepEqual(await seen(client), ['list']);
     const back = await w.reloading(() => fs.renameSync(w.in('aside.json'), w.in(RULES)));
-    assert.match(back, /reload: taken/);
+    assert.match(back, /reload: applied/);
     assert.deepEqual(await seen(client), ['list']);
   });
 
@@ -116,7 +116,7 @@ describe('a file that is gone for a while', () => {
       fs.rmSync(w.in(RULES));
       writeJson(w.in(RULES), openRules(['add']));
     });
-    assert.match(said, /reload: taken/);
+    assert.match(said, /reload: applied/);
     assert.equal(w.refused, 0);
     assert.deepEqual(await seen(anyone), ['add']);
   });
@@ -128,7 +128,7 @@ describe('a file that is gone for a while', () => {
     const anyone = await open(t, w.gateway);
     assert.match(await w.reloading(() => fs.rmSync(config)), /toolgate\.yaml: cannot be read/);
     assert.deepEqual(await seen(anyone), THREE);
-    assert.match(await w.reloading(() => writeJson(config, wait)), /reload: taken/);
+    assert.match(await w.reloading(() => writeJson(config, wait)), /reload: applied/);
   });
 
   test('servers that nobody names: those from before stay', async (t) => {
@@ -164,7 +164,7 @@ describe('what is watched', () => {
     const jwt = { issuer: 'https://id.example', key_file: file };
     const auth = { ...w.config.auth, jwt };
     assert.match(await w.reloading(() => saveAtomically(w.yaml, configOf(w, { auth }))), /nothing was changed/);
-    assert.match(await w.reloading(() => writeJson(file, { keys: [key.jwk] })), /keys\.json changed[^]*reload: taken/);
+    assert.match(await w.reloading(() => writeJson(file, { keys: [key.jwk] })), /keys\.json changed[^]*reload: applied/);
     assert.match(await w.reloading(() => fs.writeFileSync(file, '{')), /keys\.json changed[^]*nothing was changed/);
     // Given up: what is in force then is what was at the start.
     await w.reloading(() => saveAtomically(w.yaml, configOf(w, {})));

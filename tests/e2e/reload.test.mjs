@@ -148,7 +148,7 @@ describe('SIGHUP', () => {
     assert.match(await w.hangup(), /nothing was changed/);
     fs.writeFileSync(w.rules, json(rulesOf({ reader: ['list'] })));
     assert.deepEqual(await seen(reader), THREE);
-    assert.match(await w.hangup(), /reload: taken/);
+    assert.match(await w.hangup(), /reload: applied/);
     assert.deepEqual(await seen(reader), ['list']);
     assert.equal(w.reloads, 2);
   });
@@ -514,7 +514,7 @@ describe('servers that are configured anew', () => {
     for (let round = 1; round <= ROUNDS; round++) {
       const all = { a: steady(), ...(round % 3 && { [`b${round % 2}`]: other(round) }) };
       saveAtomically(w.mcp, json({ mcpServers: all }));
-      assert.match(await w.hangup(), /reload: taken/);
+      assert.match(await w.hangup(), /reload: applied/);
       assert.deepEqual(await servers(reader), Object.keys(all).sort());
       if (round === ROUNDS / 3) early = w.gateway.rssKb();
     }

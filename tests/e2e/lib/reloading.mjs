@@ -56,7 +56,7 @@ export class World {
   count(pattern) {
     return [...this.gateway.log.matchAll(pattern)].length;
   }
-  get taken() { return this.count(/reload: taken/g); }
+  get taken() { return this.count(/reload: applied/g); }
   get refused() { return this.count(/reload: .*nothing (else )?was changed/g); }
   get reloads() { return this.taken + this.refused; }
 
