@@ -232,9 +232,9 @@ describe('context messages', () => {
   test('circles, unknown and repeated ids are refused before anything is started', async t => {
     const here = place(t);  // no server at all
     for (const [calls, message] of [
-      [[call('A', 'x', { depends: 'B' }), call('B', 'x', { depends: 'A' })], /circle/],
+      [[call('A', 'x', { depends: 'B' }), call('B', 'x', { depends: 'A' })], /cycle/],
       [[call('A', 'x', { depends: 'A' })], /itself/],
-      [[call('A', 'x', { depends: 'nobody' })], /no call has/],
+      [[call('A', 'x', { depends: 'nobody' })], /unknown id/],
       [[call('A', 'x', {}), read('A', 'note://1')], /same id/],
     ]) {
       const r = await execute(here, input(...calls));

@@ -265,7 +265,7 @@ test('the files of a database that is gone are put aside', async (t) => {
   assert.deepEqual(w.artifacts(), []);
   const [aside] = fs.readdirSync(w.state).filter((entry) => /^artifacts-\d+$/.test(entry));
   assert.deepEqual(fs.readdirSync(path.join(w.state, aside)), [name]);
-  assert.match(gateway.log, /its database is gone; its files are in /);
+  assert.match(gateway.log, /the database is missing; its files were moved to /);
 });
 
 test('a token that stands for another agent now does not find what it kept before', async (t) => {
