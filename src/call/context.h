@@ -57,8 +57,10 @@ struct call_context {
   // memory of calls
   struct list free_calls;  // for reuse
   size_t free_count;
-  size_t call_size;                   // of a call with the states of its steps
-  uint32_t state_at[CALL_MAX_STEPS];  // the offset of each state
+  size_t call_size;                                          // of a call with the states of its steps
+  uint32_t state_at[CALL_MAX_STEPS];                         // the offset of each state
+  uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];  // steps with `cancel`, and with `done`, in table order
+  size_t cancelling_count, done_count;
   // calls that wait
   struct list unsettled;  // calls in step_find that wait for starting upstreams
   struct {

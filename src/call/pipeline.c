@@ -20,6 +20,10 @@ void calls_lay_out(struct call_context *x) {
     n += (steps[i]->state + unit - 1) / unit * unit;
   }
   x->call_size = sizeof(struct call) + n;
+  for (size_t i = 0; i < STEP_COUNT; i++) {
+    if (steps[i]->cancel) x->cancelling[x->cancelling_count++] = (uint8_t)i;
+    if (steps[i]->done) x->done[x->done_count++] = (uint8_t)i;
+  }
 }
 
 const char *call_step_name(const struct call *c) {
@@ -32,8 +36,9 @@ void calls_print_steps(struct buf *out) {
 
 void call_stop(struct call *c, str reason) {
   ASSERT_MAGIC(c, CALL_MAGIC);
-  for (size_t i = STEP_COUNT; i-- > 0;)
-    if (steps[i]->cancel) steps[i]->cancel(c, call_state(c, i), reason);
+  const struct call_context *x = c->context;
+  for (size_t i = x->cancelling_count; i-- > 0;)
+    steps[x->cancelling[i]]->cancel(c, call_state(c, x->cancelling[i]), reason);
 }
 
 void call_detach(struct call *c, struct arena *a) {
@@ -55,8 +60,7 @@ void call_detach(struct call *c, struct arena *a) {
 static void call_free(struct call *c) {
   struct call_context *x = c->context;
   call_stop(c, STR_NONE);
-  for (size_t i = 0; i < STEP_COUNT; i++)
-    if (steps[i]->done) steps[i]->done(c, call_state(c, i));
+  for (size_t i = 0; i < x->done_count; i++) steps[x->done[i]]->done(c, call_state(c, x->done[i]));
   catalog_unref(&c->catalog);
   policy_unref(&c->policy);
   governance_unref(&c->governance);
