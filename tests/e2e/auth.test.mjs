@@ -82,18 +82,18 @@ describe('tokens of an issuer', () => {
       'is signed with an algorithm that is not accepted':
         signed({ alg: 'HS256', kid: key.kid }, claims, key.pem),
       'requires unknown extensions': token({}, { header: { crit: ['b64'], b64: false } }),
-      'is not an access token': token({}, { header: { typ: 'dpop+jwt' } }),
+      'is not an access token (typ)': token({}, { header: { typ: 'dpop+jwt' } }),
       'is not a JSON Web Token': none('none'),
     };
     for (const [what, bad] of Object.entries(cases)) {
       const r = await knock(gateway, bad);
       assert.equal(r.status, 401, what);
-      assert.match(r.headers['www-authenticate'], new RegExp(`error="invalid_token", error_description="the token ${what}"`));
+      assert.ok(r.headers['www-authenticate'].includes(`error="invalid_token", error_description="the token ${what}"`), what);
     }
     assert.equal(await statusOf(gateway, token()), 200);
   });
 
-  test('kid, jku, jwk and x5u choose nothing but a key that is known', async (t) => {
+  test('kid, jku, jwk and x5u can select known keys only', async (t) => {
     const { issuer, gateway, token } = await setup(t);
     const evil = await startIssuer(t);
     assert.equal(await statusOf(gateway, token()), 200);
