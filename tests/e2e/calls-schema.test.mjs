@@ -137,7 +137,7 @@ describe('a schema that is none', () => {
     assert.equal(wrong.details.pointer, '/properties/x/type');
     assert.ok(wrong.details.reason);
     assert.match(faultOf(await execute('remote', {}), 'SCHEMA_INVALID').message, /never fetched/);
-    assert.match(faultOf(await execute('deep', {}), 'SCHEMA_INVALID').message, /32 deep/);
+    assert.match(faultOf(await execute('deep', {}), 'SCHEMA_INVALID').message, /32 levels deep/);
     assert.equal(up.called.length, 0);
     assert.match(gateway.log, /warn +shop: "misspelt": its inputSchema cannot be used at \/properties\/x\/type/);
   });

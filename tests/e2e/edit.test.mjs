@@ -126,7 +126,7 @@ test('a name that is taken, or not there, ends with 1 and changes nothing', asyn
   for (const args of [['add', 'time', '--', 'x'], ['remove', 'no'], ['enable', 'no'], ['disable', 'no']]) {
     const r = await w.toolgate(...args);
     assert.equal(r.status, 1, `${args}`);
-    assert.match(r.stderr, new RegExp(`^toolgate ${args[0]}: .*\\.mcp\\.json has `));
+    assert.match(r.stderr, new RegExp(`^toolgate ${args[0]}: .*\\.mcp\\.json (already )?has `));
   }
   assert.equal(w.text(), FILE);
   await w.runs('add', 'time', '--force', '--', 'x');
