@@ -19,13 +19,13 @@
 
 enum {
   MOST_PEERS = 32,
-  MOST_REQUESTS = 16,       // requests in flight of one command
-  MOST_LINE = 80 << 20,     // bytes of a request: arguments of `call` may have 64 MiB
-  MOST_QUEUED = 256 << 20,  // bytes of answers that a command has not read
+  MOST_REQUESTS = 16,       // maximum number of requests in flight of one command
+  MOST_LINE = 80 << 20,     // maximum bytes of a request; arguments of `call` may have 64 MiB
+  MOST_QUEUED = 256 << 20,  // maximum bytes of answers that a command has not read
   HIGH_WATER = 1 << 20,     // bytes of unread answers after which no further requests are read
   QUIET_MS = 60000,         // a command that sends or reads nothing for this time is disconnected
   BACKLOG = 64,
-  REFUSALS_PER_SECOND = 1,  // refused connections that are logged
+  REFUSALS_PER_SECOND = 1,  // maximum number of refused connections that are logged per second
 };
 
 enum { CONTROL_MAGIC = 0x6374726c, PEER_MAGIC = 0x70656572 };
@@ -53,11 +53,11 @@ struct control_peer {
   struct session_operator terms;
   str agent, owner;
   struct loopback *clients[MODE_COUNT];
-  struct list asked;  // struct asked: requests in flight
+  struct list asked;  // requests in flight (struct asked)
   size_t asked_count;
   bool greeted;
   struct timer quiet;
-  struct timer end;  // frees the peer later, outside its own callbacks
+  struct timer end;  // frees the peer later, when none of the peer's callbacks runs
 };
 
 struct asked {
@@ -106,7 +106,7 @@ static void hang_up(struct control_peer *p) {
   if (!timer_running(&p->end)) timer_start(p->control->loop, &p->end, 0);
 }
 
-// Sends a message on one line. A result has the JSON text of its server, which may contain line breaks.
+// Sends a message on one line. Replaces line breaks, which a result may contain as its server wrote it.
 static void send_line(struct control_peer *p, str message) {
   struct buf flat;
   buf_init(&flat, message.n + 1);
@@ -156,7 +156,7 @@ static void hello(const struct question *q) {
   int64_t number;
   struct buf b;
   p->greeted = true;
-  p->terms.skips_installs = true;  // an installation continues after the command has ended
+  p->terms.skips_installs = true;  // the command does not wait for installations, which continue without it
   p->agent = p->owner = STR_NONE;
   json_string(json_get(q->params, STR("agent")), &p->arena, &p->agent);
   p->agent = arena_str(&p->arena, p->agent);
@@ -186,7 +186,7 @@ static void on_asked(void *ctx, const struct json *result, const struct fault *f
 }
 
 static struct loopback *client_in(struct control_peer *p, enum surface_mode mode) {
-  ASSERT(p->greeted && p->owner.n);  // set by toolgate/hello
+  ASSERT(p->greeted && p->owner.n);  // both were set by toolgate/hello
   struct client_identity who = {
       .principal = -1, .mode = (int)mode, .name = p->owner, .agent = p->agent, .as_operator = &p->terms};
   if (!p->clients[mode]) p->clients[mode] = loopback_new(&p->control->opt.model->gateway->server, who);
@@ -347,9 +347,9 @@ static bool make_room(struct control *c) {
   return false;
 }
 
-// Returns why the process must be refused, as a description for the log; NULL: it is a command of the operator. Servers
-// run as the same user as the operator, but the rules do not restrict the operator, so servers must be refused. All
-// servers are descendants of the guard.
+// Returns a description, for the log, of a process that must be refused. NULL: the process is a command of the
+// operator. Servers run as the same user as the operator, but the rules do not restrict the operator, so servers must
+// be refused. All servers are descendants of the guard.
 static const char *find_stranger(const struct control *c, int fd) {
   int pid = control_peer(fd);
   if (!control_trusts(fd)) return "another user";

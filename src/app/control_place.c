@@ -16,7 +16,7 @@
 
 enum { CONNECT_S = 2 };
 
-#ifndef SO_PEERPIDFD  // Linux 6.5
+#ifndef SO_PEERPIDFD  // defined since Linux 6.5
 #define SO_PEERPIDFD 77
 #endif
 

@@ -26,7 +26,7 @@ struct control_socket {
   char name[CONTROL_NAME];
   int pid;
   int64_t made_ns;  // time of creation, since 1970
-  bool ours;        // the socket's gateway has the given id
+  bool ours;        // the gateway of this socket has the given id
 };
 
 // Lists the sockets in a folder, the newest first, at most CONTROL_MOST. Returns their number.
@@ -39,9 +39,9 @@ int control_connect(int folder, const struct control_socket *s);
 // Returns whether the process at the other end of the connection runs as our user or as root.
 bool control_trusts(int fd);
 
-// Returns the id of the process that called connect or listen at the other end; 0 if it is unknown or the process is in
-// another namespace.
+// Returns the id of the process that called connect or listen at the other end of the connection; 0 if the id is
+// unknown or the process is in another namespace.
 int control_peer(int fd);
-// Returns false if the process at the other end has ended; another process may then have its id. Returns true if the
+// Returns false if the process at the other end has ended, so that another process may have its id. Returns true if the
 // kernel does not support this check.
 bool control_peer_lives(int fd);

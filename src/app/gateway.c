@@ -27,7 +27,8 @@ static void raise_descriptor_limit(void) {
   setrlimit(RLIMIT_NOFILE, &r);
 }
 
-// Disables core files of this process, which could contain secrets. Servers keep the limit of the start.
+// Disables core files of this process, which could contain secrets. Servers keep the limit that this process had
+// before.
 static void write_no_core_files(void) {
   struct rlimit r;
   if (getrlimit(RLIMIT_CORE, &r) != 0) return;

@@ -23,18 +23,18 @@ struct gateway {
   struct tracer *tracer;   // sends spans; NULL: there is no collector
   struct tracer *records;  // sends log records; NULL: there is no collector
   struct rulebook rules;
-  struct chain chain;  // gateways through which this one was started, for loop detection
+  struct chain chain;  // gateways through which this gateway was started, for loop detection
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;
-  unsigned ending;  // parts that are still closing at the end of a stop
+  unsigned ending;  // number of parts that are still closing at the end of a stop
   void (*stopped)(void *ctx);
   void *ctx;
 };
 
-// Returns the owner of results that are stored for clients without a credential. Agents that share a folder have
-// different names.
+// Returns the owner of results that are stored for clients without a credential. The owner contains the agent's name,
+// so that agents with the same state folder have different owners.
 str gateway_local(const struct config *c, struct arena *a);
 
 // Creates the gateway; starts no upstream yet. `c` and `env` must outlive the gateway, and *g must not move. On failure
@@ -42,8 +42,8 @@ str gateway_local(const struct config *c, struct arena *a);
 bool gateway_init(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                   struct fault *f);
 
-// Like gateway_init, with another clock and another source of randomness, for tests. Clock and source must outlive the
-// gateway. The thread that writes to the store also reads the clock.
+// Like gateway_init, with another clock and another source of randomness, for tests. Both must outlive the gateway. The
+// clock must be thread-safe, because the thread that writes to the store reads it.
 bool gateway_init_with(struct gateway *g, const struct config *c, const struct guard *guard, char *const *env,
                        const struct clock *clock, const struct rand_source *rand, struct fault *f);
 

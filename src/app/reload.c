@@ -9,7 +9,7 @@
 #include "text/secrets.h"
 
 enum {
-  SETTLE_MS = 300,  // delay after a change, for programs that write several files
+  SETTLE_MS = 300,  // waiting time after a change, because programs may write several files
   MOST_LOGGED = 50,
 };
 
@@ -25,8 +25,8 @@ struct reload {
   uint32_t magic;
   struct reload_options opt;
   struct filewatch *watch;    // NULL: nothing is watched
-  struct edition *taken;      // in force; NULL: the configuration of the start
-  struct edition *audited;    // the audit log was opened with it; NULL: the configuration of the start
+  struct edition *taken;      // configuration in force; NULL: that of the start
+  struct edition *audited;    // configuration with which the audit log was opened; NULL: that of the start
   struct edition *refused;    // last attempt, if it failed: a change to one of its files causes a new attempt
   struct deferred due;        // delays the reload, so that files that change together are read together
   bool of_servers, of_rules;  // whether servers or rules changed
@@ -97,8 +97,8 @@ static void check_gone(const struct reload *r, struct edition *e) {
                 "has no auth any more: the previous auth stays in force; restart to accept every client");
 }
 
-// Returns the problem to report for an obstacle. A rejected reload leaves no server out, so for "this server is left
-// out" this is the cause of that problem.
+// Returns the problem to report for an obstacle. A rejected reload leaves no server out, so the problem "this server is
+// left out" is replaced by its cause.
 static const struct config_problem *cause_of(const struct edition *e, const struct config_problem *p) {
   ASSERT(p->cause <= e->problems.count);
   return p->cause ? &e->problems.list[p->cause - 1] : p;
@@ -247,8 +247,8 @@ static void keep(struct reload *r, struct edition *e) {
 
 // ---- revoked tokens
 
-// Returns the configuration whose auth.tokens are valid. If the configuration file has an error, that is the one in
-// force: tokens may be missing from the new one only because of the error.
+// Returns the configuration whose auth.tokens are valid: the new one or, if the configuration file has an error, the
+// one in force. The error may be the reason why tokens are missing from the new one.
 static const struct config *configured_tokens(const struct reload *r, const struct edition *e) {
   bool read = e->config.config_file.n && !first_obstacle(r, e, e->config.config_file);
   return read ? &e->config : current(r);
@@ -285,7 +285,8 @@ static void watch_files(struct reload *r, const struct config *c) {
   for (int others = 0; others < 2; others++)
     for (size_t i = 0; r->watch && i < c->file_count; i++) {
       const struct config_file *f = &c->files[i];
-      bool first = str_eq(f->path, c->rules_file) || str_eq(f->path, c->config_file) || str_eq(f->path, c->mcp_config);
+      bool first = str_eq(f->path, c->rules_file) || str_eq(f->path, c->governance_file) ||
+                   str_eq(f->path, c->config_file) || str_eq(f->path, c->mcp_config);
       if (first != (others > 0)) filewatch_add_since(r->watch, f->path, &f->state);
     }
 }

@@ -20,7 +20,7 @@ struct reload;
 struct reload_options {
   struct gateway *gateway;
   const struct config_options *said;      // the command line
-  const struct config_problems *started;  // problems of the configuration at the start
+  const struct config_problems *started;  // problems found in the configuration at the start
   char *const *env;
   // `prepare` makes the caller's parts of the configuration `next` ready, without effect; `before` is in force. If it
   // returns false, with the reason in `f`, nothing changes. If it returns true, `settle` is called in the same turn and
@@ -38,4 +38,4 @@ struct reload_options {
 struct reload *reload_new(const struct reload_options *opt);
 void reload_free(struct reload **r);
 
-void reload_now(struct reload *r);  // reads everything again
+void reload_now(struct reload *r);  // reloads the whole configuration

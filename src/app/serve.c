@@ -50,7 +50,7 @@ struct serving {
   struct endpoint *endpoint;
   struct principals *principals;
   struct admission admission;
-  struct admission next;  // new authentication, between prepare and settle; used if `readmits`
+  struct admission next;  // new authentication between prepare and settle; used only if `readmits`
   bool readmits;
   bool revoked;  // `admission` lacks revoked tokens that the configuration in force contains
   str url;
@@ -98,7 +98,7 @@ static void on_drain_timeout(struct timer *t) {
 static void drain(struct serving *s) {
   if (s->stopping) return;
   ASSERT(!s->draining);
-  ASSERT(!s->front != !s->endpoint && !s->endpoint == !s->http);  // clients connect in one way
+  ASSERT(!s->front != !s->endpoint && !s->endpoint == !s->http);  // clients connect either on stdio or on HTTP
   s->draining = true;
   log_info(&s->gateway.log, "stopping: finishing calls in flight");
   if (s->gateway.tracer) tracer_flush(s->gateway.tracer);
@@ -165,7 +165,7 @@ static void on_rotate(uv_signal_t *handle, int signum) {
 }
 
 static void on_client_ended(void *ctx) {
-  // This is called from inside a callback of the front, so the front is freed a turn later.
+  // This is called from inside a callback of the front, so the front is freed in a later turn of the loop.
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
   ASSERT(s->front);
@@ -224,7 +224,8 @@ static void start_control(struct serving *s) {
   s->control = control_open(&opt);
 }
 
-// Leaves a quarter of the file descriptors, and some more, to servers and files.
+// Returns the limit on connections from clients: at least a quarter of the file descriptors stays free for servers and
+// files.
 static size_t connections_for(const struct serving *s) {
   struct rlimit r;
   size_t wanted = s->config->max_connections;
@@ -311,7 +312,7 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   return s->front != NULL;
 }
 
-// Makes new credentials only if the configured authentication differs, because they end the open streams.
+// Makes new credentials only if the configured authentication differs, because new credentials end the open streams.
 static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
@@ -386,7 +387,7 @@ static void lock_down(struct serving *s) {
                   "domains as the kernel allows; start it in fewer sandboxes");
   if (gaps.keeps_capabilities)
     log_warn(log, "servers run as root keep CAP_SYS_PTRACE and can read the gateway's memory: give the gateway "
-                  "CAP_SETPCAP, so that it can drop it");
+                  "CAP_SETPCAP, so that it can drop CAP_SYS_PTRACE");
   if (!lockdown_calls()) log_warn(log, "system calls are not restricted: %s", strerror(errno));
 }
 
@@ -423,7 +424,7 @@ int serve_run(const struct serve_options *opt, const struct guard *guard) {
     stop_now(s);
   }
   loop_run(&s->gateway.loop);
-  ASSERT(s->stopping && !s->readmits);  // the signal handlers keep the loop alive until then
+  ASSERT(s->stopping && !s->readmits);  // signal handlers keep the loop alive until the gateway stops
   gateway_done(&s->gateway);
   principals_free(&s->principals);
   arena_done(&s->arena);

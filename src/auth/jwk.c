@@ -120,7 +120,7 @@ static EVP_PKEY *make_rsa(str n, str e) {
 }
 
 static EVP_PKEY *make_p256(str x, str y) {
-  unsigned char point[1 + 2 * P256_BYTES] = {4};  // uncompressed
+  unsigned char point[1 + 2 * P256_BYTES] = {4};  // 4 marks an uncompressed point
   if (x.n != P256_BYTES || y.n != P256_BYTES) return NULL;
   memcpy(point + 1, x.p, x.n);
   memcpy(point + 1 + P256_BYTES, y.p, y.n);

@@ -164,8 +164,8 @@ static bool check_claims(const struct json *payload, const struct jwt_rules *rul
   if (!ours) return reject(c, JWT_AUDIENCE, "is for another audience");
   if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
     return reject(c, JWT_NAMELESS, "does not name an agent");
-  // The subject is the principal: callers without a subject would share a principal, and a subject with a NUL could be
-  // read as a shorter subject.
+  // The subject becomes the principal. Without a subject, different callers would share a principal. A subject with a
+  // NUL could be read as a shorter subject.
   str subject;
   if (!json_string(json_get(payload, STR("sub")), a, &subject) || !subject.n || memchr(subject.p, 0, subject.n))
     return reject(c, JWT_MALFORMED, "does not name its subject (sub)");

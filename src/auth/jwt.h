@@ -10,10 +10,10 @@
 #include "json/json.h"
 
 enum {
-  JWT_TOKEN_MAX = 16 << 10,
-  JWT_KEYS_MAX = 64,
-  JWT_SECRET_MIN = 32
-};  // bytes of a token, keys in a set, bytes of a secret
+  JWT_TOKEN_MAX = 16 << 10,  // bytes of a token
+  JWT_KEYS_MAX = 64,         // keys in a set
+  JWT_SECRET_MIN = 32        // bytes of a secret
+};
 
 enum jwt_algorithm { JWT_HS256, JWT_RS256, JWT_ES256, JWT_EDDSA };
 enum { JWT_ALGORITHMS = 4 };
@@ -25,26 +25,27 @@ static inline unsigned jwt_bit(enum jwt_algorithm a) {
 
 struct jwt_keys;  // reference-counted, immutable
 
-// Reads a JWK set (RFC 7517): {"keys": […]}. Ignores keys for other algorithms or other purposes, and keys whose id is
-// not a string. If `secrets` is set, also accepts HS256 secrets, which must not be in a set that others can read.
-// Returns NULL and sets f if no key is usable.
+// Reads a JWK set (RFC 7517): {"keys": […]}. Ignores keys with other algorithms or for other purposes, and keys whose
+// id is not a string. `secrets` allows HS256 secrets, which must not be in a set that others can read. Returns NULL
+// with the reason in f if no key is usable.
 struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f);
 // Read a public key in PEM (RSA, P-256 or Ed25519), or a secret for HS256.
 struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
 void jwt_keys_unref(struct jwt_keys **k);
-bool jwt_keys_same(const struct jwt_keys *a, const struct jwt_keys *b);  // the same keys in the same order
+bool jwt_keys_same(const struct jwt_keys *a,
+                   const struct jwt_keys *b);  // the same keys in the same order
 size_t jwt_keys_count(const struct jwt_keys *k);
 unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // algorithms of these keys, as bits
 
 struct jwt_rules {
   unsigned algorithms;  // accepted algorithms, as bits
-  str issuer;           // STR_NONE accepts any
-  str audience;         // STR_NONE accepts any
-  const str *parts;     // further accepted audiences
+  str issuer;           // STR_NONE: every issuer is accepted
+  str audience;         // STR_NONE: every audience is accepted
+  const str *parts;     // other audiences that are accepted too
   size_t part_count;
-  str claim;       // name of the claim that holds the agent id (policy/policy.h)
+  str claim;       // name of the claim that contains the agent id (policy/policy.h)
   int64_t leeway;  // allowed difference between clocks, in seconds
 };
 

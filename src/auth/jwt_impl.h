@@ -7,7 +7,7 @@
 
 struct jwt_key {
   enum jwt_algorithm algorithm;
-  str id;          // "kid"; STR_NONE without one
+  str id;          // "kid" of the key; STR_NONE if the key has no id
   EVP_PKEY *pkey;  // NULL for a secret
   str secret;      // HS256 only
 };
@@ -22,5 +22,5 @@ struct jwt_keys {
   size_t count;
 };
 
-// Returns whether the signature of a token's first two parts was made with this key.
+// Returns whether `signature` is a valid signature of `signed_text` by this key.
 bool jwt_check_signature(const struct jwt_key *key, str signed_text, str signature);

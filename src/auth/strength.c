@@ -15,7 +15,7 @@ static size_t placeholder_word(str s) {
   return 0;
 }
 
-// Returns whether two characters are equal, or neighbours in the alphabet, among the digits or on a keyboard.
+// Returns whether two characters are equal, or neighbours in the alphabet, among the digits, or on a keyboard.
 static bool are_neighbours(char a, char b) {
   static const char rows[] = "qwertyuiop asdfghjkl zxcvbnm 1234567890";
   if (a == b || a + 1 == b || b + 1 == a) return true;

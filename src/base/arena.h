@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arena: memory allocations that are freed together, when the arena is rewound, reset or done, never singly.
-// Allocation never fails (see base/mem.h); callers must bound the size of their input first.
+// An arena frees all its allocations together: in arena_done, in arena_reset, or in arena_rewind those after a mark.
+// Allocation never fails (see base/mem.h), so callers must bound the size of their input first.
 #pragma once
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct arena {
 
 void arena_init(struct arena *a);   // allocates no memory yet
 void arena_done(struct arena *a);   // frees everything; the arena is as after arena_init
-void arena_reset(struct arena *a);  // frees the contents, but keeps one chunk for the next use
+void arena_reset(struct arena *a);  // frees the contents, but keeps one chunk of memory
 
 // A position in the arena. arena_rewind frees everything allocated after it.
 struct arena_mark {

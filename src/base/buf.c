@@ -49,7 +49,7 @@ char *buf_room(struct buf *b, size_t n) {
 
 static inline void add(struct buf *b, const void *p, size_t n) {
   if (n == 0) return;
-  bool fits = !b->over && n <= b->cap - b->n;  // the capacity never exceeds the maximum
+  bool fits = !b->over && n <= b->cap - b->n;  // implies b->cap - b->n >= n: cap never exceeds the maximum
   char *to = fits ? b->p + b->n : buf_room(b, n);
   if (!to) return;
   memcpy(to, p, n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A growing byte buffer with a mandatory maximum.
-// An addition that exceeds the maximum sets `over`, and nothing is added from then on; check `over` once, at the end.
+// A growing byte buffer with a mandatory maximum. An addition that exceeds the maximum sets `over`; all later additions
+// then do nothing. So callers may check `over` once, at the end.
 #pragma once
 #include "base/str.h"
 
@@ -13,7 +13,7 @@ struct buf {
 void buf_init(struct buf *b, size_t max);   // allocates no memory yet
 void buf_done(struct buf *b);               // frees the memory; the buffer may be used again, with the same maximum
 void buf_reset(struct buf *b);              // empties the buffer, but keeps its memory
-void buf_trim(struct buf *b, size_t keep);  // frees the memory of an empty buffer when it holds more than `keep`
+void buf_trim(struct buf *b, size_t keep);  // frees the memory if the buffer is empty and its capacity exceeds `keep`
 
 void buf_add(struct buf *b, const void *p, size_t n);
 void buf_str(struct buf *b, str s);
@@ -38,9 +38,9 @@ static inline str buf_view(const struct buf *b) {
   return (str){b->p, b->n};
 }
 
-// Bytes to send. `memory` is the buffer that holds them if their owner no longer needs that buffer: a sender that
-// cannot write all bytes at once may then take the buffer's memory and leave the buffer empty. If `memory` is NULL, the
-// sender copies the bytes.
+// Bytes to send. If `memory` is set, it is the buffer that contains `text`, and its owner no longer needs it: a sender
+// that cannot write all bytes at once may take the memory of this buffer and leave the buffer empty. If `memory` is
+// NULL, the sender copies the bytes.
 struct payload {
   str text;
   struct buf *memory;

@@ -31,7 +31,7 @@ uint64_t clock_mono_us(const struct clock *c) {
 
 // ---- as text
 
-// Writes `width` digits and the character `then`; returns the position after it.
+// Writes `value` with `width` digits, followed by the character `then`. Returns the position after it.
 static char *put_digits(char *out, int64_t value, int width, char then) {
   for (int i = width; i-- > 0; value /= 10) out[i] = (char)('0' + value % 10);
   out[width] = then;
@@ -45,7 +45,7 @@ static char *put_date(char *out, int64_t days) {
   int64_t since = days + BEFORE_1970, era = since / ERA, of_era = since % ERA;
   int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
   int64_t of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
-  bool next = month >= 10;  // January and February belong to the next year
+  bool next = month >= 10;  // months count from March, so January and February belong to the next year
   out = put_digits(out, year + 400 * era + next, 4, '-');
   out = put_digits(out, next ? month - 9 : month + 3, 2, '-');
   return put_digits(out, of_year - (153 * month + 2) / 5 + 1, 2, 'T');

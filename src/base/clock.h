@@ -22,9 +22,9 @@ static inline int64_t clock_wall_ms(const struct clock *c) {
 // Returns the monotonic time in microseconds, at the clock's resolution: for measuring durations.
 uint64_t clock_mono_us(const struct clock *c);
 
-// Both functions write a wall time in ISO 8601 (UTC) with a NUL and return its length. A time outside the years 1970 to
-// 9999 becomes the nearest time in that range. They use no locale and no lock, so that they are fast enough for every
-// log line.
+// Both functions write a wall time as ISO 8601 text (UTC), followed by a NUL, and return the length of the text. A time
+// outside the years 1970 to 9999 becomes the nearest time in that range. The functions use no locale and no lock, and
+// are fast enough for every log line.
 enum { CLOCK_TEXT = 25 };
 size_t clock_print(int64_t wall_ms, char out[CLOCK_TEXT]);         // 2025-10-28T10:30:00.123Z
 size_t clock_print_second(int64_t wall_ms, char out[CLOCK_TEXT]);  // 2025-10-28T10:30:00Z

@@ -12,7 +12,8 @@
 
 enum { FORMATTED_MAX = 4096 };  // bytes of a message before it is cut
 
-// Returns the end of the first `max` characters. A continuation byte belongs to the character before it.
+// Returns the number of bytes in the first `max` characters of s. A continuation byte belongs to the character before
+// it.
 static size_t end_of_chars(str s, size_t max) {
   size_t n = 0;
   for (size_t chars = 0; n < s.n; n++)
@@ -22,7 +23,7 @@ static size_t end_of_chars(str s, size_t max) {
 
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
   ASSERT(f && (unsigned)code < FAULT_COUNT);
-  char text[FORMATTED_MAX];  // the arguments may point into f
+  char text[FORMATTED_MAX];  // a separate buffer, because the arguments may point into f
   va_list ap;
   va_start(ap, fmt);
   int n = vsnprintf(text, sizeof text, fmt, ap);

@@ -56,7 +56,7 @@ enum fault_code {
       FAULT_COUNT
 };
 
-// The limit that a text exceeds, in a FAULT_LIMIT fault of json_parse; LIMIT_OTHER in all other faults.
+// In a FAULT_LIMIT fault of json_parse: the limit that the text exceeds. LIMIT_OTHER in all other faults.
 enum fault_limit { LIMIT_OTHER, LIMIT_BYTES, LIMIT_DEPTH, LIMIT_VALUES };
 
 enum { FAULT_CHARS = 256, FAULT_TEXT = 4 * FAULT_CHARS + 1, FAULT_PATH = 256 };
@@ -66,9 +66,9 @@ struct fault {
   enum fault_limit limit;
   char message[FAULT_TEXT];  // one line of at most FAULT_CHARS characters; ends in "…" if it was cut
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
-  uint64_t after_ms;         // earliest useful retry, in ms from now; 0: unknown
+  uint64_t after_ms;         // milliseconds from now until a retry can help; 0: unknown
   bool undone;               // the request certainly did not run
-  bool again;                // the object in use was replaced: get the new one and repeat the operation
+  bool again;                // the object was replaced: get the new object and repeat the operation
   bool passes;               // a retry can help, even if the code is not retryable
 };
 

@@ -13,8 +13,8 @@ enum { LINE_MAX_BYTES = 2048 };
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
-// Returns the length of the character at `at` if a terminal would obey or not show it: C0, DEL, C1 (as UTF-8: c2 80 …
-// c2 9f) and hidden characters. Returns 0 for all others.
+// Returns the length in bytes of the character at `at` if a terminal would execute or hide it: C0, DEL, C1 (in UTF-8:
+// c2 80 … c2 9f) and hidden characters. Returns 0 for all other characters.
 static size_t count_unsafe(str text, size_t at) {
   unsigned char c = (unsigned char)text.p[at], next = at + 1 < text.n ? (unsigned char)text.p[at + 1] : 0;
   if (c < 0x20 || c == 0x7f) return 1;
@@ -47,8 +47,8 @@ void log_line(const struct log *l, enum log_level level, const char *fmt, ...) {
   k += (size_t)snprintf(line + k, sizeof line - k, " %-5s ", level_names[level]);
   k += escape((str){text, len}, line + k, sizeof line - k - 1);
   line[k++] = '\n';
-  // A log that cannot be written (full pipe, closed terminal, full disk) must not stop the service: the line is lost.
-  // A pipe that poll reports as writable has room for a line of this size.
+  // A log that cannot be written (full pipe, closed terminal, full disk) must not stop the service, so the line is
+  // dropped. A pipe that poll reports as writable has room for a line of this size.
   struct pollfd p = {.fd = l->fd, .events = POLLOUT};
   if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT)) return;
   ssize_t ignored = write(l->fd, line, k);

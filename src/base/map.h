@@ -7,7 +7,7 @@
 struct map_entry {
   str key;
   uint64_t hash;
-  void *value;  // NULL after removal
+  void *value;  // NULL after the entry was removed
 };
 
 struct map {
@@ -21,7 +21,7 @@ void map_init(struct map *m, const struct hash_key *seed);  // allocates no memo
 void map_done(struct map *m);                               // frees the table, not the values
 
 void *map_find(const struct map *m, str key);       // NULL if the key is absent
-bool map_add(struct map *m, str key, void *value);  // value is not NULL; false if the key is present
+bool map_add(struct map *m, str key, void *value);  // value must not be NULL; returns false if the key is present
 void *map_remove(struct map *m, str key);           // returns the removed value, or NULL
 size_t map_count(const struct map *m);
 

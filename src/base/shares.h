@@ -28,7 +28,7 @@ size_t shares_free(const struct shares *s);
 struct share *shares_find(const struct shares *s, str name);  // NULL if the name holds no place
 size_t shares_count(const struct shares *s, str name);
 
-// Returns whether `name` may take one more place if `extra` further places were free.
+// Returns whether `name` would be allowed to take one more place if `extra` more places were free.
 bool shares_allow(const struct shares *s, str name, size_t extra);
 
 struct share *shares_take(struct shares *s, str name);     // takes one place; does not check shares_allow

@@ -9,9 +9,9 @@
 #include "text/tokens.h"
 
 enum {
-  GATHER_MS = 1,           // lines that follow each other within this time are written together
-  COUNTED_MOST = 65536,    // bytes of a text whose tokens are counted: about 0.7 ms on another thread
-  ARGUMENTS_MOST = 16384,  // bytes of arguments that are searched for secrets
+  GATHER_MS = 1,           // during a burst, lines are collected for this time and written together
+  COUNTED_MOST = 65536,    // longer texts are not counted; counting takes about 0.7 ms, on another thread
+  ARGUMENTS_MOST = 16384,  // longer arguments are not searched for secrets
   SESSION_SHOWN = 8,       // bytes of a session id in the log: the whole id would let a reader use the session
   RULE_MOST = 4096,
   PARTS_MOST = 16,  // parts of a result's content that are counted
@@ -23,11 +23,11 @@ struct audit_recorder {
   struct deferred due;
   struct timer later;
   struct refusals refusals;
-  struct timer minute;  // ends the minute of the oldest refusals
+  struct timer minute;  // runs until the oldest minute with counted refusals ends
   uint64_t written_at;  // loop time
   uv_work_t work;
   bool writing, freed;
-  struct list waiting;  // requests that wait until it is known whether the log can be written
+  struct list waiting;  // requests that wait until audit_ready has an answer
   struct timer ask;     // time of the next check
 };
 
@@ -97,7 +97,7 @@ static void write_lines(struct audit_recorder *l) {
   ASSERT(uv_queue_work(&l->opt.loop->uv, &l->work, on_work, on_written) == 0);
 }
 
-// Runs before the event loop waits. Writes the lines; during a burst, first collects more lines for GATHER_MS.
+// Runs before the event loop waits. Writes pending lines at once. During a burst of lines, writes them after GATHER_MS.
 static void on_due(struct deferred *d) {
   struct audit_recorder *l = CONTAINER_OF(d, struct audit_recorder, due);
   bool burst = loop_now(l->opt.loop) - l->written_at < GATHER_MS;
@@ -120,11 +120,11 @@ static void settle(struct request *r, enum audit_readiness state, audit_admitted
   fault_set(&f, FAULT_AUDIT_UNAVAILABLE,
             "the request cannot be logged, because the audit log cannot be written; try again later");
   r->note->fault = f.code;
-  r->note->arguments = NULL;  // the request is not carried out, so the log's space is used for other lines
+  r->note->arguments = NULL;  // a refused request is logged without arguments, to save space in the log
   admitted(ctx, r, &f);
 }
 
-// Admits or refuses the waiting requests if it is known by now whether the log can be written.
+// Admits or refuses the waiting requests if audit_ready has an answer, otherwise asks again later.
 static enum audit_readiness admit_waiting(struct audit_recorder *l) {
   enum audit_readiness state = audit_ready(l->opt.audit);
   if (state == AUDIT_WAIT) {
@@ -400,7 +400,7 @@ static void conclude(struct audit_recorder_note *n, const struct request *r, str
   e->code = name_of(r->code);
 }
 
-// Returns whether a fault means that the gateway refused the request or does not know its target, and did nothing.
+// Returns whether a fault means that the gateway refused the request, or does not know its target, and did nothing.
 static bool is_refusal(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:
@@ -441,7 +441,7 @@ static void identify(struct audit_recorder_note *n, struct request *r) {
   e->principal = session_principal(s);
   e->subject = s->subject;
   e->issuer = s->issuer;
-  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // sessions with callers are shared by several clients
+  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // with s->callers, several clients share the session
 }
 
 void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer) {

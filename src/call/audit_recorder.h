@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes exactly one line of the audit log for every request that a surface gets, except for refusals that repeat
-// (call/refusals.h).
+// Writes exactly one line of the audit log for every request that a surface receives. Only repeated refusals have no
+// line (call/refusals.h).
 //
-// audit_recorder_open gives a request a note, which collects the data for the line. The functions below copy facts to
-// the note: the server, the tool, the decision of the rules, the fault. The session reports the end of every request,
-// whether it was answered, refused, cancelled or abandoned by its client, and audit_recorder_close writes the line. So
-// a new operation is logged without additional code.
+// audit_recorder_open gives each request a note, in which the functions below collect facts for the line: the server,
+// the tool, the decision of the rules, the fault. The session reports the end of every request, whether it was
+// answered, refused, cancelled or abandoned by its client. Then audit_recorder_close writes the line. So a new
+// operation is logged without additional code.
 //
-// Without an audit log requests have no notes, and the functions do nothing.
+// Without an audit log, requests have no notes, and the functions do nothing.
 #pragma once
 #include "call/caller.h"
 #include "observe/audit.h"
@@ -26,18 +26,19 @@ struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *o
 void audit_recorder_free(struct audit_recorder **recorder);  // writes the remaining lines; call it before the loop ends
 void audit_recorder_rotate(struct audit_recorder *l);        // continues in a new file; NULL: does nothing
 
-// Returns false if the log is required and cannot be written at the moment. *out_why describes the problem with the
-// log; it may be empty.
+// Returns false if the log is required and cannot be written at the moment. Then *out_why is the error of the log,
+// perhaps "".
 bool audit_recorder_ready(struct audit_recorder *l, const char **out_why);
-bool audit_recorder_failing(const struct audit_recorder *l);     // the log cannot be written at the moment
-uint64_t audit_recorder_lost(const struct audit_recorder *l);    // lines lost so far
-uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // logs that could not be verified so far
+bool audit_recorder_failing(const struct audit_recorder *l);   // the log cannot be written at the moment
+uint64_t audit_recorder_lost(const struct audit_recorder *l);  // lines lost since the start
+uint64_t
+audit_recorder_breaks(const struct audit_recorder *l);  // logs that were set aside or found empty since the start
 
 // Gives a request its note. `operation` must be a constant or in the request's memory; `mode` must be a constant.
 void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
-// Calls `admitted` at once, or later if it is not yet known whether the log can be written; does not call it for a
-// request that is cancelled in the meantime. `f` is NULL, or the reason to refuse the request: a required log cannot be
-// written.
+// Calls `admitted` when it is known whether the request may run: at once, or later while the log is being checked. `f`
+// is NULL or, if a required log cannot be written, the reason to refuse the request. If the request is cancelled first,
+// `admitted` is not called.
 typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
 // Writes the line of a request. answer.p is NULL if the request gets no answer.
@@ -58,7 +59,7 @@ void audit_recorder_decided(struct request *r, const struct policy_decision *d);
 void audit_recorder_rule(struct request *r, str rule);
 // The rule that is logged if the request fails because its caller is unknown.
 void audit_recorder_unknown(struct request *r, str rule);
-// Secrets to mask in the line, in addition to text that looks like a secret.
+// Sets known secrets. In the line they are masked, like all text that looks like a secret.
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
 void audit_recorder_trace(struct request *r, str trace);  // the trace id, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);

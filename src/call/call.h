@@ -20,32 +20,32 @@ enum { CALL_MAX_ROUTES = 8 };
 struct call_failure {
   struct fault fault;
   str server;     // the server that was called, or STR_NONE
-  int code;       // of the JSON-RPC error
-  str data;       // raw JSON: data that the protocol defines for that error, or STR_NONE
+  int code;       // code of the JSON-RPC error
+  str data;       // raw JSON: data that the protocol defines for this error, or STR_NONE
   str details;    // raw JSON object: details that the caller can act on, or STR_NONE
-  bool upstream;  // code and data are the upstream's
+  bool upstream;  // `code` and `data` come from the upstream
 };
 
 // The part of a call that several steps use. The states of the steps follow it (call/pipeline.h).
 struct call {
   uint32_t magic;
-  struct work work;  // on `request`
-  struct list node;  // in free_calls
+  struct work work;  // work of `request`
+  struct list node;  // in context->free_calls, when the call is not used
   size_t step;
   struct call_context *context;
   // the request
   struct request *request;  // NULL while parked; afterwards it may belong to another session than `session`
   struct session *session;  // the client's session
-  struct session *owner;    // owns the connection; not `session` if a task lives on another session's connection
+  struct session *owner;    // session that owns the connection; perhaps another one, if the call is about a task
   const struct call_method *method;
-  str about;                // the target as the caller named it, for CALL_META
+  str about;                // the target as the client named it, for CALL_META
   str named;                // the agent that the request names, or STR_NONE
-  struct call_place place;  // the server and the tool that the caller named; server.p is NULL if it named no server
+  struct call_place place;  // server and tool that the client named; server.p is NULL if it named no server
   struct caller_options options;
   // the caller
-  struct caller caller;           // found at the start of the call, or when a request continued the parked call
-  struct policy *policy;          // the rules that apply to `caller`; NULL if there are none
-  struct governance *governance;  // the governance file that applies to `caller`; NULL if there is none
+  struct caller caller;           // found when the call began, or when a request continued the parked call
+  struct policy *policy;          // current rules at that time; NULL if there are none
+  struct governance *governance;  // current governance file at that time; NULL if there is none
   // the item
   struct catalog *catalog;                       // when the target was last searched
   const struct item *item;                       // the tool or prompt; NULL if the target is neither
@@ -54,19 +54,19 @@ struct call {
   size_t route_count, route;
   struct lane *lane;
   bool sent;          // the server may have received the request
-  bool to_stateless;  // the upstream was stateless when the call was last sent
+  bool to_stateless;  // the upstream was stateless when the request was sent last
   // the clock
-  uint64_t began;     // loop time
-  uint64_t began_us;  // in microseconds, for metrics and spans
+  uint64_t began;     // loop time of the start
+  uint64_t began_us;  // start in microseconds, for metrics and spans
   // the outcome
   const struct rpc_message *reply;  // valid until step_firewall returns
-  struct call_failure *failure;     // NULL: none
-  const char *failed_in;            // the name of the step that failed; NULL: none
+  struct call_failure *failure;     // NULL if the call has not failed
+  const char *failed_in;            // name of the step that failed, or NULL
   str answer;                       // raw JSON: the result to send; STR_NONE: `reply` is sent
   str meta;                         // raw JSON that replaces the reply's _meta; STR_NONE: no change
-  const struct json *shown;         // the parsed answer in the request's memory, or NULL
-  bool tool_failed;                 // the tool reports an error
-  str rule;                         // the rule that refused the call, as a dotted path; STR_NONE: none
+  const struct json *shown;         // the parsed `answer` in the request's memory, or NULL
+  bool tool_failed;                 // the tool reported an error
+  str rule;                         // the rule that refused the call, as a dotted path, or STR_NONE
   max_align_t state[];
 };
 
@@ -92,7 +92,7 @@ str call_server(const struct call *c);             // the name of the upstream
 bool call_is_tool(const struct call *c);           // the method calls a tool
 bool call_is_stateless(const struct call *c);      // the client is stateless
 bool call_may_ask(const struct call *c);           // the method may be answered with input_required
-bool call_is_bounded(const struct call *c);        // the result is cut to the budget
+bool call_is_bounded(const struct call *c);        // the result is cut to a budget
 str call_tool_name(const struct call *c);          // name of the tool, or of the task's tool, or STR_NONE
 str call_tool_id(struct call *c);                  // the tool's id, or STR_NONE
 str call_tool_safe(struct call *c);                // the client-safe name, or STR_NONE

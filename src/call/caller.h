@@ -7,20 +7,20 @@
 #include "mcp/server/session.h"
 #include "policy/identity.h"
 
-// The rules in force; owned by the application, which replaces the policy on reload.
+// The current rules. The application owns them, and replaces the policy when it is reloaded.
 struct rulebook {
   struct policy *policy;          // NULL: there are no rules
   struct governance *governance;  // NULL: calls are not governed. Without both, every caller may use everything
   str fallback;                   // the agent of a request that names none; may be empty
-  bool trust_stated;              // a request may name any agent without a credential for that agent
+  bool trust_stated;              // accept the agent that a request names even if the request has no credential for it
 };
 
 struct caller {
   const struct policy *policy;              // NULL: there are no rules
-  const struct policy_agent *agent;         // NULL without rules
+  const struct policy_agent *agent;         // rules of the agent; NULL if there are no rules
   str id;                                   // may be empty without rules
   const struct governance *governance;      // NULL: calls are not governed
-  const struct governance_agent *governed;  // of the agent; NULL without governance
+  const struct governance_agent *governed;  // what the governance file says about the agent; NULL without such a file
 };
 
 // Returns whether the rules or the governance file may hide something from the caller, or from some callers.
@@ -40,8 +40,8 @@ static inline bool caller_is_unknown(enum fault_code code) {  // caller_find fai
          code == FAULT_NO_FALLBACK_CONFIGURED;
 }
 
-// Decides whether a caller may see and use an item. A tool is decided by its name; resources and prompts are
-// decided by their server.
+// Decides whether a caller may see and use an item. For a tool, its name matters; for a resource or prompt, only the
+// server.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
 
 // Returns the rule that made caller_find fail, as a dotted path; STR_NONE if the credential was the reason.

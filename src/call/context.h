@@ -13,15 +13,16 @@
 
 struct call;
 
-// The result of a step: the next step runs; the call waits for a callback; the call has ended.
+// Results of a step. CALL_NEXT: the next step runs. CALL_WAIT: a callback will continue the call. CALL_DONE: the call
+// has ended.
 enum call_result { CALL_NEXT, CALL_WAIT, CALL_DONE };
 
 enum { CALL_MAX_STEPS = 48 };
 
-// The results of meta-tools.
+// Settings for results.
 struct call_results {
-  size_t budget;                      // tokens
-  size_t max_budget;                  // the largest budget that a caller may ask for, in tokens
+  size_t budget;                      // default budget in tokens
+  size_t max_budget;                  // largest budget that a caller may set, in tokens
   enum client_structured structured;  // when results carry structuredContent
   bool bounded;                       // the budget applies to CALL_RULED too
   bool scrub;                         // mask text that looks like a secret, also in stored pieces
@@ -30,9 +31,9 @@ struct call_results {
 
 // Functions of the surface that calls use.
 struct call_surface {
-  // Returns the loop time until which a request of this session may wait for upstreams that are starting.
+  // Returns the loop time until which a request of this session may wait for starting upstreams.
   uint64_t (*wait_until)(void *ctx, const struct session *s);
-  // Carries out a call of a `local` method, after the call has got its lane. Returns like a step.
+  // Carries out a `local` method when its call has a lane. Returns the same values as a step.
   enum call_result (*local)(void *ctx, struct call *c);
   // Called when a call of a `local` method has ended or was cancelled.
   void (*local_over)(void *ctx, struct call *c);
@@ -57,8 +58,8 @@ struct call_context {
   // memory of calls
   struct list free_calls;  // for reuse
   size_t free_count;
-  size_t call_size;                                          // of a call with the states of its steps
-  uint32_t state_at[CALL_MAX_STEPS];                         // the offset of each state
+  size_t call_size;                                          // bytes of a call with the states of all steps
+  uint32_t state_at[CALL_MAX_STEPS];                         // offset of each step's state
   uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];  // steps with `cancel`, and with `done`, in table order
   size_t cancelling_count, done_count;
   // calls that wait
@@ -81,7 +82,7 @@ struct call_context {
   struct limiter *limiter;
   struct allowances *allowances;
   struct result_cache *cache;
-  struct store *store;  // for parts that are cut from results
+  struct store *store;  // stores the parts that are cut from results
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;
@@ -107,4 +108,4 @@ struct call_options {
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
-void call_context_done(struct call_context *x);  // every call must have ended
+void call_context_done(struct call_context *x);  // all calls must have ended

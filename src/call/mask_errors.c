@@ -10,14 +10,14 @@
 enum {
   READ_BYTES = 64 << 10,   // bytes of a text that are read
   LINE_BYTES = 4096,       // bytes of the text on one line
-  ERROR_MOST = 256 << 10,  // bytes of an error that is searched for secrets; a larger error is not passed on
+  ERROR_MOST = 256 << 10,  // a larger error is not searched for secrets, and not passed on
 };
 
 str mask_line(struct arena *a, str text, const struct secrets_known *known) {
   return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), LINE_BYTES);
 }
 
-// spec_public_text finds an address by the words before it, so the address is not masked earlier.
+// The address is masked last, because spec_public_text finds it by the words before it.
 str call_said(struct arena *a, const struct upstream_spec *by, str text) {
   return spec_public_text(by, a, mask_line(a, text, &by->secrets));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outcome of a call: a reply or fault of the server, after which the steps on the way back run, or an end by the
-// gateway itself, after which only step_answer runs.
+// Ends calls. With a reply or fault of the server, the steps on the way back run. If the gateway itself ends the call,
+// only step_answer runs.
 #include "base/assert.h"
 #include "call/bridge/task_bridge.h"
 #include "call/scrub.h"

@@ -39,13 +39,13 @@
 enum call_step_id { CALL_STEPS(CALL_STEP_ID) STEP_COUNT };
 #undef CALL_STEP_ID
 
-// A step. Its state is part of the call's memory, is zero when the call begins, and is used only by the step's own
-// file. The state of a step that can wait has a pointer to its call. If the call never waited there, the pointer is
-// NULL, and `cancel` has nothing to do.
+// A step. Its state is in the call's memory and zero when the call begins; only the step's own file uses it. The state
+// of a step that may wait has a pointer to the call. While this pointer is NULL, the call has not waited in the step,
+// and `cancel` has nothing to do.
 struct call_step {
-  const char *name;  // in traces, dry runs and the documentation
+  const char *name;  // name in traces, in dry runs and in the documentation
   const char *does;
-  size_t state;  // bytes
+  size_t state;  // bytes of the state
   enum call_result (*run)(struct call *c, void *state);
   // Ends the waiting: stops timers, leaves lists. May run several times; the last step is cancelled first. `reason` is
   // why the client no longer waits, and is sent to the server; STR_NONE: the call has been answered.
@@ -64,7 +64,7 @@ static inline void *call_state(const struct call *c, enum call_step_id step) {
   return (char *)c->state + c->context->state_at[step];
 }
 
-// Returns a copy of the text in `a`; STR_NONE stays STR_NONE.
+// Returns a copy of the string in `a`. STR_NONE stays STR_NONE.
 static inline str call_kept(struct arena *a, str text) {
   return text.p ? arena_str(a, text) : text;
 }
@@ -72,14 +72,14 @@ static inline str call_kept(struct arena *a, str text) {
 // ---- for steps, and for the surface that carries out a local method
 
 void call_resume(struct call *c);                           // continues after the step that waits
-void call_restart(struct call *c, enum call_step_id from);  // continues with a step, earlier or later
+void call_restart(struct call *c, enum call_step_id from);  // continues with an earlier or later step
 const char *call_step_name(const struct call *c);           // name of the current step
-void call_stop(struct call *c, str reason);                 // cancels every step
-void call_detach(struct call *c, struct arena *a);          // detaches every step, and the call
-void call_drop(struct call *c, str reason);                 // stops and frees a call without answering
-void call_discard(struct call *c);                          // frees a call; its request stays
-struct request *call_release_request(struct call *c);       // reports and frees the call; answer the request next
-enum { CALL_REUSED = 256 };                                 // number of freed calls that are kept for reuse
+void call_stop(struct call *c, str reason);                 // ends the waiting in all steps
+void call_detach(struct call *c, struct arena *a);     // calls `detach` of all steps, and copies the call's own strings
+void call_drop(struct call *c, str reason);            // stops and frees the call, whose request gets no answer
+void call_discard(struct call *c);                     // frees the call, but not its request
+struct request *call_release_request(struct call *c);  // reports and frees the call; answer the request next
+enum { CALL_REUSED = 256 };                            // number of freed calls that are kept for reuse
 
 // ---- for the context
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records calls and their answers as events of the session (context/recorder.h), if that is configured.
+// Records calls and their results as events of the session (context/recorder.h), if recording is configured.
 #include "base/assert.h"
 #include "call/bridge/translate.h"
 #include "call/report.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_HANDLES = 32 };
 
-// "name version", as the client declared them.
+// Returns the client as text: the name and the version that it declared.
 static str client_of(const struct session *s, struct arena *a) {
   struct fault f;
   const struct json *v = s->client.n ? json_parse(a, s->client, &json_default_limits, &f) : NULL;
@@ -53,7 +53,7 @@ void call_record(struct call *c) {
   bool recorded = (target == CALL_BY_NAME || target == CALL_BY_URI) && !c->method->local && ends;
   if (!recorded || c->session->as_operator) return;
   arena_init(&a);
-  str name = c->about.n ? c->about : STR("");  // as the caller names it
+  str name = c->about.n ? c->about : STR("");  // the target as the caller named it
   str member = target == CALL_BY_URI ? STR("uri") : STR("name");
   if (!name.n) json_string(json_get(c->request->msg.params, member), &a, &name);
   struct recorded_call call = {

@@ -10,13 +10,13 @@ enum { KEY_MOST = 512 };  // bytes of a principal and a reason
 
 struct pair {
   struct list node;
-  str key;  // reason, space, principal
+  str key;  // reason, blank, principal
   str code, principal;
   enum audit_decision decision;
   uint64_t began;  // start of the minute
   unsigned logged;
   uint64_t omitted;
-  int64_t first, last;  // wall time of the first and the last omitted refusal
+  int64_t first, last;  // wall-clock time of the first and the last omitted refusal
   char text[];
 };
 

@@ -19,7 +19,7 @@ struct refusals {
 
 void refusals_init(struct refusals *r, unsigned whole, const struct hash_key *seed,
                    void (*write)(void *ctx, const struct audit_event *e), void *ctx);
-void refusals_done(struct refusals *r);  // writes the remaining counts
+void refusals_done(struct refusals *r);  // writes the lines about counted refusals
 
 // Returns whether this refusal gets its own line; otherwise counts it. now_ms must never decrease.
 bool refusals_log(struct refusals *r, const struct audit_event *e, uint64_t now_ms, int64_t wall_ms);

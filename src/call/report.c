@@ -37,7 +37,7 @@ str call_ended_tool(const struct call *c) {
 
 // ---- the audit line
 
-// Returns the target as the client named it. For calls of tools, audit_tool is used instead.
+// Returns the target as the client named it. Not used for calls of tools (see audit_tool).
 static str target_of(struct call *c) {
   static const struct {
     enum call_target target;
@@ -68,12 +68,12 @@ static void audit_target(struct call *c) {
     audit_tool(c, c->place.server, c->place.tool);  // even if the tool does not exist
     return;
   }
-  if (tool && find_is_set(c)) return;  // recorded by the surface
+  if (tool && find_is_set(c)) return;  // the surface has recorded the tool
   if (!tool) audit_recorder_target(r, target_of(c));
   if (hidden) audit_tool(c, upstreams_name(c->context->upstreams, hidden->source), hidden->tool);
   if (!c->route_count) return;
   audit_tool(c, call_server(c), call_tool_name(c));
-  if (!c->policy || c->method->target != CALL_BY_ONLY) return;
+  if (!c->policy || c->method->target != CALL_BY_ONLY) return;  // without rules, c->rule has the reason
   struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, r->msg.method);
   audit_recorder_decided(r, &d);
 }

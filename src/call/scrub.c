@@ -18,8 +18,8 @@ static str masked(struct arena *a, const struct json *v, const struct secrets_kn
   return text;
 }
 
-// Returns masked params, or STR_NONE if they have no secret. Does not mask _meta, which has tokens of the protocol, the
-// id of a task, or a URL, which must stay complete for the user.
+// Returns params with secrets masked, or STR_NONE if they contain none. Three members are not masked: _meta, which
+// contains tokens of the protocol; taskId; and url, which must stay complete for the user.
 static str masked_params(struct arena *a, const struct json *params, const struct secrets_known *known) {
   static const str kept[] = {STR("_meta"), STR("taskId"), STR("url")};
   struct json_edit edits[3];

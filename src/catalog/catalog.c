@@ -39,7 +39,7 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
         struct item *known = map_find(&own, d->name);
-        // Later sets may repeat definitions of the first. Only a repetition inside one set is a mistake of the server.
+        // Different sets may contain the same definition. A repetition inside one set is a mistake of the server.
         if (known->seen & 1u << k) note_twice(c, index, known->name);
         known->seen |= 1u << k;
         continue;
@@ -73,7 +73,7 @@ static void collect(struct catalog *c, const struct catalog_source *sources, enu
 
 // ---- cache times
 
-// A set without a declared cache time has 0 and false, which then apply to the whole source.
+// A set without a declared cache time has ttl_ms 0 and is private, and this then applies to the whole source.
 static struct catalog_keeping keeping_of(const struct catalog_source *s, enum item_kind kind) {
   ASSERT(s->definitions_count <= 32);  // item.seen has one bit for each set
   if (!s->definitions_count) return (struct catalog_keeping){0};

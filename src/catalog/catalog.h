@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The immutable set of all definitions of all upstreams, with the names that clients see. A change builds a new catalog
-// and replaces the old one; users of the old catalog hold a reference.
+// The immutable set of all definitions of all upstreams, with the names that clients see. Each change builds a new
+// catalog; users of the old catalog hold a reference to it.
 //
-// The names in a catalog are for clients that see everything. catalog/naming/naming.h describes how names are made, and
-// makes the names for clients that see less.
+// The names in a catalog are those for clients that see everything. catalog/naming/naming.h describes how names are
+// made, and makes the names for clients that see less.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -12,11 +12,12 @@
 
 struct catalog_source {
   str server;
-  const struct definitions *const *definition_sets;  // at most 32, may be NULL; the first set with a name defines it
+  // At most 32 sets; an element may be NULL. If several sets define a name, the first of them counts.
+  const struct definitions *const *definition_sets;
   size_t definitions_count;
   str instructions;  // the server's description of itself; may be empty
   uint64_t version;  // changes with the source's definitions or instructions
-  bool anonymous;    // the server has no configured name, so the names of its tools may contain namespaces
+  bool anonymous;    // the server has no configured name; its tools' names may contain namespaces
   bool (*serves)(const void *ctx, str tool);  // returns whether a tool is in the catalog; NULL: all tools are
   const void *serves_ctx;
   bool gone;       // the server was removed; its index stays reserved
@@ -29,16 +30,16 @@ struct item {
   str name;                            // the upstream's own name for it
   str shown;                           // name for clients that see everything
   str text;                            // the definition, with the shown name
-  str old_text;                        // like `text`, for clients with a handshake; the same text if nothing differs
+  str old_text;                        // like `text`, but for clients with a handshake; may be the same string
   bool stateless;                      // its server is stateless
-  struct param_headers param_headers;  // ITEM_TOOL: arguments to repeat in headers; empty if they break a rule
-  bool wraps_output;   // old_text promises {"result": …}, so structuredContent of a result must be wrapped, too
+  struct param_headers param_headers;  // for tools: arguments to repeat in headers; empty if they break a rule
+  bool wraps_output;  // old_text declares {"result": …} as output, so structuredContent of results must be wrapped, too
   bool task_required;  // a handshake server accepts calls of this tool only as tasks
   bool plain;          // the tool declares neither param headers nor tasks
   struct item_hints hints;
   uint32_t seen;   // bit k is set if the k-th definition set of the source has this item
   str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: normal form of the URI for comparison (catalog/naming/uri_key.h)
-  unsigned owner;  // ITEM_RESOURCE, ITEM_TEMPLATE: 1 + the source that owns this URI; 0: this item's source
+  unsigned owner;  // ITEM_RESOURCE, ITEM_TEMPLATE: 1 + index of another source that owns this URI; 0: none
 };
 
 enum { CATALOG_TWICE = 100 };
@@ -52,7 +53,7 @@ struct catalog_keeping {
 // The data of one source in a catalog.
 struct catalog_part {
   str server, instructions;
-  str prefix;  // prefix for those of its URIs that another server owns
+  str prefix;  // prefix for URIs of this source that another source owns
   uint64_t version;
   bool anonymous, gone;
   size_t first[ITEM_KINDS], count[ITEM_KINDS];  // range of the source's items
@@ -65,13 +66,14 @@ struct catalog {
   unsigned refs;
   uint64_t generation;
   struct arena arena;
-  struct item *items[ITEM_KINDS];  // in order of sources; of one source, in its own order
+  // Grouped by source, in the order of `parts`; within a source, in the order of its definition sets.
+  struct item *items[ITEM_KINDS];
   size_t count[ITEM_KINDS];
-  struct catalog_part *parts;  // one for each source, in the same order
+  struct catalog_part *parts;  // one for each source, at the source's index
   size_t part_count;
   unsigned *order;  // indexes of the parts, in the order of the configuration
   struct map by_shown[ITEM_KINDS];
-  size_t contested;  // items renamed because other items have the same name: clients that see less may see other names
+  size_t contested;  // number of items renamed because of other items; clients that see less may see other names
   size_t shadowed;   // number of resources and templates in `contested`
   bool prefix_always;
 };
@@ -89,7 +91,8 @@ void catalog_unref(struct catalog **c);
 // Returns NULL if no item has this name.
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown);
 
-// Returns how long clients may cache a list of the sources whose index is set (NULL: all).
+// Returns how long clients may cache a list of items. `sources[i]` says whether source i is included; NULL: all sources
+// are.
 struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind kind, const bool *sources);
 
 // Returns whether two items, which may be from two catalogs, look the same to clients.

@@ -10,13 +10,13 @@
 
 struct cleaner {
   struct buf out;
-  const char *from;  // text before this position is already copied
+  const char *from;  // start of the text that is not copied yet
   struct arena scratch;
   size_t longest;
   struct clean_report *report;
 };
 
-// Returns whether a member's value is data instead of text for people or models.
+// Returns whether a member's value is data, not text for people or models.
 static bool is_data(const struct json *member) {
   static const str keys[] = {STR("const"), STR("enum"), STR("default"), STR("examples"), STR("_meta")};
   return json_key_in(member, keys, sizeof keys / sizeof *keys);

@@ -50,7 +50,7 @@ static void keep_for(struct definitions *r, enum item_kind kind, uint64_t ttl_ms
 }
 
 static void refuse(struct definitions *r, str name, const char *why) {
-  enum { NAME_SHOWN = 60 };  // leaves space in refused_why for the reason
+  enum { NAME_SHOWN = 60 };  // leaves space in refused_why for the broken rule
   if (r->refused++) return;
   snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(utf8_cut(name, NAME_SHOWN)), why);
 }

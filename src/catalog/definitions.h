@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definitions of one upstream, added page by page. They are as the server sent them, without hidden characters.
+// The definitions of one upstream, added page by page. Texts are as the server sent them, but without hidden
+// characters.
 #pragma once
 #include "base/arena.h"
 #include "catalog/clean.h"
@@ -24,7 +25,7 @@ struct item_hints {
 struct definition {
   str name;    // name, URI or URI template, unescaped
   str text;    // JSON text as sent, without hidden characters
-  bool plain;  // declares neither param headers nor tasks; always true for items other than tools
+  bool plain;  // the tool declares neither param headers nor tasks; always true for other items
   struct item_hints hints;
 };
 
@@ -41,13 +42,13 @@ struct definitions {
   struct definition *defs[ITEM_KINDS];
   size_t count[ITEM_KINDS], cap[ITEM_KINDS];
   uint64_t ttl_ms[ITEM_KINDS];  // cache time of the list: minimum over its pages, 0 if a page declares none
-  bool is_public[ITEM_KINDS];   // every page declares the list public
+  bool is_public[ITEM_KINDS];   // every page declares the list the same for all clients
   bool paged[ITEM_KINDS];       // at least one page was added
   size_t skipped;               // number of entries without a usable name, or above DEFINITIONS_MAX_ITEMS or _BYTES
   size_t refused;               // number of tools that cannot be called, because their param headers break a rule
   char refused_why[160];        // name of the first refused tool, and the broken rule
-  size_t description_max;       // maximum bytes of a title or description, which are cut there; 0: no limit
-  struct clean_report cleaned;  // changes made to definitions of pages
+  size_t description_max;       // maximum bytes of a title or a description; longer ones are cut; 0: no limit
+  struct clean_report cleaned;  // changes that were made to the definitions
 };
 
 enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
@@ -58,9 +59,9 @@ void definitions_free(struct definitions **definitions);
 // Copies the entries of one result of a list method. Returns false if `result` is not such a result.
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result);
 
-// Adds all definitions of one kind from another set, with their cache time and refusals.
+// Adds all definitions of one kind from another set, and its cache time and refused tools.
 void definitions_copy(struct definitions *r, const struct definitions *from, enum item_kind kind);
 
-// Returns whether two sets have the same definitions, byte for byte and in the same order, and the same origin and
-// cache time.
+// Returns whether two sets have the same origin and cache times, and the same definitions in the same order, byte for
+// byte.
 bool definitions_same(const struct definitions *a, const struct definitions *b);

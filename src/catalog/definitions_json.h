@@ -5,8 +5,8 @@
 #include "catalog/definitions.h"
 #include "json/write.h"
 
-// Writes the members "origin" and "lists" into an object that the caller has begun. Each list has the form of the list
-// method's result. `serves` selects the tools to write, as in struct catalog_source; NULL: all tools.
+// Writes the members "origin" and "lists" into an object that the caller has begun. Each list has the form of a result
+// of its list method. `serves` selects the tools to write; NULL: all tools.
 void definitions_put(struct json_writer *w, const struct definitions *r, bool (*serves)(const void *ctx, str tool),
                      const void *ctx);
 

@@ -7,7 +7,7 @@
 
 struct seen_item {
   str id;
-  bool shown;        // the card was shown, and `card` is set
+  bool shown;        // `card` is set, and was shown
   struct card card;  // the card as it was first shown
 };
 

@@ -45,7 +45,7 @@ static void read_task_support(struct item *item, const struct json *definition) 
   item->task_required = json_equals_str(support, STR("required"));
 }
 
-// `e` receives the edits for all clients.
+// `e` receives the edits to the definition that apply for all clients.
 static void show_tool(struct item *item, const struct json *definition, const struct definitions_origin *origin,
                       struct arena *a, struct arena *scratch, struct edits *e) {
   const char *why;
@@ -69,7 +69,7 @@ void show_item(struct item *item, const struct definitions_origin *origin, struc
   if (renamed || special) {
     struct fault f;
     definition = json_parse(scratch, item->text, &json_default_limits, &f);
-    ASSERT(definition);  // cannot fail: the definition was parsed when it was received
+    ASSERT(definition);  // cannot fail: the definition was checked when it was received
   }
   if (renamed) add_edit(&e, str_of(item_kind_rules[item->kind].name_key), json_escaped(scratch, item->shown));
   item->text = renamed ? json_edited(a, definition, e.list, e.count) : arena_str(a, item->text);

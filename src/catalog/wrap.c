@@ -11,14 +11,14 @@ bool wrap_needed(const struct json *schema) {
 
 // ---- references
 
-// References are moved as text. An "$id" that would make the schema its own document is not added: Ajv, which most
-// clients use, does not terminate if such a document begins with a "$ref".
+// Only the text of references is changed. The alternative, an "$id" that makes the schema a document of its own, does
+// not work: Ajv, which most clients use, does not terminate if such a document begins with a "$ref".
 
 #define MOVED STR("/properties/result")
 
 struct wrap_copy {
   struct buf *out;
-  const char *from;  // text before this position is already copied
+  const char *from;  // start of the text that is not copied yet
   struct arena *arena;
 };
 
@@ -40,8 +40,8 @@ static bool has_names(const struct json *member) {
   return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
-// Returns whether a part of the schema has its own base address for references. "#name" in "$id" is not one: it is
-// another form of "$anchor".
+// Returns whether a part of the schema has its own base URI for references. An "$id" of the form "#name" is another
+// form of "$anchor" and sets no base.
 static bool is_document(const struct json *schema, struct arena *a) {
   const struct json *id = json_get(schema, STR("$id"));
   str text;
@@ -70,7 +70,7 @@ static void move_references(struct wrap_copy *c, const struct json *v, bool name
 // ---- the schema
 
 str wrap_schema(const struct json *schema, struct arena *a) {
-  // Four times the size suffices: a reference, "$ref":"#", has at least ten bytes and grows by eighteen.
+  // This size suffices: a reference to the root, "$ref":"#", has at least ten bytes and grows by eighteen.
   struct buf b;
   buf_init(&b, (size_t)schema->n * 4 + 128);
   const struct json *dialect = json_get(schema, STR("$schema"));

@@ -5,9 +5,9 @@
 #include "base/arena.h"
 #include "json/json.h"
 
-// Returns whether a result must be wrapped: true unless the schema has {"type": "object"} at its root or is not a
-// schema.
+// Returns whether results must be wrapped. This is not necessary if the schema has {"type": "object"} at its root.
+// Returns false if `schema` is not a schema.
 bool wrap_needed(const struct json *schema);
 
-// Returns the schema of {"result": r} for the schema of r, allocated in the arena. Adjusts references to the root.
+// Returns the schema of {"result": r}, given the schema of r. Changes references to the root. Allocates in the arena.
 str wrap_schema(const struct json *schema, struct arena *a);

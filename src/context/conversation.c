@@ -123,7 +123,7 @@ static void note_calls(struct turn_list *t, size_t i) {
     str id;
     if (!json_string(json_get(call, STR("id")), t->a, &id)) continue;
     *place = i;
-    map_remove(&t->calls, id);  // the last call with this id counts
+    map_remove(&t->calls, id);  // if an id occurs twice, the later call counts
     map_add(&t->calls, id, place);
   }
 }

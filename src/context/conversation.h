@@ -41,26 +41,27 @@ str conversation_text(const struct json *message, struct arena *a);
 size_t *conversation_turns(const struct conversation *c, struct arena *a, size_t *out_count);
 
 struct trim_order {
-  struct store *store;  // a store that works without a loop
+  struct store *store;  // must work without an event loop
   str context;
   size_t limit;    // size of the messages after the leading system messages
-  bool estimated;  // sizes are in characters / 4 instead of tokens
+  bool estimated;  // measure sizes with conversation_quarters instead of conversation_tokens
 };
 
 struct trimmed {
-  str text;      // the new conversation; the same bytes if nothing was moved
+  str text;      // the new conversation; the original bytes if nothing was moved
   size_t moved;  // number of messages moved
   size_t added;  // number of moved messages that were new to the archive
   size_t size;   // size after the move, in the unit of `limit`
-  bool over;     // the last turn, which always stays, exceeds the limit
+  bool over;     // the last turn alone exceeds the limit; it always stays
 };
 
-// Moves turns to the archive, where they are durable when this returns true. One system message, the marker, replaces
-// them; it has their number and says where they are. On failure the conversation does not change.
+// Moves turns to the archive until the conversation fits the limit; when the function returns true, they are stored
+// durably. A system message (the marker) replaces them, with their number and the command that shows them. On failure,
+// the conversation is unchanged.
 bool conversation_trim(const struct trim_order *order, const struct conversation *c, struct arena *a,
                        struct trimmed *out, struct fault *f);
 
-// Saves a conversation under its id, durably and as a whole, or removes it (STR_NONE).
+// Saves the conversation `text` under the id `context`, durably. If `text` is STR_NONE, removes the saved conversation.
 bool conversation_save(struct store *s, str context, str text, struct fault *f);
 
 // Returns the saved bytes. Fails with FAULT_NOT_FOUND if the conversation was not saved.

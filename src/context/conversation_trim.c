@@ -13,7 +13,7 @@ enum { MADE_ID = 16 };  // hex digits of an id that made_id returns
 
 struct marker {
   uint64_t count;  // archived messages so far
-  str last;        // id of the last archived message; the next ids are derived from it
+  str last;        // id of the last archived message, from which made_id derives the next id
 };
 
 static void take_word(str *text, str *out) {
@@ -60,7 +60,7 @@ static str made_id(str before, const struct json *message, struct arena *a) {
   return arena_str(a, (str){hex, MADE_ID});
 }
 
-// Returns the message's own id, or one made by made_id if the message has none or its id does not fit into the marker.
+// Returns the message's own id. If the message has no id, or the marker cannot hold it, returns an id from made_id.
 static str message_id(str before, const struct json *message, struct arena *a) {
   str id;
   bool own = json_string(json_get(message, STR("id")), a, &id) && conversation_id_ok(id) && !memchr(id.p, ':', id.n) &&
@@ -98,7 +98,7 @@ static void on_added(struct store_wait *w, enum store_kept kept) {
   CONTAINER_OF(w, struct adding, wait)->kept = kept;
 }
 
-// Adds either all records or none to the archive, durably.
+// Adds the records to the archive durably: either all of them or none.
 static bool add(struct store *s, const struct archive_record *records, size_t count, struct fault *f) {
   struct adding adding = {.kept = STORE_LOST};
   if (!count) return true;
@@ -109,7 +109,7 @@ static bool add(struct store *s, const struct archive_record *records, size_t co
   return false;
 }
 
-// Adds the messages [from, to) to the archive, unless they are already there, and updates the marker.
+// Adds the messages [from, to) to the archive, except those that are already there. Updates the marker.
 static bool move(const struct trim_order *o, const struct conversation *c, size_t from, size_t to, struct arena *a,
                  struct marker *m, size_t *out_added, struct fault *f) {
   struct archive_record *records = ARENA_ARRAY(a, struct archive_record, to - from + 1);

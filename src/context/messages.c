@@ -28,7 +28,7 @@ static const struct planned_call *placeholder(const struct filler *f, str text, 
   return NULL;
 }
 
-// Writes a string with its placeholders replaced. Inserted text is not searched for placeholders.
+// Writes a string with its placeholders replaced by responses. Placeholders in the inserted responses stay unchanged.
 static void put_filled(struct filler *f, str text) {
   struct buf b;
   buf_init(&b, MESSAGES_PARAMS_BYTES);

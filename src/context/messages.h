@@ -18,7 +18,7 @@
 enum { MESSAGES_CALLS = 1000, MESSAGES_PARAMS_BYTES = 64 << 20 };
 
 enum messages_shape {
-  MESSAGES_SEED,    // the assistant describes the call in text; the response has role system (resource) or tool
+  MESSAGES_SEED,    // the assistant describes the call in words; the response has role system (resource) or tool
   MESSAGES_OPENAI,  // the assistant has tool_calls; responses have role tool and the id of their call
 };
 
@@ -44,7 +44,7 @@ struct messages_plan {
 // FAULT_LIMIT, and sets the path, for an unknown or duplicate id, a cycle, or an invalid call.
 bool messages_plan(const struct json *input, struct arena *a, struct messages_plan *out, struct fault *f);
 
-// Makes a call, and stores its response with messages_take_result or messages_take_fault. `params` is raw JSON.
+// Makes one call. Must store the response with messages_take_result or messages_take_fault. `params` is raw JSON.
 typedef void messages_answer(void *ctx, struct planned_call *call, str params, struct arena *a);
 
 // Makes all calls. Returns the number of failed calls.
@@ -53,7 +53,7 @@ size_t messages_run(struct messages_plan *plan, messages_answer *answer, void *c
 void messages_take_result(struct planned_call *call, const struct json *result, struct arena *a);
 void messages_take_fault(struct planned_call *call, const struct fault *f, struct arena *a);
 
-// Makes no calls; sets every response to `<ID response>`.
+// Sets every response to the text `<ID response>`, without making the calls.
 void messages_pretend(struct messages_plan *plan, struct arena *a);
 
 // Writes the input with tool_calls replaced by messages. Other members are copied byte for byte.

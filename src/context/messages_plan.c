@@ -9,7 +9,7 @@
 
 struct planner {
   struct arena *a;
-  struct map ids;              // struct planned_call by id
+  struct map ids;              // call id -> struct planned_call
   struct planned_call *calls;  // calls in the order of the input
   const struct json **depends;
   size_t count;
@@ -95,7 +95,7 @@ static bool is_free(const struct planned_call *c, const size_t *place) {
   return true;
 }
 
-// Returns the first call whose dependencies are done, or the number of calls.
+// Returns the first call without a place whose dependencies all have a place; p->count if there is none.
 static size_t next_free(const struct planner *p, const size_t *place) {
   size_t i = 0;
   while (i < p->count && (place[i] != SIZE_MAX || !is_free(&p->calls[i], place))) i++;

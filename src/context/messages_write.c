@@ -13,7 +13,7 @@ static str arguments_text(const struct planned_call *c, struct arena *a) {
 
 // ---- MESSAGES_SEED
 
-// Returns a text such as "tool request using <A>, <B> response: name {arguments}".
+// Returns a description such as "tool request using <A>, <B> response: name {arguments}".
 static str description(const struct messages_plan *plan, const struct planned_call *c, struct arena *a) {
   struct buf b;
   str arguments = arguments_text(c, a);

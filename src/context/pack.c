@@ -69,7 +69,7 @@ static unsigned char *choose(const struct pack_order *o, struct arena *scratch) 
   for (size_t i = 0; i < log->count; i++) {
     const struct event *e = &log->list[i], *parent;
     if (wanted[i] != WANT_KIND) continue;
-    // Stops at an event that is already wanted: its parents are or will be handled, and cycles end.
+    // Stops at an event that is wanted already: its parents are handled elsewhere. This also ends cycles.
     for (; e->parent.p && (parent = map_find(&by_id, e->parent)) && !wanted[parent - log->list]; e = parent)
       wanted[parent - log->list] = WANT_PARENT;
   }
@@ -144,7 +144,7 @@ static void add_facts(struct pack *p, const str *facts, size_t count) {
   }
 }
 
-// Replaces the text of a result with a summary. Adds the facts in the text to `facts_of`, which may be NULL.
+// Replaces the text of a result with a summary. Adds facts from the original text to `facts_of`, unless it is NULL.
 static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, struct arena *a) {
   struct summary summary;
   str found[FACTS_MOST];
@@ -162,7 +162,7 @@ static void firewall(struct pack *p, struct arena *a) {
   p->facts = ARENA_ARRAY(a, str, PACK_FACTS);
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = &p->items[i];
-    // A text with an artifact was already shortened when it was recorded.
+    // A result with an artifact was shortened when it was recorded.
     if (it->event->kind != EVENT_TOOL_RESULT || it->fate != PACK_INCLUDED || it->redacted || it->artifact.p) continue;
     if (measure_chars(it->text, PACK_WHOLE_CHARS + 1, &bytes) > PACK_WHOLE_CHARS)
       shorten(it, PACK_SUMMARY_TOKENS, p, a);
@@ -172,8 +172,9 @@ static void firewall(struct pack *p, struct arena *a) {
 // ---- header and footer
 
 struct pack_frame {
-  str head, foot;                   // texts; `head` has facts and header
-  size_t head_tokens, foot_tokens;  // tokens of `head` and the following separator, and of `foot` alone
+  str head, foot;  // `head` contains the header and the facts
+  size_t head_tokens,
+      foot_tokens;  // tokens of `head` and the following separator, and of `foot` alone
 };
 
 static str trim_lines(str s) {
@@ -207,7 +208,8 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
 
 // ---- choosing
 
-// Tokens of blocks add up: no token crosses the end of a separator, because a label follows it.
+// Tokens of several blocks. Blocks can be counted separately: each begins with a label, and no token spans a separator
+// and a label.
 struct sum {
   size_t tokens;
   const struct pack_item *last;  // the last item in the order of the session
@@ -271,7 +273,7 @@ static size_t excess(const struct pack_choice *c, const struct pack_item *it, co
   return all > c->budget ? all - c->budget : 0;
 }
 
-// Returns the number of tokens that fit for the text of the result.
+// Returns how many tokens of the result's text fit into the prompt, together with `it` and its mate.
 static size_t room_for(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate,
                        const struct pack_item *result) {
   size_t has = tokens_count(result->text), over = excess(c, it, mate);
@@ -351,7 +353,7 @@ static struct pack_item *worst_included(const struct pack *p, struct pack_item *
   return NULL;
 }
 
-// Leaves out an item. A call is left out with all its results, and with its last result.
+// Removes an item from the prompt. A call is removed with all its results, and with its last shown result.
 static void leave_out(struct pack *p, struct pack_item *it) {
   struct pack_item *call = it->event->kind == EVENT_TOOL_RESULT ? it->mate : it;
   it->fate = PACK_OVER_BUDGET;

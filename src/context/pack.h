@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a prompt of at most a number of tokens from the events of a session that matter for a phase and a query. The
-// events are in the order of the session. The same input gives the same bytes.
+// Builds a prompt from the events of a session that matter for a phase and a query, within a budget of tokens. Events
+// keep the order of the session. The same input gives the same bytes.
 //
-// Steps: take the events of the kinds that the phase shows, and their parents of any kind; remove sensitive events;
-// summarise large tool results; score all events; choose the best events that fit, without duplicates of better events.
-// A call and its result share the better similarity to the query of the two, and are shown together or not at all.
-// docs/reference/context.md has the weights and limits.
+// Steps: select the events of the kinds that the phase shows, and their parents of any kind; remove sensitive events;
+// summarise large tool results; score all events; choose the best events that fit, without near-duplicates. A call and
+// its result are shown together or not at all, and both get the higher similarity of the two. docs/reference/context.md
+// has the weights and limits.
 #pragma once
 #include "context/session_events.h"
 #include "json/write.h"
@@ -15,9 +15,9 @@ enum pack_phase { PACK_ROUTE, PACK_CALL, PACK_INTERPRET, PACK_ANSWER, PACK_PHASE
 enum {
   PACK_BUDGET_MAX = 1 << 20,
   PACK_KIND_MOST = 50,        // maximum of events of one kind
-  PACK_WHOLE_CHARS = 2000,    // a longer tool result is summarised
+  PACK_WHOLE_CHARS = 2000,    // tool results with more characters are summarised
   PACK_SUMMARY_TOKENS = 200,  // tokens of a summary
-  PACK_SHORTEST_TOKENS = 20,  // tokens of the shortest summary
+  PACK_SHORTEST_TOKENS = 20,  // minimum tokens of a summary
   PACK_FACTS = 64,            // facts of all summarised results
   PACK_FACTS_BYTES = 2000,
 };
@@ -28,15 +28,15 @@ struct pack_order {
   str query;
   const str *tags;  // tags of the query, to compare with tags of events instead of words
   size_t tag_count;
-  str header, footer;      // blanks and line ends around them are removed
+  str header, footer;      // white space at both ends is removed
   size_t budget;           // tokens of the whole prompt; 0: the default of the phase
   enum event_level floor;  // the lowest level that is not shown; LEVEL_COUNT: all levels are shown
-  bool redact;             // replaces such events with "[REDACTED: …]" instead, and masks secrets (text/secrets.h)
+  bool redact;             // show "[REDACTED: …]" in place of the text of such events; mask secrets (text/secrets.h)
 };
 
 enum pack_fate { PACK_INCLUDED, PACK_SENSITIVE, PACK_SAID_ALREADY, PACK_KIND_LIMIT, PACK_OVER_BUDGET, PACK_FATES };
 
-// The words of a text as ascending numbers, without duplicates and function words.
+// The set of words in a text, without function words. Each word has a number; numbers are in ascending order.
 struct pack_words {
   uint32_t *numbers;
   uint32_t count;
@@ -51,11 +51,11 @@ struct pack_item {
   str whole;                // text before it was summarised
   str artifact;             // handle of the whole result, or STR_NONE
   str block;                // label and text, as in the prompt
-  size_t tokens;            // tokens of the block and the following separator
-  size_t alone;             // tokens of the block
-  struct pack_words words;  // used during the choice
-  struct pack_item *mate;   // first shown result of a call, or the call of a result; may be NULL
-  bool settled;             // its fate is final
+  size_t tokens;            // tokens of `block` with the separator that follows it
+  size_t alone;             // tokens of `block` alone
+  struct pack_words words;  // words of the text, to find duplicates
+  struct pack_item *mate;   // for a call, its first shown result; for a result, its call; may be NULL
+  bool settled;             // `fate` is final
   double recency, similarity, priority, brevity, score;
 };
 

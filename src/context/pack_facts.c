@@ -6,7 +6,7 @@
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Only this beginning of a text is read.
+// Facts are searched only in this many bytes at the start of a text.
 enum { LOOKED_AT_BYTES = 1 << 20 };
 
 struct fact {
@@ -70,7 +70,7 @@ static bool has(const struct fact_list *f, str text) {
   return false;
 }
 
-// Adds an entry of a list: the text that follows `mark` bytes and at least one blank.
+// Adds a list entry: the text after a mark of `mark` bytes and at least one blank.
 static void add_entry(struct fact_list *f, str line, size_t mark) {
   str rest = str_from(line, mark), text = str_trim(rest);
   if (rest.n == text.n || !is_short(text) || f->count == f->max || has(f, text)) return;

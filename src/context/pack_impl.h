@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of pack.c in other files.
+// Internals of pack.c and of the files that implement its steps.
 #pragma once
 #include "context/pack.h"
 
@@ -9,7 +9,7 @@ void pack_score(const struct pack_order *order, struct pack *p, struct arena *sc
 // Returns whether two sets have nearly the same words; false if a set is empty.
 bool pack_same_words(const struct pack_words *x, const struct pack_words *y);
 
-// Returns the items, best first: by score descending, then by id. In the arena.
+// Returns all items in the arena, best first: by descending score, then by id.
 struct pack_item **pack_ranked(const struct pack *p, struct arena *a);
 
 // pack_render.c: sets block, tokens and alone of an item.

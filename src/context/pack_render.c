@@ -29,8 +29,8 @@ static bool same_letters(str text, str label) {
   }
 }
 
-// Returns whether the section is the label of a kind other than `kind`, such as POLICY or USER; of any kind if `kind`
-// is EVENT_KINDS.
+// Returns whether the section imitates a label: the label of any kind except `kind`, or FACTS or SYSTEM. With
+// EVENT_KINDS as `kind`, no label is excepted.
 static bool is_pretence(str section, int kind) {
   for (int i = 0; i < EVENT_KINDS; i++)
     if (i != kind && same_letters(section, str_of(event_kind_label((enum event_kind)i)))) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores events, and finds those that repeat a better one.
+// Computes the scores of events, and compares the words of events to find duplicates.
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -9,12 +9,12 @@
 #include "text/search/lexicon.h"
 #include "text/search/words.h"
 
-enum { WORDS_MOST = 4096 };  // maximum of words of one text; later words are not compared
+enum { WORDS_MOST = 4096 };  // words read from one text; further words are not compared
 
 // ---- texts as sets of words
 
 struct query_word {
-  uint32_t number;  // in the order of first occurrence
+  uint32_t number;  // number of the word, in the order of first occurrence
   uint32_t last;    // number of the last text with this word, from 1
   bool asked;       // the word is in the query
   bool grammar;     // function word, which is ignored
@@ -22,7 +22,7 @@ struct query_word {
 
 struct vocabulary {
   struct arena *a;
-  struct arena splitting;  // for the text that is being read
+  struct arena splitting;  // memory for the text that is being read
   struct map words;        // word -> struct query_word
   uint32_t texts;
 };
@@ -118,8 +118,8 @@ static void score(struct pack_item *it, double recency) {
   it->score = 0.3 * it->recency + 0.25 * it->similarity + 0.35 * it->priority + 0.1 * it->brevity;
 }
 
-// Returns the text of an event to compare; for a call, including the name of its function, because arguments alone say
-// little.
+// Returns the text by which events are compared. For a call, it begins with the function's name, because arguments
+// alone are not distinctive.
 static str said_by(const struct pack_item *it, struct arena *a) {
   const struct event *e = it->event;
   if (!e->function_name.p || it->redacted) return it->text;

@@ -23,7 +23,7 @@ struct recorder {
   const struct clock *clock;
   uint64_t session_bytes;
   uint64_t next;           // number of a call
-  struct store_wait wait;  // for the one write that may be in progress
+  struct store_wait wait;  // used by the one write that may be in progress
   bool complained;
 };
 
@@ -161,7 +161,7 @@ void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t
 
 // ---- reading
 
-// Repeats a search of the store, which returns a limited number of records at a time.
+// Repeats a search of the store until all records are read: one search returns a limited number.
 struct recorder_walk {
   bool (*each)(struct recorder_walk *w, const struct archive_record *r);
   uint64_t last;

@@ -10,10 +10,10 @@
 #include "text/secrets.h"
 
 #define RECORDER_OWNER "sessions"   // owner in the store
-#define RECORDER_EVENT "event"      // kind of a record whose text is one event, as a line of JSON
+#define RECORDER_EVENT "event"      // kind of records that hold one event, as a line of JSON
 #define RECORDER_SESSION "session"  // kind of a session's first record: {"session", "client", "principal", "time"}
 
-enum { RECORDER_TEXT_BYTES = 64 << 10 };  // maximum of arguments or of a result; longer texts are cut
+enum { RECORDER_TEXT_BYTES = 64 << 10 };  // maximum size of recorded arguments, and of a recorded result
 
 struct recorder;
 
@@ -23,7 +23,7 @@ void recorder_free(struct recorder **r);  // must be called before the store is 
 
 struct recorded_call {
   str session, client, principal;
-  str name;       // id or name of a tool, a URI, or a prompt
+  str name;       // the tool's id or name, the resource's URI, or the prompt's name
   str arguments;  // raw JSON, or STR_NONE
   bool failed;
   str text;              // text of the result
@@ -45,5 +45,5 @@ struct recorded_session {
   size_t calls;
 };
 
-// Lists recorded sessions, in the arena, ordered by their start.
+// Lists the recorded sessions by start time, in the arena.
 bool recorder_list(struct store *s, struct arena *a, struct recorded_session **out, size_t *out_count, struct fault *f);

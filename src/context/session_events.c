@@ -59,7 +59,7 @@ bool event_level_find(str name, enum event_level *out) {
 
 struct event_reader {
   struct arena *a;       // holds the events
-  struct arena scratch;  // holds data of the current line
+  struct arena scratch;  // memory for the current line
   struct map ids;        // event id -> number of its line
   struct session_limits limits;
   struct event_log log;
@@ -76,7 +76,7 @@ static bool is_null(const struct json *v) {
   return !v || v->type == JSON_NULL;
 }
 
-// Returns whether Python, which writes these sessions, treats a value as false.
+// Returns whether Python treats the value as false: the original reader of this format is a Python program.
 static bool is_empty(const struct json *v) {
   int64_t n;
   if (is_null(v) || v->type == JSON_FALSE) return true;
@@ -120,7 +120,7 @@ static bool read_id(struct event_reader *r, const struct json *line, struct even
   return true;
 }
 
-// Rejects an unknown type: reading it as a user turn would give the event too much weight.
+// Rejects an unknown type. Reading the event as a user turn would give it too much weight.
 static bool wrong_kind(struct event_reader *r, str name, str near) {
   fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: unknown type \"%.*s\"%s%.*s%s", r->line,
             STR_ARG(utf8_cut(name, KIND_TOLD)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
@@ -189,7 +189,7 @@ static bool read_metadata(struct event_reader *r, const struct json *line, struc
   return true;
 }
 
-// Functions that read the members of a line, in this order.
+// The readers of a line's members, in the order in which they run.
 static bool (*const members[])(struct event_reader *r, const struct json *line, struct event *e) = {
     read_id, read_kind, read_text, read_parent, read_level, read_estimate, read_artifact, read_metadata,
 };

@@ -30,7 +30,7 @@ enum event_kind {
       EVENT_KINDS,
 };
 
-// Sensitivity, ascending.
+// Sensitivity of an event, in ascending order.
 enum event_level { LEVEL_PUBLIC, LEVEL_INTERNAL, LEVEL_CONFIDENTIAL, LEVEL_RESTRICTED, LEVEL_COUNT };
 
 struct event {
@@ -44,7 +44,7 @@ struct event {
   str section;        // metadata.section, which replaces the label of the kind, or STR_NONE
   str *tags;          // metadata.tags
   size_t tag_count;
-  uint64_t token_estimate;  // 0: unknown
+  uint64_t token_estimate;  // 0 if the line has no token_estimate
   size_t line;              // line number, from 1
 };
 
@@ -57,7 +57,7 @@ struct session_limits {
   size_t bytes, line_bytes, events;
 };
 
-extern const struct session_limits session_default_limits;  // 64 MiB, 16 MiB, 100 000
+extern const struct session_limits session_default_limits;  // bytes: 64 MiB; line_bytes: 16 MiB; events: 100 000
 
 // Events are in the arena; `text` must outlive the events. Fails at the first line that is not a JSON object, has a
 // member of a wrong type, an unknown type or a duplicate id; f names the line and the problem.

@@ -12,10 +12,14 @@ static const char *const unlisted_words[] = {"deny", "allow", NULL};
 
 // ---- reading
 
+enum { CONTEXT_MEMBERS = 100, CONTEXT_BYTES = 4096, CONTEXTS_BYTES = 16 << 20 };  // of one agent; of all agents
+
 static void read_context(struct governance_reader *r, str pointer, const struct json *v,
                          const struct governance_field *f, void *to) {
   struct fault why;
-  if (governance_check_context(v, &why) && v->count) *(const struct json **)to = v;
+  if (v->n > CONTEXT_BYTES || v->count > CONTEXT_MEMBERS)
+    governance_report(r, pointer, "is larger than %d bytes or %d members", CONTEXT_BYTES, CONTEXT_MEMBERS);
+  else if (governance_check_context(v, &why) && v->count) *(const struct json **)to = v;
   else if (v->type != JSON_OBJECT || v->count) governance_report(r, pointer, "%s", why.message);
 }
 
@@ -108,13 +112,17 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
   g->others.context = overlay(r, parts.defaults, &json_empty_object);
   settle(r, &g->others);
   // The order of the ids puts an ancestor before its descendants.
-  for (size_t i = 0; i < g->agent_count; i++) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < g->agent_count && bytes <= CONTEXTS_BYTES; i++) {
     struct governance_agent *p = &g->agents[i];
     const char *dot = memrchr(p->id.p, '.', p->id.n);
     struct governance_agent *above = dot ? find_listed(g, (str){p->id.p, (size_t)(dot - p->id.p)}) : NULL;
     p->context = overlay(r, above ? above->context : g->others.context, p->context);
     settle(r, p);
+    bytes += p->context->n;
   }
+  if (bytes > CONTEXTS_BYTES)
+    governance_report(r, pointer, "the contexts of all agents are larger than %d MiB", CONTEXTS_BYTES >> 20);
 }
 
 // ---- use
@@ -147,7 +155,7 @@ static const struct governance_adapter *find_adapter(const struct governance *g,
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool) {
   const struct governance_adapter *adapter = find_adapter(g, server);
   char id[2 * GOVERNANCE_ID_MAX + 2];
-  if (!adapter || tool.n > GOVERNANCE_ID_MAX) return NULL;
+  if (!adapter || !governance_is_id(tool)) return NULL;
   int n = snprintf(id, sizeof id, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool));
   return governance_find(g, (str){id, (size_t)n});
 }
@@ -166,17 +174,31 @@ static bool hide(str pointer, str *out_pointer) {
   return false;
 }
 
-// The lowest mode that a rule could give a call of this agent.
-static enum approval_mode lowest_mode(const struct governance *g, const struct governance_capability *c,
-                                      const struct governance_subject *who) {
-  enum approval_mode lowest = c->mode;
+// The least that rules do to every call of an agent, whatever its arguments.
+struct outlook {
+  bool denied;  // a rule without a condition denies, or no rule can match
+  enum approval_mode lowest;
+};
+
+// Rules without a condition raise the lowest mode; other rules can lower it. A call of class act needs a mode above
+// read_only.
+static struct outlook look_ahead(const struct governance *g, const struct governance_capability *c,
+                                 const struct governance_subject *who) {
+  enum approval_mode least = c->class == CLASS_ACT ? APPROVAL_LOCAL_WRITE : APPROVAL_READ_ONLY;
+  enum approval_mode always = APPROVAL_NONE, sometimes = c->mode;
+  struct outlook out = {.denied = g->bundle_count && c->mode > APPROVAL_READ_ONLY};
   for (size_t i = 0; i < g->bundle_count; i++)
     for (size_t k = 0; k < g->bundles[i].rule_count; k++) {
       const struct governance_rule *rule = &g->bundles[i].rules[k];
-      bool applies = !rule->intent.p || (who->intent.p && str_eq(rule->intent, who->intent));
-      if (applies && rule->allow && rule->mode < lowest) lowest = rule->mode;
+      if (rule->intent.p && !(who->intent.p && str_eq(rule->intent, who->intent))) continue;
+      if (!rule->allow && !rule->condition) return (struct outlook){.denied = true};
+      if (rule->allow) out.denied = false;
+      if (rule->mode == APPROVAL_NONE || rule->mode < least) continue;
+      if (!rule->condition && (always == APPROVAL_NONE || rule->mode > always)) always = rule->mode;
+      if (rule->mode < sometimes) sometimes = rule->mode;
     }
-  return lowest;
+  out.lowest = always == APPROVAL_NONE ? sometimes : always;
+  return out;
 }
 
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
@@ -196,5 +218,7 @@ bool governance_shows(const struct governance *g, const struct governance_agent 
     permitted = true;
   }
   if (!permitted) return hide(STR("/permissions"), out_pointer);
-  return lowest_mode(g, c, &p->subject) <= ceiling || hide(c->pointer, out_pointer);
+  struct outlook rules = look_ahead(g, c, &p->subject);
+  if (rules.denied) return hide(STR("/bundles"), out_pointer);
+  return (rules.lowest <= ceiling && rules.lowest <= c->mode) || hide(c->pointer, out_pointer);
 }

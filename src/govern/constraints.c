@@ -11,9 +11,9 @@
 #include "schema/regex.h"
 #include "json/pointer.h"
 
-enum { MATCH_STEPS = 1 << 20, PATH_STEPS_MAX = 32, INDEX_DIGITS_MAX = 6 };
+enum { PATH_STEPS_MAX = 32, INDEX_DIGITS_MAX = 6 };
 
-// A step of a path: a member, or (key.p is NULL) an element.
+// A step of a path: the name of a member or, if key.p is NULL, the index of an element.
 struct path_step {
   str key;
   size_t index;
@@ -21,7 +21,7 @@ struct path_step {
 
 struct check {
   const struct keyword *keyword;
-  const struct json *value;  // of the keyword
+  const struct json *value;  // the keyword's value in the file
   union {
     uint64_t count;
     const struct regex *regex;
@@ -40,15 +40,16 @@ struct constraint {
 
 struct check_run {
   struct regex_room room;
-  size_t steps;
+  struct constraints_budget *budget;
 };
 
 struct keyword {
   const char *name;
-  int needs;  // type of the argument, enum json_type; -1 for any
-  // Reads the value of the keyword; returns the error, or NULL. `why` is room for its text.
+  int needs;  // required type of the argument (enum json_type); -1 accepts any type
+  // Reads c->value. Returns an error message, or NULL on success. `why` is a buffer in which the message may be
+  // written.
   const char *(*read)(struct arena *a, struct check *c, char why[REGEX_WHY]);
-  // Returns whether the value satisfies the keyword. `text`: of a string.
+  // Returns whether `value` satisfies the keyword. `text` is the unescaped string, if `value` is a string.
   bool (*holds)(const struct check *c, const struct json *value, str text, struct check_run *run);
 };
 
@@ -84,7 +85,7 @@ static bool holds_const(const struct check *c, const struct json *value, str tex
   return json_same(c->value, value);
 }
 
-// The pattern alone must be valid before it is anchored: "a)|(b" is not.
+// Also compiles the pattern without its anchors: "a)|(b" is invalid, but would be valid between them.
 static const char *read_pattern(struct arena *a, struct check *c, char why[REGEX_WHY]) {
   str pattern;
   if (!json_string(c->value, a, &pattern)) return "must be a regular expression";
@@ -94,13 +95,13 @@ static const char *read_pattern(struct arena *a, struct check *c, char why[REGEX
   return c->regex ? NULL : why;
 }
 
-// A match that takes too much work counts as a violation.
+// A match that needs too many steps counts as a violation.
 static bool holds_pattern(const struct check *c, const struct json *value, str text, struct check_run *run) {
-  return text.n <= CONSTRAINT_TEXT_MAX && regex_match(c->regex, text, &run->room, &run->steps) == REGEX_YES;
+  return text.n <= CONSTRAINT_TEXT_MAX && regex_match(c->regex, text, &run->room, &run->budget->steps) == REGEX_YES;
 }
 
 static const char *read_count(struct arena *a, struct check *c, char why[REGEX_WHY]) {
-  return exact_count(c->value, &c->count) ? NULL : "must be a whole number of at least 0";
+  return exact_count(c->value, &c->count) ? NULL : "must be a whole number, 0 or more";
 }
 
 static bool holds_min_length(const struct check *c, const struct json *value, str text, struct check_run *run) {
@@ -157,7 +158,7 @@ static void report(struct reader *r, str pointer, const char *message) {
   r->problem(r->ctx, pointer, message);
 }
 
-// Reads "[0]" at the start of *rest.
+// Reads an index such as "[0]" at the start of *rest.
 static bool read_index(str *rest, struct path_step *out) {
   size_t n = 1;
   uint64_t index;
@@ -219,7 +220,7 @@ static void read_constraint(struct reader *r, str pointer, const struct json *v,
   struct constraint c = {.path = json_key(v, r->arena), .pointer = below(r, pointer, v)};
   c.path = arena_str(r->arena, c.path);
   c.step_count = read_path(c.path, steps);
-  if (!c.step_count) report(r, c.pointer, "is not an argument or a path such as a.b[0].c");
+  if (!c.step_count) report(r, c.pointer, "must be the name of an argument, or a path such as a.b[0].c");
   if (!json_is(v, JSON_OBJECT)) {
     report(r, c.pointer, "must be an object of constraints");
     return;
@@ -249,7 +250,7 @@ bool constraints_read(struct arena *a, const struct json *source, str pointer, g
 
 // ---- checking
 
-// Returns the argument, or NULL if it is missing or null.
+// Returns the constrained argument, or NULL if it is missing or null.
 static const struct json *find_argument(const struct constraint *c, const struct json *args) {
   const struct json *at = args;
   for (size_t i = 0; i < c->step_count && at; i++)
@@ -276,17 +277,19 @@ static void check_argument(const struct constraint *c, const struct json *value,
   bool typed = true;
   for (size_t i = 0; i < c->check_count; i++) typed = typed && has_type(&c->checks[i], value);
   if (!typed) add(out, a, c, "type");
-  json_string(value, a, &text);
+  bool spent = run->budget->bytes < value->n;  // then every check counts as violated
+  run->budget->bytes -= spent ? run->budget->bytes : value->n;
+  if (!spent) json_string(value, a, &text);
   for (size_t i = 0; i < c->check_count; i++) {
     const struct check *check = &c->checks[i];
-    bool wrong = has_type(check, value) && !check->keyword->holds(check, value, text, run);
+    bool wrong = has_type(check, value) && (spent || !check->keyword->holds(check, value, text, run));
     if (wrong) add(out, a, c, check->keyword->name);
   }
 }
 
 void constraints_check(const struct constraints *c, const struct json *args, bool partial, struct arena *scratch,
-                       struct violations *out) {
-  struct check_run run = {.room = {.arena = scratch}, .steps = MATCH_STEPS};
+                       struct constraints_budget *budget, struct violations *out) {
+  struct check_run run = {.room = {.arena = scratch}, .budget = budget};
   for (size_t i = 0; i < c->count; i++) {
     const struct constraint *it = &c->list[i];
     const struct json *value = find_argument(it, args);

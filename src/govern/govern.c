@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions: the five steps.
+// Decides about calls, in the five steps of govern.h.
 #include "govern/govern.h"
 
 #include "base/assert.h"
 #include "govern/govern_impl.h"
 
-// Work that the expressions of one decision may take: a few milliseconds.
+// Limits on all expressions of one decision, which then take a few milliseconds at most.
 enum { LOGIC_STEPS = 250000, LOGIC_BYTES = 4 << 20 };
 
 // ---- codes
@@ -57,13 +57,13 @@ bool governance_check_context(const struct json *context, struct fault *f) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     const struct json *v = json_get(context, str_of(texts[i]));
     if (is_absent(v) || json_is(v, JSON_STRING)) continue;
-    fault_set(f, FAULT_INVALID, "context.%s must be a text", texts[i]);
+    fault_set(f, FAULT_INVALID, "context.%s must be a string", texts[i]);
     return false;
   }
   const struct json *mode = json_get(context, STR("safety_mode")), *scopes = json_get(context, STR("scopes"));
-  if (!is_absent(mode) && !is_mode(mode)) fault_set(f, FAULT_INVALID, "context.safety_mode is not a mode");
+  if (!is_absent(mode) && !is_mode(mode)) fault_set(f, FAULT_INVALID, "context.safety_mode is not an approval mode");
   else if (!is_absent(scopes) && !is_list_of_texts(scopes))
-    fault_set(f, FAULT_INVALID, "context.scopes must be a list of texts");
+    fault_set(f, FAULT_INVALID, "context.scopes must be a list of strings");
   else return true;
   return false;
 }
@@ -74,9 +74,10 @@ bool governance_read_question(const struct json *v, struct arena *a, struct gove
   if (is_absent(q.args)) q.args = NULL;
   if (is_absent(q.context)) q.context = NULL;
   if (!json_string(json_get(v, STR("capability")), a, &q.capability))
-    fault_set(f, FAULT_INVALID, "a question is an object with \"capability\", and may have args, context and mode");
+    fault_set(f, FAULT_INVALID,
+              "a question must be an object with \"capability\"; args, context and mode are optional");
   else if (q.args && !json_is(q.args, JSON_OBJECT)) fault_set(f, FAULT_INVALID, "args must be an object");
-  else if (!is_absent(mode) && !json_string(mode, a, &q.mode)) fault_set(f, FAULT_INVALID, "mode must be a text");
+  else if (!is_absent(mode) && !json_string(mode, a, &q.mode)) fault_set(f, FAULT_INVALID, "mode must be a string");
   else if (governance_check_context(q.context, f)) {
     *out = q;
     return true;
@@ -92,9 +93,9 @@ struct deciding {
   struct arena *arena;
   struct governance_decision *out;
   struct governance_subject subject;
-  const struct governance_permission *ceiling;  // the matching permission with the lowest mode; NULL without one
-  const struct governance_rule *raised;         // the matching rule with the highest mode; NULL without one
-  const struct json *data;                      // of expressions; NULL until the first one
+  const struct governance_permission *ceiling;  // matching permission with the lowest mode; NULL if none has a mode
+  const struct governance_rule *raised;         // matching rule with the highest mode; NULL if none has a mode
+  const struct json *data;                      // data for expressions; NULL until the first expression is evaluated
   struct logic_budget budget;
   size_t match_room, gate_room;
 };
@@ -115,7 +116,7 @@ static str context_text(const struct deciding *d, const char *name) {
   return text;
 }
 
-// Returns an array with room for one more element: the same one, or a copy with twice the room.
+// Returns an array with room for one more element: `list` itself or, if it is full, a copy with twice the capacity.
 static void *with_room(struct arena *a, void *list, size_t size, size_t count, size_t *room) {
   if (count < *room) return list;
   *room = *room ? 2 * *room : 4;
@@ -189,7 +190,7 @@ static void add_member(struct json *object, struct json *member, const char *key
   object->count++;
 }
 
-// The data of expressions: the members of the context, with `args` and `capability` beside them.
+// Returns the data that expressions read: the members of the context, and the members `args` and `capability`.
 static const struct json *make_data(struct deciding *d) {
   static const struct json none = {.type = JSON_OBJECT, .p = "{}", .n = 2};
   const struct governance_question *q = d->question;
@@ -226,7 +227,7 @@ static enum logic_verdict rule_matches(struct deciding *d, const struct governan
   return LOGIC_FALSE;
 }
 
-// False: an expression failed. *against is the first rule that denies.
+// Sets *against to the first matching rule that denies the call. Returns false if an expression fails.
 static bool match_rules(struct deciding *d, const struct governance_bundle *b, const struct governance_rule **against,
                         size_t *matched) {
   for (size_t i = 0; i < b->rule_count; i++) {
@@ -275,7 +276,7 @@ static bool select_mode(struct deciding *d) {
   if (o->requested.p && requested == APPROVAL_NONE) return deny(d, GOVERNANCE_MODE_INVALID, own);
   if (requested != APPROVAL_NONE && requested > o->highest) return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, own);
   if (d->raised && d->raised->mode > o->highest) return deny(d, GOVERNANCE_MODE_RAISE_FORBIDDEN, by);
-  // A request alone never lowers the mode: only a rule does.
+  // Only a rule can lower the mode; a request alone cannot.
   o->effective = o->highest;
   if (d->raised) o->effective = d->raised->mode;
   if (d->raised && requested != APPROVAL_NONE && requested > o->effective) o->effective = requested;
@@ -283,7 +284,7 @@ static bool select_mode(struct deciding *d) {
   if (d->ceiling && o->effective > d->ceiling->mode)
     return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, below(d, d->ceiling->pointer, "approval_mode"));
   str ceiling = context_text(d, "safety_mode");
-  // An unknown ceiling, which governance_check_context refuses, admits nothing.
+  // An unknown ceiling, which governance_check_context rejects, allows no mode.
   enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
   if (safety == APPROVAL_NONE || o->effective > safety) return deny(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING, by);
   if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY) return deny(d, GOVERNANCE_CLASS_MODE_CONFLICT, by);
@@ -292,7 +293,7 @@ static bool select_mode(struct deciding *d) {
 
 // ---- step 5
 
-// Takes out the violations that an approval may waive.
+// Returns the violations that an approval cannot waive.
 static struct violations without_waivable(struct violations all) {
   struct violations kept = {0};
   for (struct violation *v = all.first, *next; v; v = next) {
@@ -306,11 +307,14 @@ static struct violations without_waivable(struct violations all) {
   return kept;
 }
 
-// With a gate, violations of constraints with unless_approved are for the approver to judge. Without one, nobody can.
+// With a gate, an approver decides about violations of constraints with unless_approved. Without a gate, they deny the
+// call.
 static bool check_arguments(struct deciding *d) {
   struct governance_decision *o = d->out;
+  struct constraints_budget budget = {CONSTRAINTS_STEPS, CONSTRAINTS_BYTES};
   for (size_t i = 0; i < o->match_count; i++)
-    constraints_check(o->matches[i].constraints, d->question->args, d->question->partial, d->arena, &o->violations);
+    constraints_check(o->matches[i].constraints, d->question->args, d->question->partial, d->arena, &budget,
+                      &o->violations);
   if (o->gate_count) o->violations = without_waivable(o->violations);
   return !o->violations.first || deny(d, GOVERNANCE_ARG_CONSTRAINT_VIOLATION, o->violations.first->pointer);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Governance: which capabilities exist (adapters), who may use them with which arguments (permissions), and which rules
-// and approvals apply (bundles). A decision is a pure function of the file and the question, in five steps:
+// and approvals apply (bundles). A decision depends only on the file and the question. It has five steps:
 //
-//   1. capability   unknown: CAPABILITY_UNKNOWN
-//   2. permissions  no match, or one with allow: false: PERMISSION_DENIED
-//   3. bundles      a rule with allow: false matches, or no rule matches and the capability's mode is above read_only:
-//                   POLICY_DENIED. An expression fails: POLICY_EVAL_ERROR
-//   4. mode         MODE_INVALID, MODE_EXCEEDS_MAXIMUM, MODE_RAISE_FORBIDDEN, MODE_ABOVE_RUN_CEILING,
-//                   CLASS_MODE_CONFLICT
-//   5. arguments    ARG_CONSTRAINT_VIOLATION, with every violation
+//   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it.
+//   2. Matches the permissions. PERMISSION_DENIED if none matches, or if one with allow: false matches.
+//   3. Matches the rules of all bundles. POLICY_DENIED if a rule with allow: false matches, or if no rule matches and
+//      the capability's mode is above read_only. POLICY_EVAL_ERROR if an expression fails.
+//   4. Chooses the mode. MODE_INVALID, MODE_EXCEEDS_MAXIMUM, MODE_RAISE_FORBIDDEN, MODE_ABOVE_RUN_CEILING or
+//      CLASS_MODE_CONFLICT if the mode is not allowed.
+//   5. Checks the arguments. ARG_CONSTRAINT_VIOLATION if they violate constraints.
 //
-// The first step that fails decides. A governance file is immutable and reference-counted, like a policy.
+// The first step that fails denies the call. A struct governance is immutable and reference-counted.
 #pragma once
 #include "govern/constraints.h"
 #include "govern/manifest.h"
@@ -19,43 +19,45 @@ struct governance;
 
 enum { GOVERNANCE_BYTES_MAX = 8 << 20, GOVERNANCE_DEPTH_MAX = 80, GOVERNANCE_ID_MAX = 256 };
 
-// Returns whether a text can be an id or a name: 1 to GOVERNANCE_ID_MAX bytes without control characters.
+// Returns whether `s` is valid as an id or a name: it must have 1 to GOVERNANCE_ID_MAX bytes and no control characters.
 bool governance_is_id(str s);
 
-// Reads a governance file and copies it. Returns one reference, or NULL after a problem: a file with any error is
-// refused as a whole.
+// Reads a governance file and copies its contents. Returns a governance with one reference, or NULL if the file has an
+// error. Reports every error to `problem`.
 struct governance *governance_read(const struct json *root, governance_problem *problem, void *ctx);
 struct governance *governance_ref(struct governance *g);
 void governance_unref(struct governance **g);
 
-// The adapters, in the order of the file.
+// Return the adapters in the order of the file.
 size_t governance_adapter_count(const struct governance *g);
 const struct governance_adapter *governance_adapter_at(const struct governance *g, size_t index);
 
-// The capabilities, in ascending order of their ids.
+// Return the capabilities in ascending order of their ids.
 size_t governance_capability_count(const struct governance *g);
 const struct governance_capability *governance_capability_at(const struct governance *g, size_t index);
 const struct governance_capability *governance_find(const struct governance *g, str id);  // NULL if unknown
 
 // ---- decisions
 
-// No value of args or context is folded (json_parse_folding).
+// A call to decide about. Values in args and context must not be folded (json_parse_folding).
 struct governance_question {
   str capability;              // adapter_id.name
   const struct json *args;     // an object, or NULL
   const struct json *context;  // an object that governance_check_context accepts, or NULL
   str mode;                    // requested mode; STR_NONE if absent
-  bool partial;                // arguments may still be unknown: none is missing
+  bool partial;                // some arguments are not known yet, so a missing argument is no violation
 };
 
-// Returns whether a context is usable: tenant, role, intent and environment are strings, safety_mode is a mode, scopes
-// is a list of strings, each of them null or absent; other members are for expressions only.
+// Returns whether a context is valid. tenant, role, intent and environment must be strings, safety_mode an approval
+// mode, and scopes a list of strings; each may be null or absent. Other members are not checked: only expressions read
+// them.
 bool governance_check_context(const struct json *context, struct fault *f);
 
-// Reads {"capability", "args"?, "context"?, "mode"?}; other members are ignored. The question refers to v.
+// Reads {"capability", "args"?, "context"?, "mode"?} and ignores other members. *out points into `v`. On failure,
+// returns false with the reason in f.
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f);
 
-// name, advice for a denied caller
+// X(name, advice for a caller whose call is denied)
 #define GOVERNANCE_CODES(X) \
   X(ALLOWED, "") \
   X(CAPABILITY_UNKNOWN, "register the capability in an adapter, or correct its name") \
@@ -77,34 +79,34 @@ enum governance_code {
 };
 
 const char *governance_code_name(enum governance_code code);    // "PERMISSION_DENIED"
-const char *governance_code_advice(enum governance_code code);  // one sentence without full stop
+const char *governance_code_advice(enum governance_code code);  // one sentence without a full stop
 
 struct governance_gate {
   str gate_id, pointer;
   str role;                  // required_approver_role
   uint64_t quorum;           // number of approvers
-  const struct logic *when;  // NULL: only rules ask for this gate
+  const struct logic *when;  // NULL: the gate applies only to rules that name it
 };
 
-// A permission or rule that matched.
+// A permission or a rule that matched the call.
 struct governance_match {
   str id, pointer;
   const struct constraints *constraints;
 };
 
-// The arrays are in the arena of the decision; texts belong to the governance file or to the question.
+// The arrays are in the arena of the decision. The strings belong to the governance file or to the question.
 struct governance_decision {
   enum governance_code code;                       // GOVERNANCE_ALLOWED, or the reason of the denial
   const struct governance_capability *capability;  // NULL if unknown
-  str requested;                                   // as in the question
-  enum approval_mode effective, highest;           // APPROVAL_NONE while not decided
-  const struct governance_gate **gates;            // all must approve the call
+  str requested;                                   // the question's mode
+  enum approval_mode effective, highest;           // APPROVAL_NONE if the decision ended before the mode was known
+  const struct governance_gate **gates;            // gates of this call; each of them must approve it
   size_t gate_count;
-  struct governance_match *matches;  // permissions, then rules, in the order of evaluation
+  struct governance_match *matches;  // permissions first, then rules, in the order of evaluation
   size_t match_count;
   struct violations violations;
-  str pointer;      // what decided, as a JSON Pointer into the file
-  const char *why;  // the error of an expression; NULL without one
+  str pointer;      // JSON Pointer into the file to the part that decided
+  const char *why;  // error of the expression that failed; NULL if none failed
 };
 
 void governance_decide(const struct governance *g, const struct governance_question *q, struct arena *a,

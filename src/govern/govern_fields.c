@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads members of a governance file. Tables of fields say which members an object has.
+// Reads objects, lists and values of a governance file. A table of fields describes the members of each kind of object.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void report_unknown(struct governance_reader *r, str pointer, const struc
   struct nearest near = {.word = json_key(member, r->arena)};
   for (size_t i = 0; i < count; i++) nearest_try(&near, str_of(fields[i].key));
   bool hint = near.best.p;
-  governance_report(r, governance_below(r, pointer, member), "is not known here%s%.*s%s",
+  governance_report(r, governance_below(r, pointer, member), "is an unknown member%s%.*s%s",
                     hint ? "; did you mean \"" : "", hint ? (int)near.best.n : 0, hint ? near.best.p : "",
                     hint ? "\"?" : "");
 }
@@ -101,14 +101,14 @@ void governance_id(struct governance_reader *r, str pointer, const struct json *
                    void *to) {
   str id;
   if (read_id(r, v, &id)) *(str *)to = id;
-  else governance_report(r, pointer, "must be a text of 1 to %d bytes without control characters", GOVERNANCE_ID_MAX);
+  else governance_report(r, pointer, "must be a string of 1 to %d bytes without control characters", GOVERNANCE_ID_MAX);
 }
 
 void governance_text(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                      void *to) {
   str text;
   if (json_string(v, r->arena, &text) && text.n <= TEXT_MAX) *(str *)to = text;
-  else governance_report(r, pointer, "must be a text of at most %d bytes", TEXT_MAX);
+  else governance_report(r, pointer, "must be a string of at most %d bytes", TEXT_MAX);
 }
 
 void governance_texts(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,

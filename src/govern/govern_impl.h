@@ -9,17 +9,17 @@ enum { GOVERNANCE_MAGIC = 0x676f7631 };
 struct governance_permission {
   str permission_id, pointer, adapter_id, name, description, decision_binding;
   bool allow;
-  uint8_t mode;  // enum approval_mode; APPROVAL_NONE: no ceiling
+  uint8_t mode;  // enum approval_mode: the ceiling; APPROVAL_NONE: no ceiling
   struct governance_names roles, intents, environments, tenants;
   struct constraints constraints;
 };
 
 struct governance_rule {
   str rule_id, pointer, description, rationale, decision_binding;
-  str intent;                     // STR_NONE: any
-  const struct logic *condition;  // NULL: always
+  str intent;                     // STR_NONE: the rule applies to every intent
+  const struct logic *condition;  // NULL: the rule always matches
   bool allow, non_enforcing;
-  uint8_t mode;   // enum approval_mode; APPROVAL_NONE: the rule names no mode
+  uint8_t mode;   // enum approval_mode; APPROVAL_NONE: the rule sets no mode
   str gate_name;  // STR_NONE: no gate
   const struct governance_gate *gate;
   struct constraints constraints;
@@ -28,14 +28,14 @@ struct governance_rule {
 struct governance_bundle {
   str bundle_id, pointer, description;
   int64_t priority;
-  size_t index;  // in the file
+  size_t index;  // position in the file
   struct governance_rule *rules;
   size_t rule_count;
   struct governance_gate *gates;
   size_t gate_count;
 };
 
-// The members of a context that permissions and rules name; STR_NONE if absent.
+// The members of a context that permissions and rules refer to; STR_NONE if absent.
 struct governance_subject {
   str role, intent, environment, tenant;
 };
@@ -50,19 +50,19 @@ struct governance_agent {
 struct governance {
   uint32_t magic;
   unsigned refs;
-  struct arena arena;  // everything below, and a copy of the file
+  struct arena arena;  // owns all other members, and a copy of the file
   struct governance_adapter *adapters;
   size_t adapter_count;
-  struct governance_capability *capabilities;  // by id
+  struct governance_capability *capabilities;  // sorted by id
   size_t capability_count;
-  struct governance_permission *permissions;  // as in the file
+  struct governance_permission *permissions;  // in the order of the file
   size_t permission_count;
-  struct governance_bundle *bundles;  // by priority, then as in the file
+  struct governance_bundle *bundles;  // sorted by priority, then in the order of the file
   size_t bundle_count;
-  struct governance_agent *agents;  // by id
+  struct governance_agent *agents;  // sorted by id
   size_t agent_count;
-  struct governance_agent others;  // agents that are not listed
-  bool allows_unlisted;            // servers without an adapter
+  struct governance_agent others;  // context of all agents that are not in `agents`
+  bool allows_unlisted;            // servers without an adapter may be used
 };
 
 // ---- govern_fields.c: readers of members
@@ -75,14 +75,14 @@ struct governance_reader {
   bool failed;
 };
 
-// A known member of an object, and where its value goes: `at` bytes into the struct that is read.
+// Describes a member of an object. `read` stores the value `at` bytes from the start of the struct that is filled.
 struct governance_field {
   const char *key;
   void (*read)(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                void *to);
   size_t at;
   bool required;
-  const char *const *words;  // of a choice, ends with NULL
+  const char *const *words;  // allowed values of governance_choice, ends with NULL
 };
 
 typedef void governance_read_field(struct governance_reader *r, str pointer, const struct json *v,
@@ -93,34 +93,36 @@ void governance_report(struct governance_reader *r, str pointer, const char *fmt
 str governance_below(struct governance_reader *r, str pointer, const struct json *member);
 str governance_below_index(struct governance_reader *r, str pointer, size_t index);
 
-// Reads the members of an object into a struct. Unknown and missing members are problems.
+// Reads the members of an object into the struct `into`. Reports unknown members, and required members that are
+// missing.
 void governance_read_members(struct governance_reader *r, str pointer, const struct json *v,
                              const struct governance_field *fields, size_t count, void *into);
 
-// Reads each element of a list with `read`, into consecutive structs of `size` bytes, cleared. Returns the structs.
+// Reads a list. Calls `read` for each element with a zeroed struct of `size` bytes, and returns the array of these
+// structs.
 void *governance_read_list(struct governance_reader *r, str pointer, const struct json *v, size_t size,
                            void (*read)(struct governance_reader *r, str pointer, const struct json *v, void *into),
                            size_t *out_count);
 
-governance_read_field governance_id;           // str: at most GOVERNANCE_ID_MAX bytes, without control characters
+governance_read_field governance_id;           // str: an id or name (see governance_is_id)
 governance_read_field governance_text;         // str
-governance_read_field governance_texts;        // struct governance_names of ids
+governance_read_field governance_texts;        // struct governance_names: a list of ids or names
 governance_read_field governance_flag;         // bool
 governance_read_field governance_count;        // uint64_t: 1 to 1e9
 governance_read_field governance_integer;      // int64_t
 governance_read_field governance_seconds;      // double: 0 to 1e6
 governance_read_field governance_mode;         // uint8_t, enum approval_mode
-governance_read_field governance_choice;       // uint8_t, index of a word
+governance_read_field governance_choice;       // uint8_t, index into `words`
 governance_read_field governance_logic;        // const struct logic *
 governance_read_field governance_constraints;  // struct constraints
 
-// An id and where it stands.
+// An id and its place in the file.
 struct governance_named {
   str id, pointer;
   void *object;
   size_t order;  // set by governance_sort_unique
 };
-// Sorts by id, then as given. Reports every id that is there twice.
+// Sorts by id, then by position in the list. Reports ids that occur more than once.
 void governance_sort_unique(struct governance_reader *r, struct governance_named *list, size_t count, const char *what);
 
 // ---- govern_manifest.c

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads adapters and their capabilities.
+// Reads the adapters of a governance file and their capabilities.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "govern/govern_impl.h"
@@ -25,7 +25,7 @@ static void read_retry(struct governance_reader *r, str pointer, const struct js
   governance_read_members(r, pointer, v, fields, COUNT(fields), retry);
 }
 
-// The first word of a dimension means that it is absent.
+// Allowed values of each dimension. The first value, "", stands for an absent dimension.
 static const char *const effects[] = {"", "none", "local_state", "external_state", "physical_world", NULL};
 static const char *const authorities[] = {"", "agent", "service", "user_delegated", "human_approved", NULL};
 static const char *const reversibilities[] = {"", "read_only", "reversible", "compensatable", "irreversible", NULL};
@@ -52,7 +52,7 @@ static void read_risk(struct governance_reader *r, str pointer, const struct jso
   governance_read_members(r, pointer, v, fields, COUNT(fields), to);
 }
 
-// A pin of a schema: "sha256:" and 64 hexadecimal digits.
+// Reads the pin of a schema: "sha256:" and 64 hexadecimal digits.
 static void read_pin(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                      void *to) {
   str text = STR(""), prefix = STR("sha256:");
@@ -98,7 +98,7 @@ static void read_capability(struct governance_reader *r, str pointer, const stru
                       capability_class_name(c->class), approval_mode_name(c->mode));
 }
 
-// The capabilities of an adapter, until those of all adapters are known.
+// The capabilities of one adapter, before gather_capabilities collects those of all adapters.
 struct adapter_capabilities {
   struct governance_capability *list;
   size_t count;
@@ -142,7 +142,7 @@ static void read_adapter(struct governance_reader *r, str pointer, const struct 
   struct adapter_entry *e = into;
   e->adapter.pointer = pointer;
   governance_read_members(r, pointer, v, adapter_fields, COUNT(adapter_fields), e);
-  // An id is adapter_id.name: with a dot in the first part, two capabilities could have the same id.
+  // A capability's id is adapter_id.name. If adapter_id had a dot, two capabilities could have the same id.
   if (e->adapter.adapter_id.n && memchr(e->adapter.adapter_id.p, '.', e->adapter.adapter_id.n))
     governance_report(r, pointer, "adapter_id must not contain a dot");
 }
@@ -160,7 +160,7 @@ static void check_adapter_ids(struct governance_reader *r) {
   governance_sort_unique(r, ids, count, "server");
 }
 
-// Gives each capability its id, and puts all of them in order.
+// Sets the ids of all capabilities, and collects the capabilities of all adapters, sorted by id.
 static void gather_capabilities(struct governance_reader *r, struct adapter_entry *entries) {
   struct governance *g = r->governance;
   size_t total = 0, n = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a governance file: permissions and bundles, and the references between its parts.
+// Reads a governance file: its permissions and bundles, and the references between its parts.
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -7,6 +7,8 @@
 #include "govern/govern_impl.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { GATES_MAX = 1000 };  // in all bundles
 
 // ---- permissions
 
@@ -49,7 +51,7 @@ const struct governance_capability *governance_find(const struct governance *g, 
   return find_capability(g, id);
 }
 
-// Returns the capability of a permission, or NULL after a problem.
+// Returns the capability of a permission. Reports an invalid permission and returns NULL.
 static struct governance_capability *capability_of(struct governance_reader *r, const struct governance_permission *p) {
   struct arena_mark mark = arena_mark(r->arena);
   str id = arena_printf(r->arena, "%.*s.%.*s", STR_ARG(p->adapter_id), STR_ARG(p->name));
@@ -58,14 +60,14 @@ static struct governance_capability *capability_of(struct governance_reader *r, 
   if (!c) {
     governance_report(r, p->pointer, "no adapter registers the capability \"%.*s\"", STR_ARG(id));
   } else if (p->mode != APPROVAL_NONE && c->mode != APPROVAL_NONE && p->mode > c->mode) {
-    governance_report(r, p->pointer, "MODE_EXCEEDS_MAXIMUM: the approval mode %s is above the capability's, %s",
+    governance_report(r, p->pointer, "MODE_EXCEEDS_MAXIMUM: the approval mode %s is above the capability's mode %s",
                       approval_mode_name(p->mode), approval_mode_name(c->mode));
   }
   arena_rewind(r->arena, &mark);
   return c;
 }
 
-// Groups the permissions by capability, so that a decision reads only those of one.
+// Gives each capability the list of its permissions, so that a decision reads no other permissions.
 static void index_permissions(struct governance_reader *r) {
   struct governance *g = r->governance;
   struct governance_capability **owner = ARENA_ARRAY(r->arena, struct governance_capability *, g->permission_count);
@@ -205,7 +207,7 @@ static int compare_ids(const void *key, const void *named) {
   return str_cmp(*(const str *)key, ((const struct governance_named *)named)->id);
 }
 
-// Finds the gate that each rule asks for, among the gates of all bundles.
+// Finds the gate that each rule names. The gate may be in any bundle.
 static void resolve_gates(struct governance_reader *r, const struct governance_named *gates, size_t gate_count) {
   struct governance *g = r->governance;
   for (size_t i = 0; i < g->bundle_count; i++)
@@ -238,6 +240,7 @@ static void connect_bundles(struct governance_reader *r) {
   governance_sort_unique(r, bundles, g->bundle_count, "bundle_id");
   governance_sort_unique(r, rules, rule_count, "rule_id");
   governance_sort_unique(r, gates, gate_count, "gate_id");
+  if (gate_count > GATES_MAX) governance_report(r, STR("/bundles"), "have more than %d approval gates", GATES_MAX);
   resolve_gates(r, gates, gate_count);
 }
 
@@ -261,7 +264,7 @@ static void keep_node(struct governance_reader *r, str pointer, const struct jso
   *(const struct json **)to = v;
 }
 
-// Permissions refer to adapters, whatever the order of the members.
+// Reads the adapters first, because permissions refer to their capabilities.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *context;
@@ -289,7 +292,7 @@ struct governance *governance_read(const struct json *root, governance_problem *
   g->magic = GOVERNANCE_MAGIC;
   g->refs = 1;
   arena_init(&g->arena);
-  // The copy outlives the caller's document: constraints refer to its values.
+  // Parses a copy that lives as long as the governance, because constraints refer to its values.
   const struct json *copy = NULL;
   if (root->n <= GOVERNANCE_BYTES_MAX) copy = json_parse(&g->arena, arena_str(&g->arena, json_span(root)), &limits, &f);
   else fault_set(&f, FAULT_LIMIT, "the file is larger than %d bytes", GOVERNANCE_BYTES_MAX);

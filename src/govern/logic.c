@@ -9,10 +9,10 @@
 
 // ---- compilation
 
-// The way from the expression to a part of it, for error messages.
+// The path from the expression to one of its parts, for error messages.
 struct place {
   const struct place *above;
-  const struct json *member;  // NULL for an element
+  const struct json *member;  // NULL: the part is element `index` of an array
   size_t index;
   unsigned depth;
 };
@@ -30,7 +30,7 @@ static void put_place(struct buf *out, const struct place *at, struct arena *a) 
   else buf_printf(out, "/%zu", at->index);
 }
 
-// Adds the place to the fault; returns false.
+// Sets the fault's path to `at`. Returns false.
 static bool fail(struct compiler *c, const struct place *at) {
   struct buf b;
   buf_init(&b, 1 << 16);
@@ -52,11 +52,11 @@ static const struct logic_node *compile_all(struct compiler *c, const struct jso
   return nodes;
 }
 
-// Compiles {"operator": operands}. A single operand may stand without an array.
+// Compiles {"operator": operands}. A single operand may be written without an array.
 static bool compile_operator(struct compiler *c, const struct json *v, const struct place *at, struct logic_node *out) {
   const struct json *operands = v->child;
   if (v->count != 1) {
-    fault_set(c->fault, FAULT_INVALID, "an expression is an object with exactly one operator");
+    fault_set(c->fault, FAULT_INVALID, "an expression must be an object with exactly one operator");
     return fail(c, at);
   }
   struct place below = {.above = at, .member = operands, .depth = at->depth + 1};
@@ -110,7 +110,7 @@ const struct logic *logic_compile(struct arena *a, const struct json *source, st
 
 // ---- evaluation
 
-enum { FEW = 4 };  // operands that need no memory of the arena
+enum { FEW = 4 };  // this number of operands is evaluated on the stack
 
 static struct logic_value eval_list(struct logic_run *r, const struct logic_node *node,
                                     const struct logic_value *data) {

@@ -8,13 +8,13 @@ enum logic_type {
   LOGIC_BOOL,
   LOGIC_NUMBER,
   LOGIC_STRING,
-  LOGIC_ARRAY,   // in the data
-  LOGIC_LIST,    // an array that an operator made
-  LOGIC_OBJECT,  // in the data
-  LOGIC_SCOPE,   // the data of an expression in `reduce`
+  LOGIC_ARRAY,   // an array in the data
+  LOGIC_LIST,    // an array that an operator returned
+  LOGIC_OBJECT,  // an object in the data
+  LOGIC_SCOPE,   // the data that an expression in `reduce` reads
 };
 
-// Two arrays or objects are equal if they are the same one, as in JavaScript.
+// A value. Arrays and objects are equal only if they are the same array or object, as in JavaScript.
 struct logic_value {
   enum logic_type type;
   union {
@@ -38,8 +38,8 @@ struct logic_scope {
 
 // An operator with its operands, a constant, or a literal array.
 struct logic_node {
-  const struct logic_operator *op;  // NULL for a constant and a literal array
-  const struct logic_node *args;    // operands, or elements
+  const struct logic_operator *op;  // NULL: a constant, or a literal array if `list` is set
+  const struct logic_node *args;    // operands of the operator, or elements of the array
   uint32_t count;
   bool list;
   struct logic_value constant;
@@ -52,10 +52,10 @@ struct logic {
 struct logic_run {
   struct arena *arena;
   struct logic_budget *budget;
-  const char *why;  // the error; NULL without one. After an error all results are null.
+  const char *why;  // the first error, or NULL. After an error, every result is null
 };
 
-// An operator either gets the values of its operands (eager) or evaluates them itself (lazy).
+// An operator has one of two functions. `eager` receives the values of the operands; `lazy` evaluates operands itself.
 struct logic_operator {
   const char *name;
   uint32_t min, max;  // number of operands
@@ -64,7 +64,7 @@ struct logic_operator {
   struct logic_value (*lazy)(struct logic_run *r, const struct logic_value *data, const struct logic_node *node);
 };
 
-const struct logic_operator *logic_operator_find(str name);  // NULL for an unknown one
+const struct logic_operator *logic_operator_find(str name);  // NULL if the operator is unknown
 
 struct logic_value logic_eval(struct logic_run *r, const struct logic_node *node, const struct logic_value *data);
 
@@ -83,10 +83,11 @@ static inline struct logic_value logic_text(str text) {
   return (struct logic_value){.type = LOGIC_STRING, .text = text};
 }
 
-bool logic_fail(struct logic_run *r, const char *why);                // keeps the first reason; returns false
-bool logic_spend(struct logic_run *r, size_t steps);                  // false after an error
-void *logic_take(struct logic_run *r, size_t n);                      // memory; NULL after an error
-struct logic_list *logic_list_new(struct logic_run *r, size_t room);  // with count 0; NULL after an error
+bool logic_fail(struct logic_run *r, const char *why);  // sets `why` unless it is set; returns false
+bool logic_spend(struct logic_run *r, size_t steps);    // false if too few steps are left, or after an error
+void *logic_take(struct logic_run *r, size_t n);        // memory of n bytes; NULL after an error
+struct logic_list *logic_list_new(struct logic_run *r,
+                                  size_t room);  // an empty list with this capacity; NULL after an error
 
 struct logic_value logic_value_of(struct logic_run *r, const struct json *v);
 
@@ -95,7 +96,7 @@ static inline bool logic_is_array(const struct logic_value *v) {
 }
 size_t logic_array_count(const struct logic_value *array);
 
-// Walks the elements of an array; starts as {.array = ...}.
+// Iterates over the elements of an array. Must be initialised as {.array = ...}.
 struct logic_walk {
   const struct logic_value *array;
   const struct json *json;
@@ -111,9 +112,14 @@ double logic_parse_float(struct logic_run *r, const struct logic_value *v);     
 bool logic_same(const struct logic_value *a, const struct logic_value *b);                        // a === b
 bool logic_equal(struct logic_run *r, const struct logic_value *a, const struct logic_value *b);  // a == b
 
-enum logic_order { LOGIC_LESS, LOGIC_SAME, LOGIC_GREATER, LOGIC_UNORDERED };  // LOGIC_UNORDERED: one is not a number
+enum logic_order {
+  LOGIC_LESS,
+  LOGIC_SAME,
+  LOGIC_GREATER,
+  LOGIC_UNORDERED
+};  // LOGIC_UNORDERED: one value converts to NaN
 enum logic_order logic_compare(struct logic_run *r, const struct logic_value *a, const struct logic_value *b);
 
-// Strings as JavaScript counts them, in units of UTF-16.
+// Length and part of a string in UTF-16 code units, as in JavaScript.
 size_t logic_units(str s);
 str logic_slice(struct logic_run *r, str s, size_t from, size_t count);

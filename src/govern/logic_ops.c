@@ -6,11 +6,11 @@
 #include "base/assert.h"
 #include "govern/logic_impl.h"
 
-// An eager operator: the values of the operands are args[0] to args[count - 1].
+// Declares an eager operator, which receives the values of its operands: args[0] to args[count - 1].
 #define EAGER(name) \
   static struct logic_value name(struct logic_run *r, const struct logic_value *data, const struct logic_value *args, \
                                  size_t count)
-// A lazy operator evaluates its operands, node->args, itself.
+// Declares a lazy operator, which evaluates its operands (node->args) itself.
 #define LAZY(name) \
   static struct logic_value name(struct logic_run *r, const struct logic_value *data, const struct logic_node *node)
 
@@ -41,7 +41,7 @@ EAGER(op_at_least) {
   return logic_bool(order == LOGIC_GREATER || order == LOGIC_SAME);
 }
 
-// Returns whether the operands are in ascending order; `strict`: none equals the next.
+// Returns whether the operands are in ascending order. With `strict`, adjacent operands must not be equal.
 static struct logic_value ascending(struct logic_run *r, const struct logic_value *args, size_t count, bool strict) {
   for (size_t i = 0; i + 1 < count; i++) {
     enum logic_order order = logic_compare(r, &args[i], &args[i + 1]);
@@ -71,7 +71,7 @@ EAGER(op_add) {
   return logic_number(sum);
 }
 
-// A single factor is returned as it is.
+// A single operand is returned unchanged.
 EAGER(op_multiply) {
   if (count == 1) return args[0];
   double product = logic_parse_float(r, &args[0]);
@@ -90,7 +90,7 @@ EAGER(op_remainder) {
   return logic_number(fmod(logic_to_number(r, &args[0]), logic_to_number(r, &args[1])));
 }
 
-// sign: 1 for the maximum, -1 for the minimum. NaN wins.
+// Returns the maximum if `sign` is 1, the minimum if it is -1; NaN if any operand is NaN.
 static struct logic_value extreme(struct logic_run *r, const struct logic_value *args, size_t count, double sign) {
   double best = -HUGE_VAL;
   for (size_t i = 0; i < count; i++) {
@@ -116,7 +116,7 @@ LAZY(op_if) {
   return i < node->count ? logic_eval(r, &node->args[i], data) : logic_null();
 }
 
-// Returns the first operand whose truth is `wanted`, or the last one.
+// Returns the first operand whose truth value is `wanted`, or else the last operand.
 static struct logic_value first_with(struct logic_run *r, const struct logic_value *data, const struct logic_node *node,
                                      bool wanted) {
   struct logic_value v = logic_null();
@@ -135,7 +135,7 @@ LAZY(op_or) {
 
 // ---- data
 
-// Reads an index as JavaScript writes it: without sign and leading zeros.
+// Reads an array index in JavaScript's form: no sign, no leading zeros.
 static bool read_index(str token, size_t *out) {
   uint64_t index;
   if (!token.n || token.n > 9 || (token.n > 1 && token.p[0] == '0') || !str_to_u64(token, &index)) return false;
@@ -171,7 +171,7 @@ static bool text_part(struct logic_run *r, str text, str token, struct logic_val
   return !r->why;
 }
 
-// Finds a member, an element, a character or a length.
+// Finds the member, element, character or length that `token` names in a value.
 static bool find_part(struct logic_run *r, const struct logic_value *in, str token, struct logic_value *out) {
   size_t index;
   switch (in->type) {
@@ -191,7 +191,7 @@ static bool find_part(struct logic_run *r, const struct logic_value *in, str tok
   return false;
 }
 
-// Finds the value at a dotted path. An empty path, and null, name the data itself.
+// Finds the value at a dotted path. If the path is empty or null, the value is the data itself.
 static bool find_path(struct logic_run *r, const struct logic_value *data, const struct logic_value *path,
                       struct logic_value *out) {
   struct logic_value at = *data;
@@ -214,7 +214,7 @@ EAGER(op_var) {
 
 static bool is_missing(struct logic_run *r, const struct logic_value *data, const struct logic_value *key) {
   struct logic_value found = logic_null();
-  if (key->type > LOGIC_STRING) return logic_fail(r, "a key of `missing` is an array or an object");
+  if (key->type > LOGIC_STRING) return logic_fail(r, "a key of `missing` must not be an array or an object");
   find_path(r, data, key, &found);
   return found.type == LOGIC_NULL || (found.type == LOGIC_STRING && !found.text.n);
 }
@@ -233,7 +233,7 @@ static struct logic_value list_or_null(const struct logic_list *list) {
   return list ? (struct logic_value){.type = LOGIC_LIST, .list = list} : logic_null();
 }
 
-// The keys are the operands, or the elements of the first one.
+// The keys are the operands or, if the first operand is an array, its elements.
 EAGER(op_missing) {
   struct logic_list all = {count, (struct logic_value *)args};
   struct logic_value operands = {.type = LOGIC_LIST, .list = &all};
@@ -241,7 +241,7 @@ EAGER(op_missing) {
 }
 
 EAGER(op_missing_some) {
-  if (!logic_is_array(&args[1])) logic_fail(r, "the keys of `missing_some` are not an array");
+  if (!logic_is_array(&args[1])) logic_fail(r, "the second operand of `missing_some` must be an array of keys");
   struct logic_list *missing = r->why ? NULL : find_missing(r, data, &args[1]);
   if (!missing) return logic_null();
   struct logic_value present = logic_number((double)(logic_array_count(&args[1]) - missing->count));
@@ -252,7 +252,7 @@ EAGER(op_missing_some) {
 
 // ---- arrays
 
-// Evaluates the first operand; *out is NULL unless it is an array.
+// Evaluates the first operand into *room. The walk's array is NULL unless the operand is an array.
 static struct logic_walk walk_first(struct logic_run *r, const struct logic_value *data, const struct logic_node *node,
                                     struct logic_value *room) {
   *room = logic_eval(r, &node->args[0], data);
@@ -292,7 +292,7 @@ LAZY(op_reduce) {
   return result;
 }
 
-// Returns whether an element exists for which the second operand is `wanted`.
+// Returns whether the second operand has the truth value `wanted` for any element of the array.
 static bool any_is(struct logic_run *r, const struct logic_value *data, const struct logic_node *node, bool wanted,
                    bool *out_empty) {
   struct logic_value array, it;
@@ -331,7 +331,7 @@ EAGER(op_merge) {
 
 // ---- text
 
-// A part of a text, or an element of an array.
+// Returns whether args[1], a string or an array, contains args[0].
 EAGER(op_in) {
   if (logic_is_array(&args[1])) {
     struct logic_walk w = {.array = &args[1]};
@@ -350,13 +350,13 @@ EAGER(op_cat) {
   return logic_text(logic_join(r, args, count));
 }
 
-// Returns the number without fraction, within 0 and `most`; NaN is 0.
+// Rounds a number down to a whole number from 0 to `most`. NaN becomes 0.
 static size_t clamp(double d, size_t most) {
   if (isnan(d) || d <= 0) return 0;
   return d >= (double)most ? most : (size_t)d;
 }
 
-// A negative start counts from the end; a negative length leaves out that number of characters at the end.
+// A negative start counts from the end of the string. A negative length omits that number of characters at the end.
 EAGER(op_substr) {
   str text = logic_string(r, &args[0]);
   size_t units = logic_units(text);

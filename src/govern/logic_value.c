@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of JsonLogic: the budget, and the conversions of JavaScript.
+// Values of JsonLogic: the budget of an evaluation, and conversions as in JavaScript.
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "govern/logic_impl.h"
 #include "json/decimal.h"
 
-enum { JOIN_DEPTH_MAX = 128, BYTES_PER_STEP = 64 };
+enum { JOIN_DEPTH_MAX = 128, BYTES_PER_STEP = 64, NUMBER_BYTES_MAX = 1000, NUMBER_STEPS = 32 };
 
 // ---- budget
 
@@ -26,7 +26,7 @@ bool logic_spend(struct logic_run *r, size_t steps) {
   return true;
 }
 
-// The work of reading n bytes.
+// Charges the budget for reading n bytes.
 static bool spend_bytes(struct logic_run *r, size_t n) {
   return logic_spend(r, n / BYTES_PER_STEP);
 }
@@ -69,7 +69,9 @@ struct logic_value logic_value_of(struct logic_run *r, const struct json *v) {
   switch ((enum json_type)v->type) {
   case JSON_FALSE:
   case JSON_TRUE: return logic_bool(v->type == JSON_TRUE);
-  case JSON_NUMBER: return logic_number(number_of(v));
+  case JSON_NUMBER:
+    if (v->n > NUMBER_BYTES_MAX) logic_fail(r, "a number has more than 1000 characters");
+    return logic_spend(r, v->n / 8) ? logic_number(number_of(v)) : logic_null();
   case JSON_STRING: return string_of(r, v);
   case JSON_ARRAY: return (struct logic_value){.type = LOGIC_ARRAY, .json = v};
   case JSON_OBJECT: return (struct logic_value){.type = LOGIC_OBJECT, .json = v};
@@ -121,7 +123,7 @@ static void put_text(struct logic_run *r, struct buf *out, const struct logic_va
 static void put_elements(struct logic_run *r, struct buf *out, const struct logic_value *array, unsigned depth) {
   struct logic_walk w = {.array = array};
   struct logic_value it;
-  if (depth == JOIN_DEPTH_MAX) logic_fail(r, "an array is too deep to become text");
+  if (depth == JOIN_DEPTH_MAX) logic_fail(r, "an array is nested too deeply to be converted to a string");
   while (!r->why && logic_walk_next(r, &w, &it)) {
     if (w.at > 1) buf_char(out, ',');
     if (it.type != LOGIC_NULL) put_text(r, out, &it, depth + 1);
@@ -132,7 +134,9 @@ static void put_text(struct logic_run *r, struct buf *out, const struct logic_va
   switch (v->type) {
   case LOGIC_NULL: buf_str(out, STR("null")); break;
   case LOGIC_BOOL: buf_str(out, v->truth ? STR("true") : STR("false")); break;
-  case LOGIC_NUMBER: put_number(out, v->number); break;
+  case LOGIC_NUMBER:
+    if (logic_spend(r, NUMBER_STEPS)) put_number(out, v->number);
+    break;
   case LOGIC_STRING:
     if (spend_bytes(r, v->text.n)) buf_str(out, v->text);
     break;
@@ -143,7 +147,7 @@ static void put_text(struct logic_run *r, struct buf *out, const struct logic_va
   }
 }
 
-// Moves the text from the buffer to the arena, and charges for it.
+// Moves the text from the buffer to the arena, and charges the budget for its memory.
 static str keep_text(struct logic_run *r, struct buf *b) {
   str kept = STR("");
   if (b->over) logic_fail(r, "the expressions need too much memory");
@@ -205,7 +209,7 @@ static size_t digits_at(str s, size_t at) {
   return n;
 }
 
-// Returns the length of the decimal number at the start of s, such as "+1", ".5", "1." and "1e3"; 0 without one.
+// Returns the length of the decimal number at the start of s, such as "+1", ".5", "1." or "1e3"; 0 if there is none.
 static size_t decimal_length(str s) {
   size_t at = s.n && (s.p[0] == '-' || s.p[0] == '+'), whole = digits_at(s, at), fraction = 0;
   at += whole;
@@ -223,7 +227,7 @@ static size_t decimal_length(str s) {
   return at;
 }
 
-// The text is what decimal_length measured.
+// Converts the text that decimal_length measured.
 static double read_decimal(struct logic_run *r, str text) {
   char few[64], *copy = text.n < sizeof few ? few : logic_take(r, text.n + 1);
   if (!copy) return NAN;
@@ -279,7 +283,7 @@ double logic_to_number(struct logic_run *r, const struct logic_value *v) {
 }
 
 double logic_parse_float(struct logic_run *r, const struct logic_value *v) {
-  if (v->type == LOGIC_NUMBER) return v->number + 0.0;  // the text of -0 is "0"
+  if (v->type == LOGIC_NUMBER) return v->number + 0.0;  // adding 0.0 turns -0 into 0, as parseFloat does
   double d;
   str s = skip_spaces(logic_string(r, v));
   if (!spend_bytes(r, s.n)) return NAN;
@@ -305,7 +309,7 @@ bool logic_same(const struct logic_value *a, const struct logic_value *b) {
   return false;
 }
 
-// Arrays and objects become text, as most operators of JavaScript have it.
+// Converts arrays and objects to strings, as most JavaScript operators do.
 static struct logic_value primitive(struct logic_run *r, const struct logic_value *v) {
   return v->type > LOGIC_STRING ? logic_text(logic_string(r, v)) : *v;
 }
@@ -320,7 +324,7 @@ bool logic_equal(struct logic_run *r, const struct logic_value *a, const struct 
   return p <= q && p >= q;
 }
 
-// The first unit of a character in UTF-16.
+// Returns the first UTF-16 code unit of a character.
 static uint32_t first_unit(uint32_t c) {
   return c < 0x10000 ? c : 0xd800 + ((c - 0x10000) >> 10);
 }

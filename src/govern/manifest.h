@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters: what each upstream may do at most. The first part of a governance file.
+// Adapters, the first part of a governance file: what callers may do with each upstream at most.
 #pragma once
 #include "govern/mode.h"
 
-// A list of names; `list` is NULL if the key is absent.
+// A list of names. `list` is NULL if the member is absent from the file.
 struct governance_names {
   const str *list;
   size_t count;
@@ -11,8 +11,8 @@ struct governance_names {
 
 enum adapter_type { ADAPTER_MCP, ADAPTER_A2A, ADAPTER_OPENAPI, ADAPTER_FUNCTION, ADAPTER_CUSTOM };
 
-// Whether calls that write need an idempotency key of the gateway, or the upstream recognises repeated calls itself.
-// IDEMPOTENCY_OF_ADAPTER is replaced while the file is read.
+// How repeated writes are prevented: the gateway must send an idempotency key, or the upstream itself recognises
+// repeated calls. IDEMPOTENCY_OF_ADAPTER is replaced by the adapter's value while the file is read.
 enum adapter_idempotency { IDEMPOTENCY_REQUIRED, IDEMPOTENCY_NATIVE, IDEMPOTENCY_OF_ADAPTER };
 
 struct governance_retry {
@@ -21,7 +21,7 @@ struct governance_retry {
   double base_delay, max_delay;  // seconds
 };
 
-// Dimensions of risk, as indexes into the words of govern_manifest.c; absent: 0.
+// Dimensions of risk: indexes into the word lists of govern_manifest.c; 0 if absent.
 struct governance_risk {
   uint8_t effect, authority, reversibility, interaction, data_scope;
 };
@@ -30,9 +30,9 @@ struct governance_adapter {
   str adapter_id, pointer;
   uint8_t type;         // enum adapter_type
   uint8_t idempotency;  // enum adapter_idempotency
-  str server;           // the upstream that it governs; STR_NONE if absent, as other texts
+  str server;           // name of the upstream; like the other strings, STR_NONE if absent
   str owner, description, endpoint_ref, domain, environment;
-  str version, protocol, protocol_version, transport;  // pins
+  str version, protocol, protocol_version, transport;  // the file's expected values for the upstream
   uint64_t timeout_ms;                                 // 0 if absent
   struct governance_retry retry;
 };
@@ -42,18 +42,18 @@ struct governance_permission;
 struct governance_capability {
   const struct governance_adapter *adapter;
   str id;       // adapter_id.name
-  str id_json;  // the same as JSON text
+  str id_json;  // `id` as a JSON string
   str name, pointer;
   uint8_t class;        // enum capability_class
-  uint8_t mode;         // highest mode, enum approval_mode
+  uint8_t mode;         // highest allowed mode, enum approval_mode
   uint8_t idempotency;  // enum adapter_idempotency
   struct governance_names scopes, claims, evidence;
   str description, domain, environment;
-  str input_schema, output_schema;  // pins: "sha256:HEX"
+  str input_schema, output_schema;  // expected hashes of the schemas: "sha256:HEX"
   uint64_t timeout_ms;
   struct governance_retry retry;
   struct governance_risk risk;
-  // In the order of the file.
+  // Its permissions, in the order of the file.
   const struct governance_permission **permissions;
   size_t permission_count;
 };

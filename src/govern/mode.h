@@ -3,7 +3,7 @@
 #pragma once
 #include "base/str.h"
 
-// In ascending order of risk: a ceiling admits itself and all modes below.
+// Approval modes in ascending order of risk. A ceiling allows its own mode and all lower modes.
 enum approval_mode {
   APPROVAL_READ_ONLY,
   APPROVAL_LOCAL_WRITE,
@@ -15,7 +15,7 @@ enum approval_mode {
 
 enum capability_class { CLASS_OBSERVE, CLASS_RECALL, CLASS_THINK_SUPPORT, CLASS_ACT, CLASS_VERIFY, CLASS_NONE };
 
-// Return the value of a name; APPROVAL_NONE and CLASS_NONE for any other text.
+// Return the value with this name. For an unknown name, return APPROVAL_NONE or CLASS_NONE.
 enum approval_mode approval_mode_find(str name);
 enum capability_class capability_class_find(str name);
 
@@ -23,6 +23,7 @@ enum capability_class capability_class_find(str name);
 const char *approval_mode_name(enum approval_mode mode);
 const char *capability_class_name(enum capability_class class);
 
-// Returns whether a capability of this class may have this mode: `act` has an effect, so it is never read_only;
-// `think_support` does no I/O, so it is always read_only; the others read, so they are read_only or network.
+// Returns whether a capability of this class may have this mode. `act` must not be read_only, because it has an effect.
+// `think_support` must be read_only, because it does no I/O. The other classes read data: they may be read_only or
+// network.
 bool approval_mode_fits(enum capability_class class, enum approval_mode mode);

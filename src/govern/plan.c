@@ -10,13 +10,13 @@ static bool fail(struct fault *f, str pointer, const char *message) {
   return false;
 }
 
-// Reports the first member that is not known.
+// Returns false, with the first unknown member in f, unless all members are known.
 static bool check_members(const struct json *v, const str *known, size_t count, struct arena *a, str pointer,
                           struct fault *f) {
   JSON_EACH(it, v)
     if (!json_key_in(it, known, count)) {
       str key = json_key(it, a);
-      return fail(f, arena_printf(a, "%.*s/%.*s", STR_ARG(pointer), STR_ARG(key)), "is not known here");
+      return fail(f, arena_printf(a, "%.*s/%.*s", STR_ARG(pointer), STR_ARG(key)), "is an unknown member");
     }
   return true;
 }
@@ -34,7 +34,7 @@ static bool read_step(const struct json *v, struct arena *a, size_t index, struc
   if (!check_members(v, known, sizeof known / sizeof *known, a, pointer, f)) return false;
   const struct json *id = json_get(v, STR("id"));
   out->id = arena_printf(a, "%zu", index + 1);
-  if (id && !json_string(id, a, &out->id)) return fail(f, pointer, "id must be a text");
+  if (id && !json_string(id, a, &out->id)) return fail(f, pointer, "id must be a string");
   if (!read_flag(v, "args_complete", &complete)) return fail(f, pointer, "args_complete must be true or false");
   if (!governance_read_question(v, a, &out->question, f)) {
     fault_set_path(f, pointer);
@@ -44,7 +44,7 @@ static bool read_step(const struct json *v, struct arena *a, size_t index, struc
   return true;
 }
 
-// Returns the context with the intent of the plan; NULL without either.
+// Adds the plan's intent to a context without an intent. Returns NULL if there is neither.
 static const struct json *make_context(const struct json *context, str intent, struct arena *a) {
   const struct json *own = json_get(context, STR("intent"));
   if (!intent.p || (own && !json_is(own, JSON_NULL))) return context;
@@ -52,7 +52,7 @@ static const struct json *make_context(const struct json *context, str intent, s
   struct fault f;
   const struct json *made =
       json_parse(a, json_edited(a, context ? context : &json_empty_object, &edit, 1), &json_default_limits, &f);
-  ASSERT(made);  // a copy of checked JSON
+  ASSERT(made);  // only known-good JSON was combined
   return made;
 }
 
@@ -72,12 +72,12 @@ static bool read_steps(const struct json *steps, const struct json *context, str
 bool plan_read(const struct json *v, struct arena *a, struct plan *out, struct fault *f) {
   static const str known[] = {STR("intent"), STR("read_only"), STR("context"), STR("steps")};
   struct plan p = {.intent = STR_NONE};
-  if (!json_is(v, JSON_OBJECT)) return fail(f, STR(""), "a plan is an object");
+  if (!json_is(v, JSON_OBJECT)) return fail(f, STR(""), "a plan must be an object");
   if (!check_members(v, known, sizeof known / sizeof *known, a, STR(""), f)) return false;
   const struct json *intent = json_get(v, STR("intent")), *context = json_get(v, STR("context"));
   if (json_is(context, JSON_NULL)) context = NULL;
   if (intent && !json_is(intent, JSON_NULL) && !json_string(intent, a, &p.intent))
-    return fail(f, STR("/intent"), "must be a text");
+    return fail(f, STR("/intent"), "must be a string");
   if (!read_flag(v, "read_only", &p.read_only)) return fail(f, STR("/read_only"), "must be true or false");
   p.read_only |= p.intent.p && str_eq(p.intent, STR("read_only"));
   if (!governance_check_context(context, f)) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans: a list of intended calls, decided without making them.
+// Plans: lists of intended calls, which are decided without making the calls.
 //
 //   {"intent": "support.refund", "read_only": false, "context": {…},
 //    "steps": [{"id": "s1", "capability": "adp_orders.lookup", "args": {…}, "mode": "…", "args_complete": true}]}
 //
-// Arguments of a step that are not known yet are left out; none counts as missing unless args_complete is true. A plan
-// with the intent `read_only`, or `read_only: true`, contains no capability of class act.
+// Arguments that are not known yet are left out of a step. So a missing argument is no violation, unless args_complete
+// is true. In a plan with `read_only: true` or the intent `read_only`, capabilities of class act are denied.
 #pragma once
 #include "govern/govern.h"
 
 enum { PLAN_STEPS_MAX = 1000 };
 
 struct plan_step {
-  str id;  // "1", "2", … if absent
+  str id;  // default: the step's position in the plan, from "1"
   struct governance_question question;
 };
 
@@ -23,10 +23,11 @@ struct plan {
   size_t count;
 };
 
-// Reads a plan, which refers to v. The plan's intent is that of the context, unless the context has its own. False: f
-// has a message, and as its path a JSON Pointer.
+// Reads a plan; *out points into `v`. The plan's intent applies if the context has no intent. On failure, returns
+// false; f has a message and, as its path, the JSON Pointer of the error.
 bool plan_read(const struct json *v, struct arena *a, struct plan *out, struct fault *f);
 
-// Decides about one step: CLASS_INTENT_CONFLICT for class act in a read-only plan, else as governance_decide.
+// Decides about one step, like governance_decide. In a read-only plan, the code for a capability of class act is
+// CLASS_INTENT_CONFLICT.
 void plan_decide(const struct governance *g, const struct plan *p, size_t step, struct arena *a,
                  struct governance_decision *out);

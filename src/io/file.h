@@ -8,8 +8,8 @@
 #include "base/crypto/rand.h"
 #include "base/fault.h"
 
-// Reads to the end of the file. Fails with FAULT_LIMIT if the file has more than `max` bytes, and with FAULT_IO
-// otherwise.
+// Reads to the end of the file. Fails with FAULT_LIMIT if the file has more than `max` bytes, and with FAULT_IO if it
+// cannot be read.
 bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 
 // Writes `text` to the file `name` in an open folder, with mode 0600. With `exclusive`, fails with FAULT_INVALID if the
@@ -17,18 +17,19 @@ bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
                 struct fault *f);
 
-// Does the same as file_write in two steps. The first one writes and syncs a temporary file with a unique name.
+// file_write_aside and file_rename together do the same as file_write without `exclusive`. file_write_aside writes and
+// syncs a temporary file with a unique name.
 enum { FILE_ASIDE_SIZE = RAND_ID_SIZE + 8 };
 bool file_write_aside(int folder, str text, const struct rand_source *rand, char out_name[FILE_ASIDE_SIZE],
                       struct fault *f);
-// The second step renames the temporary file, replaces an existing file, and syncs the folder.
+// file_rename gives the temporary file its final name, replaces an existing file of that name, and syncs the folder.
 bool file_rename(int folder, const char *from, const char *name, struct fault *f);
 
 // Opens a folder that only its owner can write to. Creates missing folders on the path (mode 0700). Returns the
 // descriptor, or -1 with a reason in f.
 int file_open_folder(str path, struct fault *f);
 bool file_is_private(int fd, struct fault *f);  // only the owner can write to it
-// Returns whether file_open_folder would succeed, as far as a check that creates nothing can tell. Sets f on failure.
+// Returns whether file_open_folder is likely to succeed. Creates nothing. Sets f on failure.
 bool file_folder_fits(str path, struct fault *f);
 
 // Returns whether both paths lead to the same existing file.

@@ -41,9 +41,9 @@ struct filewatch {
   size_t file_count;
   struct watched_name places[PLACES];
   size_t place_count;
-  size_t failed, told;  // number of folders that cannot be watched: in this scan, and in the last one
+  size_t failed, told;  // number of folders that cannot be watched: in this scan, and as last logged
   struct arena arena;   // holds the names of the places
-  bool *gone;           // while callbacks run: points to a flag to set if a callback frees the watch
+  bool *gone;           // while callbacks run: points to a flag that filewatch_free sets
 };
 
 // ---- places
@@ -125,7 +125,7 @@ static void find_places(struct filewatch *w) {
   for (size_t i = 0; i < w->file_count; i++) add_places(w, str_of(w->files[i].path), 0);
   w->told = w->failed;
   for (size_t i = 0; i < count; i++)
-    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // no harm if the same folder is listed twice
+    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // harmless if the same folder is listed twice
 }
 
 // ---- events
@@ -185,7 +185,7 @@ void filewatch_add(struct filewatch *w, str path) {
   f->path = mem_alloc(path.n + 1);
   memcpy(f->path, path.p, path.n);
   f->path[path.n] = 0;
-  find_places(w);  // before the state is read, so that no change between the two is missed
+  find_places(w);  // must come before the state is read, so that no change in between is missed
   f->state = file_state_of(f->path);
 }
 

@@ -36,7 +36,8 @@ void filewatch_free(struct filewatch **w);  // does not wait
 // Adds a file. Neither the file nor its folders need to exist. Ignores a file that is watched already, and any file
 // beyond FILEWATCH_FILES.
 void filewatch_add(struct filewatch *w, str path);
-// Adds a file that was read earlier, when it was in `state`. Calls `changed` if the file has changed since.
+// Adds a file that the caller has already read, when the file was in `state`. Calls `changed` if the file has changed
+// since.
 void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state);
 // Stops watching the files for which `wanted` returns false.
 typedef bool filewatch_wanted(void *ctx, str path);

@@ -28,7 +28,7 @@ struct proxies;
 enum loop_work {
   LOOP_OTHER,  // time between callbacks that report their work
   LOOP_ACCEPT,
-  LOOP_READ,  // bytes from a connection or pipe, unless one of the next three fits better
+  LOOP_READ,  // bytes from a connection or pipe, unless REQUEST, REPLY or LINE fits better
   LOOP_REQUEST,
   LOOP_REPLY,    // a message of a server
   LOOP_LINE,     // a line from a pipe or the control socket
@@ -86,7 +86,7 @@ struct loop {
   struct list jobs;  // io/job.h; the first one is running
   struct bulk bulk;  // limits the memory of large messages
 
-  uv_timer_t trim;  // for loop_freed
+  uv_timer_t trim;  // returns freed memory to the system (see loop_freed)
   size_t freed;
 
   const struct proxies *proxies;  // io/http/proxy.h, for outgoing connections; NULL: no proxies
@@ -116,7 +116,7 @@ static inline void loop_begin(struct loop *l) {
 }
 void loop_end(struct loop *l, enum loop_work work, const char *name);
 
-// Sets the work that loop_end reports for the current callback, in place of its argument.
+// Sets the kind of work that loop_end reports for the current callback, instead of the argument of loop_end.
 static inline void loop_name(struct loop *l, enum loop_work work) {
   l->work = work;
 }

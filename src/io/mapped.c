@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Counts missing pages per thread: thread-local, because a signal handler gets no argument that could lead to other
-// state.
+// Returns this thread's counter of missing pages. The counter is thread-local because a signal handler gets no context
+// argument.
 static volatile sig_atomic_t *count(void) {
   static _Thread_local volatile sig_atomic_t missing;
   return &missing;

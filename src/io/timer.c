@@ -58,7 +58,8 @@ void timer_start(struct loop *l, struct timer *t, uint64_t after_ms) {
   if (!l->armed_at || tick < l->armed_at) arm(l, tick);
 }
 
-// All due timers leave the slot before the first one fires, so that timers started meanwhile fire in a later slot.
+// Takes all due timers out of the slot before the first one fires. Timers that are started meanwhile go to a later
+// slot.
 static void run_slot(struct loop *l, uint64_t tick) {
   struct list due, *slot = slot_of(l, tick);
   list_init(&due);

@@ -35,7 +35,7 @@ static struct decimal round_to(double d, int count) {
   return x;
 }
 
-// The next larger number with the same number of digits.
+// Replaces `x` by the next larger number with the same number of digits.
 static void step_up(struct decimal *x) {
   int i = x->count - 1;
   while (i >= 0 && x->digits[i] == '9') x->digits[i--] = '0';
@@ -48,13 +48,13 @@ static void step_up(struct decimal *x) {
 }
 
 static struct decimal shortest(double d) {
-  // A normal double preserves up to 15 digits, so a number with fewer digits ends in zeros when written with 15.
+  // A normal double preserves 15 digits: a shorter number ends in zeros when written with 15.
   for (int count = d < DBL_MIN ? 1 : 15; count < 17; count++) {
     struct decimal x = round_to(d, count);
     bool found = reads_back(&x, d);
     if (!found) {
-      // The gap between doubles is larger above a power of two than below it: the next larger number may read back as
-      // `d` where the nearest one does not.
+      // The gap between doubles is larger above a power of two than below it: the next larger decimal number may read
+      // back as `d` where the nearest one does not.
       step_up(&x);
       found = reads_back(&x, d);
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON parser whose nodes are spans of the source text (RFC 8259, strict).
 //
-// json_parse checks every byte and builds nodes in an arena. A node refers to a span of the source text and copies
-// nothing. Unchanged values are forwarded as these bytes, so numbers, key order, escapes and white space survive. The
-// source text must outlive the nodes.
+// json_parse checks every byte and builds a tree of nodes in an arena. A node is a pointer into the source text, which
+// must therefore outlive the nodes. To forward a value unchanged, copy its span: numbers, key order, escapes and white
+// space are preserved.
 //
-// json_parse rejects duplicate keys (compared after unescaping, case-sensitively), invalid UTF-8, lone surrogate
-// escapes, raw control characters, trailing bytes, and text that exceeds the limits on depth, bytes or nodes.
+// json_parse rejects duplicate keys (compared after unescaping), invalid UTF-8, lone surrogate escapes, raw control
+// characters, bytes after the value, and text that exceeds the limits on depth, bytes or number of values.
 #pragma once
 #include "base/arena.h"
 #include "base/assert.h"
@@ -18,12 +18,12 @@ enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSO
 enum json_flag {
   JSON_ESCAPED = 1,      // a string that contains a backslash
   JSON_KEY_ESCAPED = 2,  // a member whose key contains a backslash
-  JSON_FOLDED = 4,       // a container without nodes for its contents: see json_parse_folding
+  JSON_FOLDED = 4,       // a container whose contents have no nodes (see json_parse_folding)
 };
 
 struct json {
-  const char *p;    // start of the span: a string includes its quotes, a container its brackets
-  const char *key;  // start of the key, between its quotes and still escaped; NULL if this is not a member of an object
+  const char *p;       // start of the span: a string includes its quotes, a container its brackets
+  const char *key;     // start of the key, still escaped, after its opening quote; NULL if this is not a member
   struct json *next;   // next element or member of the same container
   struct json *child;  // first element or member
   uint32_t n;          // length of the span in bytes
@@ -41,15 +41,16 @@ struct json_limits {
 
 extern const struct json_limits json_default_limits;  // 64 MiB, depth 128
 
-// No limit may exceed these bounds, or 4 GiB of text: walks over a value may recurse, and a node takes 48 bytes.
+// Upper bounds of the limits, because walks over a value may recurse, and a node takes 48 bytes. A text must also be
+// smaller than 4 GiB.
 enum { JSON_DEEPEST = 1024, JSON_MOST_VALUES = 8 << 20 };
 
 // Parses the whole of `text` as one value. Returns NULL on failure: `f` has FAULT_INVALID or FAULT_LIMIT, a message,
-// and the path "line L, column C"; f->limit says which limit was exceeded.
+// and the path "line L, column C". For FAULT_LIMIT, f->limit says which limit was exceeded.
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
 
-// Like json_parse, for a large text of which the caller reads little. A container at `depth` (1: the outermost value)
-// is folded if it holds more values than allowed: more than `values`, minus the values read before it. A folded
+// Like json_parse, for a large text of which the caller reads little. Containers at `depth` (1: the outermost value)
+// are folded if they hold too many values: more than `values`, minus the values read before the container. A folded
 // container is checked like any other and has a span and a count, but no nodes for its contents. To read them, walk
 // over the span (json/scan.h) or call json_unfold.
 struct json_fold {
@@ -57,15 +58,15 @@ struct json_fold {
   uint32_t values;
 };
 
-// Every container may hold at least a sixteenth of `values`. The whole text gets at most JSON_FOLD_MOST times `values`
-// nodes, plus JSON_FOLD_OTHERS.
+// The maximum of a container is never less than a sixteenth of `values`. A whole text gets at most JSON_FOLD_MOST times
+// `values` nodes, plus JSON_FOLD_OTHERS.
 enum { JSON_FOLD_MOST = 4, JSON_FOLD_OTHERS = 4096 };
 
 struct json *json_parse_folding(struct arena *a, str text, const struct json_limits *limits,
                                 const struct json_fold *fold, struct fault *f);
 
-// Builds the nodes of a folded container in the arena. Folds containers inside it again according to `fold`, which may
-// be NULL. Returns true, without effect, if the container is not folded.
+// Builds the nodes for the contents of a folded container. Large containers inside it are folded again as `fold` says;
+// `fold` may be NULL. Returns true, without effect, if `v` is not folded.
 bool json_unfold(struct arena *a, struct json *v, const struct json_limits *limits, const struct json_fold *fold,
                  struct fault *f);
 
@@ -78,8 +79,8 @@ static inline bool json_is_folded(const struct json *v) {
   return v && (v->flags & JSON_FOLDED);
 }
 
-// Returns the first element or member, or NULL. Functions that read the contents of a container, such as this one, must
-// not be called for a folded container.
+// Returns the first element or member, or NULL. This function and others that read the contents of a container must not
+// be called for a folded container.
 static inline struct json *json_first(const struct json *container) {
   ASSERT(!(container->flags & JSON_FOLDED));
   return container->child;
@@ -91,7 +92,7 @@ static inline struct json *json_first(const struct json *container) {
 // Returns the member with this (unescaped) key; NULL if it is absent, or if `v` is NULL or not an object.
 struct json *json_get(const struct json *v, str key);
 
-// Returns the element at an index; NULL if it is absent, or if `v` is NULL or not an array.
+// Returns the element at an index; NULL if the array is too short, or if `v` is NULL or not an array.
 struct json *json_at(const struct json *v, size_t index);
 
 // Returns whether `v` is a node of this type; false for NULL.
@@ -99,8 +100,8 @@ static inline bool json_is(const struct json *v, enum json_type type) {
   return v && v->type == type;
 }
 
-// Gets the text of a string: unescaped in the arena if it has escapes, else a part of the source. Returns false, with
-// *out unchanged, if `v` is NULL or not a string.
+// Gets the text of a string: a part of the source or, if it has escapes, unescaped text in the arena. Returns false,
+// with *out unchanged, if `v` is NULL or not a string.
 bool json_string(const struct json *v, struct arena *a, str *out);
 
 // Returns the unescaped key of a member.
@@ -109,18 +110,19 @@ str json_key(const struct json *member, struct arena *a);
 // Returns whether the unescaped key of a member equals `key`. Allocates no memory.
 bool json_key_is(const struct json *member, str key);
 
-// Returns whether the unescaped key of a member is in the list `keys`. Returns false for an element of an array.
+// Returns whether the unescaped key of a member is in the list `keys`. Returns false if `member` is an element of an
+// array.
 bool json_key_in(const struct json *member, const str *keys, size_t count);
 
 // Returns whether `v` is a string that equals `s` after unescaping. Allocates no memory.
 bool json_equals_str(const struct json *v, str s);
 
-// Returns false if the value is not an integer (1e2 is one, 1e-2 is not) or out of range.
+// Return false if the value is not a number (json_int: not an integer; 1e2 is one, 1e-2 is not) or out of range.
 bool json_int(const struct json *v, int64_t *out);
 bool json_double(const struct json *v, double *out);
 bool json_bool(const struct json *v, bool *out);
 
-// Returns whether two values are equal. Compares strings after unescaping, numbers by exact value (1 = 1.0 = 10e-1),
-// and objects regardless of the order of keys. A number whose exponent has more than 17 digits equals only the same
-// text.
+// Returns whether two values are equal. Strings are compared after unescaping, numbers by exact value (1 = 1.0 =
+// 10e-1), and objects regardless of the order of keys. A number whose exponent has more than 17 digits equals only a
+// number with the same text.
 bool json_same(const struct json *a, const struct json *b);

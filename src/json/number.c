@@ -8,14 +8,14 @@
 #include "base/mem.h"
 #include "base/text/word.h"
 
-// A double represents numbers of up to MOST_SHORT_DIGITS digits, and powers of ten up to that exponent, exactly.
+// A double holds every integer of up to MOST_SHORT_DIGITS digits exactly, and every power of ten up to that exponent.
 enum { MOST_EXPONENT_DIGITS = 17, MOST_SHORT_DIGITS = 15 };
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Reads the exponent, or 0 if the number has no exponent.
+// Reads the exponent of a number; 0 if the number has none.
 static bool read_exponent(str s, int64_t *out) {
   bool negative = s.n && s.p[0] == '-';
   if (s.n && !is_digit(s.p[0])) s = str_from(s, 1);
@@ -49,8 +49,8 @@ bool json_number_read(const struct json *v, struct json_number *out) {
     return true;
   }
   if (!read_exponent(exponent, &x.exponent)) return false;
-  // Adjusts the exponent by the position of the first digit: zeros precede it if it follows the point, digits follow it
-  // otherwise.
+  // `p` is the first significant digit. The exponent grows with each digit before the point, or shrinks with each zero
+  // after it.
   x.exponent += point - p + (p > point);
   *out = x;
   return true;
@@ -159,21 +159,21 @@ static bool read_digits(str s, double *out) {
   return digits > 0;
 }
 
-// Returns whether all eight bytes are digits. The first character is the lowest byte.
+// Returns whether all eight bytes are digits. `w` has the first character in its lowest byte.
 static bool are_digits(uint64_t w) {
   const uint64_t upper = UINT64_C(0xf0f0f0f0f0f0f0f0);
   return ((w & upper) | ((w + UINT64_C(0x0606060606060606)) & upper) >> 4) == UINT64_C(0x3333333333333333);
 }
 
-// Joins neighbouring digits to numbers below a hundred, these to numbers below ten thousand, and these to the result.
+// Returns the number that the eight digits in `w` represent: joins pairs of digits, then pairs of the results, twice.
 static uint64_t join_digits(uint64_t w) {
   w = (w & UINT64_C(0x0f0f0f0f0f0f0f0f)) * (1 + (10 << 8)) >> 8;
   w = (w & UINT64_C(0x00ff00ff00ff00ff)) * (1 + (100 << 16)) >> 16;
   return (w & UINT64_C(0x0000ffff0000ffff)) * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-// Reads one to eight characters at once, padded with zeros at the front. The length of a number is hard to predict, so
-// no branch depends on it. Digits before a point are shifted to close the gap.
+// Reads one to eight characters at once, padded with zeros at the front. Digits before a point are shifted over it. No
+// branch depends on the length of the number, which is hard to predict.
 static bool read_eight(str s, double *out) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
   unsigned zeros = 8 - (unsigned)s.n, after = 0;

@@ -6,12 +6,12 @@
 // The number ±0.DDD * 10^exponent, where DDD are the digits.
 struct json_number {
   bool negative;
-  str digits;    // text from the first to the last significant digit, which may contain a decimal point
+  str digits;    // the source text from the first to the last significant digit; may contain a decimal point
   size_t count;  // number of significant digits; 0 means zero
   int64_t exponent;
 };
 
-// Returns false if the exponent has too many digits.
+// Returns false if the exponent has too many digits to be read.
 bool json_number_read(const struct json *v, struct json_number *out);
 
 bool json_number_same(const struct json *a, const struct json *b);
@@ -19,6 +19,6 @@ bool json_number_same(const struct json *a, const struct json *b);
 // Returns whether the whole text is one JSON number.
 bool json_number_is(str text);
 
-// Reads a short number: at most fifteen digits, with or without a point, no exponent. Nearly all numbers are short.
-// *out is the nearest double; short numbers compare like their doubles. Returns false for any other text.
+// Reads a short number: at most fifteen digits, with or without a point, without an exponent. Nearly all numbers are
+// short. *out is the nearest double. Two short numbers compare like their doubles. Returns false for any other text.
 bool json_number_short(str text, double *out);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser: one loop, no recursion. While a container is open, its `next` points to the container around it.
+// The parser: one loop, no recursion. While a container is open, its member `next` points to the container that
+// encloses it.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -157,8 +158,8 @@ static inline const char *read_key(struct parser *s, const char *p, struct json 
 
 // ---- folding
 
-// Starts a container that may be folded. Values read before it count against its limit, but at least a sixteenth of the
-// limit is left.
+// Starts a container that may be folded, and sets its maximum number of values: fold_values minus the values read so
+// far, but at least a sixteenth of fold_values.
 static void begin_foldable(struct parser *s, struct json *v) {
   size_t left = s->fold_values > s->nodes ? s->fold_values - s->nodes : 0, least = s->fold_values / 16;
   s->foldable = v;
@@ -174,8 +175,8 @@ static void end_foldable(struct parser *s) {
   s->max_nodes = s->most_nodes;
 }
 
-// Called when there are too many values: reads the foldable container again from its start, without nodes for its
-// contents.
+// Called when the maximum number of values is exceeded. Reads the foldable container again from its start, without
+// nodes for its contents.
 static const char *fold(struct parser *s, const char *p) {
   struct json *v = s->foldable;
   if (!v) return json_fail_limit(s, p, LIMIT_VALUES, s->max_nodes);
@@ -219,7 +220,8 @@ static inline char closing_of(const struct json *container) {
   return container->type == JSON_OBJECT ? '}' : ']';
 }
 
-// Closes the containers that end here. Stops after the comma before the next element, or after the outermost value.
+// Closes the containers that end at `p`. Returns the position after the comma before the next element, or after the
+// outermost value.
 static inline const char *read_separators(struct parser *s, const char *p) {
   while (s->open) {
     p = json_skip_space(p, s->end);
@@ -291,7 +293,7 @@ bool json_unfold(struct arena *a, struct json *v, const struct json_limits *limi
   if (!json_is_folded(v)) return true;
   struct json *again = json_parse_folding(a, json_span(v), limits, fold, f);
   if (!again) return false;
-  ASSERT(again->type == v->type);  // the text was checked when it was folded
+  ASSERT(again->type == v->type);  // cannot fail: the text was checked when the container was folded
   v->child = again->child;
   v->flags &= (uint8_t)~JSON_FOLDED;
   return true;

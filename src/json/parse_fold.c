@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a container without building nodes. Stores the position and length of the keys of all open objects. The keys
-// of a large object are sorted in place by their hashes, so that equal keys become neighbours. This takes eight bytes
-// for each key, whatever keys a server sends.
+// Checks a container without building nodes. To find duplicate keys, stores the position and length of each key of the
+// open objects. The keys of a large object are sorted in place by their hashes, so that equal keys become neighbours.
+// This takes eight bytes for each key, whatever keys a server sends.
 #include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "json/parse_impl.h"
@@ -9,7 +9,7 @@
 enum { INSERTION_UP_TO = 24, HASH_SHIFT = 32 };
 
 struct key_place {
-  uint32_t at;  // offset of the key's first byte in the text
+  uint32_t at;  // offset of the first byte of the key in the text
   uint32_t n : 31;
   uint32_t escaped : 1;
 };
@@ -17,7 +17,7 @@ struct key_place {
 struct check {
   struct parser *s;
   unsigned top, depth;                   // depth of the checked container, and of the innermost open container
-  uint32_t count;                        // number of values directly in the container
+  uint32_t count;                        // number of elements or members of the checked container
   struct buf keys;                       // struct key_place: all keys of the open objects, outermost object first
   bool object[JSON_DEEPEST + 1];         // whether the open container at this depth is an object
   uint32_t first_key[JSON_DEEPEST + 1];  // index of the first key of the open container at this depth
@@ -29,7 +29,7 @@ static str text_of(const struct check *c, struct key_place k) {
   return (str){c->s->start + k.at, k.n};
 }
 
-// Returns the unescaped key, which may be allocated in the arena; the caller must rewind the arena.
+// Returns the unescaped key. It may be allocated in the arena, which the caller must rewind.
 static str plain_of(const struct check *c, struct key_place k) {
   str text = text_of(c, k);
   if (!k.escaped) return text;
@@ -55,8 +55,8 @@ static bool check_few(struct check *c, const struct key_place *list, size_t coun
   return true;
 }
 
-// Sorts by the byte at `shift`, then each range of equal bytes by the next byte (radix sort). Sorts short lists by
-// insertion.
+// Sorts by the byte at bit `shift`, then sorts each range of equal bytes by the next byte (radix sort). Short lists are
+// sorted by insertion.
 static void sort(uint64_t *list, size_t n, unsigned shift) {
   if (n <= INSERTION_UP_TO) {
     for (size_t i = 1; i < n; i++) {
@@ -98,8 +98,8 @@ static bool same_keys(struct check *c, uint32_t a, uint32_t b) {
   return same;
 }
 
-// Returns the offset of the first key in the text that repeats an earlier key with the same hash, or `found` if that is
-// smaller.
+// `list` has keys with the same hash. Returns the offset of the first key in the text that repeats an earlier one, or
+// `found` if that is smaller.
 static uint32_t find_duplicate(struct check *c, const uint64_t *list, size_t n, uint32_t found) {
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < i; k++) {
@@ -109,7 +109,8 @@ static uint32_t find_duplicate(struct check *c, const uint64_t *list, size_t n, 
   return found;
 }
 
-// Replaces the places of keys by numbers: the hash in the upper half, the offset in the lower half.
+// Replaces the position and length of each key by a number: the key's hash in the upper half, its offset in the lower
+// half.
 static void hash_keys(struct check *c, struct key_place *list, size_t n, uint64_t *out) {
   struct hash_key seed = rand_hash_key(&rand_system);
   struct arena_mark before = arena_mark(c->s->arena);
@@ -180,7 +181,8 @@ static inline const char *leave(struct check *c, const char *p) {
   return p + 1;
 }
 
-// Closes the containers that end here. Stops after the comma before the next value, or after the checked container.
+// Closes the containers that end at `p`. Returns the position after the comma before the next value, or after the
+// checked container.
 static inline const char *check_separators(struct check *c, const char *p) {
   struct parser *s = c->s;
   while (c->depth >= c->top) {

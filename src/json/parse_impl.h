@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the tokens of JSON and checks every byte. Shared by parse.c and parse_fold.c only.
+// Functions of the parser that read and check single tokens. Used by parse.c and parse_fold.c only.
 #pragma once
 #include "base/text/utf8.h"
 #include "json/json.h"
@@ -14,7 +14,7 @@ struct parser {
   unsigned depth, max_depth;
   size_t nodes, max_nodes, most_nodes;
   struct fault *fault;
-  // For folding: the open container that may be folded, and the state of the parser before this container.
+  // For folding: the open container that may be folded, and the state of the parser before it.
   unsigned fold_depth;
   size_t fold_values;
   struct json *foldable;
@@ -22,7 +22,7 @@ struct parser {
   size_t nodes_before;
 };
 
-// Functions that read take a position and return the position after the bytes they read, or NULL after a failure.
+// Functions that read take a position, and return the position after the bytes that they read, or NULL after a failure.
 
 const char *json_fail(struct parser *s, const char *at, const char *message);
 const char *json_fail_limit(struct parser *s, const char *at, enum fault_limit which, size_t limit);
@@ -32,8 +32,8 @@ bool json_fail_duplicate(struct parser *s, str key, bool escaped);
 const char *json_check_escape(struct parser *s, const char *p);
 const char *json_check_beyond_ascii(struct parser *s, const char *p);
 
-// Objects with up to JSON_PAIRS_UP_TO members compare keys in pairs, but only keys that set the same bit: keys with
-// different bits differ.
+// Duplicate keys in objects with up to JSON_PAIRS_UP_TO members: a key is compared with all earlier keys, but only if
+// one of them has the same json_key_bit. Equal keys always have the same bit.
 enum { JSON_PAIRS_UP_TO = 64 };
 
 static inline uint64_t json_key_bit(str key) {
@@ -43,8 +43,8 @@ static inline uint64_t json_key_bit(str key) {
   return UINT64_C(1) << (((unsigned)key.n * 7 + first * 5 + last * 11 + middle) & 63);
 }
 
-// Checks the container at `p` and `depth`, including duplicate keys, without building nodes. Sets *out_count to the
-// number of elements or members.
+// Checks the container at `p`, including duplicate keys, without building nodes. Sets *out_count to the number of its
+// elements or members.
 const char *json_check_container(struct parser *s, const char *p, unsigned depth, uint32_t *out_count);
 
 static inline const char *json_skip_space(const char *p, const char *end) {
@@ -58,8 +58,8 @@ static inline char json_peek(const struct parser *s, const char *p) {
   return p < s->end ? *p : 0;
 }
 
-// Reads from the position after the opening quote; returns the position of the closing quote. Always inlined, because
-// it takes a fifth of the time of a short request.
+// Reads a string from the position after its opening quote; returns the position of its closing quote. Always inlined,
+// because this takes a fifth of the time of a short request.
 __attribute__((always_inline)) static inline const char *json_check_string(struct parser *s, const char *p,
                                                                            uint8_t escaped, uint8_t *flags) {
   for (;;) {

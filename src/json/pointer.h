@@ -5,16 +5,16 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-// Returns the value at a pointer ("" is the root). Returns NULL if it is absent or the pointer is malformed.
+// Returns the value at a pointer ("" is the root). Returns NULL if there is no such value or the pointer is malformed.
 struct json *json_pointer_find(struct json *root, str pointer);
 
-// Takes one step of a pointer in unparsed text: returns the start of the member or element that the token (the text
-// between two slashes, still escaped) names. Returns NULL if it is absent, the token is malformed, or scan->wrong is
-// set. Sets *out_count to the number of members or elements read.
+// Takes one step of a pointer in unparsed text: returns the start of the member or element that the token names. The
+// token is the text between two slashes, still escaped. Returns NULL if it is absent, the token is malformed, or
+// scan->wrong is set. Sets *out_count to the number of members or elements read.
 const char *json_pointer_step(struct json_scan *scan, const char *container, str token, size_t *out_count);
 
 // Appends "/" and the escaped token.
 void json_pointer_push(struct buf *out, str token);
 
-// Returns the pointer to a member or element below `pointer`, in the arena.
+// Returns `pointer`, extended by a token that is not yet escaped, in the arena.
 str json_pointer_below(struct arena *a, str pointer, str token);

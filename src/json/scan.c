@@ -63,8 +63,7 @@ enum json_type json_scan_type(const struct json_scan *s, const char *value) {
   }
 }
 
-// Finds the closing quote from the position after the opening quote. Returns the end of the text if the quote is
-// missing.
+// Finds the closing quote. `p` is the position after the opening quote. Returns `end` if there is no closing quote.
 static inline const char *find_quote(const char *p, const char *end, bool *out_escaped) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
@@ -106,8 +105,8 @@ struct skip {
   size_t depth;
 };
 
-// Reads the brackets of a block one by one, because the container may end in it. Returns the offset of its end, or
-// BLOCK_BYTES.
+// Reads the brackets of a block one by one, because the container may end in this block. Returns the offset of the
+// bracket that closes the container, or BLOCK_BYTES.
 static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
   for (uint64_t both = opens | closes; both; both &= both - 1) {
     unsigned i = block_first(both);
@@ -139,8 +138,8 @@ static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p)
 }
 
 #ifdef __SSE2__
-// Handles small containers, which are the most frequent ones: reads only the first sixteen bytes. Text with a backslash
-// is left to skip_rest.
+// Skips a small container, which is the most frequent case, by its first sixteen bytes. Leaves containers with a
+// backslash to skip_rest.
 static inline const char *skip_short(const char *p) {
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p), folded = _mm_or_si128(x, _mm_set1_epi8(0x20));
   unsigned inside = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
@@ -154,8 +153,7 @@ static inline const char *skip_short(const char *p) {
 }
 #endif
 
-// Starts at a position `depth` levels deep inside a container; returns the position after the container's closing
-// bracket.
+// `p` is inside a container, `depth` levels deep. Returns the position after the container's closing bracket.
 static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   struct skip k = {.depth = depth};
   for (; s->end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
@@ -250,7 +248,7 @@ static inline const char *find_next(struct json_walk *w) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// Moves to the next value. Sets *out_from to the position after the previous value.
+// Moves to the next value. Sets *out_from to the position after the value before it.
 static inline bool walk_on(struct json_walk *w, const char **out_from) {
   if (!w->close || w->scan->wrong) return false;
   const char *p = find_next(w);
@@ -301,7 +299,7 @@ static void remember(const struct json_walk *w, struct json_names *names, const 
                                                .name = (int16_t)name};
 }
 
-// Returns the position after a value that is skipped. Checks for the most frequent types first.
+// Skips a value and returns the position after it. Checks for the most frequent types first.
 static inline const char *pass_value(struct json_scan *s, const char *p) {
   if ((unsigned char)(*p - '0') < 10) return json_scan_scalar_end(p, s->end);
   return *p == '"' ? skip_string(s, p) : skip_value(s, p);
@@ -315,8 +313,8 @@ static void take_guessed(struct json_walk *w, const struct json_hint *h, const c
   w->count++;
 }
 
-// Skips members that equal those of an earlier object, up to one with a wanted name, whose index it returns. Returns -1
-// if the next member differs: the walk then continues there.
+// Skips members that equal those of an earlier object, up to one with a wanted name. Returns the index of this name, or
+// -1 if the next member differs and must be read by other means.
 static inline int pass_known(struct json_walk *w, const struct json_names *names) {
   struct json_scan *s = w->scan;
   const char *from = w->after ? w->after : skip_value(s, w->value);
@@ -325,7 +323,7 @@ static inline int pass_known(struct json_walk *w, const struct json_names *names
     const struct json_hint *h = &names->at[i];
     if (!h->n || !same_bytes(from, h->p, h->n)) break;
     const char *value = json_scan_blanks(from + h->n, s->end);
-    if (value == s->end || json_scan_ends_scalar(*value)) break;  // there is no value: read_member reports the error
+    if (value == s->end || json_scan_ends_scalar(*value)) break;  // there is no value, which read_member will report
     if (h->name >= 0) {
       w->count = i;
       take_guessed(w, h, from, value);
@@ -344,8 +342,8 @@ static int name_of(const struct json_walk *w, const struct json_names *names) {
   return -1;
 }
 
-// Reads the next member, whatever its name. Stores the bytes from the end of the previous value to this value as a
-// hint.
+// Reads the next member, whatever its name. Stores the bytes between the previous value and this value as a hint for
+// pass_known.
 __attribute__((noinline)) static bool read_member(struct json_walk *w, struct json_names *names, int *out_name) {
   const char *from;
   if (!walk_on(w, &from)) return false;

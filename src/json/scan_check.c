@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks every byte of JSON text without building nodes. Open containers are stored as one bit for each level.
+// Checks every byte of JSON text without building nodes. For each open container, one bit is stored: object or array.
 //
-// Functions that read take a position and return the position after the bytes they read, or NULL after a failure.
+// Functions that read take a position, and return the position after the bytes that they read, or NULL after a failure.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "json/scan_impl.h"
@@ -35,7 +35,7 @@ static const char *check_beyond_ascii(struct json_scan *s, const char *p) {
   return p;
 }
 
-// Reads from the position after the opening quote to the position after the closing one.
+// Reads a string from the position after its opening quote.
 static inline const char *check_string(struct json_scan *s, const char *p) {
   for (;;) {
     p = json_text_skip_plain(p, s->end);
@@ -108,7 +108,7 @@ static inline const char *check_key(struct json_scan *s, const char *p) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// Closes the containers that end here. Stops at the next value, or after the outermost container.
+// Closes the containers that end at `p`. Returns the position of the next value, or after the outermost container.
 static inline const char *check_separators(struct json_scan *s, struct nesting *n, const char *p) {
   while (n->depth) {
     bool object = in_object(n);

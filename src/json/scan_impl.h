@@ -6,7 +6,7 @@
 
 extern const char json_scan_too_deep[];
 
-// Records the first error; returns NULL.
+// Sets s->wrong and s->what at the first error. Returns NULL.
 const char *json_scan_fail(struct json_scan *s, const char *at, const char *what);
 
 // Returns 0 at the end of the text: the grammar accepts this byte nowhere.
@@ -26,7 +26,7 @@ static inline bool json_scan_ends_scalar(char c) {
   return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
 }
 
-// Returns the end of a number. The length of a number is hard to predict, so no branch depends on it.
+// Returns the end of a number. Does not branch on the number's length, which is hard to predict.
 static inline const char *json_scan_scalar_end(const char *p, const char *end) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
@@ -59,20 +59,20 @@ const char *json_scan_verify_scalar(struct json_scan *s, const char *value);
 
 // ---- blocks of 64 bytes
 
-// State at the end of the previous block.
+// The state after the previous block.
 struct json_strings {
   uint64_t inside;  // all ones inside a string, else 0
-  bool escaped;     // the last byte was a backslash that escapes the next byte
+  bool escaped;     // the last byte was a backslash that escapes the byte after it
 };
 
-// Bit masks of a block, with one bit for each byte.
+// Properties of the bytes in a block, as bit masks.
 struct json_marks {
   uint64_t strings;        // bytes of strings, including the opening quotes
   uint64_t quotes;         // quotes that open or close a string
   uint64_t opens, closes;  // brackets outside of strings
 };
 
-// Returns the mask of escaped bytes. The second of two backslashes is escaped.
+// Returns the mask of escaped bytes. Of two backslashes, the second one is escaped.
 static inline uint64_t json_scan_escaped(struct json_strings *k, uint64_t slashes) {
   uint64_t escaped = k->escaped;
   slashes &= ~escaped;

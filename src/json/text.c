@@ -9,7 +9,7 @@ int json_text_hex4(const char *p) {
   return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;
 }
 
-// The escapes of one letter and their characters. Quote, backslash and slash are escaped as themselves.
+// The letters of escapes, and the characters that they stand for. Quote, backslash and slash stand for themselves.
 static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
 
 // Reads the escape at `p`, which must be valid, and returns its length.

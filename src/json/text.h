@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inside of a JSON string: the text between its quotes. "Checked text" has been validated by the parser.
+// Functions for the inside of a JSON string: the text between its quotes. "Checked text" is text that the parser has
+// accepted.
 #pragma once
 #include <endian.h>
 #ifdef __SSE2__
@@ -8,15 +9,15 @@
 
 #include "base/buf.h"
 
-// Marks each of eight bytes that is not plain: quotes, backslashes, control characters, bytes above ASCII. Only the
-// lowest mark is exact; borrows may set wrong marks above it.
+// Marks the bytes that are not plain, by their highest bit: quotes, backslashes, control characters, bytes above ASCII.
+// Only the lowest mark is exact; borrows may set wrong marks above it.
 static inline uint64_t json_text_stops(uint64_t w) {
   const uint64_t ones = 0x0101010101010101, highs = ones << 7;
   uint64_t quote = w ^ ones * '"', backslash = w ^ ones * '\\';
   return ((quote - ones) | (backslash - ones) | (w - ones * ' ') | w) & highs;
 }
 
-// Returns the first byte from p on that is not plain, or end.
+// Returns the first byte that is not plain, or `end`.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
 #ifdef __SSE2__
   // Reads sixteen bytes at once on processors with SSE2. As signed numbers, bytes above ASCII are less than a blank.
@@ -55,5 +56,5 @@ void json_text_escape(struct buf *out, char c);
 // Writes a code point as \uXXXX, or as a pair of surrogates if it is above U+FFFF.
 void json_text_escape_code(struct buf *out, uint32_t c);
 
-// Writes a code point of a string in ASCII: printable characters unchanged, other characters escaped.
+// Writes a code point of a string in ASCII. Printable characters are not escaped, except quotes and backslashes.
 void json_text_put_ascii(struct buf *out, uint32_t c);

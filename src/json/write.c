@@ -153,8 +153,8 @@ static const char *member_end(const struct json *member) {
 
 struct copy {
   struct buf *out;
-  const char *from;  // the next byte of the source text that must be copied or left out
-  bool kept;         // the output already has a member
+  const char *from;  // start of the source text that is not copied yet
+  bool kept;         // the output has at least one member
 };
 
 static void copy_up_to(struct copy *c, const char *to) {
@@ -163,7 +163,7 @@ static void copy_up_to(struct copy *c, const char *to) {
   c->from = to;
 }
 
-// Leaves out a member and the comma before it or, if it is the first member of the output, the comma after it.
+// Leaves out a member and one comma: the comma before it or, if the output has no member yet, the comma after it.
 static void leave_out(struct copy *c, const struct json *member, const struct json *before) {
   ASSERT(!c->kept || before);
   copy_up_to(c, c->kept ? member_end(before) : member_start(member));
@@ -228,7 +228,7 @@ str json_escaped(struct arena *a, str s) {
 
 const struct json json_empty_object = {.p = "{}", .n = 2, .type = JSON_OBJECT};
 
-// Returns the position after the closing quote: the first quote that follows an even number of backslashes.
+// Returns the position after the closing quote, which is the first quote after an even number of backslashes.
 static const char *string_end(const char *p, const char *end) {
   const char *from = p + 1, *quote;
   while (from < end && (quote = memchr(from, '"', (size_t)(end - from)))) {

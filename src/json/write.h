@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON text into a buffer. The writer adds the commas and copies raw spans unchanged. If the text exceeds the
-// buffer's maximum, buf.over is set, which the caller must check once, at the end.
+// Writes JSON text into a buffer. The writer adds the commas. If the text exceeds the buffer's maximum, buf.over is
+// set; the caller must check this once, at the end.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
 
 struct json_writer {
   struct buf *out;
-  bool comma;  // a value precedes on this level, so the next value needs a comma
+  bool comma;  // a value has been written on this level, so the next one needs a comma
 };
 
 struct json_writer json_writer(struct buf *out);
@@ -18,7 +18,7 @@ void json_begin_array(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 void json_put_key(struct json_writer *w, str key);   // escapes the key
 void json_put_str(struct json_writer *w, str s);     // adds quotes and escapes; replaces invalid UTF-8 by U+FFFD
-void json_put_raw(struct json_writer *w, str text);  // writes a span or any other JSON text
+void json_put_raw(struct json_writer *w, str text);  // copies JSON text unchanged
 void json_put_int(struct json_writer *w, int64_t v);
 void json_put_u64(struct json_writer *w, uint64_t v);
 void json_put_bool(struct json_writer *w, bool v);
@@ -36,15 +36,15 @@ void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // 1500 
 // Appends the string in quotes and escaped, without a writer.
 void json_escape(struct buf *out, str s);
 
-// A change of one member in a copy of an object. Removes the member if raw.p is NULL. There must be at most one edit
-// for each key.
+// The change of one member in a copy of an object. If raw.p is NULL, the member is removed. There must be at most one
+// edit for each key.
 struct json_edit {
   str key;  // unescaped
   str raw;  // JSON text of the new value
 };
 
-// Copies an object, byte for byte except for the edits. A member named by an edit gets the text of the edit; edits for
-// absent keys are appended in their order (removals of absent keys do nothing).
+// Copies an object with some edits; all other bytes stay the same. A member named by an edit gets the edit's value.
+// Edits for keys that the object does not have are appended in their order.
 void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count);
 
 // Like json_copy_edited and json_escape, with the result in an arena.

@@ -4,16 +4,15 @@
 //
 // Every instance has a random id, which is public: a server may show it to anyone. The ids of the gateways above an
 // instance come from three sources:
-//   - TOOLGATE_CHAIN in the environment of a child process: id.digest, comma-separated, the newest last. The digest is
-// that
-//     of the configuration files, so that a new process with the same files is recognized, too.
-//   - the header Toolgate-Chain of every HTTP request to a server: the ids above the sender, then the sender's own.
-//   - _meta "toolgate/chain" of a call that is made for a gateway: the ids that this call has passed.
+//   - TOOLGATE_CHAIN in the environment of a child process: a comma-separated list of id.digest, the newest last. The
+//     digest of the configuration files shows that another process uses the same files.
+//   - The header Toolgate-Chain of every HTTP request to a server: the ids above the sender, then the sender's own id.
+//   - _meta "toolgate/chain" of a call from another gateway: the ids of the gateways that this call has passed.
 //
-// An id counts only for the request that carries it. To detect rings across requests, an instance also has a random
-// mark. It sends the mark only to its HTTP servers, in the same header, after "~". Servers send the marks of their
-// clients to their own servers, so a mark that returns to its owner has passed a ring. A client that knows an id but no
-// mark cannot pretend a ring, which would disconnect others. Marks do not count as depth.
+// An id counts only for the request that contains it. To detect rings across requests, an instance also has a random
+// mark. It sends the mark only to its HTTP servers, in the header Toolgate-Chain, after "~". Gateways send the marks of
+// their clients on to their own servers, so a mark that returns to its owner has passed through a ring. A client that
+// knows an id but no mark cannot simulate a ring to make a gateway disconnect others. Marks do not count as depth.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -70,8 +69,8 @@ bool chain_admit(const struct chain *c, str header, struct fault *f);
 str chain_ids_in(str header, struct arena *a);
 str chain_marks_in(str header, struct arena *a);
 
-// Stores the marks of a request. Returns whether one of them is new or was not seen recently: the server that receives
-// the marks may be part of a ring then.
+// Stores the marks of a request. Returns true if one of them is new or was not seen recently. In this case, the server
+// to which the marks are sent may be part of a ring.
 bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64_t now);
 
 // Sets *out to the path of a call, extended by this gateway. Returns false, with a reason in f, if the call must not

@@ -7,7 +7,7 @@
 #define CODED_START STR("=?base64?")
 #define CODED_END STR("?=")
 
-// The start and the end may share a question mark: "=?base64?=" also counts as encoded, as in the official SDKs.
+// The start and the end may share a question mark: "=?base64?=" also counts as encoded, as in the official SDKs of MCP.
 static bool looks_coded(str s) {
   return str_starts(s, CODED_START) && str_ends(s, CODED_END);
 }
@@ -32,7 +32,7 @@ static bool is_plain(str s) {
 void header_put(struct buf *out, str name, str value) {
   buf_str(out, name);
   buf_str(out, STR(": "));
-  // An empty value, or one with blanks at its ends, would not be preserved in a header.
+  // A header would not preserve an empty value, or blanks at the ends of a value.
   if (value.n && str_trim(value).n == value.n && is_plain(value) && !looks_coded(value)) {
     buf_str(out, value);
   } else {

@@ -3,9 +3,9 @@
 #pragma once
 #include "mcp/revision.h"
 
-// Returns whether the protocol has no such method and no server could mistake it for one. Ignoring case and surrounding
-// slashes, a method is not foreign if it equals one of the protocol or begins like a group of them ("tools/"). An empty
-// name, or one with a blank or bytes other than printable ASCII, is not foreign, either.
+// Returns whether MCP has no such method and no server could mistake the name for one of MCP. Ignoring case and
+// surrounding slashes, a name is not foreign if it equals a method of MCP or begins like a group of methods ("tools/").
+// An empty name, and a name with a blank or a byte outside printable ASCII, is also not foreign.
 bool method_is_foreign(str method);
 
 // Returns whether a client, or a server, may send this notification in that revision.

@@ -10,14 +10,14 @@ enum {
   RETRY_MS = 1000,
   LOCKED_MS = 100,                 // retry interval if another process held the lock
   STALL_MS = 2000,                 // a write that takes longer counts as failed
-  BUSY = 1 << 20,                  // pending bytes beyond which tokens are not counted
-  SPARED = AUDIT_PENDING_MAX / 4,  // pending bytes beyond which lines about denied requests are dropped
+  BUSY = 1 << 20,                  // with more pending bytes, tokens are not counted
+  SPARED = AUDIT_PENDING_MAX / 4,  // with more pending bytes, lines about denied requests are dropped
 };
 
 struct audit {
   uint32_t magic;
   struct audit_options opt;
-  struct buf pending;  // records added since the last take
+  struct buf pending;  // records added since the last audit_take
   struct buf batch;    // records being written, or kept after a failed write
   size_t lost;         // lines dropped since the last message about them
   uint64_t all_lost;
@@ -163,7 +163,7 @@ enum audit_readiness audit_ready(struct audit *a) {
     if (state == AUDIT_LOCKED_OUT) return waited < AUDIT_GLANCE_MS ? AUDIT_WAIT : AUDIT_REFUSE;
     return a->trying ? AUDIT_WAIT : AUDIT_READY;
   }
-  // A missing file may have been moved, and is created again. The operation must wait until that has succeeded.
+  // A missing file may have been moved away; the next write creates it again. The operation waits for that write.
   if (now != a->looked_at) a->doubtful |= !audit_file_in_place(&a->file);
   a->looked_at = now;
   return a->doubtful ? AUDIT_WAIT : AUDIT_READY;

@@ -25,9 +25,9 @@ struct audit;
 
 struct audit_options {
   str file;
-  uint64_t max_bytes;  // size at which the file is rotated; 0: never
+  uint64_t max_bytes;  // a file of this size is rotated; 0: never
   unsigned keep;       // number of rotated files to keep regardless of age
-  uint64_t keep_ms;    // age at which further rotated files are removed; 0: immediately
+  uint64_t keep_ms;    // age after which further rotated files are removed; 0: immediately
   uint64_t max_total;  // limit in bytes for all files; writing fails beyond it; 0: no limit
   bool required;       // refuse operations while the log cannot be written
   str key;             // signs lines and FILE.head; STR_NONE: no signatures
@@ -42,7 +42,7 @@ struct audit_event {
   str agent, operation, server, tool;
   enum audit_decision decision;
   uint64_t latency_us;
-  str rule;    // the access rule that decided; STR_NONE: no policy is configured
+  str rule;    // access rule that decided; STR_NONE: no rules are configured
   str code;    // the name of a fault; STR_NONE: success
   str target;  // subject of operations other than tool calls: a URI, a prompt, a task, a handle
   str mode;    // mode of the client's tool view
@@ -59,17 +59,17 @@ struct audit_event {
   // For events other than requests:
   str reason, peer;                     // why a client was rejected, and its address
   uint64_t omitted;                     // number of similar events that were not logged
-  int64_t omitted_from, omitted_until;  // wall time of the first and the last omitted event; 0: unknown
+  int64_t omitted_from, omitted_until;  // wall-clock time of the first and the last omitted event; 0: unknown
   str rules_before, rules_after;        // hashes of the rules
 };
 
 // Reads a key of at least 16 bytes from a file, without the trailing line end, into the arena.
 bool audit_read_key(str path, struct arena *a, str *out, struct fault *f);
 
-// Opens a log and creates its folder if it is missing. Repairs a file that ends in the middle of a line (after a crash
-// or on a full disk). Returns NULL, with a reason in f, only if the log is required and cannot be written.
+// Opens a log. Creates its folder if necessary, and repairs a file that ends in the middle of a line after a crash or
+// on a full disk. If the log is required and cannot be written, returns NULL with the reason in f.
 struct audit *audit_open(const struct audit_options *opt, struct fault *f);
-// Returns whether audit_open could open this file. Creates nothing. On failure, f says why.
+// Returns whether audit_open could open this file, without creating anything. If not, f has the reason.
 bool audit_can_open(str file, struct fault *f);
 void audit_close(struct audit **a);  // writes the remaining lines
 
@@ -80,22 +80,22 @@ void audit_add(struct audit *a, const struct audit_event *e);
 bool audit_take(struct audit *a);
 void audit_write(struct audit *a);
 void audit_settle(struct audit *a);
-void audit_flush(struct audit *a);  // takes, writes and settles
+void audit_flush(struct audit *a);  // audit_take, audit_write and audit_settle
 
-// Makes the next write begin a new file. A file that was moved away is replaced by a new one without this call.
+// Starts a new file before the next write. Not needed if the file was moved away: the next write creates a new one.
 void audit_rotate(struct audit *a);
 
 // Whether an operation may begin. Always AUDIT_READY if the log is not required.
 enum audit_readiness {
   AUDIT_READY,
-  AUDIT_WAIT,    // not known yet: call audit_take and audit_write, and check again after at most AUDIT_ASK_MS
+  AUDIT_WAIT,    // unknown: call audit_take and audit_write, and ask again after at most AUDIT_ASK_MS
   AUDIT_REFUSE,  // the log cannot be written now
 };
 enum { AUDIT_ASK_MS = 10 };
 
-// Must be called before each operation. Checks, at most once a millisecond and with a few system calls, that the files
-// are in place and that no other process holds the lock. If the check fails, the operation must wait for a successful
-// write, even if no line is pending; it waits for a lock for at most AUDIT_GLANCE_MS. Never blocks.
+// Must be called before each operation. At most once a millisecond, checks with a few system calls that the files are
+// in place and that no other process holds the lock. If not, the operation must wait until a write succeeds, even if no
+// line is pending. If another process holds the lock, the operation waits at most AUDIT_GLANCE_MS. Never blocks.
 enum audit_readiness audit_ready(struct audit *a);
 bool audit_failing(const struct audit *a);       // the last write failed and must be retried
 uint64_t audit_retry_ms(const struct audit *a);  // time to wait before the retry
@@ -118,13 +118,13 @@ struct audit_verdict {
   uint64_t lines;
   size_t findings;  // 0: the chain is intact
   uint64_t first_seq, last_seq;
-  uint64_t behind;  // lines after the one recorded in FILE.head: the writer stopped before it updated the head
-  uint64_t breaks;  // audit_break lines: an earlier log was set aside or is missing
+  uint64_t behind;  // number of lines after the one in FILE.head: the writer stopped before it updated the head
+  uint64_t breaks;  // number of audit_break lines: each follows a log that was set aside or is missing
   bool keyed;       // the log was written with a key; without that key only hashes are checked
-  bool torn;        // an unfinished line follows the one recorded in FILE.head
+  bool torn;        // an unfinished line follows the line recorded in FILE.head
 };
 
-// Reports one finding. Lines are counted from 1 within `file`.
+// Reports one finding. `line` is the number of the line in `file`, from 1.
 typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
 // Verifies a file with its rotated files (FILE.1, …) and FILE.head. Checks signatures with `key`; with STR_NONE only

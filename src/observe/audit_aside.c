@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies the end of an existing log with the key, and sets aside a log that fails the check. Such a log is evidence:
-// it is renamed but not changed, and a new chain begins.
+// Checks the end of an existing log with the key, and sets aside a log that fails the check: the log is renamed but not
+// changed, because it is evidence. Then a new chain begins.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum {
   ASIDE_MOST = 1000,    // maximum number of logs set aside
-  ASIDE_APART = 60000,  // ms between logs set aside: otherwise two gateways with different keys would alternate forever
+  ASIDE_APART = 60000,  // minimum ms between two: gateways with different keys must not do it in turns forever
 };
 
 // ---- checking the end
@@ -32,14 +32,15 @@ bool audit_was_rotated(struct audit_file *a, const char *hash) {
   return is;
 }
 
-// Checks a file without a complete line: it is new, was just rotated, or was truncated.
+// Checks a file without a complete line. Returns NULL if it is new or was just rotated, otherwise the reason to doubt
+// it.
 static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) {
   if (!e->size || a->seq) return NULL;
   if (!e->headed) return "its head file is missing";
   return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
 }
 
-// Returns whether complete lines follow our last write but have old numbers: they are copies of earlier lines.
+// Returns whether complete lines follow our last write but have old numbers, as copies of earlier lines do.
 static bool is_copied(const struct audit_file *a, const struct audit_end *e) {
   return a->size != UINT64_MAX && e->size > a->size && e->size - a->size > e->tail && e->last.seq <= a->seq;
 }
@@ -88,7 +89,8 @@ static bool is_there(const char *path) {
   return lstat(path, &st) == 0;
 }
 
-// Finds a name that neither a log nor a head file uses. Returns false if there is no such name.
+// Finds an unused name for the log such that the name of its head file is unused too. Returns false if there is no such
+// name.
 static bool find_name(const struct audit_file *a, char *out, size_t size, char *head, size_t head_size) {
   for (unsigned i = 1; i <= ASIDE_MOST; i++) {
     snprintf(out, size, "%s.unverified-%u", a->path, i);
@@ -99,7 +101,7 @@ static bool find_name(const struct audit_file *a, char *out, size_t size, char *
   return false;
 }
 
-// Renames the rotated files, because they belong to the same chain.
+// Renames the rotated files of the log, because they belong to the same chain.
 static void move_rotated(const struct audit_file *a, const char *name) {
   bool moved = true;
   for (unsigned i = 1; moved; i++) {
@@ -121,7 +123,7 @@ static bool move_all(const struct audit_file *a, char *name, size_t room) {
   return ok;
 }
 
-// Returns a start time that is later than that of any known chain, even if the clock was set back.
+// Returns the start time of a new chain: later than that of any known chain, even if the clock was set back.
 static uint64_t begin_after(const struct audit_file *a, const struct audit_end *e) {
   int64_t now = clock_wall_ms(a->clock);
   uint64_t known = e->headed && e->head.began > a->began ? e->head.began : a->began;

@@ -8,7 +8,7 @@
 
 enum {
   NAME_MOST = 256,        // bytes of a name
-  NAME_WRITTEN = 768,     // bytes of a name after escaping, which turns one byte into up to six
+  NAME_WRITTEN = 768,     // maximum bytes of a name after escaping; one byte becomes up to six
   ARGUMENTS_MOST = 8192,  // bytes of arguments after escaping
 };
 

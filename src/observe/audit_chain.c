@@ -41,8 +41,8 @@ static bool take_number(str *s, uint64_t *out) {
   return str_to_u64(digits, out);
 }
 
-// The chain fields are at the end of the line, in a fixed form, so that no JSON parser is needed to find the hashed
-// part.
+// Reads the chain fields at the end of a line. Their form is fixed, so that the hashed part is found without a JSON
+// parser.
 bool audit_read_place(str line, struct audit_place *out) {
   str rest = line;
   if (!take_end(&rest, STR(AUDIT_LINE_END)) || !take_hex(&rest, &out->hash)) return false;
@@ -89,7 +89,7 @@ bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room,
   if (!n || pread(fd, room, n, (off_t)(size - n)) != (ssize_t)n) return false;
   const char *end = memrchr(room, '\n', n);
   *out_tail = end ? (size_t)(room + n - end) - 1 : n == size ? size : UINT64_MAX;
-  // An unfinished line is not part of the chain: the next line is chained to the last complete line.
+  // An unfinished line does not belong to the chain: the next line is chained to the last complete line.
   if (!end) return false;
   str text = {room, (size_t)(end - room)};
   const char *begin = memrchr(room, '\n', text.n);
@@ -180,7 +180,7 @@ size_t audit_put_head(const struct audit_head *head, struct hmac *key, char out[
   }
   ASSERT(n + 2 <= AUDIT_HEAD_MAX);
   out[n++] = '}';
-  // Blanks overwrite the rest of a longer head.
+  // Blanks overwrite the rest of an older head that was longer.
   memset(out + n, ' ', AUDIT_HEAD_MAX - n);
   out[AUDIT_HEAD_MAX - 1] = '\n';
   return AUDIT_HEAD_MAX;

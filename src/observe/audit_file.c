@@ -40,7 +40,7 @@ static bool identify(int fd, struct audit_inode *out) {
   return regular;
 }
 
-// Returns whether the file with this identity is at the path.
+// Returns whether the file at the path is the file with this identity.
 static bool is_at(const char *path, const struct audit_inode *inode) {
   struct stat st;
   return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode->number && st.st_dev == inode->device;
@@ -107,16 +107,16 @@ static void unlock(struct audit_file *a) {
   if (a->fd >= 0) flock(a->fd, LOCK_UN);
 }
 
-// Continues the chain after the line with this number and hash, unless a later line is known already. In that case the
-// next line follows the later line, which reveals that lines were removed from the end or replaced.
+// Continues the chain after the line with this number and hash, unless this process knows a later line. In that case
+// the chain continues after the later line, so that audit_verify detects that lines were removed or replaced.
 static void continue_after(struct audit_file *a, uint64_t seq, const char *hash) {
   if (seq <= a->seq) return;
   a->seq = seq;
   memcpy(a->prev, hash, AUDIT_HASH);
 }
 
-// Repairs an unfinished last line of `tail` bytes. If the head records the line (`noted`), ends it with a newline, so
-// that audit_verify finds it; otherwise removes it.
+// Repairs an unfinished last line of `tail` bytes. If the head records this line (`noted`), appends a newline, so that
+// audit_verify reports the line. Otherwise removes the line.
 static bool mend_end(struct audit_file *a, uint64_t size, uint64_t tail, bool noted, struct fault *f) {
   ASSERT(tail == UINT64_MAX || tail <= size);
   a->size = size;
@@ -145,8 +145,8 @@ static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out)
   out->lined = audit_read_last(a->fd, size, &out->last, a->room, sizeof a->room, &out->tail);
 }
 
-// Notes a break if a log with a key is empty but its last line, as recorded in the head or by this process, is not in
-// FILE.1. Then the lines were removed, or a log rotation program moved them elsewhere.
+// Called for an empty log with a key. If the last line that the head or this process knows is not the last line of
+// FILE.1 either, lines were removed, or a log rotation program moved them: notes a break of the chain.
 static void check_empty(struct audit_file *a, const struct audit_end *e) {
   bool by_head = e->headed && e->head.seq >= a->seq;
   uint64_t seq = by_head ? e->head.seq : a->seq, begins = e->headed ? e->head.begins : a->begins;
@@ -158,8 +158,8 @@ static void check_empty(struct audit_file *a, const struct audit_end *e) {
 
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f);
 
-// Determines where the chain continues: after the lines that this or another process wrote, or at its beginning. With a
-// key, ignores a head that is not signed with it, and sets aside a log that fails audit_doubt.
+// Finds the line after which the chain continues: the last line that this or another process wrote. With a key, ignores
+// a head that is not signed with the key, and sets aside a log that fails audit_doubt.
 static bool catch_up(struct audit_file *a, struct fault *f) {
   struct stat st;
   struct audit_end e;
@@ -225,7 +225,7 @@ static void write_head(struct audit_file *a) {
   if (a->headless) a->head_errno = errno;
 }
 
-// Fails for a required log without a head: the end of the chain could not be proved.
+// Fails if the log is required and has no head, because the end of its chain could not be proved.
 static bool has_head(const struct audit_file *a, struct fault *f) {
   if (!a->headless || !a->required) return true;
   fault_set(f, FAULT_IO, "%s cannot be written: %s", a->head_path, strerror(a->head_errno));

@@ -10,12 +10,12 @@
 #include "observe/audit.h"
 #include "text/tokens.h"
 
-enum { AUDIT_HASH = 2 * SHA256_SIZE };  // hex digits
+enum { AUDIT_HASH = 2 * SHA256_SIZE };  // number of hex digits
 
-enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };  // how a log is opened
+enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };  // flags of open() for a log
 
 #define AUDIT_LINE_BEGIN "{\"timestamp\":\""
-#define AUDIT_HASH_KEY ",\"hash\":\""  // follows the hashed part of the line
+#define AUDIT_HASH_KEY ",\"hash\":\""  // the hash covers the line up to this key
 #define AUDIT_MAC_KEY ",\"mac\":\""
 #define AUDIT_PREV_KEY ",\"prev\":\""
 #define AUDIT_SEQ_KEY ",\"seq\":"
@@ -55,7 +55,7 @@ bool audit_is_log(int fd, const char *path, const char *head_path, struct fault 
 enum { AUDIT_HEAD_MAX = 320 };
 struct audit_head {
   uint64_t seq, begins;
-  uint64_t began;  // start of this chain, in ms since 1970; the later of two chains is valid. 0: written without a key
+  uint64_t began;  // start of this chain, in ms since 1970: of two chains, the later is valid; 0: written without a key
   char hash[AUDIT_HASH + 1];
   char mac[AUDIT_HASH + 1];  // "" if unsigned
 };
@@ -63,14 +63,14 @@ bool audit_read_head(const char *head_path, struct audit_head *out);
 size_t audit_put_head(const struct audit_head *head, struct hmac *key, char out[AUDIT_HEAD_MAX]);  // key may be NULL
 bool audit_head_is_signed(const struct audit_head *head, struct hmac *key);
 
-enum { AUDIT_LINE_MAX = 1 << 17 };  // maximum size of a line in bytes
+enum { AUDIT_LINE_MAX = 1 << 17 };  // maximum bytes of a line
 
 // Appends the body of a line. The writer adds token counts and chain fields.
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out);
 
 // Header of a pending line. Three texts follow it: the body, and the request and response texts to count tokens in.
 struct audit_record {
-  uint32_t body, in, out;          // bytes
+  uint32_t body, in, out;          // sizes of the three texts in bytes
   uint32_t tokens_in, tokens_out;  // set by the writer
   bool has_in, has_out;
 };
@@ -104,23 +104,23 @@ struct audit_file {
   int fd;
   struct audit_inode inode;
   uint64_t size;      // file size after our last write; a different size means that another process wrote
-  uint64_t others;    // bytes of rotated files; UINT64_MAX: not computed yet
+  uint64_t others;    // bytes of all rotated files; UINT64_MAX: unknown
   uint64_t reserved;  // file offset up to which disk space is reserved
-  uint64_t seq;       // of the last line
+  uint64_t seq;       // seq of the last line
   char prev[AUDIT_HASH + 1];
   uint64_t begins;  // seq of the oldest kept line
   uint64_t began;   // as in struct audit_head
-  int head_fd;      // of FILE.head
+  int head_fd;      // file descriptor of FILE.head
   struct audit_inode head_inode;
-  bool headless;  // FILE.head could not be written
+  bool headless;  // the last attempt to write FILE.head failed
   int head_errno;
   struct buf lines;
   struct tokens_memo words;  // cache of token counts
   struct hasher *hasher;
-  struct buf notice;      // body of an audit_break line, which is written before other lines
+  struct buf notice;      // body of an audit_break line, to be written before other lines
   struct fault broke;     // message about the break for the gateway's log; FAULT_NONE: no message
-  uint64_t set_aside_at;  // monotonic; 0: never
-  uint64_t rotate_from;   // monotonic; time of the next attempt after a failed rotation
+  uint64_t set_aside_at;  // monotonic time; 0: never
+  uint64_t rotate_from;   // monotonic time before which a failed rotation is not repeated
   unsigned breaks;        // since the start
   char room[AUDIT_LINE_MAX];
 };
@@ -139,7 +139,7 @@ struct audit_end {
 // Returns NULL if lines may be appended, or the reason why the key does not confirm this end. NULL without a key.
 const char *audit_doubt(struct audit_file *a, const struct audit_end *end);
 
-// Returns whether the last line of FILE.1 has this hash, as it has after a rotation.
+// Returns whether the hash of the last line of FILE.1 is `hash`: then FILE was rotated after that line.
 bool audit_was_rotated(struct audit_file *a, const char *hash);
 
 // Renames the log with its head and its rotated files to FILE.unverified-N, and prepares the audit_break line for the
@@ -166,17 +166,18 @@ uint64_t audit_first_kept(struct audit_file *a);
 bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f);
 
 enum {
-  AUDIT_LOCK_MS = 1000,  // a batch of lines waits for the file lock at most this long
+  AUDIT_LOCK_MS = 1000,  // maximum time that a batch of lines waits for the file lock
   AUDIT_GLANCE_MS = 50,  // a request waits for a batch of lines at most this long
 };
 
-// On failure, f says why. The caller must close the file in either case, and may write to it after a failure.
+// On failure, f has the reason, and the caller may still try to write. The caller must close the file in any case.
 bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f);
 void audit_file_close(struct audit_file *a);
 
-// Returns whether the log and its head are at their paths and no other process holds the lock. A few system calls.
+// Returns whether the log and its head are at their paths and no other process holds the lock. Makes a few system
+// calls only.
 bool audit_file_in_place(const struct audit_file *a);
 
-// Appends records; rotates the file first if `aside` is set. Sets *out_written if the records were written. They may be
-// written even if the function fails afterwards, because the head could not be written or no space is left.
+// Appends records; with `aside`, rotates the file first. Sets *out_written if the records were written. They may be
+// written even if the function then fails, because the head could not be written or no disk space is left.
 bool audit_file_write(struct audit_file *a, struct buf *batch, bool aside, bool *out_written, struct fault *f);

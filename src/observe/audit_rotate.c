@@ -18,7 +18,7 @@ char *audit_file_name(const char *path, unsigned number) {
   return name;
 }
 
-// Gets the status of a rotated file. Returns false if there is no such file.
+// Gets the status of a rotated file. Returns false if the file does not exist.
 static bool look_at(const struct audit_file *a, unsigned number, struct stat *out) {
   char *name = audit_file_name(a->path, number);
   bool there = lstat(name, out) == 0;

@@ -12,7 +12,7 @@ static bool cannot(const char *path, const char *why, struct fault *f) {
   return false;
 }
 
-// Returns whether the nearest existing parent folder is writable.
+// Returns whether the nearest existing folder above the file is writable.
 static bool can_make(struct arena *a, const char *path, struct fault *f) {
   str above = str_of(path);
   struct stat st;

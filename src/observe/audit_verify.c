@@ -22,14 +22,14 @@ struct verifier {
   struct audit_verdict verdict;
   const char *file;
   uint64_t line;  // number of the current line in `file`
-  uint64_t seq;   // of the preceding line; 0: this is the first
+  uint64_t seq;   // seq of the preceding line; 0 before the first line
   char prev[AUDIT_HASH + 1];
   struct hmac *key;  // NULL: signatures are not checked
   bool signing;      // an earlier line has a mac: all later lines must have one
   bool joined;       // a line was read before
   bool headed;       // FILE.head exists
   struct audit_head head;
-  bool head_met;  // the line recorded in FILE.head was found
+  bool head_met;  // the line recorded in FILE.head was read
   bool last;      // `file` is the current file, not a rotated one
   char room[2 * AUDIT_LINE_MAX];
 };
@@ -101,8 +101,8 @@ static void take_line(struct verifier *v, str line) {
 
 // ---- reading files
 
-// Checks an unfinished last line. In the current file, the line is not a finding if the head does not record it: then
-// the writer stopped before it reported the line as written.
+// Handles an unfinished last line. In the current file, it is a finding only if the head records it. Otherwise the
+// writer stopped before it reported the line as written.
 static void take_torn(struct verifier *v, str line) {
   struct audit_place p;
   bool noted = !v->last || !v->headed || v->head.seq > v->seq;

@@ -226,7 +226,7 @@ static void put_faults(const struct metrics *m, struct buf *out) {
   }
 }
 
-// Also writes counters that are zero, because an alert on the first failure needs the previous value.
+// Counters that are zero are written too: an alert on the first failure needs a previous value.
 static void put_rejections(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_auth_failures_total", "counter",
                    "Requests refused for their credentials, by reason.");

@@ -27,10 +27,10 @@ struct metrics_call {
 };
 void metrics_count_call(struct metrics *m, const struct metrics_call *c);
 
-// Counts tokens of a result that were not sent to the client. The number is an estimate: see docs/reference/metrics.md.
+// Counts tokens of a result that were not sent to the client. docs/reference/metrics.md says how they are estimated.
 void metrics_count_saved(struct metrics *m, uint64_t tokens);
 
-// Counts a request that failed authentication, or whose agent the rules do not know.
+// Counts a request that was rejected: its authentication failed, or its agent is not in the rules.
 void metrics_count_rejection(struct metrics *m, enum rejection why);
 
 // Counters of one server; zeros if no call was counted. Times cover answered calls and are interpolated from the
@@ -45,13 +45,14 @@ struct metrics_tally metrics_of(const struct metrics *m, str server);
 enum { METRICS_LAST = 20 };
 struct metrics_last {
   str server;           // empty: the call reached no server
-  const char *outcome;  // as in toolgate_calls_total
+  const char *outcome;  // name of the outcome, as in toolgate_calls_total
   uint64_t us;          // 0: no server responded
 };
 bool metrics_last(const struct metrics *m, size_t i, struct metrics_last *out);
 
 void metrics_write(const struct metrics *m, struct buf *out);
 
-// Append a metric to the page: first its head, then a line for each value. `label` must be a constant or NULL.
+// Append a metric to the page: metrics_put_head once, then metrics_put_value for each value. `label` must be a
+// constant, or NULL.
 void metrics_put_head(struct buf *out, const char *name, const char *type, const char *help);
 void metrics_put_value(struct buf *out, const char *name, const char *label, str value_of_label, uint64_t value);

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 
-// name, word
+// X(name, word)
 #define REJECTION_TABLE(X) \
   X(MISSING, "missing")             /* no bearer token */ \
   X(MALFORMED, "malformed")         /* the Authorization header is not a bearer token */ \

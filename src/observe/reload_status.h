@@ -8,7 +8,7 @@ enum { RELOAD_TEXT = 512, RELOAD_WARNINGS = 4096 };
 
 // Reloads of one kind of file: server files with the configuration, or the rules.
 struct reload_record {
-  str file;  // empty if there is no such file
+  str file;  // empty if no file of this kind is used
   int64_t last_attempt, last_success;
   uint64_t attempts, successes;
   char error[RELOAD_TEXT];  // of the last attempt; empty if the attempt succeeded
@@ -16,7 +16,7 @@ struct reload_record {
 
 struct reload_status {
   struct reload_record servers, rules;
-  char warnings[RELOAD_WARNINGS];  // about the rules in force, one per line
+  char warnings[RELOAD_WARNINGS];  // warnings about the current rules, one per line
   uint64_t taken, refused;         // successful and failed reloads of all files
   // the last attempt
   int64_t at;

@@ -14,7 +14,7 @@ enum {
   SEND_MS = 10000,
   SPANS_AT_ONCE = 512,
   SPANS_BYTES = 1 << 20,  // size of the buffer
-  TEXT_BYTES = 256,       // of an attribute
+  TEXT_BYTES = 256,       // maximum size of an attribute
   SPAN_BYTES = 16 << 10,  // maximum size of a span
 };
 
@@ -283,7 +283,7 @@ static void put_span(struct buf *out, const struct trace_span *s) {
   json_end_object(&w);
 }
 
-// Returns whether one more item fits; the caller then appends it. Counts a dropped item otherwise.
+// Returns whether one more item fits into the buffer. If not, counts the item as dropped.
 static bool make_room(struct tracer *t) {
   bool fits = t->spans.n + SPAN_BYTES <= t->spans.max;
   if (!fits) t->dropped++;

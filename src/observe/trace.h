@@ -26,7 +26,7 @@ struct tracer_options {
   struct loop *loop;
   const struct rand_source *rand;
   str url;                   // URL of the collector
-  unsigned sample_permille;  // share of the traces begun by this gateway that are sampled
+  unsigned sample_permille;  // sampled traces per thousand, of the traces that begin in this gateway
   bool records;              // send log records instead of spans
 };
 
@@ -34,7 +34,7 @@ struct tracer_options {
 struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f);
 void tracer_free(struct tracer **t);  // drops spans that were not sent
 
-// Sends the remaining spans, waits at most `ms` for them, frees the tracer, then calls `closed` from the loop.
+// Sends the remaining spans and frees the tracer after at most `ms` milliseconds. Then calls `closed` from the loop.
 void tracer_close(struct tracer **t, uint64_t ms, void (*closed)(void *ctx), void *ctx);
 
 // Returns the context of a new span in the caller's trace, or in a new trace if `parent` is NULL.
@@ -52,8 +52,8 @@ struct trace_span {
 void tracer_end(struct tracer *t, const struct trace_span *span);  // copies the span; ignores it if it is not sampled
 
 struct trace_record {
-  str event;        // its name
-  bool failed;      // severity is WARN, not INFO
+  str event;        // name of the event
+  bool failed;      // the record has severity WARN instead of INFO
   str trace, span;  // hex; STR_NONE: not part of a trace
   const struct trace_field {
     const char *key;
@@ -62,7 +62,7 @@ struct trace_record {
   size_t count;
   int64_t at_ms;  // since 1970
 };
-void tracer_record(struct tracer *t, const struct trace_record *record);  // copies
+void tracer_record(struct tracer *t, const struct trace_record *record);  // copies the record
 
-void tracer_flush(struct tracer *t);  // sends the collected spans, unless a batch is in flight
+void tracer_flush(struct tracer *t);  // sends the collected items, unless a batch is in flight
 uint64_t tracer_dropped(const struct tracer *t);

@@ -54,7 +54,7 @@ static int compare_tools(const void *a, const void *b) {
   return str_cmp(((const struct policy_tools *)a)->server, ((const struct policy_tools *)b)->server);
 }
 
-// Returns the agent's own rules for the tools of a server, or NULL.
+// Returns the agent's own tool rules under this server key, or NULL if there are none.
 static struct policy_tools *find_tools(const struct policy_agent *a, str server) {
   const struct policy_tools wanted = {.server = server};
   return bsearch(&wanted, a->tools, a->tools_count, sizeof *a->tools, compare_tools);
@@ -172,7 +172,7 @@ static const struct {
     [POLICY_DENY_FIRST] = {{POLICY_DENY, false}, {POLICY_DENY, true}, {POLICY_ALLOW, false}, {POLICY_ALLOW, true}},
 };
 
-// Decides about a tool whose server is allowed by d->entry.
+// Decides about a tool. d->entry must be the entry that allows its server.
 static void decide_tool(const struct policy *p, struct policy_decision *d, str tool) {
   struct policy_chain c = chain_of(d->agent, d->server);
   for (size_t i = 0; i < 4; i++) {
@@ -232,7 +232,7 @@ struct policy_decision policy_decide_method(const struct policy *p, const struct
 
 // ---- decisions as text
 
-// Turns /permissions/0 into governance.permissions[0].
+// Writes a JSON Pointer as a dotted path: /permissions/0 becomes governance.permissions[0].
 static void put_governed(struct buf *out, str pointer) {
   str part, rest = pointer;
   buf_str(out, STR("governance"));

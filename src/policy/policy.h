@@ -35,7 +35,8 @@ typedef void policy_problem(void *ctx, bool warning, str pointer, const char *me
 
 enum { POLICY_AGENTS_MAX = 10000, POLICY_DEPTH_MAX = 16 };  // agents; dots in an agent id
 
-// Compiles rules; `root` is not used afterwards. Returns a policy with one reference, or NULL if an error was reported.
+// Compiles rules. `root` may be freed afterwards. Returns a policy with one reference, or NULL if an error was
+// reported.
 struct policy *policy_read(const struct json *root, policy_problem *problem, void *ctx);
 struct policy *policy_ref(struct policy *p);
 void policy_unref(struct policy **p);
@@ -46,11 +47,11 @@ enum policy_order policy_order(const struct policy *p);
 // Returns whether the text is a valid agent id.
 bool policy_is_agent_id(str id);
 
-// Returns the rules of an agent or, if it has none, those of its nearest ancestor with rules; NULL if there are none.
+// Returns the rules of an agent. If the agent has no rules, returns those of its nearest ancestor with rules, or NULL.
 const struct policy_agent *policy_find(const struct policy *p, str id);
 str policy_agent_name(const struct policy_agent *a);  // the id in the rules file
 
-// The agents of the file, in its order.
+// Return the agents in the order of the file.
 size_t policy_agent_count(const struct policy *p);
 const struct policy_agent *policy_agent_at(const struct policy *p, size_t index);
 
@@ -59,11 +60,11 @@ enum policy_class { POLICY_EXPLICIT, POLICY_WILDCARD, POLICY_IMPLICIT, POLICY_NO
 struct policy_decision {
   bool allowed;
   enum policy_class by;
-  const struct policy_agent *agent;  // NULL if unknown
+  const struct policy_agent *agent;  // NULL if the agent is unknown
   const struct policy_entry *entry;  // NULL if no entry matched
-  str server;                        // the server in question
-  bool of_tool;                      // the tool lists decided, or no entry in them matched
-  bool of_method;                    // the method lists decided, or no entry in them matched
+  str server;                        // the server that the decision is about
+  bool of_tool;                      // the tool lists were searched, even if no entry matched
+  bool of_method;                    // the method lists were searched, even if no entry matched
   str governed;                      // place in the governance file that denied it; STR_NONE: the rules decided
 };
 
@@ -88,7 +89,7 @@ struct policy_entry {
   uint32_t index;  // position in its list
   bool deny;
   bool pattern;  // contains a '*'
-  bool method;   // applies to methods
+  bool method;   // the entry is in allow.methods or deny.methods
 };
 
 // The entries of an agent, without its ancestors', in the order of the file: deny before allow, servers before tools.

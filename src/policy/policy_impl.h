@@ -11,11 +11,11 @@ struct policy_list {
   size_t count;
 };
 
-// The rules of one agent for the tools of a server, or of all servers ("*").
+// An agent's tool rules under one server key. The key is the server's name, or "*" for all servers.
 struct policy_tools {
   str server;
   struct policy_list exact[POLICY_EFFECTS];     // sorted by text, then in file order
-  struct policy_list patterns[POLICY_EFFECTS];  // in file order
+  struct policy_list patterns[POLICY_EFFECTS];  // names with a '*', in file order
 };
 
 struct policy_agent {
@@ -40,7 +40,7 @@ struct policy {
   enum policy_order order;
 };
 
-// Prepares the lookups. Returns the first agent with too many ancestors, or NULL on success.
+// Sorts the entries for lookups. Returns NULL, or the first agent that has too many ancestors.
 const struct policy_agent *policy_compile(struct policy *p);
 
 // Returns whether the text of the entry matches the name.

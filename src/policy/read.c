@@ -95,7 +95,7 @@ static void read_section(struct policy_reader *r, str pointer, const struct json
 // ---- agents
 
 bool policy_is_agent_id(str id) {
-  bool boundary = true;  // whether this is the start of a segment
+  bool boundary = true;  // the next character starts a segment
   for (size_t i = 0; i < id.n; i++) {
     char c = id.p[i];
     if (c == '.' ? boundary : !(ascii_is_alnum(c) || c == '_' || c == '-')) return false;

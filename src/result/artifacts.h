@@ -25,22 +25,22 @@ struct artifact_name {
   str content_hash;  // SHA-256 of the piece's bytes, in hex
 };
 
-// Adds a piece to a batch. Copies the piece's bytes or, if `block` is not NULL, takes ownership of `block`, which must
-// hold these bytes (piece_batch_add). Returns false if the piece exceeds the limits. *out is always set; its strings
-// are in the arena.
+// Adds a piece to a batch. If `block` is not NULL, it must hold the piece's bytes, and the batch takes ownership of it
+// (piece_batch_add); otherwise the bytes are copied. Returns false if the piece exceeds the limits. *out is always set;
+// its strings are in the arena.
 bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *block, struct arena *a,
                   struct artifact_name *out);
 
-// Returns whether the text starts like a handle, "kind:".
+// Returns whether the text begins like a handle, with a kind and a colon.
 bool artifact_begins(str s);
 
 struct found_artifact {
   struct artifact artifact;
-  struct piece_find find;  // holds the bytes; find.read.ok: the piece was found
+  struct piece_find find;  // holds the bytes; find.read.ok says whether the piece was found
   void (*done)(struct found_artifact *f);
 };
 
 // Finds the owner's piece with this handle and records its use, then calls out->done unless it is NULL (pieces_find).
-// The piece is valid until artifact_release; *out, `owner` and `handle` must stay valid until the call of `done`.
+// The piece is valid until artifact_release. *out, `owner` and `handle` must stay valid until `done` is called.
 void artifact_find(struct store *s, str owner, str handle, struct found_artifact *out);
 void artifact_release(struct found_artifact *f);  // may be called twice

@@ -11,15 +11,16 @@
 // Text is read in blocks, so that skipping a long text costs little.
 enum { BLOCK = BLOCK_BYTES };
 
-// Counting the tokens of one piece (text/token_pieces.h) takes more than linear time, so at most this many bytes per
-// token of a long piece are read.
+// Counting the tokens of one piece (text/token_pieces.h) takes more than linear time. Therefore at most this many bytes
+// of a long piece are read for each token of the limit.
 enum { PIECE_TOKEN_BYTES = 8 };
 
 // ---- characters ----
 
-// Counts the characters of a block if all complete characters in it are valid; *out_bytes is their size. Returns 0 if
-// the block needs a closer look. By RFC 3629 a byte from 0xc2 on is followed by one continuation byte, from 0xe0 on by
-// two; the byte after 0xe0 is 0xa0 or more, the byte after 0xed is less. Characters of four bytes are not handled here.
+// Counts the characters of a block, and sets *out_bytes to their size, if all complete characters in the block are
+// valid. Returns 0 if the block needs a closer look. By RFC 3629, a byte from 0xc2 on is followed by one continuation
+// byte, and a byte from 0xe0 on by two. The byte after 0xe0 must be 0xa0 or more, the byte after 0xed less than 0xa0.
+// Characters of four bytes are not handled here.
 static size_t block_chars(const char *p, size_t *out_bytes) {
   struct block b = block_load(p);
   uint64_t high = block_high(b), last = UINT64_C(1) << 63;
@@ -85,7 +86,7 @@ void measure_repair(struct buf *out, str text) {
 
 // ---- lines ----
 
-// Returns whether a line ends with c; `next` is the following byte.
+// Returns whether a line ends with the byte c; `next` is the byte after it.
 static inline bool ends_line(char c, char next) {
   return (c == '\n') | ((c == '\r') & (next != '\n'));
 }
@@ -94,7 +95,7 @@ static bool ends_line_at(str text, size_t i) {
   return ends_line(text.p[i], i + 1 < text.n ? text.p[i + 1] : 0);
 }
 
-// Counts the line ends in a block; reads one byte beyond it.
+// Counts the line ends in a block. Reads one byte after the block.
 static size_t block_ends(const char *block) {
   uint8_t count = 0;
   for (int i = 0; i < BLOCK; i++) count = (uint8_t)(count + ends_line(block[i], block[i + 1]));

@@ -59,7 +59,7 @@ bool large_message_rename(struct large_message *p, str id, str *out) {
   ASSERT(p->good && p->message.id);
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
-  bool more = root->count > RPC_REPLY_MEMBERS;  // some members must be dropped
+  bool more = root->count > RPC_REPLY_MEMBERS;  // a member must be dropped, because JSON-RPC does not define it
   if (id.n > old->n || before > MOVED_AT_MOST || more) return false;
   char *start = p->memory.p + (root->p - p->memory.p);
   memmove(start + shift, start, before);
@@ -89,7 +89,7 @@ void large_message_unref(struct large_message **large_message) {
 
 // ---- parsing, on a worker thread
 
-// Checks that the members that the gateway reads are not folded.
+// Returns whether no member that the gateway itself reads is folded. Otherwise sets p->fault.
 static bool is_readable(struct large_message *p, const struct json *object) {
   static const str names[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

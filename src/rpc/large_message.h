@@ -14,9 +14,9 @@ struct large_message {
   uint32_t magic;
   unsigned refs;
   struct loop *loop;
-  struct buf memory;  // owner of the text
+  struct buf memory;  // contains the text
   str text;
-  uint64_t id;  // id of the answered request
+  uint64_t id;  // id of the request that it answers
   struct json_limits limits;
   bool remove_hidden;  // remove hidden characters from texts (text/hidden.h)
   struct bulk_hold hold;
@@ -30,11 +30,11 @@ struct large_message {
   struct fault fault;          // if not good: FAULT_PROTOCOL or FAULT_UPSTREAM_ERROR
 };
 
-// Finds the id of the request that `text` answers. Returns false if the text does not look like a reply; does not check
-// its contents.
+// Finds the id of the request that `text` answers. Returns false if `text` does not look like a reply. Does not
+// validate the text.
 bool large_message_answers(str text, uint64_t *out_id);
 
-// Takes ownership of the memory that holds the text. Returns one reference.
+// Takes ownership of `memory`, which contains `text`. Returns a large message with one reference.
 struct large_message *large_message_new(struct loop *l, struct buf *memory, str text, uint64_t id, size_t max_bytes);
 struct large_message *large_message_ref(struct large_message *p);
 void large_message_unref(struct large_message **large_message);  // NULL is fine

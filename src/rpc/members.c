@@ -14,7 +14,7 @@ enum {  // continues enum members_of
   TASK,
   META,         // _meta of params
   RESULT_META,  // _meta of results
-  PART_META,    // _meta of all objects inside a result
+  PART_META,    // _meta of every object inside a result
   CAPABILITIES,
   ABILITY,
   INFO,
@@ -22,12 +22,12 @@ enum {  // continues enum members_of
   HINTS,
   ERROR_DATA,
   FILTER,
-  QUESTIONS,  // inputRequests; the server chooses the keys
+  QUESTIONS,  // inputRequests, whose keys the server chooses
   QUESTION,
-  ANSWERS,  // inputResponses; same keys
+  ANSWERS,  // inputResponses, with the keys of inputRequests
   COMPLETION,
   OBJECTS,
-  // Not objects: classes of _meta keys.
+  // Classes of _meta keys, which are not kinds of objects.
   OURS = OBJECTS,  // reserved for the gateway
   MISPLACED,       // reserved by the protocol for other objects
 };
@@ -37,7 +37,7 @@ struct members_name {
   int holds;  // kind of the value, or MEMBERS_FREE
 };
 
-// Frequent names come first: an exact match ends the search.
+// Frequent names come first, because the search stops at an exact match.
 
 static const struct members_name envelope[] = {
     {STR("jsonrpc"), 0}, {STR("id"), 0},     {STR("method"), 0},
@@ -245,7 +245,7 @@ static const struct members_object {
   const struct members_name *names;
   size_t count;
   int each;     // kind of the values of all other members
-  bool prefix;  // some prefixes of keys are reserved
+  bool prefix;  // keys with one of the `prefixes` are reserved
 } objects[OBJECTS] = {
     [MEMBERS_ENVELOPE] = {NAMES(envelope), 0, false},
     [MEMBERS_PARAMS] = {NAMES(params), 0, false},
@@ -286,7 +286,7 @@ static char fold(str s, size_t *n) {
   } beyond[] = {
       {STR("\xc5\xbf"), 's'},      // U+017F, long s
       {STR("\xe2\x84\xaa"), 'k'},  // U+212A, Kelvin sign
-      {STR("\xc4\xb0"), 'i'},      // U+0130 and U+0131: folded by Java's equalsIgnoreCase
+      {STR("\xc4\xb0"), 'i'},      // U+0130 and U+0131, which Java's equalsIgnoreCase folds
       {STR("\xc4\xb1"), 'i'},
   };
   *n = 1;
@@ -299,14 +299,15 @@ static char fold(str s, size_t *n) {
   return s.p[0];
 }
 
-// If the start of `name` folds to `prefix`, returns the position after that start, otherwise NULL.
+// If `name` starts with `prefix` when case is ignored, returns the position in `name` after that start; otherwise NULL.
 static const char *fold_past(str name, str prefix) {
   for (size_t i = 0, n; i < prefix.n; i++, name = str_from(name, n))
     if (!name.n || fold(name, &n) != ascii_lower(prefix.p[i])) return NULL;
   return name.p;
 }
 
-// Decoders that store names as C strings read "name\0x" as "name".
+// Returns whether an unknown name is disguised (rpc/members.h). The name is cut at a NUL, because decoders with C
+// strings read "name\0x" as "name".
 static bool is_disguised(const struct members_object *o, str name) {
   name.n = strnlen(name.p, name.n);
   for (size_t i = 0; i < o->count; i++)
@@ -324,7 +325,8 @@ static const struct members_name *find(const struct members_object *o, str name)
   return NULL;
 }
 
-// Returns the kind of object that a member with this name holds, and records problems with the name in *found.
+// Returns the kind of object that is the value of the member `name`. Sets the members of *found if the name is
+// disguised or reserved.
 static int look_up(int what, str name, struct members_found *found) {
   ASSERT(what >= 0 && what < OBJECTS);
   const struct members_object *o = &objects[what];
@@ -353,15 +355,15 @@ static str name_of(const struct json *member, struct arena *a) {
   return member->flags & JSON_KEY_ESCAPED ? json_key(member, a) : (str){member->key, member->key_n};
 }
 
-// Returns whether the member is the content of an answer to a form, which is not checked. An answer to a form has an
-// `action`; a message, which also has a `content`, has a `role`.
+// Returns whether the member is the `content` of an answer to a form, which is not checked. Such an answer has a member
+// `action`; a message, which may also have `content`, has a member `role`.
 static bool is_form(int what, const struct json *object, const struct json *member) {
   return what == MEMBERS_RESULT && member->type == JSON_OBJECT && json_key_is(member, STR("content")) &&
          json_get(object, STR("action")) && !json_get(object, STR("role"));
 }
 
-// Checks a container without nodes. Reserved keys cannot be removed from such a container, so they count as disguised.
-// Returns the position after the container, so that nested containers are read only once, or NULL on failure.
+// Checks a container that has no nodes. Reserved keys cannot be removed from it, so they count as disguised. Returns
+// the position after the container, where the caller continues, or NULL on failure.
 static const char *check_text(struct json_scan *scan, const char *at, int what, struct members_found *found,
                               struct arena *a) {
   struct json_walk walk;

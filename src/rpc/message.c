@@ -15,7 +15,7 @@ static bool refuse(struct rpc_error *err, const struct json *id, const char *why
   return false;
 }
 
-// The members of a message, collected in one walk; json_get for each would walk the object six times.
+// The known members of a message. They are collected in one walk, because each json_get would be another walk.
 struct rpc_members {
   const struct json *version, *id, *method, *params, *result, *error;
   bool disguised;  // a name contains escapes, or differs from a known name only in case
@@ -45,7 +45,7 @@ static const struct json *body_of(const struct rpc_message *m, enum members_of *
   return m->params ? m->params : m->result ? m->result : m->error;
 }
 
-// Checks the member names in the body. Returns false if a name only looks like a protocol name.
+// Checks the member names inside params, result or error. Returns false with the reason in *err if a name is disguised.
 static bool read_body(struct rpc_message *m, struct arena *a, struct rpc_error *err) {
   enum members_of what;
   str name;

@@ -12,7 +12,7 @@ enum rpc_code {
   RPC_METHOD_NOT_FOUND = -32601,
   RPC_INVALID_PARAMS = -32602,
   RPC_INTERNAL_ERROR = -32603,
-  // MCP's own codes
+  // codes that MCP defines
   RPC_RESOURCE_NOT_FOUND = -32002,  // up to 2025-11-25; later revisions use RPC_INVALID_PARAMS
   RPC_HEADER_MISMATCH = -32020,
   RPC_MISSING_CAPABILITY = -32021,
@@ -27,12 +27,12 @@ struct rpc_message {
   enum rpc_kind kind;
   struct large_message *large_message;  // owner of the nodes of a large message, else NULL
   const struct json *root;
-  const struct json *id;      // a string or number; NULL in a notification, or in an error without an id
+  const struct json *id;      // string or number; NULL in a notification, and in an error that has no id
   str method;                 // requests and notifications
   const struct json *params;  // an object or array; NULL if absent
   const struct json *result;  // RPC_RESULT
-  const struct json *error;   // RPC_ERROR: an object
-  bool reserved;              // contains _meta keys that a server may not send: see rpc_put_unreserved
+  const struct json *error;   // an object, of an RPC_ERROR
+  bool reserved;              // some _meta keys must be removed before the message is forwarded: see rpc_put_unreserved
 };
 
 // An error to send to a peer.
@@ -46,17 +46,16 @@ struct rpc_error {
 // Writes an error reply.
 void rpc_put_refusal(struct buf *out, const struct rpc_error *err);
 
-// Makes the error for a message that json_parse rejected. If the message exceeds a limit, the error gets the message's
-// id if it can be found, because the sender waits for an answer with that id.
+// Makes the error reply to a message that json_parse rejected. If the message exceeded a limit, searches for its id,
+// because the sender waits for an answer with this id.
 struct rpc_unread {
   struct rpc_error error;
   char text[FAULT_TEXT + FAULT_PATH + 64];
 };
 void rpc_refuse_unread(str message, const struct fault *why, struct rpc_unread *out);
 
-// Reads a message from a parsed value. Returns false with the reason in *err if the value is not a message or contains
-// a member name that only looks like a protocol name (rpc/members.h). For such a name in params, the code is
-// RPC_INVALID_PARAMS.
+// Reads a message from a parsed value. Returns false with the reason in *err if the value is not a valid message, or if
+// a member name is disguised (rpc/members.h). If the disguised name is in params, the code is RPC_INVALID_PARAMS.
 bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out, struct rpc_error *err);
 
 // Returns whether two ids have the same type and value: 1 is not "1", "\u0061" is "a".
@@ -66,7 +65,7 @@ bool rpc_same_id(const struct json *a, const struct json *b);
 void rpc_put_request(struct buf *out, str id, str method, str params);
 void rpc_put_notification(struct buf *out, str method, str params);
 void rpc_put_result(struct buf *out, str id, str result);
-// id may be STR_NONE (null); data is raw JSON, perhaps empty.
+// Writes an error. If `id` is STR_NONE, the id is null. `data` is raw JSON, or empty.
 void rpc_put_error(struct buf *out, str id, int code, str message, str data);
 
 // Copies a message without its reserved _meta keys.

@@ -19,9 +19,9 @@ struct rpc_wait {
   uint64_t id;
   struct timer timer;
   uint64_t renew_ms, max_ms, hard_end;
-  const char *limit;  // name of the timeout setting, for error messages; may be set after rpc_wait_start
+  const char *limit;  // name of the timeout setting, for messages; may be set after rpc_wait_start
   bool paused;
-  // Called at most once, after the wait has ended. Exactly one of reply and f is not NULL.
+  // Called at most once, when the wait has ended. Either `reply` or `f` is NULL.
   void (*done)(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f);
   // Called for each progress notification. May be NULL.
   void (*progress)(struct rpc_wait *w, const struct rpc_message *notification);
@@ -30,15 +30,15 @@ struct rpc_wait {
 void rpc_pending_init(struct rpc_pending *p, struct loop *l);
 void rpc_pending_done(struct rpc_pending *p);  // no request may be waiting
 
-// Gives the wait an id and starts its timeout (timeout_ms) and its hard deadline (max_ms). A value of 0 means no limit.
+// Assigns an id to the request, and starts the timeout (timeout_ms) and the deadline (max_ms). 0 means no limit.
 void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_ms, uint64_t max_ms);
 
-// Stops waiting, without a callback. Has no effect on a request that does not wait.
+// Ends the wait without calling `done`. Has no effect if the request is not waiting.
 void rpc_wait_stop(struct rpc_wait *w);
 
-// Restarts the timeout, but never extends it past the hard deadline.
+// Restarts the timeout. The deadline still applies.
 void rpc_wait_renew(struct rpc_wait *w);
-// Stops the timeout until it is renewed; the hard deadline still applies.
+// Stops the timeout until rpc_wait_renew. The deadline still applies.
 void rpc_wait_pause(struct rpc_wait *w);
 
 // End one wait, or all waits, with a fault.

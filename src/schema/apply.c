@@ -107,7 +107,7 @@ static bool apply_count(struct schema_run *r, const struct schema_rule *rule, co
                        (unsigned long long)n);
 }
 
-// Finds a member by its name. The search costs steps.
+// Returns the member `name`, or NULL. The search costs steps.
 static const struct json *find_member(struct schema_run *r, const struct json *object, str name) {
   return schema_spend(r, object->count / 8) ? json_get(object, name) : NULL;
 }
@@ -233,16 +233,16 @@ static bool apply_contains(struct schema_run *r, const struct schema_rule *rule,
   }
   if (found < min)
     return schema_report(r, f, min == 1 ? rule->keyword : STR("minContains"), f->value,
-                         "must have at least %llu elements of the kind described, but has %llu",
-                         (unsigned long long)min, (unsigned long long)found);
+                         "must have at least %llu elements that match contains, but has %llu", (unsigned long long)min,
+                         (unsigned long long)found);
   if (found > max)
     return schema_report(r, f, STR("maxContains"), f->value,
-                         "must have at most %llu elements of the kind described, but has %llu", (unsigned long long)max,
+                         "must have at most %llu elements that match contains, but has %llu", (unsigned long long)max,
                          (unsigned long long)found);
   return true;
 }
 
-// Applies "unevaluatedProperties" and "unevaluatedItems" to the children that no other rule has marked.
+// Applies "unevaluatedProperties" or "unevaluatedItems" to the children that no other rule has evaluated.
 static bool apply_unevaluated(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   bool ok = true;
   size_t index = 0;
@@ -262,8 +262,8 @@ static bool apply_unevaluated(struct schema_run *r, const struct schema_rule *ru
 
 // ---- schemas applied to the same value ----
 
-// Tests a schema that may fail. The schema gets separate marks in `out_marks`, which the caller merges if the schema
-// holds.
+// Tests a schema that may fail. Its marks are returned in `out_marks`, apart from those of the frame; the caller merges
+// both if the schema holds.
 static bool test_branch(struct schema_run *r, const struct schema_node *n, const struct schema_frame *f,
                         struct schema_marks *out_marks) {
   if (!f->marks) return schema_test(r, n, f->value, f->scope, NULL);
@@ -278,8 +278,8 @@ static bool apply_all(struct schema_run *r, const struct schema_rule *rule, cons
   return ok;
 }
 
-// Reports that none of several schemas holds. If only one of them accepts the type of the value, its errors are
-// reported instead, because they are more precise.
+// Reports that none of the rule's schemas holds. If only one of them accepts the type of the value, reports the errors
+// of that schema instead, because they are more precise.
 static bool none_holds(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   if (r->quiet) return false;
   const struct json *v = f->value;
@@ -347,7 +347,7 @@ static const struct schema_node *find_dynamic(struct schema_run *r, const struct
   return NULL;
 }
 
-// Applies the schema of the outermost resource in scope that has the anchor.
+// Applies the schema that has the anchor: of all resources in scope, the outermost with this anchor counts.
 static bool apply_dynamic(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   const struct schema_node *target = rule->dynamic.node;
   for (const struct schema_scope *s = f->scope; s; s = s->up) {

@@ -3,8 +3,8 @@
 #pragma once
 #include "json/json.h"
 
-// Returns an int below, equal to or above 0, like memcmp. A number whose exponent does not fit in 64 bits is treated
-// like zero or infinity.
+// Returns a number below 0, 0, or a number above 0, like memcmp. A number whose exponent does not fit in 64 bits is
+// treated like zero or infinity.
 int exact_compare(const struct json *a, const struct json *b);
 
 // Returns whether a number is an integer; 1, 1.0 and 10e-1 are.
@@ -15,10 +15,10 @@ struct exact_divisor {
   int64_t exponent;
 };
 
-// Returns false if the number is not positive or has more than 19 digits.
+// Returns false if the number is not above 0 or has more than 19 digits.
 bool exact_divisor(const struct json *v, struct exact_divisor *out);
 bool exact_multiple(const struct json *v, const struct exact_divisor *divisor);
 
-// Reads a non-negative integer. Returns false for any other value. Sets *out to UINT64_MAX if the integer exceeds 64
-// bits.
+// Reads a non-negative integer. Returns false for any other value. Sets *out to UINT64_MAX if the integer does not fit
+// in 64 bits.
 bool exact_count(const struct json *v, uint64_t *out);

@@ -82,7 +82,8 @@ static bool check_date_time(str s) {
   return take_date(&s) && (take_char(&s, 'T') || take_char(&s, 't')) && take_time(&s) && !s.n;
 }
 
-// Reads units of a duration, each at most once and in the given order. Returns their number, or -1 if they are invalid.
+// Reads units of a duration, such as 1Y2M, each at most once and in the order of `units`. Returns the number of units
+// read, or -1 if they are invalid.
 static int take_units(str *s, const char *units) {
   int count = 0;
   while (s->n && ascii_is_digit(s->p[0])) {
@@ -158,7 +159,7 @@ static bool check_ipv6(str s) {
   return gap ? groups < 8 : groups == 8;
 }
 
-// Accepts a local part (atoms or a quoted string) at a host or at an IP address in brackets.
+// Accepts LOCAL@HOST: LOCAL consists of atoms or is a quoted string; HOST is a host name or an IP address in brackets.
 static bool check_email(str s) {
   size_t at = s.n;
   while (at && s.p[at - 1] != '@') at--;
@@ -199,7 +200,7 @@ static bool valid_authority(str authority) {
   return true;
 }
 
-// Checks characters and escapes. Characters above ASCII are valid only in an IRI or a template.
+// Checks characters and escapes. Characters above ASCII are valid only if `international` is set.
 static bool valid_characters(str s, bool international) {
   for (size_t i = 0; i < s.n; i++) {
     unsigned char c = (unsigned char)s.p[i];
@@ -245,7 +246,8 @@ static bool check_iri_reference(str s) {
 
 // ---- URI templates, RFC 6570 ----
 
-// Accepts names separated by dots, made of letters, digits, underscores and escapes, and then "*" or ":LENGTH".
+// Accepts a variable of a template: names separated by dots, made of letters, digits, underscores and escapes, perhaps
+// followed by "*" or ":LENGTH".
 static bool valid_variable(str s) {
   bool dot_before = true;
   while (s.n && s.p[0] != '*' && s.p[0] != ':') {
@@ -279,7 +281,7 @@ static bool check_uri_template(str s) {
   return valid_characters(literal, true);
 }
 
-// ---- others ----
+// ---- other formats ----
 
 static bool check_uuid(str s) {
   if (s.n != 36) return false;

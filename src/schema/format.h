@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks strings against the formats that "format" names.
+// Checks strings against the formats of the keyword "format".
 #pragma once
 #include "base/str.h"
 

@@ -171,7 +171,7 @@ static bool want_different(struct schema_compiler *c, const struct schema_node *
 // Reads an array of strings, which must all be different, into the arena.
 static bool read_names(struct schema_compiler *c, const struct schema_node *n, const struct json *list,
                        const str **out) {
-  if (!want(c, n, list, list->type == JSON_ARRAY, "an array of names")) return false;
+  if (!want(c, n, list, list->type == JSON_ARRAY, "an array of strings")) return false;
   str *names = ARENA_ARRAY(c->arena, str, list->count + 1);
   size_t i = 0;
   JSON_EACH(e, list)
@@ -202,7 +202,7 @@ static bool find_type(const struct json *name, unsigned *out) {
 static bool compile_type(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   unsigned types = 0;
   bool list = m->type == JSON_ARRAY;
-  if (!want(c, n, m, m->type == JSON_STRING || (list && m->count), "the name of a type, or an array of them"))
+  if (!want(c, n, m, m->type == JSON_STRING || (list && m->count), "a type name or a non-empty array of type names"))
     return false;
   for (const struct json *e = list ? m->child : m; e; e = list ? e->next : NULL)
     if (!find_type(e, &types)) return FAIL_AT(c, n, e, "unknown type %.*s", (int)(e->n < 80 ? e->n : 80), e->p);
@@ -225,7 +225,7 @@ static const struct name_set *all_strings(struct schema_compiler *c, const struc
 
 static bool compile_enum(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   bool strict = n->resource->draft <= SCHEMA_DRAFT_6;
-  if (!want(c, n, m, m->type == JSON_ARRAY && (m->count || !strict), strict ? "a list of values" : "an array"))
+  if (!want(c, n, m, m->type == JSON_ARRAY && (m->count || !strict), strict ? "a non-empty array" : "an array"))
     return false;
   if (strict && !want_different(c, n, m)) return false;
   rule_add(c, n, OP_ENUM, TYPES_ALL, m)->strings = all_strings(c, m);
@@ -306,7 +306,7 @@ static bool compile_format(struct schema_compiler *c, struct schema_node *n, con
 static bool compile_required(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   const str *names;
   if (!read_names(c, n, m, &names)) return false;
-  if (n->resource->draft == SCHEMA_DRAFT_4 && !want(c, n, m, m->count, "a list of at least one name")) return false;
+  if (n->resource->draft == SCHEMA_DRAFT_4 && !want(c, n, m, m->count, "a non-empty array of strings")) return false;
   struct schema_rule *r = rule_add(c, n, OP_REQUIRED, TYPES_OBJECT, m);
   r->required.list = names;
   r->required.count = m->count;
@@ -380,7 +380,7 @@ static bool compile_ref(struct schema_compiler *c, struct schema_node *n, const 
   return target != NULL;
 }
 
-// The reference is dynamic only if its target is a dynamic anchor.
+// Compiles "$dynamicRef" or "$recursiveRef". The reference is dynamic only if its target is a dynamic anchor.
 static bool compile_dynamic_ref(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   const struct schema_anchor *anchor;
   const struct schema_node *target = schema_resolve(c, n, m, &anchor);
@@ -416,7 +416,7 @@ static bool list_patterns(struct schema_compiler *c, struct schema_node *n, cons
   return true;
 }
 
-// Compiles "properties", "patternProperties" and "additionalProperties" into one rule when it meets the first of them.
+// Compiles "properties", "patternProperties" and "additionalProperties" into one rule, at the first of these keywords.
 static bool compile_properties(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   bool map = !json_key_is(m, STR("additionalProperties"));
   if (map && m->type != JSON_OBJECT)
@@ -457,8 +457,8 @@ static bool compile_dependent(struct schema_compiler *c, struct schema_node *n, 
 
 // ---- items ----
 
-// Compiles "prefixItems" and "items" into one rule. Until 2019-09 they were "items" with an array, and
-// "additionalItems".
+// Compiles the keywords for the elements of an array into one rule: "prefixItems" and "items". Until 2019-09 they were
+// "items" with an array, and "additionalItems".
 static bool compile_items(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   if (has_rule(n, OP_ITEMS)) return true;
   bool recent = n->resource->draft >= SCHEMA_DRAFT_2020_12;
@@ -466,7 +466,7 @@ static bool compile_items(struct schema_compiler *c, struct schema_node *n, cons
   const struct json *first = recent ? keyword_get(n, STR("prefixItems")) : items;
   const struct json *rest = recent ? items : keyword_get(n, STR("additionalItems"));
   bool list = recent ? first != NULL : json_is(first, JSON_ARRAY);
-  if (!recent && !list) rest = items;  // "additionalItems" has no effect then
+  if (!recent && !list) rest = items;  // "additionalItems" has no effect without an array in "items"
   struct schema_rule *r = rule_add(c, n, OP_ITEMS, TYPES_ARRAY, m);
   r->items.rest = rest ? schema_node_of(c, rest) : NULL;
   if (rest) r->items.rest_keyword = json_key(rest, c->arena);
@@ -480,7 +480,7 @@ static bool compile_contains(struct schema_compiler *c, struct schema_node *n, c
   r->contains.min = 1;
   r->contains.max = UINT64_MAX;
   r->contains.marks = n->resource->draft >= SCHEMA_DRAFT_2020_12;
-  if (min) exact_count(min, &r->contains.min);  // want_count rejects other values
+  if (min) exact_count(min, &r->contains.min);  // cannot fail: want_count rejects other values
   if (max) exact_count(max, &r->contains.max);
   return true;
 }

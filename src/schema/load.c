@@ -18,7 +18,7 @@ static const struct {
 };
 
 static const struct {
-  const char *name;  // end of the vocabulary's URI
+  const char *name;  // the last part of the vocabulary's URI
   unsigned vocabulary;
 } vocabularies[] = {
     {"/vocab/core", VOCABULARY_CORE},
@@ -149,7 +149,7 @@ static bool add_anchor(struct schema_compiler *c, struct schema_resource *r, str
 
 // ---- identifiers ----
 
-// Returns whether all keywords except "$ref" are ignored, as required until draft 7.
+// Returns whether all keywords of a schema except "$ref" are ignored, as drafts up to 7 require.
 static bool only_ref(const struct json *v, enum schema_draft draft) {
   return draft <= SCHEMA_DRAFT_7 && json_is(json_get(v, STR("$ref")), JSON_STRING);
 }
@@ -159,7 +159,8 @@ static const struct json *id_of(const struct json *v, enum schema_draft draft) {
   return json_get(v, draft == SCHEMA_DRAFT_4 ? STR("id") : STR("$id"));
 }
 
-// Enters the resource that starts at a schema with an identifier; *r is the enclosing resource before.
+// Enters the resource that starts at a schema with an identifier. *r must be the enclosing resource, and is set to the
+// resource that is entered.
 static bool enter_resource(struct schema_compiler *c, const struct json *v, str uri, struct schema_resource **r) {
   str absolute = uri_resolve(c->arena, (*r)->uri, uri);
   struct dialect dialect = {(*r)->draft, (*r)->vocabularies, (*r)->declared};
@@ -176,7 +177,7 @@ static bool enter_resource(struct schema_compiler *c, const struct json *v, str 
 
 static bool enter(struct schema_compiler *c, const struct json *v, struct schema_resource **r, str *out_anchor) {
   const struct json *id = id_of(v, (*r)->draft);
-  // An embedded schema may declare another draft, and use that draft's keyword for its identifier.
+  // An embedded schema may declare another draft, whose keyword for the identifier differs.
   if (!id && v != (*r)->root && json_get(v, STR("$schema"))) id = id_of(v, SCHEMA_DRAFT_2020_12);
   str text, fragment;
   if (!id) return true;
@@ -194,7 +195,7 @@ static bool add_named_anchor(struct schema_compiler *c, struct schema_resource *
   str name;
   if (!m) return true;
   if (!json_string(m, c->arena, &name) || !name.n)
-    return schema_fail(c, r, m, FAULT_INVALID, "%.*s must be a name", STR_ARG(keyword));
+    return schema_fail(c, r, m, FAULT_INVALID, "%.*s must be a non-empty string", STR_ARG(keyword));
   return add_anchor(c, r, n, name, dynamic);
 }
 
@@ -216,7 +217,7 @@ static bool walk_each(struct schema_compiler *c, const struct json *container, s
   return true;
 }
 
-// Ignores values of the wrong type: the compilation of the keyword reports them.
+// Ignores a value of the wrong type, which is reported when the keyword is compiled.
 static bool walk_keyword(struct schema_compiler *c, const struct json *m, struct schema_resource *r) {
   const struct schema_keyword *k = schema_keyword_find(r, m);
   enum schema_children children = k ? k->children : CHILD_NONE;
@@ -322,8 +323,8 @@ static const struct json *step(const struct json *v, str token) {
   return str_to_u64(token, &index) ? json_at(v, index) : NULL;
 }
 
-// Returns the schema at a pointer, even if the walk has not reached it. Its resource is that of the last schema on the
-// path to it.
+// Returns the schema at a JSON Pointer, even if the walk has not reached it. The schema belongs to the resource of the
+// last schema on the path to it.
 static const struct schema_node *find_pointer(struct schema_compiler *c, struct schema_resource *r, str pointer) {
   const struct json *v = r->root;
   while (v && pointer.n) {
@@ -342,7 +343,7 @@ static const struct schema_node *find_fragment(struct schema_compiler *c, struct
                                                const struct schema_anchor **out_anchor) {
   if (!fragment.n) return schema_node_of(c, r->root);
   if (fragment.p[0] == '/') return find_pointer(c, r, fragment);
-  // One schema may have an anchor and a dynamic anchor with the same name.
+  // One schema may have both a plain and a dynamic anchor with the same name.
   const struct schema_anchor *found = NULL;
   for (const struct schema_anchor *a = r->anchors; a; a = a->next)
     if (a->name.n && str_eq(a->name, fragment) && (!found || a->dynamic)) found = a;

@@ -11,7 +11,7 @@ import sys
 
 
 def c_string(text):
-    """As a C literal; UTF-8 and control characters as octal, which ends after three digits."""
+    """Returns a C literal. UTF-8 and control characters become octal escapes, which end after three digits."""
     plain = {'"': '\\"', "\\": "\\\\", "?": "\\?"}
     return "".join(plain.get(chr(b)) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode())
 

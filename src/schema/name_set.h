@@ -13,7 +13,7 @@ struct name_set {
   size_t count, room;
 };
 
-// Creates an empty set for at most `room` names, in the arena. The caller must add the names, then sort the set once.
+// Creates an empty set for at most `room` names, in the arena. The caller must add all names and then sort the set.
 struct name_set *name_set_new(struct arena *a, size_t room);
 void name_set_add(struct name_set *n, str text, const void *value);
 void name_set_sort(struct name_set *n);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds positions in a schema by spans: the JSON Pointer to a node, and the smallest schema that contains all errors.
+// Finds positions in a schema: the JSON Pointer to a value, and the smallest schema that contains all errors.
 #include "base/assert.h"
 #include "schema/schema_impl.h"
 #include "json/pointer.h"
 
-// Nodes do not store their path: it is found by spans, because the span of a child lies within that of its parent.
+// Values do not store their path. The path is found by spans, because the span of a child lies within that of its
+// parent.
 void schema_place(struct buf *out, const struct json *root, const struct json *at) {
   struct arena scratch;
   ASSERT(at->p >= root->p && at->p + at->n <= root->p + root->n);
@@ -28,7 +29,7 @@ static bool holds_all(const struct json *v, const struct schema_result *r) {
   return true;
 }
 
-// Returns whether a keyword's value is a list or map of schemas, as opposed to a single schema.
+// Returns whether the value of a keyword is a list or map of schemas.
 static bool is_map(const struct json *v) {
   static const str keywords[] = {STR("properties"),       STR("patternProperties"), STR("$defs"),
                                  STR("dependentSchemas"), STR("definitions"),       STR("dependencies")};
@@ -60,7 +61,7 @@ const struct json *schema_source(const struct schema *s) {
 
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes) {
   const struct json *part = r->count ? innermost(s->root, r) : s->root;
-  // A part with references is not complete without their targets, which are elsewhere in the schema.
+  // A part with references is not complete without their targets, so the whole schema is used if it is short enough.
   bool refers = memmem(part->p, part->n, "\"$ref\"", 6) != NULL;
   if (refers && s->root->n <= max_bytes) part = s->root;
   return part->n <= max_bytes ? part : NULL;

@@ -17,6 +17,6 @@ struct regex_room {
 
 enum regex_verdict { REGEX_NO, REGEX_YES, REGEX_LIMIT };
 
-// Searches the text, which must be valid UTF-8, and subtracts the cost from *steps. Returns REGEX_LIMIT if *steps is
-// too small, or if one match needs too much work.
+// Searches the text for a match. The text must be valid UTF-8. Subtracts the cost from *steps. Returns REGEX_LIMIT if
+// *steps is too small, or if the match needs too much work.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps);

@@ -6,7 +6,7 @@
 
 struct schema_run {
   const struct schema *schema;
-  const struct json *root;  // the whole value
+  const struct json *root;  // the whole value that is validated
   struct arena *scratch;
   struct schema_result *out;
   struct regex_room regex;
@@ -16,13 +16,13 @@ struct schema_run {
   bool over;       // the limits are exhausted, so the result is undecided
 };
 
-// The resources that were entered, innermost first. Dynamic references need them.
+// The resources that were entered on the way to a schema, innermost first. Dynamic references need them.
 struct schema_scope {
   const struct schema_scope *up;
   const struct schema_resource *resource;
 };
 
-// The children of a value that a schema has evaluated. `bits` is NULL if no "unevaluated…" keyword needs them.
+// Marks the children of a value that a schema has evaluated. `bits` is NULL if no "unevaluated…" keyword needs marks.
 struct schema_marks {
   uint64_t *bits;
   size_t words;
@@ -36,7 +36,7 @@ struct schema_frame {
   struct schema_marks *marks;
 };
 
-// Applies a schema to a value. `marks` are the marks of the value.
+// Applies a schema to a value, and marks the children that it evaluates in `marks`, which may be NULL.
 bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct json *v,
                  const struct schema_scope *scope, struct schema_marks *marks);
 // Like schema_eval, without reporting errors.
@@ -57,8 +57,8 @@ static inline bool schema_enough(const struct schema_run *r) {
 bool schema_report(struct schema_run *r, const struct schema_frame *f, str keyword, const struct json *at,
                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-// Returns the length of a text for a message, at most SCHEMA_SHOWN bytes and at a character boundary: "%.*s",
-// SHOWN(text)
+// Returns the length to which a message shows a text: at most SCHEMA_SHOWN bytes, at a character boundary. Usage:
+// "%.*s", SHOWN(text)
 enum { SCHEMA_SHOWN = 80 };
 int schema_shown(str text);
 #define SHOWN(text) schema_shown(text), (text).p

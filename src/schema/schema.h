@@ -19,28 +19,28 @@ struct schema_options {
   enum schema_draft draft;  // default if "$schema" names no known draft
   size_t max_bytes;         // maximum length of the schema's text, not counting white space
   unsigned max_depth;       // maximum depth of nested objects and arrays
-  size_t max_properties;    // maximum number of members of all "properties" in the schema
+  size_t max_properties;    // maximum number of members in all "properties" objects together
   bool assert_formats;      // a wrong "format" is an error; otherwise "format" is ignored
-  size_t max_steps;         // maximum work for one value, in addition to one step for each of its bytes
-  size_t max_errors;        // maximum number of errors reported for one value
+  size_t max_steps;         // maximum number of steps for one value, in addition to one step for each of its bytes
+  size_t max_errors;        // maximum number of errors reported for one value; see `more`
   const struct schema_document *documents;
   size_t document_count;
 };
 
-// 2020-12, 64 KiB, depth 32, 512 properties, formats not asserted, 2 Mi steps, 20 errors, no documents.
+// Defaults: draft 2020-12, 64 KiB, depth 32, 512 properties, no format assertion, 2 Mi steps, 20 errors, no documents.
 extern const struct schema_options schema_default_options;
 
 struct schema;
 
 // Compiles a schema. The result has its own copy of the text, without white space; the caller must free it. Returns
-// NULL on failure: `f` has FAULT_INVALID (invalid in its draft), FAULT_LIMIT or FAULT_NOT_FOUND (a reference without a
-// target), a message, and as its path the JSON Pointer to the position in the schema.
+// NULL on failure. `f` then has a message, the JSON Pointer to the position in the schema as its path, and a code:
+// FAULT_INVALID (invalid in its draft), FAULT_LIMIT, or FAULT_NOT_FOUND (a reference without a target).
 struct schema *schema_compile(const struct json *root, const struct schema_options *options, struct fault *f);
 void schema_free(struct schema **s);  // sets *s to NULL
 
 enum schema_draft schema_draft(const struct schema *s);
 const struct json *schema_source(const struct schema *s);  // the schema's own copy of the text, parsed
-size_t schema_bytes(const struct schema *s);               // memory in bytes
+size_t schema_bytes(const struct schema *s);               // size in memory
 
 struct schema_error {
   str instance;  // JSON Pointer to the invalid part of the value
@@ -53,17 +53,17 @@ struct schema_error {
 struct schema_result {
   bool valid;
   bool undecided;  // the work or depth limit was reached: `valid` is false, and `fault` describes the limit
-  bool more;       // the value has more errors than max_errors
+  bool more;       // further errors were found after max_errors
   size_t count;    // number of errors
   struct schema_error *errors;  // allocated in the scratch arena
   struct fault fault;           // set if `undecided`
 };
 
-// Returns out->valid. `instance` must be a result of json_parse, because paths are computed from its spans. The errors
-// are allocated in `scratch`; some refer to the text of the schema and of the value.
+// Validates a value. Returns out->valid. `instance` must be a result of json_parse, because paths are computed from its
+// spans. The errors are allocated in `scratch`; some refer to the text of the schema and of the value.
 bool schema_validate(const struct schema *s, const struct json *instance, struct arena *scratch,
                      struct schema_result *out);
 
-// Returns the smallest schema that contains all errors of a result, or the whole schema if this part has references.
-// Returns NULL if the result would be larger than max_bytes.
+// Returns the smallest schema that contains all errors of a result; if that schema has references, returns the whole
+// schema, when it fits. Returns NULL if the result would be larger than max_bytes.
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes);

@@ -42,7 +42,7 @@ struct extent {
   size_t properties;
 };
 
-// Measures depth and number of properties. Stops and returns false at a value deeper than max_depth.
+// Measures the depth and the number of properties of a value. Returns false if it is deeper than max_depth.
 static bool measure(const struct json *v, unsigned depth, unsigned max_depth, struct extent *out) {
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return true;
   if (depth > max_depth) return false;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled form of a schema, shared by the files of this folder. It is written while compiling and only read
-// afterwards.
+// The compiled form of a schema, shared by the files of this folder. It does not change after compilation.
 //
 // A document is walked from its root; every schema in it becomes a node. A node holds rules. A rule is a compiled
 // keyword, or several keywords that depend on each other. A resource is the part of a document that an "$id" names: it
@@ -19,7 +18,7 @@ enum schema_vocabulary {
   VOCABULARY_APPLICATOR = 2,
   VOCABULARY_VALIDATION = 4,
   VOCABULARY_UNEVALUATED = 8,
-  VOCABULARY_REMARKS = 16,  // meta-data and content keywords
+  VOCABULARY_REMARKS = 16,  // keywords for meta-data and content
   VOCABULARY_FORMAT = 32,
   VOCABULARY_FORMAT_ASSERTED = 64,
   VOCABULARY_USUAL = 63,
@@ -39,7 +38,7 @@ struct schema_resource {
   str document_uri;             // empty for the schema itself
   struct schema_anchor *anchors;
   enum schema_draft draft;
-  bool declared;  // whether "$schema" names the draft
+  bool declared;  // "$schema" names the draft
   unsigned vocabularies;
 };
 
@@ -56,7 +55,7 @@ enum {
 struct schema_node {
   const struct json *source;  // this pointer is the node's key in schema_compiler.nodes
   const struct schema_resource *resource;
-  struct schema_node *next;  // the next node to compile
+  struct schema_node *next;  // following node in the queue of nodes to compile
   struct schema_rule *rules;
   uint32_t rule_count;
   uint8_t types;        // types that "type" allows
@@ -101,7 +100,7 @@ struct schema_pattern {
   const struct schema_node *node;
 };
 
-// The requirement of "dependencies" if a property is present: a schema, or other properties.
+// The requirement of a keyword such as "dependencies" if the property `name` is present: a schema, or other properties.
 struct schema_dependent {
   str name;
   const struct schema_node *node;
@@ -162,7 +161,7 @@ struct schema_rule {
 };
 
 struct schema {
-  struct arena arena;  // memory of everything below
+  struct arena arena;  // memory of all other members
   struct schema_options options;
   const struct json *root;
   const struct schema_node *start;
@@ -179,7 +178,7 @@ struct schema_compiler {
   struct schema_node *first, **last;  // queue of nodes to compile
 };
 
-// Sets the fault with the position of `at` in its document. Always returns false.
+// Sets the fault, with the JSON Pointer to `at` as its path. Always returns false.
 bool schema_fail(struct schema_compiler *c, const struct schema_resource *r, const struct json *at,
                  enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
@@ -202,11 +201,11 @@ struct schema_keyword {
 const struct schema_keyword *schema_keyword_find(const struct schema_resource *r, const struct json *member);
 bool schema_compile_node(struct schema_compiler *c, struct schema_node *n);
 
-// place.c: appends the JSON Pointer to `at`, which is found by its span.
+// place.c: appends the JSON Pointer to the value `at`, which is found by its span.
 void schema_place(struct buf *out, const struct json *root, const struct json *at);
 
-// unique.c: finds two equal elements. Returns false if all elements differ. Costs steps; sets *steps to SIZE_MAX if not
-// enough are left.
+// unique.c: finds two equal elements. Returns false if all elements differ. Subtracts its cost from *steps, or sets
+// *steps to SIZE_MAX if *steps is too small.
 bool schema_find_twins(const struct json *array, struct arena *scratch, size_t *steps, size_t *out_first,
                        size_t *out_second);
 

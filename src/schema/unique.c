@@ -76,8 +76,8 @@ static bool spend(size_t *steps, size_t n) {
   return true;
 }
 
-// Finds equal values among entries with the same hash. Such entries are nearly always equal, but all pairs are
-// compared.
+// Finds equal values among entries with the same hash. Entries with the same hash are nearly always equal, but
+// collisions are possible, so all pairs are compared.
 static bool find_in_sorted(const struct unique_entry *entries, size_t n, size_t *out_first, size_t *out_second) {
   for (size_t i = 1; i < n; i++) {
     for (size_t k = i; k-- > 0 && entries[k].hash == entries[i].hash;) {

@@ -50,7 +50,7 @@ static struct uri_parts split(str uri) {
   return p;
 }
 
-// Appends a path to `out` and resolves "." and "..", which must not remove bytes before `start`.
+// Appends a path to `out`, and resolves its "." and ".." segments, which cannot remove earlier bytes of `out`.
 static void put_path(char *out, size_t *n, str path) {
   size_t start = *n;
   while (path.n) {

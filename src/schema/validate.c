@@ -28,7 +28,7 @@ int schema_shown(str text) {
   return (int)n;
 }
 
-// Returns [uri "#"] pointer ["/" keyword].
+// Returns [uri "#"] pointer ["/" keyword], where the pointer leads to `at`.
 static str place_of(struct schema_run *r, str uri, const struct json *root, const struct json *at, str keyword) {
   struct buf b;
   buf_init(&b, MOST_POINTER_BYTES);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records, which are only added (events of sessions, turns removed from a conversation), and documents, which are
-// replaced as a whole. A record or document belongs to an owner; only that owner can find it.
+// Stores records and documents. Records are only added: events of sessions, or turns removed from a conversation.
+// Documents are replaced as a whole. Only the owner of a record or document can find it.
 //
-// Records are numbered in the order in which they were added, and dropped when they are older than archive_ms. When
+// Records are numbered in the order in which they were added, and are dropped when they are older than archive_ms. When
 // archive_bytes are in use, further writes are rejected (STORE_LOST): archived data is never dropped to make room.
 #pragma once
 #include "base/arena.h"
@@ -17,15 +17,15 @@ enum {
 
 struct archive_record {
   str context;      // conversation or session of the record
-  str kind;         // a word chosen by the writer: "message", "event"
+  str kind;         // word chosen by the writer, such as "message" or "event"
   str message_id;   // chosen by the writer; may be empty
   str text;         // JSON text, stored unchanged
   int64_t time_ms;  // wall clock; 0 in archive_add means now
   uint64_t number;  // set by archive_add; the first record of a store has 1
 };
 
-// Adds copies of all records, or none. Calls w->done when they are durable; `w` may be NULL. STORE_PASSING means that
-// they are in memory only, STORE_LOST that they are not stored.
+// Adds copies of all records, or of none, then calls w->done. STORE_KEPT means that the records are durable,
+// STORE_PASSING that they are in memory only, STORE_LOST that they are not stored. `w` may be NULL.
 void archive_add(struct store *s, str owner, const struct archive_record *records, size_t count, struct store_wait *w);
 
 struct archive_query {
@@ -54,12 +54,12 @@ struct archive_search {
 // call. `each` must not use the store; it returns false to stop. The caller sets `query`, `each` and `ctx`.
 void archive_find(struct store *s, str owner, struct archive_search *x);
 
-// A document is a text with a name, such as "contexts/abc", and is replaced as a whole. If `text` is STR_NONE, removes
-// the document.
+// Stores a document: a text with a name such as "contexts/abc". Replaces an existing document of this name. If `text`
+// is STR_NONE, removes the document.
 void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
 
 struct archive_loading {
-  struct store_read read;  // FAULT_NOT_FOUND if there is no such document
+  struct store_read read;  // fails with FAULT_NOT_FOUND if there is no such document
   str owner, name;
   struct arena *arena;
   str text;  // in the arena

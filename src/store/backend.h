@@ -2,7 +2,7 @@
 // The contract between the store and the backends that hold its data. Only files in src/store/ include this header.
 //
 // The store (store.c, writer.c) queues writes, groups them, reports their results on the loop, and keeps in memory the
-// data that a backend does not accept. A backend holds the data in one place; queues and waiters are not its concern.
+// data that a backend does not accept. A backend only stores and finds data in one place, such as a folder or memory.
 //
 // Threads: `write`, `clean` and `close` run on the writer's thread, never two at a time. Without a loop they run in the
 // caller's thread. All other operations run on the loop, also while `write` runs.
@@ -17,7 +17,7 @@
 // ---- writes
 
 enum write_kind {
-  WRITE_NOTHING,   // struct store_write: opens the place, which also removes old data
+  WRITE_NOTHING,   // struct store_write; only opens the place, which also removes old data
   WRITE_PIECES,    // struct piece_batch
   WRITE_USE,       // struct piece_use
   WRITE_RECORDS,   // struct archive_write
@@ -36,7 +36,7 @@ struct store_write {
   int64_t now;           // wall clock when the write was ordered
   uint64_t bytes;        // estimated size
   bool lazy;             // may wait for other writes and may be lost if the machine fails; has no waiter
-  bool refused;          // breaks a rule of the interface: nothing is written, and `kept` is STORE_LOST
+  bool refused;          // invalid, such as a name that is too long: nothing is written, and `kept` is STORE_LOST
   enum store_kept kept;  // STORE_KEPT, or STORE_LOST if the limits do not allow it
   int64_t value;
   struct buf answer;
@@ -59,7 +59,7 @@ struct piece_batch {
   void *own;  // for the backend to use during `write`; NULL before and after
 };
 
-bool piece_is_large(const struct store_piece *p);  // returns whether it has more than PIECE_ROW_BYTES
+bool piece_is_large(const struct store_piece *p);  // whether `p` has more than PIECE_ROW_BYTES bytes
 
 // Marks a piece as used now: when room is needed, the least recently used pieces are dropped first.
 struct piece_use {
@@ -68,7 +68,8 @@ struct piece_use {
   char text[];
 };
 
-// Records to add, all or none; or a document to replace by `text`, or to remove if it has no text.
+// WRITE_RECORDS adds `records`, all or none. WRITE_DOCUMENT stores `text` as the document `name`, or removes this
+// document if `text` is STR_NONE.
 struct archive_write {
   struct store_write write;
   struct arena arena;
@@ -78,7 +79,7 @@ struct archive_write {
   str name, text;
 };
 
-enum { ARCHIVE_ENTRY_COST = 200 };  // bytes that each record or document counts in addition to its text
+enum { ARCHIVE_ENTRY_COST = 200 };  // bytes added to the size of each record or document for archive_bytes
 
 enum note_op { NOTE_COUNT, NOTE_LEASE, NOTE_ONCE, NOTE_PUT, NOTE_TAKE };
 
@@ -88,7 +89,7 @@ struct note {
   str text;         // holder of a lease, or bytes of an entry
   int64_t value;    // sum of a counter
   int64_t until;    // wall clock; the note does not exist from this time on
-  uint64_t number;  // set by the backend, rising with each new note
+  uint64_t number;  // set by the backend: each new note gets a higher number
 };
 
 struct note_write {
@@ -101,20 +102,22 @@ struct note_write {
   uint64_t ms;
 };
 
-// Decides how a write changes a note. `at` is the existing note or NULL. Sets *out to the note to store, in memory of
-// `w`, with the number of `at` or 0, and sets `value` and `answer` of the write. A backend that can read and write in
-// one transaction needs only this function; a backend whose server has such operations may use those instead.
+// Decides how a write changes a note. `at` is the existing note or NULL. Sets *out to the note to store: its strings
+// are in memory of `w`, its number is that of `at`, or 0 for a new note. Also sets `value` and `answer` of the write. A
+// backend that can read and write in one transaction needs only this function. A backend whose database server has
+// counters and leases may use those instead.
 enum note_change { NOTE_STAYS, NOTE_REPLACED, NOTE_REMOVED };
 enum note_change note_decide(struct note_write *w, const struct note *at, struct note *out);
 
 // ---- reads
 
-// Each operation's struct has a struct store_read as its first member; its strings live until the read is over. The
+// The struct of each read operation begins with a struct store_read; the strings in it live until the read is over. The
 // backend must call store_read_over exactly once: before the operation returns or, if the store has a loop, later from
-// the loop. If `ok` is false, `f` says why the read failed; NULL means that nothing was found.
+// the loop. If `ok` is false, `f` is the reason of the failure, or NULL if nothing was found.
 void store_read_over(struct store_read *r, bool ok, const struct fault *f);
 
-// Adds a copy of the name; drops the last name if there are more than `max`.
+// Adds a copy of a name to the sorted list `n` unless the list has it. If the list then has more than `max` names,
+// drops the last one.
 void names_found_add(struct names_found *n, str name);
 
 // ---- the backend
@@ -127,9 +130,9 @@ struct store_place {
 };
 
 enum place_wrote {
-  PLACE_WROTE,        // all writes
-  PLACE_FAILED,       // no write; some of them may succeed alone
-  PLACE_UNAVAILABLE,  // no write; none would succeed now
+  PLACE_WROTE,        // all writes were applied
+  PLACE_FAILED,       // no write was applied; some may succeed if each is written alone
+  PLACE_UNAVAILABLE,  // no write was applied; none would succeed now
 };
 
 struct store_backend {
@@ -142,8 +145,9 @@ struct store_backend {
   void (*close)(struct store_place *p);
 
   // Applies a list of struct store_write in order, in one transaction. If it returns PLACE_WROTE, everything is
-  // durable, unless all writes of the list are lazy. Logs the reason of a failure, once until writing works again.
-  // Enforces the limits: drops old data first, then the least recently used pieces, first those of the same owner.
+  // durable, unless all writes of the list are lazy. Logs the reason of the first failure; later failures are not
+  // logged until writing works again. Enforces the limits: drops expired data, then the least recently used pieces of
+  // the owner, then those of other owners.
   enum place_wrote (*write)(struct store_place *p, struct list *writes);
 
   // Drops old data, and files that remain from a crash.
@@ -160,9 +164,9 @@ struct store_backend {
   void (*find_notes)(struct store_place *p, struct entry_search *r);
 
   // The following operations may be NULL: then the place never has a problem, and never has data of an earlier process.
-  bool (*exists)(const struct store_place *p);            // returns whether the place has data of an earlier process
-  bool (*probe)(struct store_place *p, struct fault *f);  // see store_probe
-  bool (*usable)(const struct store_place *p, struct fault *f);                          // see store_usable
+  bool (*exists)(const struct store_place *p);                   // whether the place has data of an earlier process
+  bool (*probe)(struct store_place *p, struct fault *f);         // see store_probe
+  bool (*usable)(const struct store_place *p, struct fault *f);  // see store_usable
   void (*report_damaged)(const struct store_place *p, const struct store_piece *piece);  // writes one line to the log
 };
 
@@ -172,10 +176,10 @@ int64_t place_now(const struct store_place *p);
 uint64_t place_archive_limit(const struct store_place *p);
 uint64_t place_piece_limit(const struct store_place *p);
 
-// The table of backends by role is in backends.c.
+// The roles of backends; backends.c has the backend of each role.
 enum store_role {
-  ROLE_LASTING,  // for a store without a folder, and as the spare of a store with one
-  ROLE_PASSING,  // for a store without a folder, and as the spare of the other
+  ROLE_LASTING,  // stores the data of a store with a folder
+  ROLE_PASSING,  // stores the data of a store without a folder; spare of a store with a folder
   ROLE_COUNT
 };
 extern const struct store_backend *const store_backends[ROLE_COUNT];

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-enum { ROW_COST = 256 };  // bytes that each row counts in addition to its texts and bytes
+enum { ROW_COST = 256 };  // added to the size of each piece's texts and bytes for the limits
 
 // ---- a batch
 
@@ -101,7 +101,7 @@ void pieces_put(struct store *s, struct piece_batch **batch, struct store_wait *
   store_order(s, &b->write, w);
 }
 
-// ---- use
+// ---- marking a piece as used
 
 static void free_use(struct store_write *w) {
   mem_free(CONTAINER_OF(w, struct piece_use, write));

@@ -7,10 +7,10 @@
 #include "base/crypto/hash.h"
 #include "store/store.h"
 
-enum { PIECE_ROW_BYTES = 64 << 10 };  // larger pieces are not copied when they are found
+enum { PIECE_ROW_BYTES = 64 << 10 };  // a piece with more bytes is not copied when it is found
 
-// The origin of a piece: names of the tool and of its server in the configuration; empty if unknown. A piece of a
-// resource or a prompt has no tool.
+// The origin of a piece: the configured names of the server and its tool; empty if unknown. A piece of a resource or a
+// prompt has no tool.
 struct piece_origin {
   str server, tool;
 };
@@ -21,7 +21,7 @@ struct store_piece {
   str tool_id, media_type, label;
   str bytes;
   unsigned char hash[SHA256_SIZE];  // SHA-256 of the bytes
-  struct piece_origin origin;       // in a found piece: origin of its batch
+  struct piece_origin origin;       // origin of its batch; set only in a found piece
 };
 
 // Returns the number of bytes that a piece counts against the limits.
@@ -40,8 +40,8 @@ bool piece_batch_add(struct piece_batch *b, const struct store_piece *p, char *b
 size_t piece_batch_count(const struct piece_batch *b);
 str piece_batch_handle(const struct piece_batch *b, size_t i);
 
-// Stores a batch, and takes ownership of it. Calls w->done when all pieces are durable; `w` may be NULL. Must be called
-// on the loop.
+// Stores a batch, and takes ownership of it. Then calls w->done: STORE_KEPT means that all pieces are durable. `w` may
+// be NULL. Must be called on the loop.
 void pieces_put(struct store *s, struct piece_batch **b, struct store_wait *w);
 
 // Holds the bytes of a found piece; embedded in the backend's own struct.
@@ -69,8 +69,9 @@ struct piece_find {
 void pieces_find(struct store *s, str owner, str handle, struct piece_find *find);
 void found_piece_release(struct found_piece *p);  // may be called on any thread; a second call has no effect
 
-// Returns whether the bytes that were read are the stored ones; call it after reading, on any thread. Missing bytes
-// read as zeros. Checks the hash of a piece up to PIECE_CHECKED_BYTES, and only the size of a larger piece.
+// Returns whether the bytes of a found piece are still those that were stored. Must be called after the bytes were
+// read; any thread may call it. Missing bytes read as zeros. Checks the hash of a piece up to PIECE_CHECKED_BYTES, and
+// only the size of a larger piece.
 enum { PIECE_CHECKED_BYTES = 1 << 20 };
 bool found_piece_intact(const struct found_piece *p);
 void pieces_report_damaged(const struct store *s, const struct found_piece *p);  // writes one line to the log

@@ -2,10 +2,11 @@
 // State shared by all gateways that use a folder: counters, leases, keys of actions that must happen only once, and
 // entries (tickets, parked calls, approvals, items of a queue). Each operation is atomic, also across processes.
 //
-// The result is in store_wait.value, and store_wait.bytes, when `done` is called. STORE_PASSING means that only this
-// process sees the change, STORE_LOST that a name or text is too long or SHARED_MAX objects exist; `value` is then 0.
+// When `done` is called, store_wait.value and store_wait.bytes have the result. STORE_PASSING means that only this
+// process sees the change. STORE_LOST means that the change was rejected, for example because a name or text is too
+// long or SHARED_MAX objects exist; `value` is then 0.
 //
-// Everything has an end time by the wall clock; from then on it does not exist.
+// Every counter, lease, key and entry has an end time (wall clock), from which on it does not exist.
 #pragma once
 #include "base/arena.h"
 #include "store/store.h"
@@ -13,7 +14,7 @@
 enum {
   SHARED_NAME_BYTES = 1 << 10,  // maximum size of a name, a kind, an id, a key, or a holder
   SHARED_BYTES = 1 << 20,       // maximum size of an entry
-  SHARED_MAX = 100000,          // maximum number of counters, leases, keys and entries at a time
+  SHARED_MAX = 100000,          // maximum number of counters, leases, keys and entries together
 };
 
 // Adds `delta` to a counter. Result: the sum of the current window. A window begins with the first addition and lasts
@@ -24,7 +25,7 @@ void counter_add(struct store *s, str name, int64_t delta, uint64_t window_ms, s
 // `bytes` then names this holder.
 void lease_take(struct store *s, str name, str holder, uint64_t ms, struct store_wait *w);
 
-// Result: 1 if `key` is new, 0 if a call with the same key got 1 within the last `ms`.
+// Result: 1 for the first call with `key`, 0 for later calls until the `ms` of the first call have passed.
 void once(struct store *s, str key, uint64_t ms, struct store_wait *w);
 
 // Stores an entry. An existing entry with this id is replaced as a whole and keeps its position; entries of a kind are

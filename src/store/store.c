@@ -76,7 +76,7 @@ bool store_answered(const struct store_read *r, struct fault *f) {
   return r->ok;
 }
 
-// ---- ordering writes
+// ---- queueing writes
 
 void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct store_write *w)) {
   ASSERT(kind < WRITE_KINDS && free);

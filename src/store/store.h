@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that outlives the process, in a folder that only its owner can read. A backend (store/backend.h) stores the
-// data: by default in one SQLite database, with separate files for large data.
+// Stores data that outlives the process, in a folder that only its owner can read. A backend (store/backend.h) holds
+// the data: by default in one SQLite database, with separate files for large data.
 //
 // One thread writes. It takes all waiting writes at once and writes them in one transaction, with one sync of the disk.
 // Callbacks then run on the loop, in the order of the writes. Reads begin and end on the loop. Several processes may
@@ -8,7 +8,7 @@
 //
 // Without a folder all data is kept in memory, with the same limits and rules. If a folder cannot be used (damaged,
 // from a newer version, read-only, full), one line in the log says so and what to do; new data is then kept in memory,
-// and the callback of the write reports this.
+// and each write reports this to its callback.
 //
 // The store holds pieces of results (store/pieces.h), records and documents (store/archive.h), and state that gateways
 // share: counters, leases, keys, entries (store/shared.h).
@@ -19,12 +19,12 @@
 struct store;
 
 struct store_limits {
-  uint64_t piece_bytes;        // maximum bytes of all pieces, including names
+  uint64_t piece_bytes;        // maximum bytes of all pieces, including their names
   uint64_t piece_owner_bytes;  // maximum bytes of one owner's pieces
   uint64_t piece_count;        // maximum number of one owner's pieces
   uint64_t piece_ms;           // lifetime of a piece after it was last stored
   uint64_t memory_bytes;       // maximum bytes of all pieces that are kept in memory
-  uint64_t archive_bytes;      // maximum bytes of all records and documents; further ones are rejected
+  uint64_t archive_bytes;      // maximum bytes of all records and documents; writes beyond it are rejected
   uint64_t archive_ms;         // lifetime of a record
 };
 
@@ -69,7 +69,7 @@ void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 struct store_wait {
   struct list node;  // in the write
   void (*done)(struct store_wait *w, enum store_kept kept);
-  int64_t value;  // valid in `done`, as is `bytes`: the result of an operation of store/shared.h
+  int64_t value;  // with `bytes`: the result of an operation of store/shared.h; both are valid in `done`
   str bytes;
 };
 

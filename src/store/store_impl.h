@@ -8,14 +8,14 @@ enum { STORE_MAGIC = 0x73746f72 };
 struct store {
   uint32_t magic;
   struct store_options opt;
-  struct store_place *place;  // the store's own place
+  struct store_place *place;  // in the folder, or in memory if there is no folder
   struct store_place *spare;  // holds the data that `place` does not accept; NULL if `place` accepts everything
   uv_async_t async;           // signals the loop that the writer has finished writes
 
   uv_mutex_t lock;  // protects the following members
   uv_cond_t wake;
   struct list queue, finished;
-  size_t urgent, queued;  // number of writes in the queue: those that are not lazy, and all
+  size_t urgent, queued;  // number of writes in the queue that are not lazy, and of all writes in it
   bool running;           // whether the writer's thread exists
   bool closing, ended;
 
@@ -28,8 +28,8 @@ void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct
 // Takes ownership of the write and queues it. If `wait` is NULL, this function may be called on any thread.
 void store_order(struct store *s, struct store_write *w, struct store_wait *wait);
 
-// Must be called before a read is passed to a backend. `next` continues the read when the backend has ended its part.
-// If `next` is NULL, the read is over then.
+// Must be called before a read is passed to a backend. When the backend calls store_read_over, `next` is called to
+// continue the read; if `next` is NULL, the read is over.
 void read_begin(struct store_read *r, struct store *s, void (*next)(struct store_read *r));
 
 void store_close_places(struct store *s);

@@ -15,7 +15,7 @@ enum {
 static void free_nothing(struct store_write *w) {
 }
 
-// Removes the documents that were written to the place from the spare, where an older version would hide them.
+// Removes documents from the spare if a newer version was written to the place: reads prefer the version in the spare.
 static void uncover(struct store *s, const struct list *writes) {
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
@@ -69,8 +69,9 @@ void writer_write(struct store *s, struct list *writes) {
 
 // ---- the thread
 
-// Waits for writes, or for the time to clean (sets *out_idle). Returns false if the store is closing and the queue is
-// empty. The waiting time of lazy writes starts with the first of them; later ones do not extend it.
+// Waits until there are writes, or until it is time to clean, and sets *out_idle in the second case. Returns false if
+// the store is closing and the queue is empty. The waiting time of lazy writes starts with the first of them; later
+// ones do not extend it.
 static bool await(struct store *s, bool *out_idle) {
   uint64_t began = uv_hrtime();
   bool lazy = s->queued;
@@ -89,7 +90,7 @@ static bool await(struct store *s, bool *out_idle) {
   return s->queued || !s->closing;
 }
 
-// Takes a group of writes. Its size is limited, so that its first write does not wait for long.
+// Takes a group of writes from the queue. A group has a limited size, so that its first write is soon reported.
 static void take_group(struct store *s, struct list *out) {
   uint64_t bytes = 0;
   list_init(out);

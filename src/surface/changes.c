@@ -8,13 +8,13 @@
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-enum { SLICE_US = 2000 };  // longest time to compare before other callbacks of the loop run
+enum { SLICE_US = 2000 };  // after this time the comparison yields to other callbacks of the loop
 
 // The items of a catalog that one agent sees through its connections.
 struct catalog_view {
   const struct catalog *catalog;
   struct caller caller;
-  const uint32_t *views;  // bits of item.seen, by source
+  const uint32_t *views;  // for each server: the bits of item.seen that the connections show
   size_t count;
 };
 
@@ -23,22 +23,23 @@ struct comparison_key {
   const struct policy_agent *agents[2];
   const struct governance_agent *governed[2];
   const struct catalog *catalogs[2];
-  uint64_t digests[2];  // hashes of `views`
+  uint32_t unknown[2];  // 1: the rules do not know the caller
+  uint64_t digests[2];  // hashes of the `views` before and after
 };
 
 struct difference {
   struct comparison_key key;
   bool lists[ITEM_KINDS];
-  bool meta;  // the meta-tools
+  bool meta;  // the list of meta-tools differs
 };
 
 // Compares the visible lists of clients under `before` with those under `after`.
 struct comparison {
   struct surface *d;
   const struct rulebook *before, *after;
-  struct map memo;  // bytes of a comparison_key -> struct difference
+  struct map memo;  // results of comparisons, by the bytes of their comparison_key
   struct arena arena;
-  size_t compared;  // pairs of views
+  size_t compared;  // number of compared pairs of views, for the log
 };
 
 static void comparison_init(struct comparison *x, struct surface *d, const struct rulebook *before) {
@@ -54,12 +55,12 @@ static void comparison_done(struct comparison *x) {
 
 // ---- one client
 
-// The rules do not know the agent: it sees nothing.
+// Returns whether the rules do not know the agent. Such an agent sees no items.
 static bool is_unknown(const struct caller *c) {
   return (c->policy && !c->agent) || (c->governance && !c->governed);
 }
 
-// Returns the next visible item from *at on, or NULL.
+// Returns the next visible item from index *at on, and advances *at. Returns NULL at the end.
 static const struct item *next_visible(struct surface *d, const struct catalog_view *v, enum item_kind kind,
                                        size_t *at) {
   while (*at < v->catalog->count[kind]) {
@@ -70,7 +71,7 @@ static const struct item *next_visible(struct surface *d, const struct catalog_v
   return NULL;
 }
 
-// Returns the names of items. For an unknown agent the names do not matter, because it sees no items.
+// Returns the agent's names for items. The names for an unknown agent are not used, because it sees no items.
 static struct naming names_in(struct surface *d, const struct catalog_view *v) {
   return is_unknown(&v->caller) ? naming_of_all(v->catalog) : surface_naming(d, &v->caller, v->catalog);
 }
@@ -85,7 +86,8 @@ static bool same_list(struct surface *d, const struct catalog_view *before, cons
   }
 }
 
-// Returns a bit for resources if any is visible, and one for prompts: their meta-tools exist only then.
+// Returns the meta-tools that depend on the catalog, as bits: 1 for those of resources, 2 for those of prompts. A
+// client has them only if it sees a resource or a prompt.
 static unsigned meta_tools_for(struct surface *d, const struct catalog_view *v) {
   bool any[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
@@ -101,6 +103,7 @@ static const struct difference *compare(struct comparison *x, const struct catal
   struct comparison_key key = {
       .agents = {before->caller.agent, after->caller.agent},
       .governed = {before->caller.governed, after->caller.governed},
+      .unknown = {is_unknown(&before->caller), is_unknown(&after->caller)},
       .catalogs = {before->catalog, after->catalog},
       .digests = {hash_sip(seed, (str){(const char *)before->views, before->count * sizeof *before->views}),
                   hash_sip(seed, (str){(const char *)after->views, after->count * sizeof *after->views})},
@@ -117,8 +120,8 @@ static const struct difference *compare(struct comparison *x, const struct catal
   return found;
 }
 
-// The catalog must outlive the result. If the agent is unknown, the view is empty if there are rules, otherwise
-// complete.
+// Returns the view of the catalog in client->shown under `rules`. The catalog must outlive the view. A client whose
+// agent the rules do not know has an empty view.
 static struct catalog_view view_of(const struct surface_client *client, const struct rulebook *rules) {
   ASSERT(client->shown && client->views);
   struct catalog_view v = {

@@ -12,7 +12,7 @@ struct rulebook;
 
 void surface_changes_init(struct surface *d);
 
-// Compares later changes with the lists that the client sees now.
+// Starts to track the lists of a client: later catalogs are compared with the lists that the client sees now.
 void surface_changes_attach(struct surface_client *client);
 void surface_changes_detach(struct surface_client *client);
 
@@ -26,6 +26,6 @@ void surface_rules_changed(struct surface *d, const struct rulebook *before);
 // the gateway starts.
 void surface_servers_changed(struct surface *d);
 
-// If the catalog has changed and the client's lists were not compared yet, compares them, and forgets which cards were
-// shown if they differ.
+// If the catalog has changed since the client's lists were last compared, compares them now. If a list differs, forgets
+// which cards the client has seen.
 void surface_check_shown(struct surface_client *client);

@@ -11,5 +11,5 @@ struct surface;
 bool index_jobs_ready(struct surface *d, struct request *r, enum directory_kind kind, const uint64_t *visible,
                       void (*again)(struct surface *d, struct request *r));
 
-// Detaches the builds in progress from a surface that ends; no request may wait for them. They free themselves.
+// Detaches the builds in progress from a surface that ends; each build frees itself. No request may wait for a build.
 void index_jobs_detach(struct surface *d);

@@ -12,14 +12,14 @@
 enum {
   MOST_SERVERS = 256,
   LEAST_TOKENS = 12,
-  READ_BYTES = 16 << 10,  // maximum read of each text in initialize; limits the work for each new client
+  READ_BYTES = 16 << 10,  // bytes read of each server's text for initialize, to limit the work for a new client
 };
 
 // Collects the instructions of the servers that the caller may use.
 struct collected {
   struct caller caller;
   struct arena *arena;
-  str only;  // only this server; STR_NONE: every server
+  str only;  // the only server whose text is collected; STR_NONE: every server
   str servers[MOST_SERVERS], texts[MOST_SERVERS];
   size_t count;
 };
@@ -90,7 +90,7 @@ void meta_put_server_instructions(struct surface *d, struct request *r, str serv
       json_member_str(w, STR("instructions"), text);
       return;
     }
-    // Quoting adds tokens, so the next try shortens the text by the excess.
+    // If the quoted text has too many tokens, the next attempt shortens the unquoted text by the excess.
     size_t now = tokens_count(text), over = tokens - room;
     most = now > over ? now - over : 0;
     if (most < LEAST_TOKENS) return;

@@ -3,10 +3,10 @@
 #pragma once
 
 enum surface_mode {
-  MODE_GATEWAY,      // three meta-tools that find, call and view
-  MODE_TRANSPARENT,  // every tool without its schema, and meta-tools that return the schema and call
+  MODE_GATEWAY,      // three meta-tools: find tools, call them, view results
+  MODE_TRANSPARENT,  // every tool without its schema, and meta-tools that return schemas and call tools
   MODE_DIRECT,       // every definition unchanged
-  MODE_SERVERS,      // three meta-tools that list servers, show their tools and call them
+  MODE_SERVERS,      // three meta-tools: list servers, show their tools, call them
 };
 
 enum { MODE_COUNT = 4 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts and traces requests for calls that a surface refuses itself, like calls that failed.
+// Counts and traces the requests for calls that the surface itself refuses, as if the calls had failed.
 #pragma once
 #include "base/fault.h"
 #include "mcp/server/session.h"

@@ -104,7 +104,7 @@ static void on_over(void *ctx, struct request *r, str message) {
 static void opened(void *ctx, struct session *s) {
   struct surface *d = ctx;
   if (s->mode == MODE_SERVERS && d->opt.lazy) return;  // each server starts when a request names it
-  upstreams_settle(d->upstreams, s);                   // starts the servers that this client needs
+  upstreams_settle(d->upstreams, s);                   // otherwise starts the servers that this client needs
 }
 
 static void closed(void *ctx, struct session *s) {
@@ -143,7 +143,7 @@ static void on_received(void *ctx, struct session *s, const struct rpc_message *
   enum { LINES_PER_SECOND = 20, SESSION_TOLD = 8 };
   struct surface *d = ctx;
   unsigned omitted = 0;
-  if (m && str_eq(m->method, STR("notifications/initialized"))) return;  // the handshake has no line
+  if (m && str_eq(m->method, STR("notifications/initialized"))) return;  // the audit log has no line for the handshake
   if (!d->opt.calls.audit_recorder || !rate_allow(&s->noted, loop_now(d->opt.loop), LINES_PER_SECOND, &omitted)) return;
   struct caller caller;
   struct fault f;
@@ -289,8 +289,8 @@ static bool may_see(const void *caller, const struct item *item, str server) {
   return caller_may(caller, server, item->kind, item->name);
 }
 
-// A call needs the names of one item only, so the visibility of the whole catalog is computed only if several items
-// want the same name.
+// A call needs the name of only one item. The visibility of the whole catalog is computed only if several items have
+// the same preferred name.
 static struct naming names_for(void *ctx, const struct caller *c, const struct catalog *catalog) {
   if (catalog->contested) return surface_naming(ctx, c, catalog);
   struct naming n = naming_of_all(catalog);

@@ -12,21 +12,21 @@ struct surface;
 struct surface_options {
   struct loop *loop;
   uint64_t start_wait_ms;    // longest wait of a list for upstreams that are starting
-  uint64_t list_wait_ms;     // the same for the list of meta-tools in mode gateway
-  size_t page_size;          // items of a page of a list; 0: no paging
-  size_t definition_tokens;  // limit for a definition that tool_browse returns
+  uint64_t list_wait_ms;     // longest wait of tools/list for such upstreams in mode gateway
+  size_t page_size;          // items on one page of a list; 0: lists have one page
+  size_t definition_tokens;  // maximum tokens of a definition that tool_browse returns
   struct instructions_limits {
-    size_t budget, per_server;  // tokens in the answer to initialize: of all servers, of one server
+    size_t budget, per_server;  // tokens of instructions in the answer to initialize: of all servers, of each server
     size_t browse;              // tokens of one server's instructions in tool_browse of its path
   } instructions;
   enum surface_mode mode;              // default mode of a session
   bool strict;                         // rejects a catalog with an invalid definition (on_invalid: raise)
   bool list_ids;                       // mode transparent lists tools under their ids
-  bool cache_stable;                   // cards that were shown before come first and unchanged
+  bool cache_stable;                   // browse answers put cards that a session has seen first, unchanged
   bool lazy;                           // starts servers on first use
   bool debug;                          // mode servers has get_gateway_status
   struct store *store;                 // durable state; outlives the surface
-  const struct reload_status *reload;  // results of reloads; NULL if files are not watched
+  const struct reload_status *reload;  // results of reloads of the configuration; NULL if files are not watched
   struct call_options calls;
 };
 
@@ -34,7 +34,7 @@ struct surface *surface_new(const struct surface_options *opt);
 // Every session must be closed before this call.
 void surface_free(struct surface **surface);
 
-// Connects the surface to the sessions and the upstreams; call once, before anything runs.
+// Connects the surface to the sessions and the upstreams. Must be called once, before the loop runs.
 void surface_join(struct surface *d, struct mcp_server *server, struct upstreams *upstreams);
 extern const struct surface_ops surface_for_sessions;        // ctx: struct surface
 extern const struct upstreams_events surface_for_upstreams;  // ctx: struct surface

@@ -19,13 +19,13 @@ struct surface {
   uint64_t began;
   struct buf text;              // scratch for lists and notifications
   struct buf answer;            // scratch for the result of a meta-tool
-  struct arena scratch;         // reset after each use
-  struct directory *directory;  // directory of the catalog at the last use; NULL before the first use
-  struct timer warm;            // builds the directory ahead of the first request that needs it
+  struct arena scratch;         // temporary memory, reset after each use
+  struct directory *directory;  // last directory that was used; NULL before the first use
+  struct timer warm;            // builds the directory before a request needs it
   uint64_t refused;             // generation of the last rejected catalog; 0 if none was rejected
   struct timer changes;         // compares the next clients after a change of the catalog (changes.c)
-  struct list visibilities;     // least recently used first (visibility.c)
-  struct map visibility_of;     // visibility.key -> struct visibility
+  struct list visibilities;     // cached visibilities, least recently used first (visibility.c)
+  struct map visibility_of;     // cached visibilities by key
   size_t visibility_bytes;
 };
 
@@ -33,7 +33,7 @@ struct surface {
 struct listening {
   struct request *request;
   bool changes[ITEM_KINDS];  // lists whose changes are sent
-  bool waiting;              // waits for upstreams that are starting and may have the named resources
+  bool waiting;              // waits for upstreams that are starting, which may have the requested resources
   bool acknowledged;
   size_t pending;  // subscriptions that no upstream has accepted or refused yet
   struct timer patience;
@@ -44,13 +44,13 @@ struct surface_client {
   struct surface *d;
   struct session *session;
   uint64_t opened_at;
-  bool called;  // has called a meta-tool
+  bool called;  // the client has called a meta-tool
   struct list subscriptions;
   size_t subscription_count;
   struct listening listening;
   struct seen seen;       // with cache_stable: cards shown since the last change of the visible lists
-  struct catalog *shown;  // catalog of the last comparison (changes.c)
-  uint32_t *views;        // by source: bits of item.seen that the client's connections showed in `shown`
+  struct catalog *shown;  // catalog of the client's last comparison (changes.c)
+  uint32_t *views;        // for each server: the bits of item.seen that the client's connections showed for `shown`
   size_t view_count;
 };
 

@@ -13,7 +13,7 @@ bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned so
   struct caller c;
   struct fault f;
   ASSERT(source < upstreams_count(d->upstreams));
-  const struct catalog *catalog = surface_directory(d)->catalog;  // may be older than a newly added server
+  const struct catalog *catalog = surface_directory(d)->catalog;  // the catalog may be older than a newly added server
   for (int kind = 0; kind < ITEM_KINDS && source < catalog->part_count; kind++)
     if (catalog->parts[source].count[kind]) return false;
   if (!surface_caller(d, s, &c, &f) || !surface_sees_server(d, &c, source)) return false;

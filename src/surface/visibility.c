@@ -16,17 +16,17 @@ struct visibility {
     struct governance *governance;
     const struct policy_agent *agent;
     const struct governance_agent *governed;
-    uint64_t generation;  // generation of the catalog
+    uint64_t generation;  // generation of the catalog that the visibility is for
   } key;
   struct list node;  // in surface.visibilities
   size_t bytes;
   uint64_t *bits[ITEM_KINDS];
-  struct naming_own *own;  // names that differ from those of the whole catalog
+  struct naming_own *own;  // the agent's names that differ from those for the whole catalog
 };
 
 // ---- the directory
 
-// Logs the notes on definitions that are new or changed.
+// Logs the notes on new or changed definitions.
 static void report(struct surface *d, const struct directory *dir) {
   size_t fresh = 0;
   for (size_t i = 0; i < dir->note_count; i++) {
@@ -144,7 +144,7 @@ static struct visibility *new_visibility(struct surface *d, const struct caller 
   ASSERT(map_add(&d->visibility_of, key_of(&s->key), s));
   list_push(&d->visibilities, &s->node);
   d->visibility_bytes += s->bytes;
-  // The two last used stay, because a comparison needs two.
+  // surface_naming promises that the last two results stay valid.
   while (d->visibility_bytes > VISIBILITIES_BYTES && map_count(&d->visibility_of) > 2)
     forget(d, CONTAINER_OF(d->visibilities.next, struct visibility, node));
   return s;
@@ -153,7 +153,7 @@ static struct visibility *new_visibility(struct surface *d, const struct caller 
 static struct visibility *find_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
   struct visibility_key key = key_for(c, catalog);
   struct visibility *last = CONTAINER_OF(d->visibilities.prev, struct visibility, node);
-  // A loop over a catalog needs the same visibility for every item.
+  // Fast path: a loop over the items of a catalog needs the same visibility for each item.
   if (!list_empty(&d->visibilities) && memcmp(&last->key, &key, sizeof key) == 0) return last;
   struct visibility *found = map_find(&d->visibility_of, key_of(&key));
   if (!found) return new_visibility(d, c, catalog);

@@ -23,7 +23,7 @@ bool surface_sees_server(struct surface *d, const struct caller *c, unsigned sou
 // Returns visibility and names for a whole catalog. The last two results stay valid.
 struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog);
 void surface_forget_visibilities(struct surface *d);
-void surface_forget_old_visibilities(struct surface *d);  // results for earlier catalogs
+void surface_forget_old_visibilities(struct surface *d);  // frees results for earlier catalogs
 
 // Refuses a request with a JSON-RPC error. `details` is a raw JSON object or STR_NONE.
 void surface_refuse(struct request *r, const struct fault *f, str details);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece that is a token is encoded as that token. Otherwise every byte is a part at first. Then the two neighbouring
-// parts that together form the token of the lowest rank (the first such pair) are merged into one part, until no two
-// neighbours form a token.
+// A piece that is a token is encoded as that token. In any other piece, every byte is a part at first. Then the two
+// neighbouring parts that together form the token of the lowest rank (the first such pair) are merged into one part,
+// until no two neighbours form a token.
 #include "text/bpe.h"
 
 #include <endian.h>
@@ -13,7 +13,7 @@
 // In pieces of up to SHORT bytes, the next pair is found by a search of all pairs; in longer pieces, by a heap.
 enum { PLACE_BITS = 8, SHORT = 1 << PLACE_BITS };
 
-// ---- the rank of some bytes ----
+// ---- ranks ----
 
 static const uint64_t length_factor = 0x9e3779b97f4a7c15, word_factor = 0xd6e8feb86659fd93;
 
@@ -61,7 +61,7 @@ static uint32_t rank_of(const char *p, size_t n, const char *end) {
   return head >> 24 == n && same_bytes(p, entry + sizeof head, n, end) ? head & 0xffffff : BPE_NO_RANK;
 }
 
-// Returns the rank of the token of two bytes, by the ranks of the bytes; or BPE_NO_RANK.
+// Returns the rank of the token that two bytes form, or BPE_NO_RANK. `left` and `right` are the ranks of the bytes.
 static inline uint32_t rank_of_bytes(uint32_t left, uint32_t right) {
   return bpe_pair_ranks[bpe_pairs[left << 8 | right]];
 }
@@ -82,13 +82,13 @@ static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
 // The n initial parts have the places 0 to n - 1; a merged part has the place of its first initial part.
 struct merge {
   size_t n, parts;
-  bool closed;  // while parts are added: the last part cannot be merged with the next
+  bool closed;  // while parts are added: the last part must not be merged with the next part
   uint32_t *id;
   uint8_t *len;   // number of initial parts in a part, stored at its first and at its last place
-  int32_t *pair;  // for a part and the next one: rank of the pair and, in the low bits, the place; or NO_PAIR
+  int32_t *pair;  // by place of a part: rank of its pair with the next part and, in the low bits, the place; or NO_PAIR
 };
 
-enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // every value from here on means no pair
+enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // this value and every higher one mean no pair
 
 static inline void put_pair(struct merge *m, size_t at, uint32_t rank) {
   m->pair[at] = (int32_t)(rank << PLACE_BITS | (at & (SHORT - 1)));
@@ -99,8 +99,8 @@ static inline void rank_pair(struct merge *m, size_t at) {
   put_pair(m, at, next < m->n ? rank_of_parts(m->id[at], m->id[next]) : BPE_NO_RANK);
 }
 
-// Merges the part at `at` with the next part. Returns the place of the part before, or `at` if there is none. The
-// caller must update the pairs at `at` and at the returned place.
+// Merges the part at `at` with the next part. Returns the place of the part before the merged part, or `at` if it is
+// the first part. The caller must update the pairs at `at` and at the returned place.
 static inline size_t join(struct merge *m, size_t at) {
   size_t next = at + m->len[at], before = at > 0 ? at - m->len[at - 1] : at, len = (size_t)m->len[at] + m->len[next];
   m->parts--;
@@ -114,9 +114,9 @@ static inline size_t join(struct merge *m, size_t at) {
 
 // ---- initial parts ----
 
-// In principle every byte is an initial part. But if no token begins or ends inside a character and also contains a
-// neighbour, the bytes of the character are merged on their own, by a table. If they become one part, this part can be
-// merged with others; if not, no token contains the whole character, and its parts are not merged further.
+// In principle every byte is an initial part. But if no token begins or ends inside a character and also contains bytes
+// of a neighbour, the bytes of this character are merged first, by a table. If these bytes become one part, this part
+// can be merged with others; if not, no token contains the whole character, and its parts are not merged further.
 
 static inline uint32_t rank_of_two(uint32_t left, uint32_t right) {
   return (left | right) < 256 ? rank_of_bytes(left, right) : rank_of_parts(left, right);
@@ -130,7 +130,8 @@ static inline void add_part(struct merge *m, uint32_t id, bool closed) {
   m->closed = closed;
 }
 
-// Returns the shape of a character. Invalid UTF-8 may give any shape, but never one that bpe_shapes does not have.
+// Returns the shape of a character: how its bytes are merged (bpe_shapes). Invalid UTF-8 may give the shape of any
+// character.
 static inline uint32_t shape_of(const unsigned char *p, size_t len) {
   if (len == 2) return bpe_shapes[(p[0] & 0x1f) << 6 | (p[1] & 0x3f)];
   return bpe_shapes[(p[0] & 0x0f) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f)];
@@ -160,8 +161,8 @@ static inline bool is_cut(const uint64_t *cuts, const unsigned char *p) {
   return cuts[(p[0] & 0x3f) << 6 | (p[1] & 0x3f)] >> (p[-1] & 0x3f) & 1;
 }
 
-// Returns the length of the character at `at` if it has two or three bytes that are merged on their own; otherwise 1,
-// and each byte is a part.
+// Returns the length of the character at `at` if it has two or three bytes that are merged first. Otherwise returns 1:
+// each byte is an initial part.
 static inline size_t length_apart(const unsigned char *p, size_t n, size_t at) {
   if (p[at] < 0xc0 || p[at] > 0xef) return 1;
   size_t len = p[at] < 0xe0 ? 2 : 3, next = at + len;

@@ -141,7 +141,7 @@ bool hidden_put_json(struct buf *out, str json) {
   return true;
 }
 
-// Texts never become longer: the characters that json_escape would write in a longer form are hidden ones, which are
+// A string never becomes longer: json_escape would write only hidden characters in a longer form, and these are
 // removed.
 size_t hidden_json_max(str json) {
   return json.n + 1;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/text/tables.h's tables as C: the ranks of cl100k_base, and the kinds of characters that
-its splitting into pieces distinguishes.
+"""Writes the tables that src/text/tables.h declares as C: the ranks of cl100k_base, and the kinds of characters that
+matter when a text is split into pieces.
 
   make_tables.py RANKS.json CHARACTERS.txt OUT.c
 
@@ -29,7 +29,7 @@ def mix(word):
 
 
 def hash_of(token):
-    """Equals hash_bytes in bpe.c."""
+    """Returns the same hash as hash_bytes in bpe.c."""
     h = len(token) * LENGTH_FACTOR & MASK64
     for at in range(0, len(token), 8):
         h = mix(h ^ int.from_bytes(token[at:at + 8], "little"))
@@ -49,7 +49,7 @@ def read_ranks(path):
 
 
 def place(hashes, lows, low_bits):
-    """Finds, for every bucket, a step with which each of its hashes has a slot that no other hash has. Returns
+    """Finds a step for every bucket, so that each hash has a slot that no other hash has. Returns
     ({slot: index of the hash}, [step of each bucket]). `lows` are the low bits of each hash's slot."""
     high_mask = (1 << SLOT_BITS) - (1 << low_bits)
     buckets = [[] for _ in range(1 << BUCKET_BITS)]
@@ -69,7 +69,7 @@ def place(hashes, lows, low_bits):
 
 
 def lay_out(tokens):
-    """Returns all entries joined, and the offset of each."""
+    """Returns all entries as one string of bytes, and the offset of each entry."""
     entries, offsets = bytearray(), []
     for rank, token in enumerate(tokens):
         offsets.append(len(entries))

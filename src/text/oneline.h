@@ -3,7 +3,7 @@
 #pragma once
 #include "base/arena.h"
 
-// Replaces each run of white space and control characters by one blank, and removes blanks at the ends, escape
-// sequences of terminals and hidden characters (plain_hidden). Returns `text` itself if nothing changes, otherwise a
+// Replaces each run of white space and control characters by one blank. Removes blanks at the beginning and end, escape
+// sequences of terminals, and hidden characters (plain_hidden). Returns `text` itself if nothing changes, otherwise a
 // copy in the arena.
 str oneline(struct arena *a, str text);

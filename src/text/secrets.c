@@ -8,7 +8,7 @@
 
 enum { NAME_MOST = 64, NAMED_LEAST = 6, BEARER_LEAST = 10, BEARER_SURE = 20, JWT_MOST = 8192 };
 
-// The range to mask: text[from, to).
+// The range of a text to mask: the bytes from `from` up to, but not including, `to`.
 struct secret_span {
   size_t from, to;
 };
@@ -28,8 +28,8 @@ static bool is_dotted(char c) {
 static bool is_bearer(char c) {
   return is_dotted(c) || c == '~' || c == '+' || c == '/' || c == '=';
 }
-// Returns whether a character may be in a value after a name, or in a password in a URL. Such values end at blanks,
-// quotes and separators of lists.
+// Returns whether a character may be part of a value after a name, or of a password in a URL. Such values end at
+// blanks, quotes and separators of lists.
 static bool is_value(char c) {
   return (unsigned char)c > ' ' && c != 0x7f && !strchr("\"'`,;&<>(){}|\\", c);
 }
@@ -82,7 +82,7 @@ static bool find_jwt(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (rest.n > JWT_MOST) rest.n = JWT_MOST;
   if (!str_starts(rest, STR("eyJ")) || (at && is_wide(text.p[at - 1])))
-    return false;  // so that each run of characters is read once
+    return false;  // a JWT begins only at the start of a run, so each run is read only once
   size_t head = run(rest, 0, is_wide);
   if (!str_starts(str_from(rest, head), STR(".eyJ"))) return false;
   *out = (struct secret_span){at, at + head + 1 + run(text, at + head + 1, is_dotted)};
@@ -106,7 +106,7 @@ static bool find_private_key(str text, size_t at, struct secret_span *out) {
   return true;
 }
 
-// ---- secrets after a name
+// ---- secrets that follow a name
 
 // Finds the password in ://user:password@.
 static bool find_in_url(str text, size_t at, struct secret_span *out) {
@@ -145,8 +145,8 @@ static size_t skip_space(str text, size_t at, bool *broken) {
   return at;
 }
 
-// Finds the token after "bearer". The next line usually has other text, so a token there must have digits. If no blank
-// follows "bearer", returns without reading on: reading the same text repeatedly would take quadratic time.
+// Finds the token after "bearer". The next line usually has other text, so a token on that line must have digits. If no
+// blank follows "bearer", returns without reading on: reading the same text repeatedly would take quadratic time.
 static bool find_bearer(str text, size_t at, struct secret_span *out) {
   if (!str_starts_nocase(str_from(text, at), STR("bearer")) || (at && is_word(text.p[at - 1]))) return false;
   bool broken = false;
@@ -168,8 +168,8 @@ static bool has_word(str name, str word) {
   return false;
 }
 
-// Returns whether a name has a word for a secret. A `sure` word counts everywhere; other words are too common in plain
-// text ("key", "header"), and count only where an unnecessary mask does no harm.
+// Returns whether a name contains a word for a secret. Words that are not `sure` ("key", "header") are too common in
+// plain text, and count only if `sure` is false: where an unnecessary mask does no harm.
 static bool has_secret_word(str name, bool sure) {
   static const struct {
     str word;
@@ -198,7 +198,7 @@ static bool is_between(char c) {
   return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';  // quotes of JSON in JSON are escaped
 }
 
-// Returns the name that ends before text[at]; quotes or blanks may be between.
+// Returns the name that ends before text[at]; quotes or blanks may follow the name.
 static str name_before(str text, size_t at) {
   size_t end = at, least = at > NAME_MOST ? at - NAME_MOST : 0;
   while (end > least && is_between(text.p[end - 1])) end--;
@@ -227,7 +227,7 @@ static bool find_cookie(str text, size_t from, struct secret_span *out) {
   return n >= NAMED_LEAST;
 }
 
-// Finds the value in "Authorization: Basic xxx"; without a known scheme, only text that looks like a secret.
+// Finds the value in "Authorization: Basic xxx". If the scheme is unknown, finds only text that looks like a secret.
 static bool find_authorization(str text, size_t from, struct secret_span *out) {
   static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
   for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
@@ -315,7 +315,7 @@ static bool opens_key(str line) {
   return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);
 }
 
-// Masks a further line of a private key. Text after the key's end on its last line is ordinary text.
+// Masks the next line of a private key. Text after the key's end on its last line is ordinary text.
 static str after_key(struct secrets_stream *s, struct arena *a, str line) {
   size_t end = find_after(line, 0, STR("-----END "));
   bool ended = end < line.n;
@@ -325,7 +325,7 @@ static str after_key(struct secrets_stream *s, struct arena *a, str line) {
 }
 
 str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known) {
-  enum { KEY_LINES = 200 };  // keys have fewer lines; the end of a key may be missing
+  enum { KEY_LINES = 200 };  // maximum lines of a key whose end is missing; real keys have fewer lines
   if (s->key_lines) line = after_key(s, a, line);
   if (opens_key(line)) s->key_lines = KEY_LINES;
   return secrets_mask(a, line, known);
@@ -358,7 +358,7 @@ static str masked_key(struct masking *m, str key, size_t at) {
   return arena_printf(&m->scratch, "%.*s %zu", STR_ARG(masked), at);
 }
 
-// Frees the unescaped text before the masked text is written, so that a large text has few copies.
+// Frees the unescaped text before the masked text is written, so that few copies of a large text exist at a time.
 static void put_string(struct masking *m, str text, bool named) {
   struct buf b;
   if (named && text.n >= NAMED_LEAST) {

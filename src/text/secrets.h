@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks secrets in texts of servers that agents read: private keys, access keys and tokens of known forms, passwords in
-// URLs, values after names such as api_key, and values that are known to be secret. If a value has a name, only the
-// value is masked, so that the text stays readable.
+// Masks secrets in texts of servers that agents read. Secrets are: private keys, access keys and tokens of known forms,
+// passwords in URLs, values after names such as api_key, and values that are known to be secret. If a value has a name,
+// only the value is masked, so that the text stays readable.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -10,12 +10,12 @@
 #define SECRETS_MASK "[REDACTED-SECRET]"
 #define SECRETS_ADDRESS "[server address]"
 
-// Values from a server's configuration that are secret in every text. Each has SECRETS_LEAST bytes or more. Functions
-// also accept NULL if there are none.
+// Values from a server's configuration that are secret in every text. Each has SECRETS_LEAST bytes or more. The
+// functions below also accept NULL instead of a list.
 //
 // The last `addresses` values are not secrets but addresses of the server (URL, host and port). SECRETS_ADDRESS
-// replaces them. Addresses have ADDRESS_LEAST bytes or more; they match regardless of case, and only as whole words:
-// 10.0.0.5 is not part of 10.0.0.57.
+// replaces them. Addresses have ADDRESS_LEAST bytes or more. They match regardless of case, but only as whole words:
+// 10.0.0.5 is not found in 10.0.0.57.
 struct secrets_known {
   const str *values;
   size_t count;
@@ -26,14 +26,15 @@ enum { SECRETS_LEAST = 8, ADDRESS_LEAST = 4 };  // shorter values also occur in 
 
 // Returns whether a member, variable, header or option of this name has a secret as its value.
 bool secrets_is_name(str name);
-// Returns whether a member, variable, header or option of this name may have a secret as its value. Used for output to
-// people; results of tools are not masked by this wider list, because in them such words often mean something else.
+// Returns whether a member, variable, header or option of this name may have a secret as its value. This wider list of
+// names is for output to people. Results of tools are not masked by it, because in results such words often mean
+// something else.
 bool secrets_may_name(str name);
 
-// Returns the text itself if it has no secret, else a copy in the arena.
+// Returns the text itself if it has no secret, otherwise a masked copy in the arena.
 str secrets_mask(struct arena *a, str text, const struct secrets_known *known);
-// The same for known values only. At the end of the text, which may have been cut, the beginning of a known value is
-// masked as well.
+// Like secrets_mask, but masks only known values. The text may have been cut, so the beginning of a known value at its
+// end is masked as well.
 str secrets_mask_known(struct arena *a, str text, const struct secrets_known *known);
 
 // Masks one line of a stream as secrets_mask does, including private keys that span several lines.
@@ -42,11 +43,11 @@ struct secrets_stream {
 };
 str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known);
 
-// Masks the strings in a JSON value as secrets_mask does, and the values of members with names of secrets.
+// Masks the strings in a JSON value as secrets_mask does, and the values of members whose names announce a secret.
 str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known);
 
-// Writes the masked value to a buffer, which needs secrets_json_max bytes of room: an escape replaces one byte by at
-// most six, and a mask is less than its own length longer than the secret. Returns whether something was masked.
+// Writes the masked value to a buffer, and returns whether something was masked. The buffer needs secrets_json_max
+// bytes of room: one byte may become an escape of six bytes, and a mask may be longer than the secret that it replaces.
 bool secrets_put_json(struct buf *out, const struct json *v, const struct secrets_known *known);
 size_t secrets_json_max(const struct json *v);
 
@@ -54,5 +55,4 @@ size_t secrets_json_max(const struct json *v);
 bool secrets_in_json(const struct json *v, const struct secrets_known *known);
 
 // Copies known values to the arena.
-
 struct secrets_known secrets_copy(const struct secrets_known *known, struct arena *a);

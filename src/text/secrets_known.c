@@ -8,11 +8,11 @@
 
 #define CUT_MARK "…"
 
-// Searches a text. `begins` excludes most positions fast.
+// The state of a search in one text. `begins` excludes most positions fast.
 struct known_finder {
   const struct secrets_known *known;
-  size_t mark;       // length of the mark of a cut at the end of the text, or 0
-  bool begins[256];  // by byte in lower case: whether a value begins with it
+  size_t mark;       // length of CUT_MARK at the end of the text, or 0 if the text does not end with it
+  bool begins[256];  // by byte in lower case: whether a known value begins with this byte
 };
 
 static struct known_finder finder_of(const struct secrets_known *known) {
@@ -21,7 +21,8 @@ static struct known_finder finder_of(const struct secrets_known *known) {
   return f;
 }
 
-// Returns how many bytes of `value` are at text[at]: all, or at least `least` if the text is cut there; otherwise 0.
+// Returns the number of bytes of `value` at text[at]: all of its bytes, or `least` bytes or more if the text is cut
+// after them. Otherwise returns 0.
 static size_t part_at(const struct known_finder *f, str text, size_t at, str value, size_t least) {
   str rest = str_from(text, at);
   size_t left = rest.n > f->mark ? rest.n - f->mark : 0;
@@ -29,7 +30,8 @@ static size_t part_at(const struct known_finder *f, str text, size_t at, str val
   return n >= least && n <= value.n ? n : 0;
 }
 
-// Returns whether a word begins at text[at]. A percent-encoded character such as %2F also ends a word.
+// Returns whether a word may begin at text[at]: no letter or digit precedes it, or a percent-encoded character such as
+// %2F does.
 static bool begins_word(str text, size_t at) {
   return at == 0 || !ascii_is_alnum(text.p[at - 1]) || (at >= 3 && text.p[at - 3] == '%');
 }
@@ -44,7 +46,7 @@ static size_t secret_at(const struct known_finder *f, str text, size_t at, str v
 }
 
 static size_t address_at(const struct known_finder *f, str text, size_t at, str value) {
-  enum { CUT_LEAST = 10 };  // minimum at a cut: a text may end with "https://"
+  enum { CUT_LEAST = 10 };  // minimum at the end of a cut text, which may be a common beginning such as "https://"
   size_t n = part_at(f, text, at, value, value.n < CUT_LEAST ? value.n : CUT_LEAST);
   return n && ends_word(text, at + n) && str_eq_nocase((str){text.p + at, n}, (str){value.p, n}) ? n : 0;
 }

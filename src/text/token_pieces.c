@@ -9,7 +9,7 @@ enum kind {
   NUMBER = UNICODE_NUMBER,
   SPACE = UNICODE_SPACE,
   NEWLINE,  // \r and \n, which are also white space
-  WIDE,     // several bytes: the table of characters has the kind
+  WIDE,     // a byte of a longer character, whose kind is in a table
 };
 
 static const uint8_t kind_of_byte[256] = {
@@ -22,7 +22,7 @@ struct piece_reader {
   bool broken;
 };
 
-// Returns whether a character of three bytes begins at p. A fast check, which may return false for a rare one.
+// Returns whether a character of three bytes begins at p. Fast, but may return false for a rare character.
 static inline bool is_three(const unsigned char *p, size_t n) {
   return n >= 3 && p[0] > 0xe0 && p[0] < 0xf0 && p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80;
 }
@@ -60,7 +60,7 @@ static void skip_numbers(struct piece_reader *r) {
   for (int i = 0; i < 3 && r->p < r->end && look(r, &len) == NUMBER; i++) r->p += len;
 }
 
-// Returns the length of an ending such as 's, without the apostrophe before p; 0 if there is none.
+// Returns the length of a contraction such as "ll" at p, after its apostrophe; 0 if p has no contraction.
 static size_t contraction(const char *p, size_t n) {
   char a = n > 0 ? (char)(p[0] | 0x20) : 0, b = n > 1 ? (char)(p[1] | 0x20) : 0;
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return 1;
@@ -68,9 +68,9 @@ static size_t contraction(const char *p, size_t n) {
   return n > 1 && p[0] == '\xc5' && p[1] == '\xbf' ? 2 : 0;  // long s, U+017F
 }
 
-// Skips white space that forms a piece: up to its last newline, if it has one. Otherwise the piece is all of the white
-// space at the end of the text, and elsewhere all but its last character, which belongs to the next piece or is a piece
-// itself.
+// Skips white space that forms a piece. If it has a newline, the piece ends after the last one. If not, the piece is
+// all white space at the end of the text; elsewhere it ends before the last white-space character, which belongs to the
+// next piece or is a piece itself.
 static void skip_space(struct piece_reader *r) {
   const char *begin = r->p, *last = begin, *newline = NULL;
   for (size_t len; r->p < r->end; r->p += len) {

@@ -30,8 +30,8 @@ static size_t encode_piece(const struct piece *piece, const char *end, uint32_t 
   return piece->broken ? encode_broken(piece->text, out, max) : bpe_encode(piece->text, end, out, max);
 }
 
-// Returns the number of tokens of the text, or some number above `limit` if it has more. Writes the first `max` ids to
-// out.
+// Returns the number of tokens of the text; if it is more than `limit`, returns any number above `limit`. Writes the
+// first `max` ids to out.
 static size_t encode(str text, size_t limit, uint32_t *out, size_t max) {
   size_t count = 0;
   for (str rest = text; rest.n && count <= limit;) {

@@ -10,7 +10,7 @@
 #include "mcp/meta.h"
 
 enum {
-  GROWTH = 65536,  // room in a message for everything but its longest part
+  GROWTH = 65536,  // bytes of a message reserved for everything except its longest part
   NAME_SHOWN = 160,
   KEEP_OUT = 1 << 16,
 };
@@ -148,7 +148,7 @@ static void answer_initialize(struct adapter_call *c) {
   json_put_key(&w, STR("capabilities"));
   json_begin_object(&w);
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
-    // Resources and templates share one capability, which is written only once.
+    // Resources and templates share the capability "resources", which must be written only once.
     bool said = kind == ITEM_TEMPLATE && t->ops->count(t->own, ITEM_RESOURCE);
     if (!t->ops->count(t->own, (enum item_kind)kind) || said) continue;
     json_member_raw(&w, str_of(item_kind_rules[kind].capability), STR("{}"));
@@ -169,7 +169,8 @@ static bool read_cursor(struct adapter_call *c, const struct json *params, size_
   return true;
 }
 
-// Writes as many definitions as fit into a message. A definition that would fill more than half a message is left out.
+// Writes as many definitions as fit into a message. A definition that would fill more than half a message is left out
+// with a warning.
 static void answer_list(struct adapter_call *c, const struct json *params, enum item_kind kind) {
   const struct adapter *t = c->adapter;
   size_t at, count = t->ops->count(t->own, kind), most = t->link->opt.max_message;

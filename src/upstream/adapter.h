@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base of upstream kinds that answer in this process. The adapter is the transport of a link: it implements the
-// handshake, the paging of lists and JSON-RPC, and passes typed calls to the kind. It passes a call in a later turn of
-// the loop than the one that sent the call, so that a call is as asynchronous as with any other server.
+// The base of the kinds of upstreams that answer in this process. An adapter is the transport of a link: it answers the
+// handshake and the list requests, and passes other requests to the kind as struct adapter_call. The kind gets each
+// call in a later turn of the loop, so that such calls are as asynchronous as calls of any other server.
 #pragma once
 #include "base/list.h"
 #include "catalog/definitions.h"
 #include "mcp/client/link.h"
 #include "json/write.h"
 
-// A call of a tool, a prompt or a resource. The kind must answer it exactly once; the answer frees it.
+// A call of a tool, a prompt or a resource. The kind must answer it exactly once. Answering frees the call.
 struct adapter_call {
   enum item_kind kind;           // ITEM_TOOL, ITEM_PROMPT or ITEM_RESOURCE
   str name;                      // name of the tool or prompt, or URI of the resource
@@ -24,7 +24,8 @@ struct adapter_call {
   char text[];
 };
 
-// The operations of a kind. `own` is the pointer that was passed to adapter_link. Definitions are raw JSON objects.
+// The operations of a kind. `own` is the pointer that was passed to adapter_link. A definition is the text of a JSON
+// object.
 struct adapter_ops {
   size_t (*count)(void *own, enum item_kind kind);
   str (*definition)(void *own, enum item_kind kind, size_t index);
@@ -40,11 +41,11 @@ struct adapter_ops {
 struct link *adapter_link(const struct link_options *opt, const struct adapter_ops *ops, void *own,
                           const struct link_events *ev, void *ctx);
 
-// Answer a call. A result is the raw JSON object that tools/call, prompts/get or resources/read returns.
+// Answer a call. `result` is the text of the JSON object that tools/call, prompts/get or resources/read returns.
 void adapter_result(struct adapter_call *c, str result);
 void adapter_text(struct adapter_call *c, str text, bool failed);                     // `failed` sets isError of a tool
 void adapter_error(struct adapter_call *c, int code, const char *message, str data);  // data: raw JSON or STR_NONE
 void adapter_not_found(struct adapter_call *c);
-// Write a result piece by piece: adapter_begin returns a writer inside the result object; adapter_end sends the result.
+// Answer a call piece by piece: adapter_begin returns a writer inside the result object; adapter_end sends the result.
 struct json_writer adapter_begin(struct adapter_call *c);
 void adapter_end(struct adapter_call *c, struct json_writer *w);

@@ -21,7 +21,7 @@ enum {
   CACHE_MAGIC = 0x64656663,
   FORMAT = 1,
   SAFE_NAME = 40,
-  NAME_SIZE = 80,    // size of a file name
+  NAME_SIZE = 80,    // maximum length of a file name, with its NUL
   HASH_DIGITS = 16,  // digits of the fingerprint in the file name
   DAY_S = 24 * 3600,
   MAX_CLIENT = 65536,  // maximum size of a client's capabilities in bytes
@@ -85,7 +85,7 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   mix(state, spec->name);
   mix(state, str_of(spec->kind->name));
   mix_number(state, spec->protocol);
-  // A shared lane declares all capabilities, whichever client uses it.
+  // A shared lane declares all capabilities, which may change the definitions.
   mix_number(state, spec->isolation == UPSTREAM_ISOLATE_SHARED);
   mix(state, spec->command);
   mix_number(state, spec->arg_count);
@@ -102,7 +102,7 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   hash_hex(state, sizeof state, out);
 }
 
-// Makes a file name from the server's name, with unsafe characters replaced, and the first digits of the fingerprint.
+// Makes a file name from the server's name, with unsafe characters replaced, and the first digits of `print`.
 static void file_name(str server, const char *print, char out[NAME_SIZE]) {
   char safe[SAFE_NAME + 1];
   size_t n = 0;
@@ -149,8 +149,8 @@ static bool read_salt(struct definition_cache *cache, struct fault *f) {
   return ok;
 }
 
-// Loads the salt, or creates it. Two gateways that start together both use the salt that was written first. An unusable
-// salt is replaced.
+// Loads the salt, or creates it if the file is missing or unusable. If two gateways start together, both use the salt
+// that was written first.
 static bool take_salt(struct definition_cache *cache, struct fault *f) {
   if (read_salt(cache, f)) return true;
   bool missing = f->code == FAULT_NOT_FOUND;

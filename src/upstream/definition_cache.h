@@ -2,11 +2,10 @@
 // Stores the definitions of upstreams on disk, so that a restarted gateway can list them before its upstreams have
 // started.
 //
-// Only the owner may access the folder (0700). It has one file (0600) for each upstream, with the upstream's
-// definitions and instructions, and a fingerprint of the configuration that reaches the upstream. After a change of the
-// command, an argument, a variable, the folder, the URL or a header, the fingerprint differs and the file is not used.
-// The file contains none of these values: the fingerprint is a SHA-256 over them and over the 32 random bytes of the
-// file `salt`, so that nobody can guess an argument or a token from the file alone.
+// The folder is accessible for its owner only (0700). It contains one file (0600) for each upstream, with the
+// upstream's definitions and instructions, and a fingerprint of its configuration: command, arguments, variables,
+// folder, URL and headers. A file with another fingerprint is not used. The fingerprint is a SHA-256 over these values
+// and the 32 random bytes of the file `salt`, so nobody can guess an argument or a token from a definition file alone.
 //
 // The file `last-client.json` holds the capabilities of the last client. Connections that the gateway opens before a
 // client connects declare these capabilities, so that the same client can use the connections.
@@ -27,7 +26,8 @@ struct definition_cache *definition_cache_open(struct loop *loop, str folder);
 // Returns at once. Pending writes finish later, and the last one frees the cache: the loop must run until then.
 void definition_cache_close(struct definition_cache **handle);
 
-// Returns NULL if no file for this spec can be used. Writes the instructions to `out_instructions`, allocated in `a`.
+// Returns NULL if there is no usable file for this spec. Writes the instructions to `out_instructions`. Allocates in
+// `a`.
 struct definitions *definition_cache_load(struct definition_cache *cache, const struct upstream_spec *spec,
                                           struct arena *a, str *out_instructions);
 

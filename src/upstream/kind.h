@@ -9,7 +9,7 @@ struct upstream;
 
 // The variables or headers that a server's configuration sets.
 struct upstream_names {
-  const char *label, *key;  // text for people; key in JSON
+  const char *label, *key;  // label: text for people; key: member of JSON output
   const struct upstream_pair *pairs;
   size_t count;
 };
@@ -18,24 +18,24 @@ enum { KIND_WORDS = 3, KIND_KEYS = 8, KIND_FILE_MAX = 64 << 20 };
 
 typedef void kind_take(void *ctx, str text);  // receives one string of a kind's own data
 
-// Reports a problem of a file. fatal: the file cannot be used; otherwise a part of it is left out.
+// Reports a problem of a file at a JSON pointer. If `fatal` is false, the invalid part is ignored and the rest is used.
 typedef void kind_report(void *ctx, bool fatal, str pointer, const char *message);
 
 struct upstream_kind {
-  const char *name;    // name in the output of `check`; unique; part of fingerprints on disk (definition_cache.c)
+  const char *name;    // name in the output of `check`; must be unique and stable: fingerprints on disk contain it
   const char *status;  // text in the output of `status`
   const char *brief;   // text for agents (list_servers)
   const char *words[KIND_WORDS];  // the values of "transport" and "type" that select this kind; ends with NULL
-  const char *alias;              // another such value, which error messages do not mention; may be NULL
+  const char *alias;              // another value of "transport" and "type", omitted in error messages; may be NULL
   const char *place;              // the configuration key that says where the server is, such as "url"
-  // Keys of a server entry that only some kinds use, and this kind does; ends with NULL.
+  // The keys of a server entry that this kind uses and some other kinds do not. Ends with NULL.
   const char *keys[KIND_KEYS];
-  bool implied;    // a server that sets `place` but no transport is of this kind; true for one kind of each `place`
-  bool process;    // a program on this machine: it may be a launcher, and starts in a folder
+  bool implied;    // default kind of entries with the key `place`; only one kind of each `place` may set it
+  bool process;    // the server is a program on this machine, so it has a working folder and may be a launcher
   bool remote;     // the server is reached at spec.url
   bool local;      // answers in this process and sends no requests: isolation and protocol have no effect
   bool kept;       // its definitions are stored on disk for the next start
-  bool handshake;  // supports only the revisions with a handshake
+  bool handshake;  // the server supports only revisions with a handshake
   const struct upstream_kind *other;  // the kind to try next if link_wrong_transport returns true; may be NULL
 
   // Operations. Only `open` is required; the others may be NULL.
@@ -47,17 +47,17 @@ struct upstream_kind {
   // failure. Returns spec.own with one reference, or NULL after reporting the problems.
   struct upstream_own *(*parse_file)(struct buf *text, const struct hash_key *seed, kind_report *report, void *ctx);
   str (*own_name)(const struct upstream_own *own);  // name of the server in the file, or STR_NONE
-  // Required if the kind sets spec.own. own_free frees spec.own after its last reference; own_same returns whether a
-  // reload can treat two as equal.
+  // Required if the kind sets spec.own. own_free frees spec.own after its last reference. own_same returns whether a
+  // reload can keep the connections, because both values describe the same server.
   void (*own_free)(struct upstream_own *own);
   bool (*own_same)(const struct upstream_own *a, const struct upstream_own *b);
   // Passes each secret in spec.own to `take`. Secrets of SECRETS_LEAST bytes or more are masked in logs and for agents.
   void (*secrets)(const struct upstream_own *own, kind_take *take, void *ctx);
-  // Passes each string that the definitions depend on to `take`. Required if `kept` is set and the kind uses spec.own.
+  // Passes each string on which the definitions depend to `take`. Required if the kind sets `kept` and uses spec.own.
   void (*fingerprint)(const struct upstream_own *own, kind_take *take, void *ctx);
   struct upstream_names (*names)(const struct upstream_spec *s);
   str (*public_place)(const struct upstream_spec *s);  // the part of the server's address that agents may read
-  // Returns an error message of the gateway with the server's address removed: `text` itself, or a copy in the arena.
+  // Removes the server's address from an error message of the gateway. Returns `text` itself, or a copy in the arena.
   str (*redact)(const struct upstream_spec *s, struct arena *a, str text);
   bool (*prepare)(struct upstream *u, struct fault *f);  // called once, before the first link
   struct link *(*open)(struct upstream *u, const struct link_options *opt, const struct link_events *ev, void *ctx);

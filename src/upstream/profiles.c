@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the definitions of the upstreams by the capabilities of clients, builds the catalog from them, and saves them
-// to disk.
+// Holds the definitions of each upstream, separately for clients with different capabilities. Builds the catalog from
+// them, and stores them on disk.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  TELL_MS = 20,  // changes within this time are reported together
+  TELL_MS = 20,  // changes within this time cause one event
   KEEP_MS = 500,
 };
 
@@ -57,15 +57,15 @@ static void build_catalog(struct upstreams *all) {
   arena_done(&a);
 }
 
-// Builds the catalog only when somebody needs it: while many upstreams start, most of the catalogs in between are never
-// used.
+// Builds the catalog when it is first used after a change: while many upstreams start, most intermediate catalogs would
+// never be used.
 struct catalog *upstreams_catalog(struct upstreams *all) {
   if (all->outdated) build_catalog(all);
   return all->catalog;
 }
 
-// Logs the first resource of a server that another server owns, and the number of others. Resources that were in `old`
-// already are not logged.
+// Logs the first resource of this source whose URI another server owns, and the number of further ones. Resources to
+// which this already applied in `old` are ignored.
 static void log_shadowed_of(const struct upstreams *all, unsigned source, const struct catalog *now,
                             const struct catalog *old) {
   enum { URI_LOGGED = 200 };
@@ -187,8 +187,8 @@ static struct profile *find_same(struct upstream *u, str key, const struct defin
   return NULL;
 }
 
-// Returns a free place. The place that was freed last is not reused at once: a user of an old catalog could confuse its
-// old and new contents.
+// Returns a free element. An element that has just been freed is not reused at once, because users of an old catalog
+// could mistake the new list for the old one.
 static struct profile *free_place(struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     size_t k = (u->next_profile + i) % MAX_PROFILES;
@@ -201,15 +201,15 @@ static struct profile *free_place(struct upstream *u) {
   return NULL;
 }
 
-// Returns whether a new connection would show the same list as this lane. True for the first list of a lane, and for
-// every list of the common lane. Without a common lane, clients without a lane learn of changes only from other lanes:
-// then the lane of a session counts, too, unless agents or credentials separate its client from others.
+// Returns whether clients without a lane see the list of this lane, because a new connection would probably get the
+// same list. This holds for the first list of every lane, and for all lists of the common lane. If there is no common
+// lane, it also holds for lanes of sessions, unless agents or credentials separate their clients from others.
 static bool sets_base(const struct lane *lane) {
   bool tells = !lane->session || !lane->upstream->common;
   return lane->fresh || (tells && lane->owner.scope == LANE_OF_ALL);
 }
 
-// Returns the place for a list that no other lane shows, or NULL if no place is free.
+// Returns the element in which to store a list, which no other lane may use. Returns NULL if no element is free.
 static struct profile *place_for(struct lane *lane) {
   struct upstream *u = lane->upstream;
   struct profile *own = lane->view, *base = profile_find(u, lane->profile), *kept = profile_kept(u);
@@ -225,7 +225,7 @@ static void drop_unused(struct upstream *u, struct profile *p) {
   catalog_outdated(u);
 }
 
-// Makes `p` the list of clients without a lane. Returns whether it replaced another list.
+// Makes `p` the list that clients without a lane see. Returns whether it replaced another list.
 static bool make_base(struct lane *lane, struct profile *p) {
   struct upstream *u = lane->upstream;
   struct profile *old = profile_find(u, lane->profile);
@@ -250,7 +250,7 @@ void profile_leave(struct lane *lane) {
   drop_unused(lane->upstream, old);
 }
 
-// Stores a list in `p`. Returns whether it is new or different.
+// Stores a list in `p`. Returns whether this changed the contents of `p`.
 static bool put(struct lane *lane, struct profile *p, struct definitions *definitions, str instructions) {
   bool same = p->definitions && has_same(p, definitions, instructions) && (p->kept || str_eq(p->key, lane->profile));
   p->kept = false;
@@ -277,7 +277,7 @@ static bool take(struct lane *lane, struct definitions *definitions, str instruc
 
 static void keep_soon(struct upstream *u);
 
-// Drops lists that no lane shows: a change of the server's list makes lists with other capabilities outdated.
+// Drops lists that no lane uses: after a change of the server's list, lists for other capabilities are outdated.
 static void drop_outdated(struct upstream *u, const struct profile *now) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     struct profile *p = profile_at(u, i);
@@ -316,7 +316,7 @@ void profile_set(struct lane *lane, struct definitions *definitions, str instruc
 
 // ---- storage on disk
 
-// Returns the list of clients that share a lane or, if no client does, the first list.
+// Returns the list to store on disk: that of lanes that several sessions share, else the first list.
 static const struct profile *profile_to_keep(struct upstream *u) {
   const struct profile *shared = profile_find(u, lane_shared_profile(u));
   for (size_t i = 0; !shared && i < MAX_PROFILES; i++)
@@ -351,8 +351,8 @@ static void keep_soon(struct upstream *u) {
   if (!timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
-// The capabilities of clients with an agent or a credential are not stored: a server may learn only those of its own
-// clients.
+// Capabilities of clients with an agent or a credential are not stored, because lanes of other clients would declare
+// them.
 void profiles_note_client(struct upstreams *all, const struct lane_user *who) {
   const struct session *s = who->session;
   bool apart = s->principal >= 0 || who->agent.n || s->as_operator;

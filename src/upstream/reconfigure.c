@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the servers while the gateway runs. A server keeps its index as long as the gateway runs: older catalogs,
-// calls and tasks refer to the same server by the index, or find that it is gone. A server with a changed configuration
-// becomes a new upstream with the same index. The old upstream gets no new calls; its lanes close one by one as their
-// calls end.
+// Replaces the servers while the gateway runs. A server keeps its index as long as the gateway runs, because older
+// catalogs, calls and tasks refer to the server by index. A server with a changed configuration becomes a new upstream
+// with the same index. The old upstream gets no new calls, and its lanes close one by one as their calls end.
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
 enum {
-  MOST_PLACES = 4096,  // maximum number of server names used since the start
+  MOST_PLACES = 4096,  // maximum number of different server names since the start of the gateway
   TICK_MS = 20,
-  QUIET_MS = 1000,  // time for the last messages to a server
+  QUIET_MS = 1000,  // time for sending the last messages to a server
 };
 
 // ---- leaving
@@ -21,7 +20,7 @@ static void drain(struct upstream *u) {
   }
 }
 
-// Returns whether a replaced upstream can be freed: it has no lanes, and its last messages are sent.
+// Returns whether a replaced upstream can be freed: it has no lanes any more, and its last messages have been sent.
 static bool has_left(struct upstream *u) {
   if (!list_empty(&u->lanes)) return false;
   if (!u->quiet_at) u->quiet_at = loop_now(u->all->opt.loop) + QUIET_MS;
@@ -113,7 +112,8 @@ static void forget(struct upstream **made, size_t count) {
   mem_free(made);
 }
 
-// Creates the new upstreams. An element is NULL if the existing upstream stays. Returns NULL with the reason in `f`.
+// Creates the new upstreams; an element is NULL if the server is unchanged. Returns NULL with the reason in `f` on
+// failure.
 static struct upstream **make(struct upstreams *all, const struct upstream_spec *specs, size_t count,
                               struct upstreams_change *change, struct fault *f) {
   struct upstream **made = mem_zero(sizeof *made * (count + 1));
@@ -138,7 +138,7 @@ static struct upstream **make(struct upstreams *all, const struct upstream_spec 
   return made;
 }
 
-// Sets the positions of the servers in the configuration. A server keeps its index, but its position may change.
+// Stores each server's position in the new configuration. The position of a server can change; its index cannot.
 static void set_orders(struct upstreams *all, const struct upstream_spec *specs, size_t count) {
   for (unsigned i = 0; i < count; i++) {
     struct upstream *u = find(all, specs[i].name);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares servers for use: opens lanes ahead, waits for lists, and finds the list that a client sees.
+// Prepares servers for use: opens lanes in advance, waits for definitions, and selects those that a client sees.
 #include "base/assert.h"
 #include "upstream/upstream_impl.h"
 
-enum { STARTING_RETRY_MS = 2000 };  // time after which a client may try a starting server again
+enum { STARTING_RETRY_MS = 2000 };  // time after which a client may repeat a call to a server that is starting
 
-// Returns whether `u` was listed in this run.
+// Returns whether the definitions of `u` come from this run.
 static bool is_listed(struct upstream *u) {
   return u->profile_count && !profile_kept(u);
 }
 
-// Returns whether `u` was listed or opened in this run. A lane opened ahead may since have been given to an agent or
-// closed.
+// Returns whether `u` was listed, or has only lanes of agents and sessions. Such a server needs no lane opened in
+// advance.
 static bool was_started(struct upstream *u) {
   return is_listed(u) || (!u->common && !list_empty(&u->lanes));
 }
@@ -64,7 +64,7 @@ uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struc
   return upstreams_view_for(all, index, &who);
 }
 
-// Returns whether the back-off of a failed lane has ended, so that the next call opens the lane.
+// Returns whether a lane has failed and its back-off has ended, so that the next call opens it.
 static bool waits_for_use(const struct lane *lane) {
   return lane->state == LANE_DOWN && !timer_running(&lane->retry) &&
          loop_now(lane->upstream->all->opt.loop) >= lane->retry_at;
@@ -75,7 +75,7 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
   const struct upstream *u = all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
   if (u->gone) return false;
-  // A client without a lane gets a new one, whose state is probably that of the common lane.
+  // If the client has no lane, its new lane will probably be in the same state as the common lane.
   if (!lane) lane = u->common;
   switch (lane ? lane->state : LANE_IDLE) {
   case LANE_IDLE: return true;
@@ -110,7 +110,8 @@ static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
   return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
 }
 
-// Returns the lane that will list the upstream: the client's, the common one, or another open one; or NULL.
+// Returns the lane that lists the upstream for this user: the user's lane, else the common lane, else any open lane,
+// else NULL.
 static struct lane *lane_to_list(const struct upstream *u, const struct lane_user *who) {
   struct lane *lane = lanes_find(u, who);
   if (lane || u->common) return lane ? lane : u->common;
@@ -129,10 +130,10 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
   struct fault f;
   struct lane *lane = lane_to_list(u, who);
   bool reopened = how == SETTLE_EXACTLY && lanes_suit(u, who->session);
-  // Another list is known, and no lane will list for this client's capabilities.
+  // No lane will list for this client's capabilities: the client gets another known list.
   if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
   if (can_stay_idle(u, lane)) return true;
-  // A server offers the same definitions to all agents, so listing needs no lane of this agent.
+  // A server has the same definitions for all agents, so the common lane can list them for this agent.
   if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
   if (!lane) return true;
   if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
@@ -148,7 +149,7 @@ static bool settle(struct upstreams *all, struct session *s, enum settling how) 
   // A server that the client may not use is not started for the client and learns nothing about the client.
   for (unsigned i = 0; i < all->count; i++)
     if (may_use(all, s, i)) done &= settle_one(all->list[i], &who, how);
-  if (done) catalog_report(all);  // clients must be notified of a change before one of them reads the new catalog
+  if (done) catalog_report(all);  // a client must be notified of a change before it reads the new catalog
   return done;
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that is a JSON file with its definitions and replies. The file is one of
+// A JSON file that replaces a server: it contains definitions and replies. The file must be one of
 //   - an array of tools
-//   - an object with one or more of "tools", "resources", "resourceTemplates" and "prompts", each an array of
-//     definitions. The object may also have "server" (a name), "instructions", and "replies": {"tools": {NAME: RESULT},
-//     "resources": {URI: RESULT}, "prompts": {NAME: RESULT}}. Each RESULT is a complete result of tools/call,
+//   - an object with one or more of the arrays "tools", "resources", "resourceTemplates" and "prompts", whose elements
+//     are definitions. The object may also have "server" (a name), "instructions", and "replies": {"tools": {NAME:
+//     RESULT}, "resources": {URI: RESULT}, "prompts": {NAME: RESULT}}. Each RESULT is a complete result of tools/call,
 //     resources/read or prompts/get. Other members are ignored.
-// The file is read once; all users share one struct snapshot, which counts its references. White space between values
-// is removed. Invalid entries are left out.
+// The file is read once, and white space between its values is removed. Invalid entries are left out. All users of the
+// file share one struct snapshot, which counts its references.
 #pragma once
 #include "base/buf.h"
 #include "base/map.h"
@@ -25,11 +25,10 @@ struct snapshot {
   str server, instructions;
   struct snapshot_entry *entries[ITEM_KINDS];  // in the order of the file
   size_t count[ITEM_KINDS];
-  struct map by_name[ITEM_KINDS];  // struct snapshot_entry by name; the first one of each name
-  struct map replies[ITEM_KINDS];  // struct snapshot_entry by name; empty for templates
+  struct map by_name[ITEM_KINDS];  // definitions by name; if a name occurs several times, the first one
+  struct map replies[ITEM_KINDS];  // replies by name or URI; empty for templates
 };
 
-// Takes ownership of `file`, even on failure. Returns a snapshot with one reference for the caller, or NULL after
-// reporting the problems.
+// Returns a snapshot with one reference, or NULL after reporting the problems. Takes ownership of `file` in both cases.
 struct snapshot *snapshot_new(struct buf *file, const struct hash_key *seed, kind_report *report, void *ctx);
-void snapshot_free(struct snapshot **s);  // must not have other references
+void snapshot_free(struct snapshot **s);  // the caller must have the only reference

@@ -3,11 +3,11 @@
 #pragma once
 #include "text/secrets.h"
 
-// Which clients share one connection to an upstream, and thus one process.
+// Selects which clients share a connection to an upstream, and thus a process of the upstream.
 enum upstream_isolation {
-  UPSTREAM_ISOLATE_AGENT,    // one connection per agent, and one for each of the agent's clients that accepts requests
-  UPSTREAM_ISOLATE_SESSION,  // one connection per session and agent that the session acts as
-  UPSTREAM_ISOLATE_SHARED,   // one connection for all clients, which declares all capabilities
+  UPSTREAM_ISOLATE_AGENT,  // one for each agent, and one for each client of the agent that accepts requests of servers
+  UPSTREAM_ISOLATE_SESSION,  // one for each session and agent that the session acts as
+  UPSTREAM_ISOLATE_SHARED,   // one for all clients, which declares all capabilities
 };
 
 // The era of the protocol that a server uses.
@@ -35,28 +35,28 @@ struct upstream_tool_timeout {
 
 struct upstream_kind;
 
-// The first member of the struct for a kind's own data. `refs` counts the specs that refer to the data, starting with
-// the configuration's.
+// The first member of each kind's own data. `refs` counts the specs that refer to the data, including the
+// configuration's.
 struct upstream_own {
   unsigned refs;
 };
 
 struct upstream_spec {
-  str name;                          // the key in mcpServers
-  str shown;                         // command line or URL to show: variables not expanded, secrets masked
-  str description;                   // from the configuration; may be empty
-  bool anonymous;                    // the gateway chose its name
+  str name;         // the key in mcpServers
+  str shown;        // the command line or URL for people: variables are not expanded, and secrets are masked
+  str description;  // from the configuration; may be empty
+  bool anonymous;   // the gateway chose its name
   const struct upstream_kind *kind;  // upstream/kind.h
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;
   struct secrets_known secrets;  // secret parts of the members below
-  struct secrets_known hidden;   // secrets and addresses, which are masked in errors for agents
+  struct secrets_known hidden;   // secrets and addresses to mask in errors for agents
   // stdio
   str command;
-  str program;  // `command` with variables not expanded
+  str program;  // `command` as configured, with variables not expanded
   str *args;
   size_t arg_count;
-  struct upstream_pair *env;  // variables that are added to the minimal environment
+  struct upstream_pair *env;  // variables to add to the minimal environment
   size_t env_count;
   str cwd;          // empty: the gateway's own folder
   bool unconfined;  // see child_spec
@@ -73,17 +73,17 @@ struct upstream_spec {
   size_t result_tokens;                       // token budget of a result; 0: the gateway's default
   struct upstream_tool_budget *tool_budgets;  // token budgets of single tools; the first match counts
   size_t tool_budget_count;
-  // Names or patterns (base/text/glob.h). If on_tools is not empty, only tools in it are served; tools in off_tools are
-  // never served.
+  // Names or patterns of tools (base/text/glob.h). If on_tools is not empty, only its tools are served. Tools in
+  // off_tools are never served.
   str *on_tools, *off_tools;
   size_t on_tool_count, off_tool_count;
-  bool has_idle;              // idle_ms is set
+  bool has_idle;              // idle_ms is configured
   uint64_t idle_ms;           // idle time after which a connection closes; 0: never
   uint64_t max_in_flight;     // maximum calls in flight on one connection; 0: the gateway's default
   uint64_t start_timeout_ms;  // timeout of connecting and the handshake; 0: the gateway's default
 };
 
-// Programs that install another program and start it.
+// Programs that install another program before they start it.
 enum upstream_launcher {
   UPSTREAM_NO_LAUNCHER,
   UPSTREAM_NPX,       // npx, npm exec: installs into a cache that only one process may change at a time
@@ -91,15 +91,15 @@ enum upstream_launcher {
 };
 enum upstream_launcher spec_launcher(const struct upstream_spec *s);
 
-// spec_copy copies all texts into the arena and takes a reference to `own`; spec_done releases the reference.
+// spec_copy copies all strings into the arena and takes a reference to `own`. spec_done releases this reference.
 void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a);
 void spec_done(struct upstream_spec *s);
 
 // Returns whether enabledTools and disabledTools allow the tool with this name.
 bool spec_serves(const struct upstream_spec *s, str tool);
 
-// Returns an error message that agents may read: secrets and addresses are masked, and the gateway's own messages lose
-// the address, the proxy, the program and its folders. Returns `text` itself, or a copy in the arena.
+// Returns an error message that agents may read: secrets and addresses are masked. Messages of the gateway lose the
+// address, the proxy, the program and its folders. Returns `text` itself, or a copy in the arena.
 str spec_public_text(const struct upstream_spec *s, struct arena *a, str text);
 
 // Returns whether both specs lead to equal connections. Ignores texts for people.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The upstreams: opens, watches and restarts their connections (lanes), and gathers their definitions into the catalog.
 //
-// A lane is one connection to one upstream. A lane belongs to one agent; calls of other agents never use it. Clients of
-// an agent share one lane, except those with sampling, elicitation, roots or tasks: each of these has its own lanes,
-// opened with its capabilities, so that requests of an upstream reach this client only. Requests to a stateless
-// upstream contain the capabilities, so all clients of an agent share one lane. Clients without an agent are separated
-// by credential; clients without a credential use the common lane. `isolation` in the configuration overrides this.
+// A lane is one connection to one upstream. It belongs to one agent, and calls of other agents never use it. All
+// clients of an agent share one lane, except clients with sampling, elicitation, roots or tasks. Each of these has a
+// lane of its own that declares its capabilities, so that requests of the upstream reach the right client. This is not
+// necessary for a stateless upstream, because each request contains the client's capabilities. Clients without an agent
+// are separated by credential; clients without a credential use the common lane. `isolation` in the configuration
+// overrides this.
 //
-// A client can list definitions without a lane: it sees the list of its lane, or else the list of another lane. The
-// common lanes that upstreams_start opens have no owner before the first call. Then the calling client takes over the
-// lane if the lane was opened with the same capabilities; otherwise the lane is closed and the client gets a new one.
+// A client without a lane sees the definitions that another lane has listed. upstreams_start opens a common lane to
+// each upstream before clients connect. The first client that calls takes over this lane if the lane declares the
+// client's capabilities; otherwise the lane is closed and the client gets a new one.
 #pragma once
 #include "catalog/catalog.h"
 #include "io/process/child.h"
@@ -28,7 +29,7 @@ enum lane_state {
   LANE_DOWN,  // failed; waits before the next attempt
 };
 
-// Kind of owner of a lane that several sessions may share.
+// The kind of owner of a lane.
 enum lane_scope {
   LANE_OF_ALL,        // all clients, or all clients without agent and credential
   LANE_OF_AGENT,      // an agent
@@ -39,7 +40,7 @@ enum lane_scope {
 struct lane_owner {
   enum lane_scope scope;
   str name;
-  str payer;  // principal that first used the lane, and whose share of lanes it counts in; may be empty
+  str payer;  // principal that used the lane first; the lane counts in its share; may be empty
 };
 
 // The user of a lane: a session, and the agent that the session acts as (may be empty).
@@ -54,65 +55,66 @@ struct lane {
   struct upstream *upstream;
   uint64_t number;          // unique in this process
   struct lane_owner owner;  // copied texts
-  struct share *share;      // share of its payer in the lanes of this server; NULL for the common lane
+  struct share *share;      // the payer's share of the lanes of this server; NULL for the common lane
   struct session *session;  // exclusive user; NULL if all clients of the owner may use the lane
   enum lane_state state;
   struct link *link;
   struct list calls;        // struct call: calls in flight; managed by the call layer
   struct list users;        // struct turn: calls that hold the lane
-  unsigned busy;            // number of holding calls with a request in flight
-  struct turns *turns;      // calls that wait for a turn; NULL before the first
+  unsigned busy;            // number of `users` with a request in flight
+  struct turns *turns;      // calls that wait for a turn; NULL before the first such call
   struct list waiters;      // struct lane_waiter
   char user[RAND_ID_SIZE];  // id of the session that used the lane first
-  bool mixed;               // several sessions used the lane: messages of its server may concern any of them
+  bool mixed;               // several sessions have used the lane, so a message of its server may concern any of them
   unsigned asks;            // number of the server's requests that wait for a client's answer
   str capabilities;         // capabilities declared to the upstream
   str profile;              // `capabilities` in canonical form
-  char *ahead;  // memory of `capabilities` and `profile` if the lane was opened before its client connected; or NULL
-  struct profile *view;              // list of this lane; NULL before the first listing
-  bool fresh;                        // was opened and has not listed since
-  bool listed;                       // the definitions were requested, and the answer or failure came
-  bool announced;                    // "ready" was logged
-  bool unreachable;                  // the lane is ready, but the last connection to the server failed
-  bool tried;                        // was ready or failed at least once
-  bool used;                         // was used for more than listing
-  bool asked;                        // the server sent a request before the lane had an owner, and was refused
-  bool spare;                        // was replaced while starting: closes after listing
-  bool greeted;                      // the first call of a stateless client has waited for requests of the server
-  bool rooted;                       // the server has received the roots of a client
-  size_t ask_bytes;                  // total size of the requests that wait for answers of stateless clients
-  const struct upstream_kind *kind;  // the kind of the server, or kind->other of that kind
+  char *ahead;              // memory of `capabilities` and `profile` if the lane was opened before its client connected
+  struct profile *view;     // the definitions that this lane has listed; NULL before that
+  bool fresh;               // has not listed its definitions since it was opened
+  bool listed;              // a listing has ended, successfully or not
+  bool announced;           // "ready" was logged
+  bool unreachable;         // the lane is ready, but the last connection to the server failed
+  bool tried;               // has been ready or has failed at least once
+  bool used;                // was used for more than listing
+  bool asked;               // a request of the server was refused because the lane had no owner yet
+  bool spare;               // was replaced while starting, and closes after its listing
+  bool greeted;             // the first call of a stateless client has waited for requests for roots
+  bool rooted;              // the server has received the roots of a client
+  size_t ask_bytes;         // total size of the server's requests that wait for answers of stateless clients
+  const struct upstream_kind *kind;  // the kind to connect with: that of the server, or its `other`
   unsigned failures;                 // number of consecutive failures
   uint64_t started_at, ready_at, retry_at, used_at;
   uint64_t kept_until;  // does not close before this time, because the server may be working on a task
   struct timer retry, refresh, idle;
   uint64_t refresh_at;   // time of the last list change
-  unsigned refreshes;    // number of list changes without a pause
+  unsigned refreshes;    // number of list changes that followed each other without a pause
   struct fault why;      // reason of LANE_DOWN
-  char said[256];        // last line that the program printed before that; for the operator only
-  struct fault refusal;  // why the server did not list its tools; the message is empty if it did
+  char said[256];        // the program's last line of output before the failure, for the operator only
+  struct fault refusal;  // why the server did not list its tools; the message is empty on success
   struct listing *listing;
   bool stale[ITEM_KINDS];
-  bool recheck;         // the next refresh cancels the listing that is running
+  bool recheck;         // the next refresh cancels a listing that is in progress
   struct list install;  // in installs.waiting or installs.running
   enum { INSTALL_NO, INSTALL_WAITS, INSTALL_RUNS } installs;
-  uint64_t install_from;    // start of the wait or of the installation
-  bool probing;             // is being opened to detect the era
+  uint64_t install_from;    // when the wait or the installation began
+  bool probing;             // the lane is opened to detect the server's era
   struct watches *watches;  // NULL before the first watch
 };
 
 struct lane_waiter {
   struct list node;
-  // The awaited lane. Changes if the upstream turns out to be stateless, since clients then share a lane.
+  // The awaited lane. It changes if the upstream turns out to be stateless and lanes are joined.
   struct lane *lane;
-  // Called once, perhaps before lane_await returns: w->lane is ready, or `f` has the reason why not.
+  // Called once, perhaps before lane_await returns. If `f` is NULL, w->lane is ready; otherwise `f` has the reason.
   void (*go)(struct lane_waiter *w, const struct fault *f);
 };
 
 struct upstreams_events {
-  // The catalog was replaced. `changed`: the kinds whose lists differ; all false if only instructions changed.
+  // Called after the catalog was replaced. `changed` marks the kinds whose lists differ; if all are false, only
+  // instructions changed.
   void (*catalog_changed)(void *ctx, const bool changed[ITEM_KINDS]);
-  void (*lane_settled)(void *ctx);  // a lane became ready with its definitions, or failed
+  void (*lane_settled)(void *ctx);  // a lane is ready and has listed, or has failed
   void (*request)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   // Called after each start and restart of a lane. Must restore the state that the server needs.
@@ -127,20 +129,20 @@ struct upstreams_options {
   struct loop *loop;
   struct child_host *children;
   uint64_t request_ms, request_max_ms, start_ms;
-  uint64_t install_ms;  // timeout for a launcher (npx, ...) to install its program, before start_ms
+  uint64_t install_ms;  // timeout for a launcher (npx, ...) to install its program; start_ms begins after this
   size_t cold_starts;   // maximum number of launchers that install at once; 0: unlimited
   size_t max_message;
   size_t max_values;       // maximum number of JSON values in a message; 0: no limit
   size_t description_max;  // maximum bytes of a title, a description, or a server's instructions; 0: no limit
-  size_t max_own_lanes;    // maximum number of agents' and sessions' lanes to one upstream
+  size_t max_own_lanes;    // maximum number of lanes of agents and sessions to one upstream
   size_t max_in_flight;    // maximum calls in flight on one lane; 0: unlimited
   size_t max_waiting;      // maximum number of calls that wait for a turn on one lane
   uint64_t idle_ms;        // idle time after which an agent's lane closes; 0: never
   bool prefix_always;
-  bool lazy;                  // an upstream with stored definitions starts only at its first call
-  bool once;                  // failed servers are not restarted
+  bool lazy;                  // start an upstream with stored definitions at its first call only
+  bool once;                  // do not restart failed servers
   str state_dir;              // folder for stored definitions; empty: nothing is stored
-  char *const *env;           // environment of the gateway, of which servers get a few variables
+  char *const *env;           // environment of the gateway; servers get a few of its variables
   const struct chain *chain;  // sent to servers for loop detection; NULL: not sent
 };
 
@@ -157,12 +159,12 @@ struct upstreams_change {
 bool upstreams_replace(struct upstreams *all, const struct upstream_spec *specs, size_t count,
                        struct upstreams_change *out, struct fault *f);
 
-// Closes every lane: ends processes and deletes sessions. Calls `stopped` when these requests are sent, or after a
-// short time. The caller must call upstreams_free after that.
+// Closes every lane, which ends processes and deletes sessions. Calls `stopped` when the last messages are sent, or
+// after a short time. The caller must call upstreams_free afterwards.
 void upstreams_stop(struct upstreams *all, void (*stopped)(void *ctx), void *ctx);
 void upstreams_free(struct upstreams **upstreams);
 
-// Returns the number of servers, including removed ones: an index is never reused.
+// Returns the number of servers, including removed ones, because an index is never reused.
 size_t upstreams_count(const struct upstreams *all);
 bool upstreams_gone(const struct upstreams *all, unsigned index);  // returns whether the server was removed
 str upstreams_name(const struct upstreams *all, unsigned index);
@@ -178,52 +180,53 @@ size_t upstreams_result_budget(const struct upstreams *all, unsigned index, str 
 uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
 
-// Opens a lane to each upstream that has listed nothing in this run, so that its definitions are known before its first
+// Opens a lane to each upstream that was not listed in this run, so that its definitions are known before its first
 // call. The lane declares the capabilities of the last client that used a lane, in this run or an earlier one.
 void upstreams_start(struct upstreams *all);
 
-// Stores the gateway marks of a request (mcp/gateway_chain.h), to be sent to the HTTP servers that the client may use.
-// A server that has not received these marks yet lists again, so that it can detect a ring of gateways and refuse.
+// Stores the gateway marks of a request (mcp/gateway_chain.h), which are sent to the HTTP servers that the client may
+// use. If the marks are new to a server, its definitions are requested again, so that it can detect and refuse a ring
+// of gateways.
 void upstreams_note_marks(struct upstreams *all, const struct session *s, str marks);
 
-// Return a session's lane to an upstream, for use; created if necessary. Return NULL, with the reason in `f`, if there
-// are too many lanes and no lane can be closed.
+// Return a lane for calls of this user, and create it if necessary. Return NULL, with the reason in `f`, if there are
+// too many lanes and none of them can be closed.
 struct lane *upstreams_lane(struct upstreams *all, unsigned index, struct session *s, struct fault *f);
 struct lane *upstreams_lane_for(struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f);
 // Return an existing lane, or NULL.
 struct lane *upstreams_lane_find(const struct upstreams *all, unsigned index, const struct session *s);
 struct lane *upstreams_lane_find_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
-// Return the lane that shows the upstream's state to this session: the session's lane, else the common one, else any
-// lane that has listed.
+// Return the lane whose state is shown to this user: the user's lane, else the common lane, else any lane that has
+// listed.
 const struct lane *upstreams_lane_seen(const struct upstreams *all, unsigned index, const struct session *s);
 const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
 // Returns whether this session has, or would get, a lane that no other session uses.
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s);
 
-// Return the views of the catalog (bits of item.seen) that this session sees of an upstream: the list of its lane, else
-// a list for its capabilities, else the list of the common lane, else the first list.
+// Return the bits of item.seen for the definitions that this user sees: those of the user's lane, else those for the
+// same capabilities, else those of the common lane, else the first ones.
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);
 uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const struct lane_user *who);
 
-// Returns whether a call of this session would reach the upstream: the session's lane, or the lane it would get, is
-// ready and reachable, or not started, because a call starts it. Returns false while the lane is down, while it
+// Returns whether a call of this session would reach the upstream: the session's lane, or the lane that it would get,
+// is ready and reachable, or not started (the call would start it). Returns false while the lane is down, while it
 // restarts after a failure, and during its first start if only definitions of an earlier run are known.
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Returns whether definitions of the upstream are known, from this run or an earlier one.
 bool upstreams_told(const struct upstreams *all, unsigned index);
-// Sets `f` to the reason why the user cannot use the upstream: it is down or still starting.
+// Sets `f` to the reason why the user cannot use the upstream now: it has failed or is still starting.
 void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f);
 
 // Returns whether every upstream has listed for this session or has failed. Opens a lane to each upstream that has no
-// lane and has listed nothing in this run.
+// lane and was not listed in this run.
 bool upstreams_settle(struct upstreams *all, struct session *s);
-// Like upstreams_settle, for a client that needs exact lists: a lane without an owner that was opened with other
-// capabilities is reopened once with this session's capabilities. Adds no lane.
+// Like upstreams_settle, for a client that needs the exact definitions for its capabilities: a lane that was opened in
+// advance with other capabilities is reopened once with those of this session. Adds no lane.
 bool upstreams_settle_exactly(struct upstreams *all, struct session *s);
-// Like upstreams_settle, but definitions of an earlier run suffice.
+// Like upstreams_settle, but accepts definitions that an earlier run has stored.
 bool upstreams_known(struct upstreams *all, struct session *s);
 // Like upstreams_settle, for one upstream.
 bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct lane_user *who);
@@ -231,32 +234,33 @@ bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct la
 // Closes the session's own lanes.
 void upstreams_forget(struct upstreams *all, struct session *s);
 
-// Calls w->go when the lane is ready; starts it if necessary. Fails at once while the lane is down.
+// Calls w->go when the lane is ready, and starts the lane if necessary. While the lane is down, fails at once.
 void lane_await(struct lane *lane, struct lane_waiter *w);
 void lane_unwait(struct lane_waiter *w);  // does nothing if `w` does not wait
 
-// Reports that a request of the lane's server waits for a client: one more call may be in flight until the answer.
+// Reports that a request of the lane's server waits for an answer of a client. Until the answer, one more call may be
+// in flight.
 void lane_asks(struct lane *lane);
 
-// Writes the state of a lane whose launcher (npx, ...) runs or waits: "installing, 40 s" or "waiting to be installed".
-// Returns false for other lanes.
+// Writes the progress of a lane whose launcher (npx, ...) runs or waits: "installing, 40 s" or "waiting to be
+// installed". Returns false for other lanes.
 enum { LANE_PROGRESS = 64 };
 bool lane_progress(const struct lane *lane, char out[LANE_PROGRESS]);
 
 unsigned lane_index(const struct lane *lane);
 str lane_name(const struct lane *lane);
 const struct upstream_spec *lane_spec(const struct lane *lane);  // the configuration that the lane was opened with
-// Returns why the lane cannot list its server, or NULL if it can. `lane` may be NULL.
+// Returns why the lane cannot list definitions, as the end of a sentence, or NULL if it can. `lane` may be NULL.
 const char *lane_missing(const struct lane *lane);
-// Returns whether the lane is connecting or listing and has not failed since it was last ready. `lane` may be NULL.
+// Returns whether the lane is connecting or listing, and has not failed since it was last ready. `lane` may be NULL.
 bool lane_starting(const struct lane *lane);
 bool lane_stateless(const struct lane *lane);  // the lane is ready, and its server is stateless
 
-// Return whether the server declares this capability ("tasks") or extension ("io.modelcontextprotocol/tasks") on any
-// lane that is ready.
+// Return whether the server declares this capability ("tasks") or extension ("io.modelcontextprotocol/tasks") on at
+// least one lane that is ready.
 bool upstreams_capability(const struct upstreams *all, unsigned index, str name);
 bool upstreams_extension(const struct upstreams *all, unsigned index, str name);
-// Returns the server's instructions for this user, which may be empty.
+// Returns the server's instructions for this user; may be empty.
 str upstreams_instructions(const struct upstreams *all, unsigned index, const struct lane_user *who);
 // Calls fn for each upstream with its instructions for this session.
 void upstreams_each_instructions(const struct upstreams *all, const struct session *s,

@@ -243,7 +243,7 @@ describe('tasks that fail', () => {
     assert.deepEqual(await tell('completed'), { ...made, taskId, status: 'completed', statusMessage: said });
   });
 
-  test('in notifications/tasks of a stateless server', async (t) => {
+  test('the address is masked in notifications/tasks of a stateless server', async (t) => {
     const up = await statelessTasks();
     const said = `${SECRET} at ${urlOf(up)}`;
     const caller = new HttpCaller((await direct(t, up)).url, extension);

@@ -123,7 +123,7 @@ const forgeries = {
   'swaps two lines': [editLines((l) => l.with(1, l[2]).with(2, l[1])), false],
 };
 
-describe('one who does not have the key', () => {
+describe('forgeries of a program without the key are found', () => {
   for (const [what, [tamper, ends]] of Object.entries(forgeries))
     test(what, async (t) => {
       const at = await log(t);
@@ -150,7 +150,7 @@ describe('one who does not have the key', () => {
     });
 });
 
-test('a crash between the lines and the head is no finding: MACs vouch for the lines', async (t) => {
+test('a crash between writing lines and the head is not a finding, because the lines have MACs', async (t) => {
   const at = await log(t);
   const head = fs.readFileSync(at.head);
   const more = await start(t, at);
@@ -203,7 +203,7 @@ test('a log that is replaced by an older one while a gateway runs is set aside, 
   await assertWhole(at.file, 2, '--key', at.key);
 });
 
-test('another key sets the log aside; each is good with its own key', async (t) => {
+test('a log with another key is set aside, and each log is intact with its own key', async (t) => {
   const at = await log(t);
   const other = path.join(at.dir, 'other.key');
   fs.writeFileSync(other, 'another secret of some length\n', { mode: 0o600 });

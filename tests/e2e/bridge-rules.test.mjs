@@ -93,7 +93,7 @@ describe('a call that waits for answers', () => {
       assert.deepEqual([...placeOf(line), line.rule], ['alpha', 'ask', 'DENY', 'DENIED_BY_POLICY', 'agents.boss.deny.tools.alpha[0]']);
     });
 
-  test('is given up when the rules no longer have its agent', async (t) => {
+  test('a waiting call is given up if the rules no longer contain its agent', async (t) => {
     const alpha = await asking(t, 'alpha'), w = await start(t, { alpha }, { rules: rulesOf({ boss: ['*'], other: ['*'] }) });
     const caller = w.caller(), more = answers(await caller.call('ask', {}));
     await w.write(rulesOf({ other: ['*'] }));

@@ -41,7 +41,7 @@ async function sessionsOf(gateway) {
 }
 
 describe('what a browser says of a request', () => {
-  test('cross-site and same-site are refused on every path', async (t) => {
+  test('cross-site and same-site requests are refused on every path', async (t) => {
     const world = await start(t);
     for (const site of ['cross-site', 'same-site', 'unknown', '']) {
       await askEverywhere(world, { 'Sec-Fetch-Site': site }, (r, what) => assert.equal(r.status, 403, `${what}: ${site}`));
@@ -50,7 +50,7 @@ describe('what a browser says of a request', () => {
     for (const site of ['same-origin', 'none']) assert.equal((await askFor(world.gateway.port, 'POST', '/mcp', { 'Sec-Fetch-Site': site })).status, 200);
   });
 
-  test('Origin must have the port listened on', async (t) => {
+  test('the port of Origin must be the listening port', async (t) => {
     const world = await start(t);
     const { port } = world.gateway;
     for (const origin of ['http://localhost:1', 'http://localhost', 'http://127.0.0.1:3000', 'http://[::1]:3000', `https://localhost:${port}`, 'null']) {
@@ -131,7 +131,7 @@ describe('a request that a browser sends without a preflight', () => {
     '',
   ];
 
-  test('has another Content-Type, and is refused', async (t) => {
+  test('a request without a preflight is refused because of its Content-Type', async (t) => {
     const { gateway } = await start(t);
     const sse = await new SseClient(gateway.url).connect();
     onEnd(t, () => sse.close());
@@ -147,7 +147,7 @@ describe('a request that a browser sends without a preflight', () => {
     }
   });
 
-  test('no answer lets a page of another origin read it, and a preflight allows nothing', async (t) => {
+  test('no answer has CORS headers, not even the answer to a preflight', async (t) => {
     const world = await start(t);
     const preflight = {
       Origin: `http://localhost:${world.gateway.port}`,
@@ -168,7 +168,7 @@ describe('a request that a browser sends without a preflight', () => {
   });
 });
 
-test('a header that may come once is refused when it comes twice', async (t) => {
+test('a request that repeats a header that may occur only once is refused', async (t) => {
   const { gateway, adminPort } = await start(t);
   const values = {
     Host: 'localhost',

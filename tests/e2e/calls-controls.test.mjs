@@ -155,7 +155,7 @@ describe('retry', () => {
     assert.deepEqual(result._meta['toolgate/provenance'], { attempts: 3 });
   });
 
-  test('a tool that destroys is not repeated when it may have been carried out', async (t) => {
+  test('a call of a destructive tool is not repeated if it may have run', async (t) => {
     const shop = await startShop(t, { ...impatient, config: retry(), runs: { close_issue: silence } });
     faultOf(await shop.execute(CLOSE, { issue_id: 1 }), 'UPSTREAM_TIMEOUT');
     assert.equal(shop.up.seen.length, 1);

@@ -94,7 +94,7 @@ test('strangers do not end the upload of a client with a token', async (t) => {
   assert.match(answer, /^HTTP\/1\.1 200 /);
 });
 
-test('4100 silent connections keep nobody out', { skip: !FULL_SIZE && 'only with --long' }, async (t) => {
+test('4100 silent connections do not lock out other clients', { skip: !FULL_SIZE && 'only with --long' }, async (t) => {
   for (const limits of [{}, { connections_per_address: 0 }]) {
     const { gateway, client } = await start(t, { limits });
     await holdMany(t, gateway.port, 4100);
@@ -110,7 +110,7 @@ test('idle connections of clients without a token make room for a client that co
   for (const client of crowd) await within(client.initialize(), 'a client', AT_ONCE_MS);
 });
 
-test('a silent connection, a slow head and a slow body are closed after their time', async (t) => {
+test('silent connections, and connections with a slow head or body, are closed after a time limit', async (t) => {
   const timeouts = { http_head: 0.3, http_body: 0.6, http_idle: 60 };
   const { gateway } = await start(t, { timeouts });
   const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n`;
@@ -142,7 +142,7 @@ test('a client that does not read its answers is closed after timeouts.http_writ
   await within(closed, 'its end');
 });
 
-test('silent connections on the admin port keep nobody out of it', async (t) => {
+test('silent connections on the admin port do not lock out other clients', async (t) => {
   const digest = crypto.createHash('sha256').update(TOKEN).digest('hex');
   const { gateway, client } = await start(t, { admin: { listen: '127.0.0.1:0', token_sha256: digest } });
   const [, port] = await until(() => /readiness and metrics at \S+:(\d+)/.exec(gateway.log), 'the admin port');

@@ -435,7 +435,7 @@ describe('live sessions', () => {
     assert.match(nobody.stderr, /unknown session "nobody"; toolgate context sessions lists all/);
   });
 
-  test('unless it is asked for, nothing is written down', async t => {
+  test('nothing is recorded without context.record', async t => {
     const here = place(t);
     const off = { ...config(here.cwd), context: {} };
     here.file('toolgate.json', off);

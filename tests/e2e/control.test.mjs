@@ -89,7 +89,7 @@ describe('a gateway runs', () => {
     assert.doesNotMatch((await here.runs('catalog')).stdout, /word_count/);
   });
 
-  test('the socket is its user\'s alone', async () => {
+  test('only the user of the gateway has access to the socket', async () => {
     await running();
     const folder = path.join(here.dir, 'state/toolgate');
     const [name, ...more] = here.sockets();
@@ -156,7 +156,7 @@ describe('a gateway runs', () => {
     }
   });
 
-  test('garbage, huge lines and requests out of order end in an error or the end, and harm nobody', async () => {
+  test('garbage, huge lines and requests out of order get an error or end the connection, and disturb no other command', async () => {
     await running();
     const send = async (...chunks) => {
       const socket = here.connect();
@@ -188,7 +188,7 @@ describe('a gateway runs', () => {
     assert.equal((await here.runs('call', ...COUNT)).status, 0);
   });
 
-  test('a command that never reads its answers is cut off from the rest', async () => {
+  test('a command that never reads its answers uses bounded memory and disturbs no other command', async () => {
     const { program } = await running();
     const socket = here.connect();
     socket.on('error', () => {});

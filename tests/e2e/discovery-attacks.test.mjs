@@ -15,7 +15,7 @@ const OBJECT = { type: 'object' };
 const tool = (name) => ({ name, inputSchema: OBJECT });
 
 describe('what is called by an id goes to the server that the id names', () => {
-  test('when a catalog is not taken and another server has got the name since', async (t) => {
+  test('when the gateway rejects a server\'s new catalog, which uses the name of another server\'s tool', async (t) => {
     const a = await handshakeServer('stdio', { name: 'a', tools: { x: () => text('from a') } });
     const b = await handshakeServer('stdio', { name: 'b', tools: { x: () => text('from b') } });
     b.on('tools/call', ({ name }) => text(`from b: ${name}`));
@@ -104,7 +104,7 @@ test('ids that do not exist take no memory', async (t) => {
   assert.ok(gateway.rssKb() - before < 8192, `${before} KB became ${gateway.rssKb()} KB`);
 });
 
-test('what is read is a result of the tool and fits, however many members it has', async (t) => {
+test('a resource or prompt with 100 000 members becomes a bounded result', async (t) => {
   const many = (key) => new Raw(`{"${key}":[${Array(100_000).fill('{}').join(',')}]}`);
   const prompts = { p: () => many('messages') };
   const up = await handshakeServer('http', { name: 'up', resources: ['a://b'], prompts });

@@ -36,7 +36,7 @@ function connect(base) {
   });
 }
 
-test('a gateway with few descriptors serves those it has, and new clients in place of silent ones', async t => {
+test('a gateway without free descriptors serves its clients, and accepts new clients in place of silent ones', async t => {
   const base = await startWithFewFiles(t);
   const client = new HttpClient(base, { maxSockets: 1 });
   await client.connect();

@@ -316,7 +316,7 @@ test('two clients watch resources; each hears only of its own', async (t) => {
 
 // ---- isolation
 
-test("clients with equal ids and progress tokens never see what is another one's", async (t) => {
+test("clients with equal ids and progress tokens never receive replies or progress of each other", async (t) => {
   const { up, gateway } = await setup(t, { transport: 'stdio' });
   up.on('tools/call', async ({ arguments: args, _meta }, entry) => {
     await new Promise((resolve) => setTimeout(resolve, args.ms));
@@ -358,7 +358,7 @@ test("clients with equal ids and progress tokens never see what is another one's
   assert.equal(wrong, 0);
 });
 
-test("a client cannot cancel, answer or resume what is another client's", async (t) => {
+test("a client cannot cancel, answer or resume calls of another client", async (t) => {
   const { up, gateway, client: a } = await setup(t, { transport: 'stdio', client: { capabilities: { sampling: {} } } });
   const b = new HttpClient(gateway.url, { capabilities: { sampling: {} } });
   onEnd(t, () => b.close());

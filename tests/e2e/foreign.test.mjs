@@ -49,20 +49,20 @@ describe('servers are looked for', () => {
 describe('a file that is found is not used', asRoot, () => {
   const user = { uid: NOBODY };
 
-  test('if it belongs to another user', async (t) => {
+  test('a file that belongs to another user is not used', async (t) => {
     const dir = folder(t, OTHER);
     for (const as of [{ uid: ROOT }, user]) assert.deepEqual(await check(dir, as), { status: 1, file: undefined, foreign: ['.mcp.json'] });
     fs.chownSync(dir, NOBODY, NOBODY);
     assert.deepEqual((await check(dir, user)).foreign, ['.mcp.json']);
   });
 
-  test('if its folder does', async (t) => {
+  test('a file whose folder belongs to another user is not used', async (t) => {
     const dir = folder(t, OTHER);
     fs.chownSync(path.join(dir, '.mcp.json'), NOBODY, NOBODY);
     assert.deepEqual((await check(dir, user)).foreign, ['.mcp.json']);
   });
 
-  test('if every user can write it, or its folder', async (t) => {
+  test('a file is not used if every user can write it or its folder', async (t) => {
     const dir = folder(t, NOBODY);
     fs.chmodSync(dir, 0o777);
     assert.deepEqual((await check(dir, user)).foreign, ['.mcp.json']);
@@ -133,7 +133,7 @@ describe('a file that is found is not used', asRoot, () => {
     }
   });
 
-  test('nor when it becomes foreign while a gateway runs: what was read before stays', async (t) => {
+  test('a file that becomes foreign while a gateway runs is not read again, and its previous content stays in force', async (t) => {
     const dir = folder(t, ROOT), file = path.join(dir, '.mcp.json');
     const program = new Program(toolgate(), ['serve', '--transport', 'http', '--listen', '127.0.0.1:0'],
       { cwd: dir, env: gatewayEnv() });

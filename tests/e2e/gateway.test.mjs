@@ -705,7 +705,7 @@ describe('cache_stable', () => {
   });
 });
 
-test('the cap of a browse answer covers notices about servers and instructions', async (t) => {
+test('the token limit of a browse answer includes notices about servers and instructions', async (t) => {
   const up = await handshakeServer('stdio', { name: 'up', tools: { ping: () => text('pong') } });
   const initialize = up.handlers.get('initialize');
   up.on('initialize', (...args) => ({ ...initialize(...args), instructions: 'Call ping first.\nThen rest.\n'.repeat(200) }));

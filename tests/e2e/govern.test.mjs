@@ -91,7 +91,7 @@ describe('govern decide', () => {
     assert.equal(run(['govern', 'decide', '--governance', `${file}.no`, '--batch'], { input: '' }).status, 3);
     const bad = run(['govern', 'decide', '--governance', fileOf(t, { adapter: [] }), '--batch'], { input: '' });
     assert.equal(bad.status, 3);
-    assert.match(bad.stderr, /governance\.json:\/adapter: is not known here; did you mean "adapters"\?/);
+    assert.match(bad.stderr, /governance\.json:\/adapter: is an unknown member; did you mean "adapters"\?/);
   });
 });
 
@@ -143,7 +143,7 @@ test('plan check decides every step', (t) => {
   assert.match(check({ steps }).stdout, /^find {2}adp_payments\.lookup {2}ALLOW {2}read_only .*\n(.*\n){2}every step is allowed\n$/);
   const malformed = check({ steps: [{ capability: 5 }] });
   assert.equal(malformed.status, 1);
-  assert.match(malformed.stderr, /plan\.json:\/steps\/0: a question is an object/);
+  assert.match(malformed.stderr, /plan\.json:\/steps\/0: a question must be an object/);
   assert.equal(run(['plan', 'check', 'plan.json', '--governance', 'none.yaml'], { cwd }).status, 3);
   assert.equal(run(['plan', 'check', 'none.json'], { cwd }).status, 3);
   assert.equal(run(['plan', 'check'], { cwd }).status, 2);

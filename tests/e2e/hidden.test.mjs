@@ -195,14 +195,14 @@ describe('hidden characters in what a server answers', () => {
     assert.deepEqual(said.content[4], { type: 'resource_link', uri, name: 'l', description: 'd' });
   });
 
-  test('are removed from the error of a tool', async (t) => {
+  test('hidden characters are removed from the error of a tool', async (t) => {
     const { client } = await start(t, { tools });
     const said = await client.call('error', {});
     assert.ok(said.isError);
     assert.equal(said.content[0].text, HEARD);
   });
 
-  test('are removed from large results, and from results with many parts', async (t) => {
+  test('hidden characters are removed from large results, and from results with many parts', async (t) => {
     const { client } = await start(t, { tools });
     assert.equal((await client.call('large', {})).content[0].text, 'x'.repeat(3 << 20));
     const { content } = await client.call('many', {});
@@ -284,7 +284,7 @@ describe('limits.description', () => {
   const long = 'é'.repeat(400);
   const config = { limits: { description: 301 } };
 
-  test('cuts longer descriptions at a character, and the log says so', async (t) => {
+  test('a description above limits.description is cut between two characters, and the log reports it', async (t) => {
     const { client, gateway } = await start(t, { config, tools: { long: { ...CLEAN, description: long, run: () => text('') } } });
     const { tools } = await client.ask('tools/list');
     assert.equal(tools.find(({ name }) => name === 'long').description, `${'é'.repeat(150)}…`);

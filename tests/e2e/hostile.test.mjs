@@ -160,7 +160,7 @@ describe('a server whose definitions are hostile', () => {
     shown = await walk(client, 'tool');
   });
 
-  test('has a clean card of at most 80 tokens for every tool with a name', () => {
+  test('a card of a hostile tool has no hidden characters and at most 80 tokens', () => {
     assertClean(shown);
     assert.equal(shown.cards.length, single.length + 1);
   });

@@ -94,7 +94,7 @@ test('notifications and answers get 202 without a body', async () => {
   }
 });
 
-test('what is not acceptable is refused with its status', async () => {
+test('unacceptable requests are refused, each with its HTTP status', async () => {
   const cases = [
     [415, post(ping(), { 'content-type': 'text/plain' })],
     [415, post(ping(), { 'content-type': 'application/x-www-form-urlencoded' })],
@@ -299,7 +299,7 @@ const NOT_JSON = [
 ];
 const TOO_DEEP = requestText('1', 'ping', new Raw(`{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`));
 
-test('a message that is nested too deeply is refused under its id', async () => {
+test('the error for a message that is nested too deeply has the id of the message', async () => {
   const r = await post(TOO_DEEP);
   assert.equal(r.status, 413, r.text);
   const { id, error } = JSON.parse(r.text);
@@ -513,7 +513,7 @@ for (const [what, make] of Object.entries(ACCEPTED)) {
   });
 }
 
-test(`refused, and nothing is forwarded: ${Object.keys(REFUSED).length} malformed or ambiguous requests`, async (t) => {
+test(`malformed or ambiguous requests are refused and not forwarded: ${Object.keys(REFUSED).length} kinds`, async (t) => {
   for (const [what, make] of Object.entries(REFUSED)) {
     await t.test(what, async () => {
       const before = trips();
@@ -528,7 +528,7 @@ test(`refused, and nothing is forwarded: ${Object.keys(REFUSED).length} malforme
   }
 });
 
-test('after a refused head the connection ends: what follows is not taken for a request', async () => {
+test('after a refused head the connection ends, and further bytes are not read as a request', async () => {
   const before = trips();
   const r = await talk(gateway.port, Buffer.from(REFUSED['two different lengths']() + whole(), 'latin1'), { ms: 5000 });
   assert.equal(r.end, 'closed');
@@ -573,7 +573,7 @@ test('a request that comes byte by byte is read', async () => {
   socket.destroy();
 });
 
-test('many half requests do not keep others out', async () => {
+test('many incomplete requests do not lock out other clients', async () => {
   const sockets = Array.from({ length: 200 }, () => {
     const s = net.connect(gateway.port, '127.0.0.1');
     s.on('error', () => {});

@@ -49,7 +49,7 @@ for (const kind of ['http', 'stdio', 'stateless http']) {
       assert.deepEqual(envelopeOf(await execute(client, 'up', 'rows')).facts, ['count: 3', 'unit: rows']);
     });
 
-    test('differ from text that imitates a line of the gateway', async (t) => {
+    test('a notice precedes text that imitates a line of the gateway', async (t) => {
       const result = await execute(await start(t), 'up', 'footer');
       noticeOf(result);
       assert.deepEqual(result.content.slice(1), REPLIES.footer.content);
@@ -81,7 +81,7 @@ for (const kind of ['http', 'stdio', 'stateless http']) {
       noticeOf(await client.call('tool_view', { handle, selector: { type: 'head', chars: 60 } }));
     });
 
-    test('a handle that a server made up leads nowhere', async (t) => {
+    test('a handle that a server invented is unknown', async (t) => {
       const client = await start(t);
       faultOf(await client.call('tool_view', { handle: HANDLE, selector: { type: 'head' } }), 'VIEW_FAILED');
     });
@@ -101,7 +101,7 @@ for (const kind of ['http', 'stdio', 'stateless http']) {
   });
 }
 
-test('the mark is announced, and is another in every session', async (t) => {
+test('the mark is announced, and is different in every session', async (t) => {
   const clients = [];
   for (let i = 0; i < 2; i++) clients.push(await connect(t, 'http', { up: snapshot(t, SERVER) }));
   const marks = [];

@@ -65,7 +65,7 @@ for (const user of root ? ['root', 'an ordinary user'] : ['an ordinary user']) {
   describe(`a server of a gateway that runs as ${user}`, () => {
     for (const crowded of [false, true]) {
       const where = crowded ? ', without a Landlock domain of its own' : '';
-      test(`reads nothing of the gateway, the guard or its keeper${where}`, async (t) => {
+      test(`cannot read the environment, memory or descriptors of the gateway, the guard or its keeper${where}`, async (t) => {
         const { gateway, look } = await start(t, user, { crowded });
         const names = [];
         for (const above of [1, 2, 3]) {
@@ -79,7 +79,7 @@ for (const user of root ? ['root', 'an ordinary user'] : ['an ordinary user']) {
       });
     }
 
-    test('reads nothing of another server', { skip: !landlock() && NO_LANDLOCK }, async (t) => {
+    test('cannot read the environment, memory or descriptors of another server', { skip: !landlock() && NO_LANDLOCK }, async (t) => {
       const { look } = await start(t, user);
       const other = await look('other', {});
       assert.match(other.environment, new RegExp(`OTHER_KEY=${KEY}`)); // every process can read itself
@@ -158,7 +158,7 @@ test('a server with "confine": false keeps its capabilities and can read other s
   assert.equal(ways.process_vm_readv, 'allowed');
 });
 
-test('the environment is overwritten in the gateway, the guard and the keepers once it was read',
+test('the gateway, the guard and the keepers overwrite their environment after they have read it',
   { skip: !root && 'only root can look' }, async (t) => {
     const { gateway, look } = await start(t, 'root');
     const read = (pid) => fs.readFileSync(`/proc/${pid}/environ`, 'latin1').replaceAll('\0', '');

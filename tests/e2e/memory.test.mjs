@@ -46,7 +46,7 @@ async function assertServes(t, gateway) {
   assert.ok(content);
 }
 
-test('20 calls with two million values each are refused by name, over HTTP', async (t) => {
+test('20 calls with two million values each are refused over HTTP, with the name of the limit', async (t) => {
   const gateway = await start(t);
   const clients = await Promise.all(Array.from({ length: 20 }, () => open(t, gateway)));
   const body = callText(7, ones(LARGE / 2));
@@ -153,7 +153,7 @@ test('bodies that are sent in part count, and their connections are refused when
   await until(async () => (await held(gateway)) === 0, 'memory to be free again');
 });
 
-test('one principal does not take the memory of another', async (t) => {
+test('one principal cannot use up the memory of another principal', async (t) => {
   const tokens = ['a-token-of-the-first-one', 'a-token-of-the-second-one'];
   const limits = { held_bytes: '64MiB', principal_held_bytes: '64MiB' };
   const gateway = await start(t, { config: { auth: { tokens }, limits } });
@@ -229,7 +229,7 @@ test('of clients that do not read their answers, the one that is behind the long
 });
 
 const sanitized = () => /asan/.test(fs.realpathSync(gatewayPath()));
-test('the memory of a flood is given back to the system', { skip: sanitized() && 'a sanitizer keeps freed memory' }, async (t) => {
+test('after a flood of requests, the memory is returned to the system', { skip: sanitized() && 'a sanitizer keeps freed memory' }, async (t) => {
   const gateway = await start(t);
   const flood = await Promise.all(Array.from({ length: 20 }, () => open(t, gateway)));
   const before = gateway.rssKb();

@@ -39,7 +39,7 @@ describe('which modes are served', () => {
     assert.deepEqual(statuses, [200, 404, 200, 200]);
   });
 
-  test('in neither era, and with no method, is another reached', async (t) => {
+  test('no client of either era and no HTTP method reaches a mode that is not served', async (t) => {
     const gateway = await startMeta(t, { servers: shop(t) });
     for (const kind of ['http', 'stateless http'])
       await assert.rejects(open(t, gateway, kind, { path: '/mcp/direct' }).then((client) => client.tools()), /HTTP 404/);
@@ -88,7 +88,7 @@ describe('who an agent may say it is', () => {
     assert.equal(textOf(await buy(client, 'boss')), 'bought');
   });
 
-  test('nobody, where that mode is not served', async (t) => {
+  test('a client cannot name its agent if mode servers is not served', async (t) => {
     const gateway = await start(t, { mode: 'gateway' });
     await assert.rejects(open(t, gateway, 'http', { path: '/mcp/servers' }));
     const client = await open(t, gateway);

@@ -178,7 +178,7 @@ describe('an agent', () => {
     const [id] = idsOf(await accountant.call('tool_browse', { path: '/payroll/pay_salary' }));
     assert.equal((await accountant.call('tool_execute', { tool_id: id, args: { text: 'x' } })).isError, false);
   });
-  test('cannot use an id that another one was shown', async (t) => {
+  test('an agent cannot use an id that another agent has seen', async (t) => {
     const [accountant, clerk] = [await as(t, gateway, 'accountant'), await as(t, gateway, 'clerk')];
     for (const p of ['/shop/refund_order', '/payroll/pay_salary']) {
       const [id] = idsOf(await accountant.call('tool_browse', { path: p }));
@@ -189,7 +189,7 @@ describe('an agent', () => {
       assert.equal(fault.details.reason, 'not_found');
     }
   });
-  test('whose rules allow nothing finds nothing', async (t) => {
+  test('an agent whose rules allow nothing finds nothing', async (t) => {
     const nobody = await as(t, gateway, 'nobody');
     assert.equal(nobody.server.instructions.split('\n')[0], 'There is no server that you may use.');
     assert.deepEqual(idsOf(await nobody.call('tool_browse', { path: '/' })), []);
@@ -199,7 +199,7 @@ describe('an agent', () => {
 
 describe('who is not known is told so', () => {
   const servers = (t) => ({ shop: snapshot(t, { tools: [ORDER] }) });
-  test('where the rules are strict and nobody is named', async (t) => {
+  test('strict rules refuse a request that names no agent', async (t) => {
     const gateway = await startMeta(t, { servers: servers(t), args: ['--rules', rulesFile(t)], config: { modes: ['direct', 'servers'] } });
     const client = await open(t, gateway);
     assert.equal((await client.tools()).length, 3);
@@ -225,7 +225,7 @@ describe('who is not known is told so', () => {
     const client = await open(t, gateway, 'stdio');
     assert.deepEqual(idsOf(await client.call('tool_browse', { path: '/' })), ['/shop']);
   });
-  test('but --agent without rules serves and calls nothing', async (t) => {
+  test('--agent without rules neither serves nor calls', async (t) => {
     const here = tempDir(t);
     writeJson(path.join(here, '.mcp.json'), { mcpServers: servers(t) });
     for (const command of [['serve'], ['call', 'shop:list_orders'], ['browse', 'orders']]) {

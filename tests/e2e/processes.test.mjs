@@ -130,7 +130,7 @@ test('a server that does not read its stdin fails its calls instead of filling t
   await works(client);
 });
 
-test('a flood without a newline costs bounded memory and nobody else anything', async (t) => {
+test('a server that writes an endless line uses bounded memory and does not disturb other servers', async (t) => {
   const { bad, client, gateway } = await setup(t, { config: { limits: { message: 4 * MB } } });
   await works(client);
   const before = gateway.rssKb();
@@ -280,7 +280,7 @@ test('of the processes of a gateway only its own is named toolgate, which is the
 });
 
 for (const transport of ['http', 'stdio']) {
-  test(`a gateway whose guard is killed answers what is under way and ends with 3 (${transport})`, async (t) => {
+  test(`a gateway whose guard is killed answers the calls in flight and exits with 3 (${transport})`, async (t) => {
     const bad = await makeUpstream('stdio', 'bad', { flags: ['--grandchildren'] });
     const gateway = await startGateway(t, { servers: { bad }, transport });
     gateway.killed = true; // its status is looked at here

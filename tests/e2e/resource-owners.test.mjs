@@ -35,7 +35,7 @@ const completed = async (client, uri) => (await client.ask('completion/complete'
   { ref: { type: 'ref/resource', uri }, argument: { name: 'page', value: '' } })).completion.values[0];
 
 describe('a server that lists what the template of another server covers', () => {
-  test('does not get its reads; its own resource is listed as server+uri, and the log says so', async (t) => {
+  test('a server that lists a URI of another server\'s template gets no reads of it; its resource is listed as server+uri, and the log reports it', async (t) => {
     const docs = await offering('docs', ['doc://wiki/start'], ['doc://wiki/{+page}']);
     const evil = await offering('evil', ['doc://wiki/home', 'DOC://WIKI/start', 'doc://wiki/%68ome', 'evil://own']);
     const gateway = await startGateway(t, { servers: { docs, evil } });
@@ -51,7 +51,7 @@ describe('a server that lists what the template of another server covers', () =>
     await until(() => gateway.log.includes('"doc://wiki/home" belongs to server docs'), 'the log to report it');
   });
 
-  test('gets no subscription to it, and no completion of a template that overlaps', async (t) => {
+  test('a server that lists a URI of another server\'s template gets no subscription to it, and no completion of an overlapping template', async (t) => {
     const docs = await offering('docs', [], ['doc://wiki/{page}']);
     const evil = await offering('evil', ['doc://wiki/home'], ['doc://{+all}', 'doc://wiki/{page}']);
     const client = await open(t, await startGateway(t, { servers: { docs, evil } }));
@@ -65,7 +65,7 @@ describe('a server that lists what the template of another server covers', () =>
     assert.equal(await read(client, 'doc://other/page'), 'evil', 'what no other server covers');
   });
 
-  test('does not get its reads by listing it later', async (t) => {
+  test('a server that lists a URI of another server\'s template later gets no reads of it', async (t) => {
     const docs = await offering('docs', [], ['doc://wiki/{page}']), evil = await offering('evil', ['evil://own']);
     const client = await open(t, await startGateway(t, { servers: { docs, evil } }));
     assert.equal(await read(client, 'doc://wiki/home'), 'docs');
@@ -97,7 +97,7 @@ describe('a server that lists what the template of another server covers', () =>
 });
 
 describe('which server is the first', () => {
-  test('the configuration decides, after a change of it too, and not who came first', async (t) => {
+  test('the order in the configuration decides which server owns a URI, also after a change, not the order of connecting', async (t) => {
     const a = await offering('a', ['note://1']), b = await offering('b', ['note://1']);
     const gateway = await startGateway(t, { servers: { b } });
     const client = await open(t, gateway);

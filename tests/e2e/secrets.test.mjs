@@ -75,7 +75,7 @@ for (const kind of ['stdio', 'http']) {
       assert.equal(textOf(await execute(CREATE, { title: 'b' })), SECRET);
     });
 
-    test('nor in any result, with result.scrub', async (t) => {
+    test('with result.scrub, no result contains a configured secret', async (t) => {
       const { execute } = await shop(t, kind, () => text(`it is ${SECRET}`), { config: { result: { scrub: true } } });
       assert.equal(textOf(await execute(CREATE, ISSUE)), `it is ${MASK}`);
     });
@@ -193,7 +193,7 @@ describe('what a server was configured with, in mode direct', () => {
   });
 });
 
-test('nor is it in the audit log, where an agent says it again', async (t) => {
+test('the audit log does not contain a configured secret, even if an agent repeats it', async (t) => {
   const servers = { github: await github('stdio', WITH_SECRET.stdio) };
   const { gateway, finish } = await startAudited(t, { servers, audit: { arguments: true } });
   const client = await open(t, gateway);
@@ -218,7 +218,7 @@ const BABBLER = `
   process.exit(7);
 `;
 
-test('nor in the log, whatever a program writes to stderr and stdout, nor in what logs and status show', async (t) => {
+test('configured secrets are neither in the log, whatever a server writes to stderr and stdout, nor in the output of logs and status', async (t) => {
   const script = path.join(tempDir(t), 'babbler.cjs');
   fs.writeFileSync(script, BABBLER);
   const entry = { command: 'node', args: [script], env: { SHOP_PASSWORD: SECRET, SHOP_KEY: 'first-line-of-it\nsecond-line-of-it' } };

@@ -59,7 +59,7 @@ const namesOf = async (client) => (await client.tools()).map((x) => x.name);
 const nameIn = (params) => params.name;
 
 describe('12: rules on every path', () => {
-  test('each member of a batch is decided for itself', async (t) => {
+  test('the rules decide each request of a batch separately', async (t) => {
     const up = await shop(t), { as } = await start(t, up);
     const clerk = await as('clerk', 'http', { rev: '2025-03-26' });
     const call = (id, name) => requestText(id, 'tools/call', { name, arguments: {} });
@@ -70,7 +70,7 @@ describe('12: rules on every path', () => {
     assert.deepEqual(up.called.map(nameIn).sort(), ['buy_tea', 'list']);
   });
 
-  test('in every mode and of every kind of client, what is denied reaches no server', async (t) => {
+  test('a denied call reaches no server, in any mode and from any kind of client', async (t) => {
     const up = await shop(t), { as } = await start(t, up);
     for (const mode of ['direct', 'transparent', 'gateway', 'servers']) {
       for (const kind of ['http', 'stateless http']) {
@@ -88,7 +88,7 @@ describe('12: rules on every path', () => {
   });
 });
 
-test('13: what is shown can be called, and what can be called is shown', async (t) => {
+test('13: an agent sees exactly the tools that it can call', async (t) => {
   const up = await shop(t), { as } = await start(t, up);
   for (const agent of ['clerk', 'boss']) {
     const client = await as(agent);
@@ -100,7 +100,7 @@ test('13: what is shown can be called, and what can be called is shown', async (
   }
 });
 
-test('14: what is decided about is what is sent', async (t) => {
+test('14: no spelling of the name of a denied tool reaches a server', async (t) => {
   const up = await shop(t), { gateway } = await start(t, up);
   const clerk = new HttpClient(gateway.url, { headers: bearer('clerk') });
   onEnd(t, () => clerk.close());
@@ -123,7 +123,7 @@ test('14: what is decided about is what is sent', async (t) => {
   assert.deepEqual(up.called.map(nameIn), ['list']);
 });
 
-test('15: what a server adds is denied, unless a rule allows it', async (t) => {
+test('15: a tool that a server adds is denied unless a rule allows it', async (t) => {
   const up = await shop(t), { as } = await start(t, up);
   const clerk = await as('clerk'), boss = await as('boss');
   assert.deepEqual(await namesOf(clerk), ['list', 'buy_tea']);
@@ -155,7 +155,7 @@ test('37: no name of a principal can forge a line', async (t) => {
   assert.ok(lines.length && lines.every((line) => line.agent_id !== 'boss'));
 });
 
-test('38: without a token there is health and OAuth metadata, and nothing else', async (t) => {
+test('38: a client without a token gets only health and OAuth metadata', async (t) => {
   const up = await shop(t), { gateway } = await start(t, up);
   assert.equal((await fetchRaw(`${gateway.url}/healthz`)).status, 200);
   const paths = [
@@ -180,7 +180,7 @@ describe('39: what a principal may use', () => {
   const list = (client) => client.request('tools/call', { name: 'list', arguments: {} }).then((m) => m.msg);
   const breach = ({ error }) => [error?.data?.error, error?.data?.details?.scope];
 
-  test('requests in a minute, over all its sessions and kinds of clients', async (t) => {
+  test('the requests of a principal in a minute are limited over all its sessions', async (t) => {
     const up = await shop(t), { as } = await start(t, up, limited({ max_requests_per_minute: 4 }));
     const [a, b, c] = [await as('clerk'), await as('clerk'), await as('clerk', 'stateless http')];
     for (const client of [a, b, c, a]) assert.ok((await list(client)).result);
@@ -213,7 +213,7 @@ describe('39: what a principal may use', () => {
     assert.ok((await waiting[0]).result && (await other).result);
   });
 
-  test('bytes and tokens of its answers', async (t) => {
+  test('bytes and tokens of the answers to a principal are limited', async (t) => {
     const long = 'a word or two of an answer. '.repeat(2000);
     for (const [limit, scope] of [[{ max_bytes_per_minute: 50_000 }, 'principal/bytes'], [{ max_tokens_per_minute: 8000 }, 'principal/tokens']]) {
       const up = await shop(t, { run: () => text(long) });
@@ -248,7 +248,7 @@ describe('39: what a principal may use', () => {
 
 describe('41: what is remembered', () => {
   const agents = { ...AGENTS, 'clerk.night': {} };
-  test('belongs to one principal and one agent', async (t) => {
+  test('a cached result belongs to one principal and one agent', async (t) => {
     const up = await shop(t), { as } = await start(t, up, { agents, config: { cache: { read_only: true } } });
     const said = async (client) => (await client.call('list', {})).content[0].text;
     assert.equal(await said(await as('clerk')), 'list 1');

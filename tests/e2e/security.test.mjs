@@ -71,7 +71,7 @@ test('a foreign Origin is turned away on every path', async (t) => {
   }
 });
 
-test('two Origins, one good, are turned away', async (t) => {
+test('a request with two Origin headers is turned away even if one of them is allowed', async (t) => {
   const { gateway } = await setup(t);
   const head =
     'GET /healthz HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example\r\n\r\n';
@@ -248,7 +248,7 @@ test('the credentials and cookies of a client never reach a server', async (t) =
   }
 });
 
-test('a child has a minimal environment plus what is configured for it', async (t) => {
+test('a child has a minimal environment and the variables of its configuration', async (t) => {
   const secrets = {
     AWS_SECRET_ACCESS_KEY: 'not-for-children-1',
     GITHUB_TOKEN: 'not-for-children-2',
@@ -353,7 +353,7 @@ test('secrets are in no log line and no command line', async (t) => {
   assert.ok(!everything.includes(client.session), 'a session id is logged');
 });
 
-test('what peers say cannot forge lines of the log', async (t) => {
+test('texts of clients and servers cannot forge log lines', async (t) => {
   const { up, gateway } = await setup(t, { transport: 'stdio', config: { log: { level: 'debug' } } });
   const { connected } = await up.next((e) => e.connected, 'process');
   connected.write('junk \x1b[31m\x07 line\n');

@@ -545,7 +545,7 @@ describe('who an agent is', () => {
     test('may be one below it', async (t) => {
       assert.deepEqual(await seen(await as(t, 'team'), { agent_id: 'team.lead' }), ['users', 'other']);
     });
-    test('and no other, whatever the model writes', async (t) => {
+    test('the token of an agent permits no other agent_id, whatever the model writes', async (t) => {
       const client = await as(t, 'backend');
       for (const agent_id of ['team', 'researcher', 'default', 'ghost', 'backendx'])
         for (const tool of THREE) errorOf(await client.call(tool, { agent_id, server: 'other' }), 'INVALID_AGENT_ID');
@@ -674,7 +674,7 @@ describe('questions of a server during execute_tool', () => {
         assert.equal(textOf(await execute(client, 'up', 'ask', {}, { agent_id: 'a' })), 'hello Ada');
       });
     }
-    test(`are answered by the agent that called a ${era} server, and at that server`, async (t) => {
+    test(`only the agent that called can answer a question of the server: ${era}`, async (t) => {
       const servers = { up: await server(), other: await server() };
       const args = ['--rules', rulesFile(t, { a: ALL, b: ALL })];
       const gateway = await startMeta(t, { mode: 'servers', servers, args });

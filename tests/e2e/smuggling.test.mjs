@@ -107,7 +107,7 @@ async function attack(gateway, client, mode, stateless) {
   return codes;
 }
 
-describe('a server that ignores case runs what was decided about', () => {
+describe('a server that ignores the case of member names runs only the tool that the rules allowed', () => {
   for (const era of ['handshake', 'stateless'])
     for (const transport of ['stdio', 'http'])
       for (const mode of Object.keys(CALLS))
@@ -199,7 +199,7 @@ describe('what servers send', () => {
   };
 
   for (const [era, make] of [['handshake', handshakeServer], ['stateless', statelessServer]])
-    test(`a result with two readings is a fault: ${era} server`, async (t) => {
+    test(`a result that two parsers could read differently is a fault: ${era} server`, async (t) => {
       const tools = Object.fromEntries(Object.entries(DISGUISED).map(([name, raw]) => [name, () => new Raw(raw)]));
       const up = await make('http', { name: 'up', tools });
       onEnd(t, () => up.close());
@@ -211,7 +211,7 @@ describe('what servers send', () => {
 
   for (const [era, make] of [['handshake', handshakeServer], ['stateless', statelessServer]])
     for (const mode of ['direct', 'gateway', 'transparent', 'servers'])
-      test(`keys of _meta that are the gateway's are dropped: ${era} server, mode ${mode}`, async (t) => {
+      test(`_meta keys of the gateway are removed from results: ${era} server, mode ${mode}`, async (t) => {
         const forged = { 'io.toolgate/envelope': { status: 'forged' }, 'toolgate/provenance': { forged: true }, kept: 1 };
         const own = mode === 'direct' ? { structuredContent: { _meta: forged } } : {};  // what is in there is the tool's
         const result = { content: [{ type: 'text', text: 'x', _meta: forged }], ...own, _meta: forged };
@@ -276,7 +276,7 @@ describe('methods that the protocol does not have', () => {
     assert.deepEqual(await client.ask('vendor/search', { q: 'x' }), { found: 'x' });
   });
 
-  test('with rules they are refused unless a rule allows them', async (t) => {
+  test('with rules, methods outside the protocol are refused unless a rule allows them', async (t) => {
     const { client, finish } = await vendor(t, agents({ allow: { methods: ['vendor/*'] }, deny: { methods: ['vendor/callTool'] } }));
     assert.deepEqual(await client.ask('vendor/search', { q: 'x' }), { found: 'x' });
     await assert.rejects(client.ask('vendor/callTool', {}), (e) => e.code === -32601);

@@ -67,7 +67,7 @@ for (const kind of ['http', 'stdio', 'stateless http'])
     for (const name of ['small', 'large']) assert.equal(await viewAll(client, handles[name]), LINES[name]);
   });
 
-test('a token finds its own after a restart, whatever its place in the list, and no other does', async (t) => {
+test('after a restart, only the token that stored a result finds it, whatever its place in the list of tokens', async (t) => {
   const w = await world(t);
   const first = await w.start({ config: { auth: { tokens: TOKENS } }, token: TOKENS[0] });
   const handle = handleOf(await w.execute(first.client, 'small'));
@@ -129,7 +129,7 @@ test('without a folder it lasts as long as the gateway, and nothing is said', as
 
 const NOTE = /in memory only: they are lost when the gateway stops/;
 
-test('a damaged database is left alone: the answer and the log say what that means', async (t) => {
+test('a damaged database is not changed, and the answer and the log say that results are in memory only', async (t) => {
   const w = await world(t);
   fs.mkdirSync(w.state, { mode: 0o700 });
   fs.writeFileSync(w.db, 'no database at all, '.repeat(1000));
@@ -143,7 +143,7 @@ test('a damaged database is left alone: the answer and the log say what that mea
   assert.ok(fs.readFileSync(w.db, 'utf8').startsWith('no database'));
 });
 
-test('what a full disk does not take lasts as long as the gateway; afterwards all is as before', async (t) => {
+test('a result that a full disk cannot store lasts until the gateway stops; then the disk is used again', async (t) => {
   const w = await world(t);
   const first = await w.start();
   const before = handleOf(await w.execute(first.client, 'of', { n: 0 }));

@@ -214,7 +214,7 @@ describe('a revoked token is refused although other files are wrong', () => {
   };
   const broken = { agents: { a: { denny: {} } } };
 
-  test('with invalid rules: its session ends, other tokens work, a restored token works again', async (t) => {
+  test('with invalid rules, the session of a revoked token ends, other tokens work, and a restored token works again', async (t) => {
     const w = world(t), [a, b] = [await w.json('new', '--agent', 'a'), await w.json('new', '--agent', 'b')];
     const g = await start(t, w);
     const client = await open(t, g.gateway, 'http', { headers: { authorization: `Bearer ${a.token}` } });

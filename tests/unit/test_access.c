@@ -28,7 +28,7 @@ static int check(const struct access *a, const char *host, const char *origin) {
   return read_head(lines, text, sizeof text, &head) ? access_check(a, &head) : 400;
 }
 
-static void hosts_are_this_machine_or_configured(void **state) {
+static void only_this_machine_and_configured_hosts_are_accepted(void **state) {
   static const struct {
     const char *host;
     int status;
@@ -205,7 +205,7 @@ static void without_configured_names_only_this_machine_is_served(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(hosts_are_this_machine_or_configured),
+      cmocka_unit_test(only_this_machine_and_configured_hosts_are_accepted),
       cmocka_unit_test(origins_are_web_pages_of_this_machine_or_configured),
       cmocka_unit_test(ports_are_those_of_the_listener_or_configured),
       cmocka_unit_test(what_a_browser_says_of_another_site_is_refused),

@@ -122,7 +122,7 @@ static void make_old(unsigned number) {
   assert_int_equal(utimensat(AT_FDCWD, name, times, 0), 0);
 }
 
-static void a_rotated_file_is_kept_for_its_days_however_many_there_are(void **state) {
+static void a_rotated_file_is_kept_for_its_days_whatever_the_number_of_files(void **state) {
   struct audit *a = open_bounded(0, false);
   for (int i = 0; i < 20; i++) write_lines(a, 1);
   struct findings found;
@@ -163,7 +163,7 @@ static bool is_ready(struct audit *a) {
   return audit_ready(a) == AUDIT_READY;
 }
 
-static void a_required_log_is_refused_before_its_full_size(void **state) {
+static void requests_are_refused_before_a_required_log_is_full(void **state) {
   struct audit *a = open_bounded((1 << 20) + 4000, true);
   assert_true(is_ready(a));
   for (int i = 0; i < 40 && is_ready(a); i++) write_lines(a, 1), now_ms += 1001;
@@ -562,9 +562,9 @@ int main(void) {
       WITH_FOLDER(a_torn_line_costs_itself_alone),
       WITH_FOLDER(processes_share_a_file_and_its_chain),
       WITH_FOLDER(one_who_moves_the_file_away_gets_a_new_one),
-      WITH_FOLDER(a_rotated_file_is_kept_for_its_days_however_many_there_are),
+      WITH_FOLDER(a_rotated_file_is_kept_for_its_days_whatever_the_number_of_files),
       WITH_FOLDER(files_of_their_full_size_end_the_writing_until_there_is_room),
-      WITH_FOLDER(a_required_log_is_refused_before_its_full_size),
+      WITH_FOLDER(requests_are_refused_before_a_required_log_is_full),
       WITH_FOLDER(a_required_log_that_cannot_be_written_says_so_until_it_can),
       WITH_FOLDER(a_required_log_is_refused_before_there_is_no_room),
       WITH_FOLDER(a_required_log_whose_folder_is_gone_is_noticed_at_once),

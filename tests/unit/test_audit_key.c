@@ -369,7 +369,7 @@ static void empty_log(void) {
   replace_log(STR(""));
 }
 
-static void a_log_that_loses_all_its_lines_while_a_gateway_runs_says_so(void **state) {
+static void a_log_that_loses_all_lines_while_a_gateway_runs_is_reported(void **state) {
   void (*const tamper[])(void) = {empty_log, remove_log_and_head};
   for (size_t i = 0; i < 2; i++) {
     struct audit *a = open_with(own_key);
@@ -388,7 +388,7 @@ static void a_log_that_loses_all_its_lines_while_a_gateway_runs_says_so(void **s
 }
 
 // The head does not tell, and neither does the last line: it is one that was written.
-static void a_copied_line_is_set_aside_while_a_gateway_runs(void **state) {
+static void a_log_with_a_copied_line_is_set_aside_while_a_gateway_runs(void **state) {
   static char room[1 << 16];
   struct audit *a = open_with(own_key);
   write_lines(a, 3);
@@ -468,8 +468,8 @@ int main(void) {
       WITH_NAMES(a_log_of_another_key_is_set_aside_and_good_with_that_key),
       WITH_NAMES(gateways_with_different_keys_do_not_set_logs_aside_forever),
       WITH_NAMES(a_log_that_is_replaced_while_a_gateway_runs_is_set_aside),
-      WITH_NAMES(a_log_that_loses_all_its_lines_while_a_gateway_runs_says_so),
-      WITH_NAMES(a_copied_line_is_set_aside_while_a_gateway_runs),
+      WITH_NAMES(a_log_that_loses_all_lines_while_a_gateway_runs_is_reported),
+      WITH_NAMES(a_log_with_a_copied_line_is_set_aside_while_a_gateway_runs),
       WITH_NAMES(a_log_that_another_gateway_rotated_says_nothing),
       WITH_NAMES(a_log_from_before_the_break_does_not_replace_the_one_after_it),
       WITH_NAMES(another_gateway_follows_to_the_new_log),

@@ -557,7 +557,7 @@ static void a_prefix_belongs_to_its_server(void **state) {
   world_done(&w);
 }
 
-static void a_template_matches_what_it_could_have_made(void **state) {
+static void a_template_matches_the_uris_that_it_can_produce(void **state) {
   static const struct {
     const char *template, *uri;
     bool match;
@@ -659,7 +659,7 @@ int main(void) {
       cmocka_unit_test(a_uri_belongs_to_the_server_that_is_configured_first),
       cmocka_unit_test(another_spelling_of_a_uri_is_the_same_uri),
       cmocka_unit_test(a_prefix_belongs_to_its_server),
-      cmocka_unit_test(a_template_matches_what_it_could_have_made),
+      cmocka_unit_test(a_template_matches_the_uris_that_it_can_produce),
       cmocka_unit_test(a_hostile_template_costs_little_time_and_stack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

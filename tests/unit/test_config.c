@@ -374,7 +374,7 @@ static void wrong_types_and_values_out_of_range_are_errors(void **state) {
   refuses(p, "host: ''", "/host", "address");
   refuses(p, "host: http://x", "/host", "address");
   refuses(p, "host: \"127.0.0.1\\0x\"", "/host", "address");
-  refuses(p, "mcp_config: ''", "/mcp_config", "text");
+  refuses(p, "mcp_config: ''", "/mcp_config", "must be a string");
   refuses(p, "timeouts: {start: 0.05}", "/timeouts/start", "0.1 to 3600");
   refuses(p, "timeouts: {start: 1e1}", "/timeouts/start", "seconds");
   refuses(p, "timeouts: {start: 0.1234567891e1}", "/timeouts/start", "seconds");
@@ -428,7 +428,7 @@ static void control_characters_do_not_reach_a_terminal(void **state) {
 
 // ---- tokens and the address ----
 
-static void tokens_are_kept_as_their_sha256(void **state) {
+static void tokens_are_stored_as_their_sha256(void **state) {
   struct place *p = *state;
   char *const env[] = {(char *)"T=" TOKEN, NULL};
   unsigned char want[SHA256_SIZE];
@@ -456,7 +456,7 @@ static void weak_and_unusable_tokens_are_refused(void **state) {
   refuses(p, "auth: {tokens: ['${UNSET:-}']}", "/auth/tokens/0", "weak secret");
   refuses(p, "auth: {tokens: ['${input:gateway-token}']}", "/auth/tokens/0", "only ${NAME}");
   refuses(p, "auth: {tokens: ['with blanks in the token']}", "/auth/tokens/0", "without blanks");
-  refuses(p, "auth: {tokens: [12345678901234567890]}", "/auth/tokens/0", "must be a text");
+  refuses(p, "auth: {tokens: [12345678901234567890]}", "/auth/tokens/0", "must be a string");
   refuses(p, "auth: {tokens: [{sha256: '${UNSET}'}]}", "/auth/tokens/0/sha256", "${UNSET}");
   refuses(p, "auth: {tokens: [{sha256: abc}]}", "/auth/tokens/0/sha256", "64 hexadecimal digits");
   refuses(p, "auth: {tokens: [{sha256: abc, named: x}]}", "/auth/tokens/0", "an object with \"sha256\"");
@@ -631,7 +631,7 @@ int main(void) {
       IN_A_FOLDER(mistakes_in_the_text_have_a_line),
       IN_A_FOLDER(a_file_of_more_than_a_mebibyte_is_not_read),
       IN_A_FOLDER(control_characters_do_not_reach_a_terminal),
-      IN_A_FOLDER(tokens_are_kept_as_their_sha256),
+      IN_A_FOLDER(tokens_are_stored_as_their_sha256),
       IN_A_FOLDER(weak_and_unusable_tokens_are_refused),
       IN_A_FOLDER(a_plain_token_in_a_file_for_everybody_is_a_warning),
       IN_A_FOLDER(a_file_that_everybody_can_change_is_not_used_unless_it_is_named),

@@ -88,8 +88,8 @@ static void a_catalog_that_cannot_be_used_is_an_error_at_its_place(void **state)
   assert_true(load(p));
   expect(p, true, "c.json", "/0", "left out");
   p->options.catalog = NULL;
-  refuses(p, "catalog: 5\n", "/catalog", "must be text");
-  refuses(p, "catalog: ''\n", "/catalog", "must be text");
+  refuses(p, "catalog: 5\n", "/catalog", "must be a string");
+  refuses(p, "catalog: ''\n", "/catalog", "must be a string");
 }
 
 static void a_catalog_of_more_than_64_mebibytes_is_not_read(void **state) {

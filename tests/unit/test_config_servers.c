@@ -234,7 +234,7 @@ static void has_secrets(const struct upstream_spec *s, const char *const *want, 
   assert_int_equal(s->secrets.count, count);
 }
 
-static void what_nobody_else_is_to_read_is_known_by_names_variables_and_urls(void **state) {
+static void secrets_are_recognised_by_names_variables_and_urls(void **state) {
   struct place *p = *state;
   char *const env[] = {(char *)"T=from-a-variable", (char *)"HOME=/srv/somebody", (char *)"USER=somebody", NULL};
   write_file(
@@ -574,7 +574,7 @@ int main(void) {
       IN_A_FOLDER(when_no_server_is_left_nothing_is_served),
       IN_A_FOLDER(variables_are_expanded_in_values),
       IN_A_FOLDER(variables_may_be_written_as_editors_do),
-      IN_A_FOLDER(what_nobody_else_is_to_read_is_known_by_names_variables_and_urls),
+      IN_A_FOLDER(secrets_are_recognised_by_names_variables_and_urls),
       IN_A_FOLDER(the_address_of_a_server_is_hidden_in_every_spelling),
       IN_A_FOLDER(an_ip_address_is_hidden_in_its_usual_form_too),
       IN_A_FOLDER(a_host_alone_is_hidden_if_it_is_internal),

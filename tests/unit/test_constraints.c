@@ -38,7 +38,8 @@ static void assert_finds_in(const char *source, const char *args, bool partial, 
   buf_init(&b, 1 << 16);
   bool ok = constraints_read(&a, parse(&a, source), STR("/c"), put_problem, &b, &c);
   if (!ok) fail_msg("%s: %.*s", source, STR_ARG(buf_view(&b)));
-  constraints_check(&c, args ? parse(&a, args) : NULL, partial, &a, &found);
+  struct constraints_budget budget = {CONSTRAINTS_STEPS, CONSTRAINTS_BYTES};
+  constraints_check(&c, args ? parse(&a, args) : NULL, partial, &a, &budget, &found);
   put_violations(&b, &found);
   buf_char(&b, 0);
   assert_string_equal(b.p, expected);
@@ -167,8 +168,8 @@ static void malformed_constraints_are_refused_with_their_place(void **state) {
                  "maxLength, maxItems, format or unless_approved");
   assert_refused("{\"a\":{\"min\":\"5\"}}", "/c/a/min must be a number");
   assert_refused("{\"a\":{\"enum\":[]}}", "/c/a/enum must be a list of at least one value");
-  assert_refused("{\"a\":{\"maxLength\":-1}}", "/c/a/maxLength must be a whole number of at least 0");
-  assert_refused("{\"a\":{\"maxItems\":1.5}}", "/c/a/maxItems must be a whole number of at least 0");
+  assert_refused("{\"a\":{\"maxLength\":-1}}", "/c/a/maxLength must be a whole number, 0 or more");
+  assert_refused("{\"a\":{\"maxItems\":1.5}}", "/c/a/maxItems must be a whole number, 0 or more");
   assert_refused("{\"a\":{\"required\":1}}", "/c/a/required must be true or false");
   assert_refused("{\"a\":{\"unless_approved\":\"yes\"}}", "/c/a/unless_approved must be true or false");
   assert_refused("{\"a\":{\"pattern\":5}}", "/c/a/pattern must be a regular expression");
@@ -180,7 +181,7 @@ static void malformed_constraints_are_refused_with_their_place(void **state) {
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
     char source[64], expected[128];
     snprintf(source, sizeof source, "{\"%s\":{}}", paths[i]);
-    snprintf(expected, sizeof expected, "/c/%s is not an argument or a path such as a.b[0].c", paths[i]);
+    snprintf(expected, sizeof expected, "/c/%s must be the name of an argument, or a path such as a.b[0].c", paths[i]);
     assert_refused(source, expected);
   }
   assert_refused("{\"a\":{\"min\":\"x\"},\"b\":{\"max\":null}}",

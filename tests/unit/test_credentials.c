@@ -194,7 +194,7 @@ static void a_token_that_was_good_is_not_good_for_ever(void **state) {
   assert_string_equal(x->why.message, "the token has expired");
 }
 
-static void an_altered_token_is_refused_after_the_good_one(void **state) {
+static void an_altered_token_is_refused_after_the_valid_one(void **state) {
   struct fixture *x = *state;
   str t = token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"," SCOPED));
   assert_int_equal(check(x, t), CREDENTIALS_GOOD);
@@ -434,7 +434,7 @@ int main(void) {
       TEST(a_token_of_the_issuer_says_it_too),
       TEST(words_that_run_together_are_kept_apart),
       TEST(a_token_that_was_good_is_not_good_for_ever),
-      TEST(an_altered_token_is_refused_after_the_good_one),
+      TEST(an_altered_token_is_refused_after_the_valid_one),
       TEST(every_scope_is_needed),
       TEST(what_is_no_name_of_an_agent_is_none),
       TEST(numbers_outlive_what_is_configured),

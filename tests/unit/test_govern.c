@@ -364,16 +364,16 @@ static void gates_come_from_rules_from_their_own_expression_and_from_waived_cons
 
 static void a_question_must_be_well_formed(void **state) {
   static const char *const wrong[][2] = {
-      {"[]", "a question is an object with \"capability\", and may have args, context and mode"},
-      {"{'capability':5}", "a question is an object with \"capability\", and may have args, context and mode"},
+      {"[]", "a question must be an object with \"capability\"; args, context and mode are optional"},
+      {"{'capability':5}", "a question must be an object with \"capability\"; args, context and mode are optional"},
       {"{'capability':'a.b','args':[]}", "args must be an object"},
-      {"{'capability':'a.b','mode':5}", "mode must be a text"},
+      {"{'capability':'a.b','mode':5}", "mode must be a string"},
       {"{'capability':'a.b','context':5}", "context must be an object"},
-      {"{'capability':'a.b','context':{'role':['r']}}", "context.role must be a text"},
-      {"{'capability':'a.b','context':{'safety_mode':'none'}}", "context.safety_mode is not a mode"},
-      {"{'capability':'a.b','context':{'safety_mode':1}}", "context.safety_mode must be a text"},
-      {"{'capability':'a.b','context':{'scopes':'x'}}", "context.scopes must be a list of texts"},
-      {"{'capability':'a.b','context':{'scopes':['x',1]}}", "context.scopes must be a list of texts"},
+      {"{'capability':'a.b','context':{'role':['r']}}", "context.role must be a string"},
+      {"{'capability':'a.b','context':{'safety_mode':'none'}}", "context.safety_mode is not an approval mode"},
+      {"{'capability':'a.b','context':{'safety_mode':1}}", "context.safety_mode must be a string"},
+      {"{'capability':'a.b','context':{'scopes':'x'}}", "context.scopes must be a list of strings"},
+      {"{'capability':'a.b','context':{'scopes':['x',1]}}", "context.scopes must be a list of strings"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     struct arena a;
@@ -411,7 +411,7 @@ static void an_adapter_has_all_its_fields(void **state) {
 static void an_error_in_adapters_refuses_the_file(void **state) {
 #define WITH(capability) "{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':[" capability "]}]}"
   assert_refused("[]", " must be an object");
-  assert_refused("{'adapter':[]}", "/adapter is not known here; did you mean \"adapters\"?");
+  assert_refused("{'adapter':[]}", "/adapter is an unknown member; did you mean \"adapters\"?");
   assert_refused("{'adapters':{}}", "/adapters must be a list");
   assert_refused("{'adapters':[{}]}", "/adapters/0 needs the member \"adapter_id\"\n/adapters/0 needs the member "
                                       "\"type\"\n/adapters/0 needs the member \"capabilities\"");
@@ -423,7 +423,7 @@ static void an_error_in_adapters_refuses_the_file(void **state) {
                  "'capabilities':[]}]}",
                  "/adapters/1 the adapter_id \"a\" is used twice");
   assert_refused("{'adapters':[{'adapter_id':'','type':'MCP','capabilities':[]}]}",
-                 "/adapters/0/adapter_id must be a text of 1 to 256 bytes without control characters");
+                 "/adapters/0/adapter_id must be a string of 1 to 256 bytes without control characters");
   assert_refused(WITH(CAPABILITY("n", "act", "read_only")),
                  "/adapters/0/capabilities/0 CLASS_MODE_CONFLICT: a capability of class act cannot have the approval "
                  "mode read_only");
@@ -452,12 +452,12 @@ static void an_error_in_permissions_refuses_the_file(void **state) {
   assert_refused("{'permissions':[" PERMISSION("p", "kill", "") "]}",
                  "/permissions/0 no adapter registers the capability \"a.kill\"");
   assert_refused(FILE_WITH("'permissions':[" PERMISSION("p", "book", ",'approval_mode':'destructive'") "]"),
-                 "/permissions/0 MODE_EXCEEDS_MAXIMUM: the approval mode destructive is above the capability's, "
+                 "/permissions/0 MODE_EXCEEDS_MAXIMUM: the approval mode destructive is above the capability's mode "
                  "delegated");
   assert_refused(FILE_WITH("'permissions':[" PERMISSION("p", "kill", "") "," PERMISSION("p", "book", "") "]"),
                  "/permissions/1 the permission_id \"p\" is used twice");
   assert_refused(FILE_WITH("'permissions':[" PERMISSION("p", "kill", ",'role':['x']") "]"),
-                 "/permissions/0/role is not known here; did you mean \"roles\"?");
+                 "/permissions/0/role is an unknown member; did you mean \"roles\"?");
   assert_refused(FILE_WITH("'permissions':[" PERMISSION("p", "kill", ",'roles':['x',5]") "]"),
                  "/permissions/0/roles/1 must be a name");
   assert_refused(FILE_WITH("'permissions':[{'permission_id':'p','adapter_id':'a','capability':'kill'}]"),
@@ -479,9 +479,9 @@ static void an_error_in_bundles_refuses_the_file(void **state) {
   assert_refused(RULES(RULE("r", "{'log':1}", "'allow':true")), PLACE "0/if/log unknown operator \"log\"");
   assert_refused(RULES(RULE("r", "true", "")), PLACE "0/then needs the member \"allow\"");
   assert_refused(RULES(RULE("r", "true", "'allow':true,'prohibits':['x']")),
-                 PLACE "0/then/prohibits is not known here");
+                 PLACE "0/then/prohibits is an unknown member");
   assert_refused(RULES("{'rule_id':'r','then':{'allow':true},'applies_to':{'intents':['x']}}"),
-                 PLACE "0/applies_to/intents is not known here; did you mean \"intent\"?");
+                 PLACE "0/applies_to/intents is an unknown member; did you mean \"intent\"?");
   assert_refused(RULES(RULE("r", "true", "'allow':true") "," RULE("r", "true", "'allow':true")),
                  PLACE "1 the rule_id \"r\" is used twice");
   assert_refused(

@@ -79,15 +79,54 @@ static void in_mode_direct_the_list_has_the_permitted_tools_only(void **state) {
   expect_called(shop, "find {}\n");
 }
 
-static void in_mode_servers_the_place_in_the_file_is_named(void **state) {
+static void in_mode_servers_a_denial_does_not_show_whether_the_tool_is_registered(void **state) {
   struct world *w = *state;
   struct server *shop = a_shop(w);
   governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
   struct agent *bob = arrives_as(w, MODE_SERVERS, "bob");
-  const struct json *m = calls(bob, "shop:order", "{'amount':1}");
-  expect_fault(m, "DENIED_BY_POLICY");
-  expect_part(m, "governance.permissions");
+  static const char *const tools[] = {"shop:order", "shop:wipe", "shop:none"};  // no permission, no capability, no tool
+  for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+    const struct json *m = calls(bob, tools[i], "{'amount':1}");
+    expect_fault(m, "DENIED_BY_POLICY");
+    expect_part(m, "\\\"rule\\\":\\\"governance\\\"");
+    expect_no_part(m, "governance.");
+  }
   expect_called(shop, "");
+}
+
+static void methods_outside_of_the_protocol_are_refused_without_rules(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_fault(asks(ann, "vendor/order", "{'name':'order'}"), "DENIED_BY_POLICY");
+  expect_called(shop, "");
+}
+
+static void arguments_that_are_no_object_do_not_evade_constraints(void **state) {
+  struct world *w = *state;
+  struct server *shop = serves(w, "shop", NULL);
+  has_tool(shop, "{'name':'find','description':'Find goods.','inputSchema':{}}");
+  governed_by(w,
+              ADAPTERS "," CONTEXT ",'permissions':[{'permission_id':'p','adapter_id':'adp_shop','capability':'find',"
+                       "'allow':true,'arg_constraints':{'amount':{'max':100}}}]");
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  static const char *const odd[] = {"'{}'", "[500]", "500", "true"};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) expect_fault(calls(ann, "shop:find", odd[i]), "ARGS_INVALID");
+  expect_text(calls(ann, "shop:find", "{'amount':100}"), "ok");
+  expect_called(shop, "find {'amount':100}\n");
+}
+
+static void a_tool_whose_every_call_rules_deny_does_not_exist(void **state) {
+  struct world *w = *state;
+  a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT
+                          ",'bundles':[{'bundle_id':'b','policy_dsl':{'language':'jsonlogic','rules':["
+                          "{'rule_id':'other','applies_to':{'intent':'other'},'then':{'allow':true}}]}}]");
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  const struct json *list = asks(ann, "tools/list", "{}");
+  expect_part(list, "find");  // reading needs no rule
+  expect_no_part(list, "order");
 }
 
 static void arguments_beyond_a_constraint_do_not_reach_the_server(void **state) {
@@ -201,7 +240,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(without_a_permission_a_tool_does_not_exist_for_the_agent),
       TEST(in_mode_direct_the_list_has_the_permitted_tools_only),
-      TEST(in_mode_servers_the_place_in_the_file_is_named),
+      TEST(in_mode_servers_a_denial_does_not_show_whether_the_tool_is_registered),
+      TEST(methods_outside_of_the_protocol_are_refused_without_rules),
+      TEST(arguments_that_are_no_object_do_not_evade_constraints),
+      TEST(a_tool_whose_every_call_rules_deny_does_not_exist),
       TEST(arguments_beyond_a_constraint_do_not_reach_the_server),
       TEST(a_client_can_lower_the_ceiling_of_a_call_but_not_raise_it),
       TEST(a_call_that_needs_an_approval_is_refused),

@@ -211,7 +211,7 @@ static void any_host_and_port_is_a_host(void **state) {
   }
 }
 
-static void what_could_be_read_in_two_ways_is_refused(void **state) {
+static void a_request_that_parsers_could_read_differently_is_refused(void **state) {
   for (size_t i = 0; i < sizeof http_probes / sizeof *http_probes; i++) {
     struct http_head h;
     struct http_error err;
@@ -464,7 +464,7 @@ int main(void) {
       cmocka_unit_test(a_connection_is_kept_as_version_and_tokens_say),
       cmocka_unit_test(a_client_that_waits_for_100_is_noticed),
       cmocka_unit_test(any_host_and_port_is_a_host),
-      cmocka_unit_test(what_could_be_read_in_two_ways_is_refused),
+      cmocka_unit_test(a_request_that_parsers_could_read_differently_is_refused),
       cmocka_unit_test(a_refusal_says_what_is_wrong),
       cmocka_unit_test(a_line_that_is_wrong_is_refused_before_the_head_ends),
       cmocka_unit_test(an_unfinished_head_waits_for_more),

@@ -73,7 +73,7 @@ static void an_agent_that_no_rule_knows_is_nobody(void **state) {
   assert_identity("{\"agents\":{" AGENT("a") "}" LENIENT, "a b", NULL, NULL, "INVALID_AGENT_ID");
 }
 
-static void a_credential_decides_and_only_what_is_below_it_may_be_named(void **state) {
+static void a_credential_decides_the_agent_and_only_agents_below_it_may_be_named(void **state) {
   static const char rules[] = "{\"agents\":{" AGENT("team") "," AGENT("teams") "," AGENT("other") "}" LENIENT;
   assert_identity(rules, NULL, "other", "team", "team");
   assert_identity(rules, "team", NULL, "team", "team");
@@ -185,7 +185,7 @@ int main(void) {
       cmocka_unit_test(a_missing_agent_is_refused_where_the_rules_are_strict),
       cmocka_unit_test(a_missing_agent_is_the_configured_one_else_default),
       cmocka_unit_test(an_agent_that_no_rule_knows_is_nobody),
-      cmocka_unit_test(a_credential_decides_and_only_what_is_below_it_may_be_named),
+      cmocka_unit_test(a_credential_decides_the_agent_and_only_agents_below_it_may_be_named),
       cmocka_unit_test(without_rules_any_name_will_do),
       cmocka_unit_test(a_refusal_names_the_part_of_the_rules_that_made_it),
       cmocka_unit_test(a_request_without_an_agent_gets_advice),

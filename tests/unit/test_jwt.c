@@ -166,7 +166,7 @@ static void each_algorithm_is_checked_with_its_own_keys(void **state) {
   EVP_PKEY_free(ed);
 }
 
-static void the_token_does_not_choose_how_it_is_checked(void **state) {
+static void a_token_cannot_choose_the_algorithm_that_verifies_it(void **state) {
   struct fault f;
   struct jwt_keys *k = secret_keys();
   assert_bad(k, with_signature(unsigned_token("{\"alg\":\"none\"}", good), STR("x")),
@@ -378,7 +378,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_token_names_its_agent, begin, end),
       cmocka_unit_test_setup_teardown(each_algorithm_is_checked_with_its_own_keys, begin, end),
-      cmocka_unit_test_setup_teardown(the_token_does_not_choose_how_it_is_checked, begin, end),
+      cmocka_unit_test_setup_teardown(a_token_cannot_choose_the_algorithm_that_verifies_it, begin, end),
       cmocka_unit_test_setup_teardown(only_listed_algorithms_are_accepted, begin, end),
       cmocka_unit_test_setup_teardown(a_token_for_another_purpose_is_none, begin, end),
       cmocka_unit_test_setup_teardown(what_is_wrong_with_its_claims_is_told, begin, end),

@@ -135,7 +135,7 @@ static void they_are_good_for_as_long_as_the_answer_says_within_bounds(void **st
   }
 }
 
-static void an_unknown_key_is_a_reason_once_a_minute(void **state) {
+static void an_unknown_key_causes_at_most_one_fetch_a_minute(void **state) {
   struct fixture *f = *state;
   fetch_first(f);
   f->body = TWO_KEYS;
@@ -253,7 +253,7 @@ int main(void) {
       TEST(they_are_fetched_when_first_needed),
       TEST(all_who_wait_share_one_fetch),
       TEST(they_are_good_for_as_long_as_the_answer_says_within_bounds),
-      TEST(an_unknown_key_is_a_reason_once_a_minute),
+      TEST(an_unknown_key_causes_at_most_one_fetch_a_minute),
       TEST(the_last_good_ones_stay_when_the_url_fails),
       TEST(without_any_there_are_none_and_it_is_tried_again),
       TEST(an_answer_that_is_too_large_or_late_is_none),

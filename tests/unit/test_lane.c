@@ -363,8 +363,9 @@ static void without_room_there_is_a_fault_that_says_when_to_try_again(void **sta
   struct session *late = new_agent(o, "late", "{}");
   struct fault f;
   assert_null(upstreams_lane(o->all, 0, late, &f));
-  assert_string_equal(f.message,
-                      "no further client can get its own connection to server \"srv\" (limits.own_connections is 4)");
+  assert_string_equal(
+      f.message,
+      "server \"srv\" has reached its limit of connections for single clients (limits.own_connections is 4)");
   assert_int_equal(f.after_ms, 1000);
   assert_true(f.undone);
   lane_of(o, new_client(o, "{}"));  // everybody's is always there

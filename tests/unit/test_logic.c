@@ -226,8 +226,8 @@ static void a_malformed_expression_is_refused_with_its_place(void **state) {
   assert_refused("{\"!\":[1,2]}", "/!", "operator \"!\" needs at most 1 operands");
   assert_refused("{\">\":[3,2,1]}", "/>", "operator \">\" needs at most 2 operands");
   assert_refused("{\"and\":[]}", "/and", "operator \"and\" needs at least 1 operands");
-  assert_refused("{}", "", "an expression is an object with exactly one operator");
-  assert_refused("[1,{\"==\":[1,1],\"!=\":[1,1]}]", "/1", "an expression is an object with exactly one operator");
+  assert_refused("{}", "", "an expression must be an object with exactly one operator");
+  assert_refused("[1,{\"==\":[1,1],\"!=\":[1,1]}]", "/1", "an expression must be an object with exactly one operator");
 }
 
 static void an_expression_has_a_limit_of_depth_and_size(void **state) {

@@ -75,16 +75,16 @@ static void the_intent_of_the_context_comes_first(void **state) {
 }
 
 static void a_malformed_plan_is_refused_with_its_place(void **state) {
-  assert_plan("[]", " a plan is an object");
-  assert_plan("{'step':[]}", "/step is not known here");
+  assert_plan("[]", " a plan must be an object");
+  assert_plan("{'step':[]}", "/step is an unknown member");
   assert_plan("{}", "/steps must be a list of at most 1000 steps");
-  assert_plan("{'intent':5,'steps':[]}", "/intent must be a text");
+  assert_plan("{'intent':5,'steps':[]}", "/intent must be a string");
   assert_plan("{'read_only':'yes','steps':[]}", "/read_only must be true or false");
-  assert_plan("{'context':{'safety_mode':'x'},'steps':[]}", "/context context.safety_mode is not a mode");
+  assert_plan("{'context':{'safety_mode':'x'},'steps':[]}", "/context context.safety_mode is not an approval mode");
   assert_plan("{'steps':[5]}", "/steps/0 must be an object");
-  assert_plan("{'steps':[{'capability':'a.look','arg':{}}]}", "/steps/0/arg is not known here");
+  assert_plan("{'steps':[{'capability':'a.look','arg':{}}]}", "/steps/0/arg is an unknown member");
   assert_plan("{'steps':[{'capability':'a.look','args':[]}]}", "/steps/0 args must be an object");
-  assert_plan("{'steps':[{'capability':'a.look','id':7}]}", "/steps/0 id must be a text");
+  assert_plan("{'steps':[{'capability':'a.look','id':7}]}", "/steps/0 id must be a string");
   assert_plan("{'steps':[]}", "");
 }
 

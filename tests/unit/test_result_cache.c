@@ -145,7 +145,7 @@ static void numbers_differ_in_every_digit(void **state) {
   assert_false(same(key_in("p", "t", "{\"i\":1}"), key_in("p", "t", "{\"i\":\"1\"}")));
 }
 
-static void scopes_and_tools_are_kept_apart(void **state) {
+static void results_of_different_scopes_and_tools_are_separate(void **state) {
   assert_false(same(key_in("p1", "t", "{}"), key_in("p2", "t", "{}")));
   assert_false(same(key_in("p", "t", "{}"), key_in("p", "u", "{}")));
   assert_false(same(key_in("p", "1:t", "{}"), key_in("p1:", "t", "{}")));
@@ -177,7 +177,7 @@ int main(void) {
       cmocka_unit_test(without_room_for_entries_nothing_is_kept),
       cmocka_unit_test(arguments_are_the_same_in_any_order_and_spelling_of_text),
       cmocka_unit_test(numbers_differ_in_every_digit),
-      cmocka_unit_test(scopes_and_tools_are_kept_apart),
+      cmocka_unit_test(results_of_different_scopes_and_tools_are_separate),
       cmocka_unit_test(arguments_that_are_too_large_have_no_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

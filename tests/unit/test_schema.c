@@ -183,7 +183,7 @@ static void what_is_no_schema_is_refused_with_its_place(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refused(lab, cases[i].schema, FAULT_INVALID, cases[i].path);
 }
 
-static void references_to_nowhere_are_refused_and_nothing_is_fetched(void **state) {
+static void unresolved_references_are_refused_and_nothing_is_fetched(void **state) {
   struct lab *lab = *state;
   refused(lab, "{\"items\":{\"$ref\":\"#/$defs/a\"}}", FAULT_NOT_FOUND, "/items/$ref");
   refused(lab, "{\"$ref\":\"#a\"}", FAULT_NOT_FOUND, "/$ref");
@@ -323,7 +323,7 @@ static void a_reference_to_itself_ends(void **state) {
   assert_undecided(lab, STR("{}"));
 }
 
-static void references_that_multiply_end(void **state) {
+static void references_that_multiply_are_stopped(void **state) {
   struct lab *lab = *state;
   struct buf b;
   buf_init(&b, 65536);
@@ -336,7 +336,7 @@ static void references_that_multiply_end(void **state) {
   assert_undecided(lab, STR("1"));
 }
 
-static void a_pattern_that_runs_away_ends(void **state) {
+static void a_pattern_that_backtracks_too_long_is_stopped(void **state) {
   struct lab *lab = *state;
   use(lab, "{\"items\":{\"pattern\":\"^(a+)+$\"}}");
   assert_undecided(lab, repeat(lab, "[\"", "a", 40, "b\"]"));
@@ -504,7 +504,7 @@ int main(void) {
       TEST(of_alternatives_the_one_for_this_type_speaks),
       TEST(an_error_behind_a_reference_is_placed_where_the_keyword_is),
       TEST(what_is_no_schema_is_refused_with_its_place),
-      TEST(references_to_nowhere_are_refused_and_nothing_is_fetched),
+      TEST(unresolved_references_are_refused_and_nothing_is_fetched),
       TEST(documents_at_hand_can_be_referred_to),
       TEST(the_draft_is_what_schema_names),
       TEST(numbers_are_exact),
@@ -512,8 +512,8 @@ int main(void) {
       TEST(patterns_are_those_of_ecmascript),
       TEST(a_schema_beyond_the_limits_is_refused),
       TEST(a_reference_to_itself_ends),
-      TEST(references_that_multiply_end),
-      TEST(a_pattern_that_runs_away_ends),
+      TEST(references_that_multiply_are_stopped),
+      TEST(a_pattern_that_backtracks_too_long_is_stopped),
       TEST(work_on_large_values_is_not_quadratic),
       TEST(many_names_wanted_of_many_members_end),
       TEST(a_compiled_schema_needs_nothing_of_its_source),

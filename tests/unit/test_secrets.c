@@ -192,7 +192,7 @@ static void values_that_overlap_leave_nothing_of_each_other(void **state) {
   }
 }
 
-static void of_a_text_that_was_cut_the_beginning_of_a_value_counts(void **state) {
+static void the_beginning_of_a_secret_is_masked_at_the_end_of_a_cut_text(void **state) {
   struct arena *a = *state;
   becomes_known(a, "you sent s3cret-o", "you sent " M);
   becomes_known(a, "you sent s3cret-o…", "you sent " M "…");
@@ -290,7 +290,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(json_is_masked_in_its_strings_and_stays_json, setup, teardown),
       cmocka_unit_test_setup_teardown(values_that_are_known_are_masked_wherever_they_stand, setup, teardown),
       cmocka_unit_test_setup_teardown(values_that_overlap_leave_nothing_of_each_other, setup, teardown),
-      cmocka_unit_test_setup_teardown(of_a_text_that_was_cut_the_beginning_of_a_value_counts, setup, teardown),
+      cmocka_unit_test_setup_teardown(the_beginning_of_a_secret_is_masked_at_the_end_of_a_cut_text, setup, teardown),
       cmocka_unit_test_setup_teardown(a_value_may_end_as_a_text_does_that_was_cut, setup, teardown),
       cmocka_unit_test_setup_teardown(known_values_are_found_in_json_however_they_are_written, setup, teardown),
       cmocka_unit_test_setup_teardown(addresses_are_masked_by_the_longest_spelling, setup, teardown),

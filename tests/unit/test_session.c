@@ -231,7 +231,7 @@ static void a_malformed_initialize_may_be_mended(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     says(x, bad[i]);
     happened(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602,\"message\":"
-                "\"initialize needs params.protocolVersion, a string\"}}\n");
+                "\"params.protocolVersion must be a string\"}}\n");
     assert_int_equal(x->s->state, SESSION_NEW);
   }
   shake_hands(x);

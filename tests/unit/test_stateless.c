@@ -233,7 +233,7 @@ static void a_revision_that_nobody_speaks_is_refused_once_header_and_body_agree(
   "\"io.modelcontextprotocol/protocolVersion\":\"v9\"," PLAIN "}}}"
   struct fixture *x = *state;
   static const char refusal[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022,\"message\":\"Unsupported "
-                                "protocol version: requests with _meta are in 2026-07-28\",\"data\":{\"supported\":"
+                                "protocol version: requests with _meta must use 2026-07-28\",\"data\":{\"supported\":"
                                 "[\"2026-07-28\"],\"requested\":\"v9\"}}}";
   post(&x->c, "MCP-Protocol-Version: v9\r\nMcp-Method: echo\r\n", FOREIGN);
   expect_answer(&x->c, 400, refusal);
@@ -273,7 +273,7 @@ static void a_post_is_stateless_by_its_header_or_by_its_body(void **state) {
   }
   post(&x->c, SAYS("echo"), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\",\"params\":{}}");
   expect_error(&x->c, 400, "1", RPC_INVALID_PARAMS,
-               "Invalid params: _meta needs io.modelcontextprotocol/protocolVersion, a string");
+               "Invalid params: io.modelcontextprotocol/protocolVersion in _meta must be a string");
   post(&x->c, SAYS("echo"), "[]");
   expect(&x->c, "HTTP/1.1 400 ");
   expect_later(&x->c, "\"id\":null,\"error\":{\"code\":-32600");

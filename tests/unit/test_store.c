@@ -865,7 +865,7 @@ static void a_database_that_was_taken_away_is_made_anew(void **state) {
 }
 
 // The shared memory of SQLite, which it maps: whoever notices first, the writer or a reader.
-static void truncated_shared_memory_is_made_anew(void **state) {
+static void truncated_shared_memory_is_created_again(void **state) {
   struct world *x = *state;
   mapped_survive();
   open_store(x);
@@ -964,7 +964,7 @@ int main(void) {
       T(memory_has_a_bound_of_its_own),
       EACH(what_is_found_outlives_its_eviction),
       T(a_database_that_was_taken_away_is_made_anew),
-      T(truncated_shared_memory_is_made_anew),
+      T(truncated_shared_memory_is_created_again),
       T(a_database_of_0_bytes_is_made_anew),
       T(a_truncated_log_loses_its_pieces_only),
   };

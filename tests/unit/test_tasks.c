@@ -329,7 +329,7 @@ static void of_too_many_the_oldest_is_forgotten(void **state) {
   assert_non_null(find(x, x->a, "1"));
 }
 
-static void of_too_many_the_principal_with_most_loses_its_own(void **state) {
+static void if_there_are_too_many_tasks_the_principal_with_most_loses_tasks(void **state) {
   struct fixture *x = *state;
   char id[16];
   add(x, x->other_principal, 0, "the oldest");
@@ -555,7 +555,7 @@ int main(void) {
       TEST(tasks_go_with_the_session_whose_they_are),
       TEST(and_with_the_session_on_whose_connection_they_were_made),
       TEST(of_too_many_the_oldest_is_forgotten),
-      TEST(of_too_many_the_principal_with_most_loses_its_own),
+      TEST(if_there_are_too_many_tasks_the_principal_with_most_loses_tasks),
       TEST(where_everybody_has_one_task_the_oldest_is_forgotten),
       TEST(one_that_was_finished_when_it_was_made_keeps_its_result),
       TEST(results_may_hold_so_many_bytes_and_the_oldest_make_room),

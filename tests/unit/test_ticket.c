@@ -148,7 +148,7 @@ static void a_ticket_shows_nothing_of_what_is_in_it_and_is_short(void **state) {
   done(&x);
 }
 
-static void a_ticket_is_good_for_one_retry(void **state) {
+static void a_ticket_is_valid_for_one_retry(void **state) {
   struct fixture x;
   setup(&x);
   str first = issue_plain(&x, PARAMS), second = issue_plain(&x, PARAMS);
@@ -405,7 +405,7 @@ int main(void) {
       cmocka_unit_test(a_ticket_gives_back_what_it_was_issued_with),
       cmocka_unit_test(a_state_may_be_long),
       cmocka_unit_test(a_ticket_shows_nothing_of_what_is_in_it_and_is_short),
-      cmocka_unit_test(a_ticket_is_good_for_one_retry),
+      cmocka_unit_test(a_ticket_is_valid_for_one_retry),
       cmocka_unit_test(a_ticket_expires),
       cmocka_unit_test(a_forged_or_altered_ticket_is_refused),
       cmocka_unit_test(a_ticket_is_for_its_caller_method_and_arguments_only),

@@ -107,7 +107,7 @@ static void go_on(struct lanes_world *o, struct caller **first, const char *cons
   turn_leave(&running->turn);
 }
 
-static void principals_take_turns_however_many_agents_each_of_them_names(void **state) {
+static void principals_take_turns_whatever_the_number_of_their_agents(void **state) {
   struct lanes_world *o = *state;
   allow(o, 1, 100);
   static const char *const names[] = {"Aa1", "Aa2", "Aa3", "Ab1", "Ac1", "Ad1", "Bx1", "Bx2", "By1"};
@@ -270,7 +270,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(calls_are_under_way_up_to_a_limit),
       TEST(callers_take_turns_however_many_calls_each_of_them_has),
-      TEST(principals_take_turns_however_many_agents_each_of_them_names),
+      TEST(principals_take_turns_whatever_the_number_of_their_agents),
       TEST(agents_of_the_same_name_wait_with_their_principal),
       TEST(many_that_end_together_let_as_many_go_on),
       TEST(one_too_many_is_refused),

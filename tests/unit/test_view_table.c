@@ -205,7 +205,7 @@ static void a_wrong_selector_is_shown_the_right_one(void **state) {
                "where must be a list");
   expect_fault(csv, "{\"type\":\"records\",\"where\":[{\"column\":\"id\",\"op\":\"in\",\"value\":1}]}",
                "where must be a list");
-  expect_fault(json, "{\"type\":\"records\",\"path\":\"$.nothing\"}", "nothing at path");
+  expect_fault(json, "{\"type\":\"records\",\"path\":\"$.nothing\"}", "path selects nothing");
   expect_fault(json, "{\"type\":\"records\",\"path\":\"$.total\"}", "single value");
   expect_fault(json, "{\"type\":\"records\",\"path\":\"items\"}", "column 1: expected '$'");
   expect_fault(csv, "{\"type\":\"stats\",\"column\":7}", "column must be a string");

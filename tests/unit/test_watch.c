@@ -175,7 +175,7 @@ static void tasks_are_not_watched_where_there_are_sessions(void **state) {
   is_asked(o, "");
 }
 
-static void one_principal_leaves_room_on_a_lane_that_others_share(void **state) {
+static void one_principal_cannot_use_all_subscriptions_of_a_shared_lane(void **state) {
   enum { MANY = 4096 };
   struct lanes_world *o = *state;
   o->agrees = true;
@@ -487,7 +487,7 @@ int main(void) {
       TEST(a_lane_that_goes_down_fails_those_who_wait),
       TEST(tasks_are_not_watched_where_there_are_sessions),
       TEST(what_one_lane_watches_is_bounded),
-      TEST(one_principal_leaves_room_on_a_lane_that_others_share),
+      TEST(one_principal_cannot_use_all_subscriptions_of_a_shared_lane),
       TEST(all_may_be_freed_by_one_that_is_told),
       TEST(one_that_is_refused_may_try_again_at_once),
       STATELESS(a_stream_is_opened_when_a_server_tells_of_its_lists),

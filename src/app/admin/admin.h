@@ -22,11 +22,11 @@ struct admin {
   void *ctx;
   bool guarded;  // the endpoint of clients requires credentials
 
-  struct buf text;           // the answer being written
+  struct buf text;           // the answer while it is written
   struct http_server *http;  // listener at admin.listen; NULL: not configured
-  struct access access;      // access check of that listener
+  struct access access;      // access check of the listener at admin.listen
   struct arena arena;
-  size_t stream_count;  // open streams of page_events.c
+  size_t stream_count;  // number of open event streams (page_events.c)
 };
 
 void admin_init(struct admin *a, const struct model *model, struct rejections *rejections, bool (*reload)(void *ctx),

@@ -8,8 +8,8 @@
 struct model {
   struct gateway *gateway;
   const bool *draining;  // the gateway finishes calls in flight and stops
-  str url;               // where clients connect; empty: stdio
-  int64_t since;         // wall clock in milliseconds when the gateway started
+  str url;               // URL at which clients connect; empty: stdio
+  int64_t since;         // time when the gateway started: wall clock in milliseconds
 };
 
 struct model_totals {

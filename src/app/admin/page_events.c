@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /events: sends the state of the gateway as server-sent events: one at once, and then one when the state has
-// changed, at most once per second.
+// GET /events: sends the current state of the gateway as a server-sent event, and then each changed state, at most once
+// per second.
 #include "app/admin/admin.h"
 #include "base/mem.h"
 #include "io/http/sse.h"
@@ -13,7 +13,7 @@ struct events {
   struct http_exchange *x;
   struct timer timer;
   uint64_t digest;  // hash of the last state that was sent
-  unsigned quiet;   // intervals since the last bytes
+  unsigned quiet;   // number of intervals since bytes were last sent
 };
 
 static void events_free(struct events *s) {
@@ -41,7 +41,7 @@ static bool send_state(struct events *s) {
   if (state.over) sse_write(&event, STR("error"), STR_NONE, STR("the state is too large for an event"));
   else if (digest != s->digest) sse_write(&event, STR("status"), STR_NONE, buf_view(&state));
   else if (++s->quiet >= QUIET_TICKS) buf_str(&event, STR(":\n\n"));
-  ASSERT(!event.over);  // one line of state, and a few words around it
+  ASSERT(!event.over);  // the event has one line of state and a few other words
   if (event.n) s->quiet = 0;
   s->digest = digest;
   bool open = !event.n || http_stream_write(s->x, (struct payload){buf_view(&event), NULL});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /healthz: answers if the process runs. GET /readyz: reports whether clients can be served.
+// GET /healthz: always returns 200. GET /readyz: reports whether clients can be served.
 #include "app/admin/admin.h"
 #include "json/write.h"
 

@@ -5,10 +5,10 @@
 #include "base/str.h"
 
 enum admin_role {
-  ADMIN_PUBLIC,    // anyone: may see the health of the process
-  ADMIN_READER,    // may see metrics and the state of the gateway
+  ADMIN_PUBLIC,    // everyone: may see the health of the process
+  ADMIN_READER,    // may read metrics and the state of the gateway
   ADMIN_OPERATOR,  // may make changes
-  ADMIN_NOBODY,    // as a required role: the page is not served
+  ADMIN_NOBODY,    // no client: as a required role, the page is not served
 };
 
 struct admin_request;
@@ -28,8 +28,8 @@ const struct admin_route *admin_routes(size_t *out_count);
 
 struct admin_identity {
   enum admin_role role;
-  bool at_endpoint;  // true: at the endpoint of clients; false: at admin.listen
-  bool known;        // a valid token was sent
+  bool at_endpoint;  // the request came to the endpoint of clients, not to admin.listen
+  bool known;        // the client has sent a valid token
 };
 
 // Returns 0 and sets *out to the page, or returns the status of the error: 401, 403, 404 or 405. At the endpoint of

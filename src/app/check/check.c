@@ -14,8 +14,8 @@
 enum { MAX_OUTPUT = 16 << 20 };
 
 struct verdict {
-  bool usable;                    // there is no error
-  size_t left_out, servers;       // if not usable: servers left out, of all; 0: the gateway cannot run at all
+  bool usable;                    // the configuration has no error
+  size_t left_out, servers;       // if not usable: invalid servers (0: the gateway cannot run at all), all servers
   const struct inventory *found;  // definitions of the servers; NULL: the servers were not started
 };
 
@@ -66,8 +66,8 @@ static void print_upstream(struct buf *out, const struct upstream_spec *s) {
   buf_char(out, '\n');
 }
 
-// Returns what happens to an agent_id that a client states without a credential that names the agent. NULL: clients
-// cannot state one.
+// Returns whether an agent_id that no credential names is trusted or refused, as a word. NULL: clients cannot state an
+// agent_id.
 static const char *stated_agents(const struct config *c) {
   bool served = c->transport == CONFIG_HTTP ? c->modes & 1u << MODE_SERVERS : c->mode == MODE_SERVERS;
   bool bound = c->agent.n || (c->transport == CONFIG_HTTP && config_has_auth(c));
@@ -128,7 +128,7 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
                governance_allows_unlisted(c->governance) ? "allowed" : "denied");
 }
 
-// The last line of `check --connect`, unless all is well.
+// Prints the last line of `check --connect` if servers failed or definitions cannot be used.
 static void print_failed(struct buf *out, const struct inventory *found) {
   size_t failed = 0, named = 0;
   for (size_t i = 0; i < found->server_count; i++) failed += found->servers[i].error != NULL;

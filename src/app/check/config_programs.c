@@ -11,7 +11,7 @@
 struct program {
   struct config_loader *l;
   const struct upstream_spec *spec;
-  str folder;  // start of relative paths
+  str folder;  // folder at which relative paths start
 };
 
 static bool has_slash(str command) {

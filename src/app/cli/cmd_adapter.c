@@ -25,14 +25,14 @@ static const struct command new_command = {
     .missing = "give the name of a server",
 };
 
-// NULL: the server is not configured here.
+// Returns the kind of a server. NULL: the server is not in this configuration.
 static const struct upstream_kind *kind_of(const struct config *c, str server) {
   for (size_t i = 0; i < c->upstream_count; i++)
     if (str_eq(c->upstreams[i].name, server)) return c->upstreams[i].kind;
   return NULL;
 }
 
-// Sets the pins that are known. A server in this process speaks no protocol.
+// Sets the pins of the protocol that are known. A server inside this process has none, because it does not use MCP.
 static void pin_protocol(struct adapter_draft *d, const struct upstream_kind *kind, const char *revision) {
   if (kind && kind->local) return;
   d->protocol_version = str_of(revision);
@@ -45,7 +45,7 @@ static void on_problem(void *ctx, str pointer, const char *message) {
   if (!f->code) fault_set(f, FAULT_LIMIT, "the file would not load: %.*s: %s", STR_ARG(pointer), message);
 }
 
-// Returns whether the file can be read again: a server may have more tools than one file can name.
+// Returns whether the draft is a valid governance file: a server may have more tools than one file can contain.
 static bool loads(const struct buf *out, bool json, struct fault *f) {
   if (out->over) fault_set(f, FAULT_LIMIT, "the file would be larger than %d bytes", GOVERNANCE_BYTES_MAX);
   if (out->over) return false;
@@ -132,7 +132,8 @@ static void on_invalid(void *ctx, str pointer, const char *message) {
   adapter_report_add(ctx, ADAPTER_GOVERNANCE_INVALID, pointer, STR_NONE, "%s", message);
 }
 
-// Returns one reference; NULL if the file is invalid, which is in the report, or *out_status is set.
+// Returns the governance file, as one reference. Returns NULL if the file is invalid (the report has the error), or if
+// it cannot be read (*out_status is set).
 static struct governance *open_file(const char *path, struct arena *a, struct adapter_report *r, int *out_status) {
   struct text_file file;
   struct fault f;
@@ -158,7 +159,7 @@ static int compare(struct config_options *opt, const struct governance *g, struc
     if (governance_adapter_at(g, k)->server.p) names[opt->only_count++] = governance_adapter_at(g, k)->server;
   if (!opt->only_count) return EXIT_OK;
   opt->only = names;
-  // A configuration that cannot be used is no answer about the file.
+  // With an unusable configuration nothing was compared, so the exit code must not be EXIT_NO.
   if (!gateway_client_open(&client, opt, &status)) return status == EXIT_USAGE ? EXIT_USAGE : EXIT_CANNOT;
   if (inventory_take(&client, &i, &f)) {
     adapter_check(r, g, &i, a);

@@ -39,7 +39,7 @@ struct connecting {
 
 static bool is_there(const struct connecting *c, const struct client_place *p) {
   struct stat st;
-  return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // a link counts even if its target is missing
+  return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // lstat: a link exists even if its target is missing
 }
 
 // Returns the client's file in a scope: the first one that exists, otherwise the first possible one. NULL: the client
@@ -71,7 +71,7 @@ static str absolute(const struct connecting *c, str path) {
 // Finds the configuration and rules that apply in the current folder. The entry must name them, because the client may
 // start Toolgate in another folder. If they cannot be used, prints the reason, sets the exit code and returns false.
 static bool find_files(struct connecting *c, int *out_status) {
-  ASSERT(!c->own.url.n);  // a gateway at a URL has its own files
+  ASSERT(!c->own.url.n);  // a gateway at a URL has its own configuration files
   struct config_options opt = c->args->config;
   struct config config;
   struct config_problems problems;
@@ -99,7 +99,7 @@ static bool find_files(struct connecting *c, int *out_status) {
 struct plan {
   struct takeover taking;
   struct client_file file;
-  const struct client_place **places;  // all places in `file`
+  const struct client_place **places;  // all places of servers in `file`
   size_t place_count;
   bool own_is_there;
   str own;   // Toolgate's entry for this client

@@ -169,7 +169,7 @@ static struct search_index *build(struct rank_lines *tools, const struct hash_ke
     parts[n++] = search_part_new(&source, seed);
     mem_free(s->docs);
   }
-  ASSERT(n == map_count(&all.by_name));  // `parts` has room for them
+  ASSERT(n == map_count(&all.by_name));  // otherwise `parts` would be too small
   struct search_index *x = search_index_new(parts, n, seed);
   for (size_t i = 0; i < n; i++) search_part_unref(&parts[i]);
   mem_free(parts);

@@ -23,17 +23,17 @@ enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, 
 
 // Tokens that reach the model of one client, for a browse and for a result with text and structuredContent.
 struct client_cost {
-  const struct client_row *row;  // NULL: unknown clients
+  const struct client_row *row;  // NULL: the row for unknown clients
   size_t browse, result;
 };
 
 struct figures {
   size_t tools;
-  size_t listing;       // tools/list in mode direct
-  size_t descriptions;  // names and descriptions
-  size_t meta_tools;    // tools/list in mode gateway
+  size_t listing;       // tokens of tools/list in mode direct
+  size_t descriptions;  // tokens of names and descriptions
+  size_t meta_tools;    // tokens of tools/list in mode gateway
   size_t meta_count;
-  size_t browse, browse_sum, browses;  // tokens of the longest browse and of all, number of browses
+  size_t browse, browse_sum, browses;  // tokens of the longest answer, tokens of all answers, number of answers
   const struct json *longest;          // result of the longest browse, with structuredContent
   struct client_cost *clients;         // one for each known client, and one for all others
 };
@@ -47,7 +47,7 @@ static size_t count_tools(const struct json *listed) {
 
 enum { ALL_SERVERS = -1 };
 
-// Returns the tokens of one line "name: description" for each tool of the server.
+// Returns the tokens of the lines "name: description" of all tools of the server.
 static size_t weigh_descriptions(const struct inventory *i, int source) {
   const struct kind_index *kind_index = &i->directory->kind_indexes[DIRECTORY_TOOLS];
   struct buf text;
@@ -154,7 +154,7 @@ static const struct json *sent_result(struct gateway_client *client, struct stor
   envelope_make(&order, &client->arena, &out);
   const struct json *sent =
       json_parse(&client->arena, arena_str(&client->arena, buf_view(&out)), &json_default_limits, &f);
-  ASSERT(sent);  // an envelope is JSON
+  ASSERT(sent);  // cannot be NULL: an envelope is valid JSON
   buf_done(&out);
   piece_batch_free(&batch);
   return sent;
@@ -210,7 +210,7 @@ static size_t columns(void) {
 }
 
 struct chart {
-  size_t width;  // columns of the longest bar
+  size_t width;  // width of the longest bar, in columns
   size_t largest;
 };
 

@@ -71,7 +71,7 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
 // Returns whether the list contains comments. write_file replaces the whole list, so the comments would be lost.
 static bool has_comments(const struct token_file *t) {
   str list = json_span(t->list);
-  ASSERT(t->patch.text.n == t->patch.relaxed.n);  // comments are blanked in place
+  ASSERT(t->patch.text.n == t->patch.relaxed.n);  // comments are replaced by blanks of the same length
   ASSERT(list.p >= t->patch.relaxed.p && list.p + list.n <= t->patch.relaxed.p + t->patch.relaxed.n);
   const char *text = t->patch.text.p + (list.p - t->patch.relaxed.p);
   for (size_t i = 0; i < list.n; i++)

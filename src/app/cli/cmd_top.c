@@ -103,7 +103,7 @@ static bool prepare_terminal(struct termios *out_before) {
   return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-// Waits for the next sample. False: the person pressed a key to exit.
+// Waits for the next sample. Returns false if the person pressed a key to exit.
 static bool wait_for_next(bool keys) {
   struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
   char key;

@@ -72,7 +72,7 @@ struct view_place {
   struct arena *arena;
 };
 
-// Returns a selector for the whole piece. The view is cut to the usual size and then says how to continue.
+// Returns a selector for the whole piece. The view is cut to the usual size and then explains how to see more.
 static const struct json *all_of(const struct artifact *piece, struct arena *a) {
   struct fault f;
   str text = arena_printf(a, "{\"type\":\"head\",\"chars\":%zu}", piece->bytes.n);

@@ -13,7 +13,7 @@
 
 struct option_row {
   char letter;
-  const char *name, *value;  // value NULL: a flag
+  const char *name, *value;  // `value`: name of the option's value; NULL: the option has none
   const char *help;
 };
 

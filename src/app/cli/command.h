@@ -18,9 +18,9 @@ command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disabl
 command_run cmd_status, cmd_top, cmd_logs;
 
 struct command {
-  const char *usage;    // after the name: "QUERY [options]"
-  const char *about;    // a few sentences
-  const char *options;  // letters of its options (rows of the table in command.c) in the order of the help
+  const char *usage;    // operands and options in the usage line: "QUERY [options]"
+  const char *about;    // description in the help, a few sentences
+  const char *options;  // letters of its options (rows of the table in command.c), in the order of the help
   const char *briefs;   // short options: pairs of the letter to type and the letter of the row; or NULL
   size_t min, max;      // number of operands
   const char *missing;  // message for too few operands
@@ -65,9 +65,10 @@ struct command_part {
 };
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv);
 
-// Reads stdin and calls `answer` for each line that is not blank. It appends to `out`, which is printed, and may use
-// the arena until it returns. False: the line was malformed. Returns EXIT_NO if a line was, EXIT_CANNOT if stdin fails.
+// Appends the output for one line to `out`. May use the arena until it returns. Returns false if the line is malformed.
 typedef bool command_answer(void *ctx, str line, struct arena *a, struct buf *out);
+// Reads stdin, calls `answer` for each line that is not blank, and prints the output. Returns EXIT_NO if a line was
+// malformed, EXIT_CANNOT if stdin cannot be read.
 int command_each_line(command_answer *answer, void *ctx);
 
 // Prints the error `what` about an operand or an option, and how to get help. Returns EXIT_USAGE.
@@ -79,10 +80,10 @@ int command_failed(const struct fault *f, int status);
 // Prints the problems that config_load found on stderr.
 void command_print_problems(const struct config_problems *p);
 
-// Reads a governance file. NULL: the problems are printed on stderr.
+// Reads a governance file. On failure prints the problems on stderr and returns NULL.
 struct governance *command_load_governance(const char *path, str named_by);
 
 // Prints untrusted text on stdout; on a terminal each control character becomes '?'.
 void command_print(str text);
-void command_print_masked(str text, FILE *out);  // always replaces them
+void command_print_masked(str text, FILE *out);  // masks control characters even without a terminal
 void command_print_done(struct buf *out);        // prints the buffer and frees it

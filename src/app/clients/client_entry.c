@@ -7,7 +7,7 @@
 #include "io/file.h"
 #include "json/write.h"
 
-// A converted entry may be longer than its source, because of JSON escapes and variables.
+// Largest entry, and largest converted entry: JSON escapes and replaced variables can make an entry longer.
 enum { LARGEST_ENTRY = 256 << 10, MOST_ENTRY = 8 * LARGEST_ENTRY };
 
 // ---- keys
@@ -21,9 +21,9 @@ static const char *const part_names[PARTS] = {"command",      "args",         "e
 struct entry_reading {
   struct client_text text;
   struct client_entry *out;
-  str parts[PARTS];    // JSON text, or empty
-  struct buf headers;  // members without braces
-  struct buf more;     // members that Toolgate alone knows, each after a comma
+  str parts[PARTS];    // values of the parts as JSON text, or empty
+  struct buf headers;  // members of the object "headers", without braces
+  struct buf more;     // members that only Toolgate knows, each after a comma
   bool off;
   str command;  // the program, without arguments
 };
@@ -64,7 +64,7 @@ static void take_text(struct entry_reading *r, enum part part, const struct json
   else wrong(r, key, "text");
 }
 
-// Stores the elements of a list of texts from `first` on.
+// Stores the elements of a list of strings from `first` on.
 static void take_list(struct entry_reading *r, enum part part, const struct json *v, const struct json *first,
                       str key) {
   ASSERT(!first || v->type == JSON_ARRAY);
@@ -75,11 +75,11 @@ static void take_list(struct entry_reading *r, enum part part, const struct json
   for (const struct json *it = first; v->type == JSON_ARRAY && it; it = it->next) {
     str text;
     if (text_of(r, it, &text)) json_put_str(&w, text);
-    else wrong(r, key, "a list of texts");
+    else wrong(r, key, "a list of strings");
   }
   json_end_array(&w);
   check_size(r, &b);
-  if (v->type != JSON_ARRAY) wrong(r, key, "a list of texts");
+  if (v->type != JSON_ARRAY) wrong(r, key, "a list of strings");
   else r->parts[part] = arena_str(r->text.arena, buf_view(&b));
   buf_done(&b);
 }
@@ -103,7 +103,7 @@ static void set_command(struct entry_reading *r, const struct json *v, str key) 
 
 static void take_members(struct entry_reading *r, const struct json *entry);
 
-// Reads the key "command": text, a list of program and arguments (opencode), or an object (Zed).
+// Reads the key "command": a string, a list of program and arguments (opencode), or an object (Zed).
 static void take_command(struct entry_reading *r, const struct json *v, str key) {
   const struct json *path = json_get(v, STR("path"));
   if (v->type == JSON_ARRAY && v->count) {
@@ -121,7 +121,7 @@ static void take_env(struct entry_reading *r, const struct json *v, str key) {
   struct buf b;
   if (v->type == JSON_NULL) return;
   if (v->type != JSON_OBJECT) {
-    wrong(r, key, "an object of texts");
+    wrong(r, key, "an object of strings");
     return;
   }
   buf_init(&b, MOST_ENTRY);
@@ -130,7 +130,7 @@ static void take_env(struct entry_reading *r, const struct json *v, str key) {
   JSON_EACH(it, v) {
     str text;
     if (text_of(r, it, &text)) json_member_str(&w, json_key(it, r->text.arena), text);
-    else wrong(r, key, "an object of texts");
+    else wrong(r, key, "an object of strings");
   }
   json_end_object(&w);
   check_size(r, &b);
@@ -147,12 +147,12 @@ static void put_header(struct entry_reading *r, str name, str value) {
 
 static void take_headers(struct entry_reading *r, const struct json *v, str key) {
   if (v->type == JSON_NULL) return;
-  if (v->type != JSON_OBJECT) wrong(r, key, "an object of texts");
+  if (v->type != JSON_OBJECT) wrong(r, key, "an object of strings");
   else
     JSON_EACH(it, v) {
       str text;
       if (text_of(r, it, &text)) put_header(r, json_key(it, r->text.arena), text);
-      else wrong(r, key, "an object of texts");
+      else wrong(r, key, "an object of strings");
     }
 }
 
@@ -201,7 +201,7 @@ static void take_http_url(struct entry_reading *r, const struct json *v, str key
 }
 
 static void take_type(struct entry_reading *r, const struct json *v, str key) {
-  bool words = json_equals_str(v, STR("local")) || json_equals_str(v, STR("remote"));  // opencode; other keys imply it
+  bool words = json_equals_str(v, STR("local")) || json_equals_str(v, STR("remote"));  // of opencode, and redundant
   bool usual = json_equals_str(v, STR("stdio"));
   if (!words && !usual) take_text(r, TYPE, v, key);
 }
@@ -387,7 +387,7 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   bool nothing = !r.parts[COMMAND].n && !r.parts[URL].n;
   if (!out->why && nothing && p->client == CLIENT_ZED && json_get(entry, STR("settings"))) {
     out->why = "an extension of Zed starts it; it cannot be moved";
-    out->note_count = 0;  // the keys are settings of the extension
+    out->note_count = 0;  // the notes are about settings of the extension
   }
   if (!out->why && nothing) out->why = "it has neither a command nor a URL";
   if (!out->why) out->why = config_name_wrong(name);

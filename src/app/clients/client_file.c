@@ -107,7 +107,8 @@ static bool is_in_one_line(const struct client_file *c, const struct client_plac
   return false;
 }
 
-// Appends a JSON value as TOML. Texts, numbers and lists have the same form in both; an object becomes an inline table.
+// Appends a JSON value as TOML. Strings, numbers and lists have the same form in both formats; an object becomes an
+// inline table.
 static void put_toml(struct buf *b, const struct json *v) {
   bool table = v->type == JSON_OBJECT;
   if (!table && v->type != JSON_ARRAY) {

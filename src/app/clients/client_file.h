@@ -9,9 +9,9 @@
 struct client_file {
   struct text_file disk;
   bool toml;
-  struct json_patch patch;  // if JSON
-  struct toml lines;        // if TOML
-  const struct json *root;  // content; NULL: the file is absent or empty
+  struct json_patch patch;  // the content of a JSON file
+  struct toml lines;        // the content of a TOML file
+  const struct json *root;  // the parsed content; NULL: the file is absent or empty
 };
 
 // Reads the file of a place. Allocates in the world's arena. On failure returns false, with the error and its position

@@ -17,7 +17,7 @@ struct words {
   size_t count, cap;
 };
 
-enum { MOST_ADDED = 16 };  // words that are added to an entry
+enum { MOST_ADDED = 16 };  // maximum number of words added to an entry
 
 // Reads the arguments of an entry that starts Toolgate, without the program. Without a usable entry the only argument
 // is "serve".
@@ -118,7 +118,7 @@ static str program_entry(struct arena *a, enum client_id id, const struct client
 
 struct url_form {
   const char *text, *key;
-  const char *before, *after;  // texts around a variable's name; NULL: the client does not expand variables
+  const char *before, *after;  // text before and after a variable's name; NULL: the client does not expand variables
 };
 
 static const struct url_form url_forms[CLIENTS] = {

@@ -4,12 +4,12 @@
 #pragma once
 #include "app/clients/client_table.h"
 
-// Content of the entry. Empty texts are left out.
+// Content of the entry. Empty strings are left out.
 struct client_own {
   str program;
   str mcp_config;                // the file of servers
-  str config, rules;             // absolute paths
-  bool config_said, rules_said;  // `config`, `rules` replace the paths in an existing entry
+  str config, rules;             // absolute paths of the configuration and the rules
+  bool config_said, rules_said;  // whether `config` and `rules` replace the paths in an existing entry
   str transport;                 // "stdio" if the configuration sets another transport
   str agent;                     // the client's agent
   str url;                       // if not empty: URL of a running gateway, used instead of `program`

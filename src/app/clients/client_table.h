@@ -23,7 +23,7 @@ struct client {
 };
 extern const struct client clients[CLIENTS];
 
-// NULL: unknown name.
+// Returns the client with this command-line name, or NULL.
 const struct client *client_named(str name);
 
 // Writes the message for an unknown client, with the known names.
@@ -41,7 +41,7 @@ struct client_place {
   enum client_id client;
   enum client_scope scope;
   bool toml;
-  str file;           // absolute
+  str file;           // absolute path of the file
   const char *group;  // key of the object that contains `key`, or NULL
   const char *key;    // key of the object with the servers
   bool of_project;    // the servers are at /projects/CURRENT_FOLDER/key (Claude Code)
@@ -57,8 +57,8 @@ struct client_world {
 // Returns false, with the reason in `f`, if HOME or the current folder is unknown.
 bool client_world_init(struct client_world *w, struct arena *a, char *const *env, struct fault *f);
 
-// Lists the places of a client and returns their number. Places in the project come first, and in each scope the
-// preferred place. Allocates in the arena.
+// Lists the places of a client and returns their number. Places in the project come first; within a scope, the
+// preferred place comes first. Allocates in the arena.
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out);
 
 // Returns the object of servers in a document, or NULL.

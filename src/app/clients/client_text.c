@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/buf.h"
 
-enum { MOST_TEXT = 2 << 20 };  // bytes of a text after its variables were replaced
+enum { MOST_TEXT = 2 << 20 };  // bytes of a string after its variables were replaced
 
 void client_text_note(struct client_text *t, str line) {
   struct client_entry *e = t->entry;
@@ -91,7 +91,7 @@ str client_text_rewrite(struct client_text *t, str text) {
     ASSERT(n <= text.n - at);
     if (!n) buf_char(&b, text.p[at]);
   }
-  if (b.over && !t->entry->why) t->entry->why = "a text of the entry is too large once its variables are replaced";
+  if (b.over && !t->entry->why) t->entry->why = "a string of the entry is too large once its variables are replaced";
   str out = arena_str(t->arena, buf_view(&b));
   buf_done(&b);
   return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts texts in the entries of clients: rewrites each client's references to variables in the form of Toolgate.
+// Converts strings in the entries of clients: rewrites each client's references to variables in the form of Toolgate.
 #pragma once
 #include "app/clients/client_entry.h"
 
@@ -8,12 +8,12 @@ struct client_text {
   enum client_id client;
   str home;
   str folder;                  // folder of the project; empty: the entry belongs to no project
-  struct client_entry *entry;  // receives the notes
+  struct client_entry *entry;  // the entry that receives the notes
 };
 
-// Returns the text with references rewritten. ${env:X}, {env:X} (opencode) and $X (Gemini CLI) become ${X}.
-// ${workspaceFolder}, ${userHome} and similar variables are replaced by their values. ${input:x}, a question of an
-// editor, becomes ${X}, with a note that the variable must be set.
+// Returns the string with references rewritten. ${env:X}, {env:X} (opencode) and $X (Gemini CLI) become ${X}.
+// ${workspaceFolder}, ${userHome} and similar variables are replaced by their values. ${input:x}, for which editors ask
+// the user, becomes ${X}, with a note that the variable must be set.
 str client_text_rewrite(struct client_text *t, str text);
 
 // Adds a note, unless the entry already has the same note.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undoes `connect` in a file that was changed after it: restores only the servers.
+// Undoes `connect` in a file that was changed after `connect`: restores only the servers.
 #include "app/clients/connect_undo.h"
 #include "json/edit/relaxed.h"
 #include "json/write.h"

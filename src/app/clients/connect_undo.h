@@ -13,7 +13,7 @@ enum connect_undo { CONNECT_UNDONE, CONNECT_NOT_CONNECTED, CONNECT_CHANGED, CONN
 
 struct connect_undoing {
   const struct client_world *world;
-  const struct client_place *const *places;  // places in the file
+  const struct client_place *const *places;  // the places of servers in the file
   size_t place_count;
   bool force;  // undo even if the file was changed after `connect`
   bool dry;    // change nothing

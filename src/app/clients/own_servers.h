@@ -7,7 +7,7 @@
 struct own_servers {
   struct arena *arena;
   struct text_file disk;
-  str text;  // current text, with all changes
+  str text;  // the file's text with all changes so far
 };
 
 // Opens the file; a missing file has no servers. On failure returns false with the error in `f`.
@@ -23,9 +23,9 @@ void own_servers_add(struct own_servers *o, str name, str entry);
 void own_servers_remove(struct own_servers *o, str name);
 void own_servers_switch(struct own_servers *o, str name, bool on);
 
-// Adds an entry unless the file has an equal one. A "cwd" that import added is ignored in this comparison, unless the
-// entry has relative paths; `folder` is the project's folder, which import adds. Returns the name of the server in the
-// file: the entry's name, with a suffix if another server has that name. *out_added: whether the entry was added.
+// Adds an entry unless the file has an equal one. In this comparison, a "cwd" that import added (`folder`, the
+// project's folder) counts only if the entry has relative paths. Returns the name of the server in the file: the
+// entry's name, with a suffix if another server has that name. *out_added: whether the entry was added.
 str own_servers_take(struct own_servers *o, const struct client_entry *e, const char *client, str folder,
                      bool *out_added);
 

@@ -17,7 +17,7 @@ struct taken {
   struct client_entry entry;
   const struct client_place *place;
   enum takeover_status status;
-  str name;  // name in Toolgate's file
+  str name;  // name of the server in Toolgate's file
 };
 
 struct takeover {
@@ -39,8 +39,8 @@ void takeover_place(struct takeover *t, const struct client_place *p, const stru
 const struct taken *takeover_find(const struct takeover *t, const struct client_place *p, str name);
 
 size_t takeover_added(const struct takeover *t);
-void takeover_print(const struct takeover *t);                       // for people, on stdout
-void takeover_put(const struct takeover *t, struct json_writer *w);  // the member "servers"
+void takeover_print(const struct takeover *t);                       // prints the result on stdout for people
+void takeover_put(const struct takeover *t, struct json_writer *w);  // writes the result as the member "servers"
 
 // Prints the error in a file on stderr.
 void takeover_complain(const char *command, str file, const struct fault *f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file of the user that a command changes. It is read as a whole, and replaced atomically. Links are followed;
-// the mode stays and, if the command runs as root, the owner.
+// A text file of the user that a command changes. The file is read as a whole and replaced atomically. If the path is a
+// link, its target is replaced. The mode stays the same; if the command runs as root, so does the owner.
 #pragma once
 #include <sys/types.h>
 
@@ -11,12 +11,12 @@
 enum { TEXT_FILE_MAX = 16 << 20 };
 
 struct text_file {
-  str path;  // absolute; links in the existing part are resolved
+  str path;  // absolute path, with links resolved in the part that exists
   bool exists;
   mode_t mode;
   uid_t uid;
   gid_t gid;
-  str text;  // empty if the file does not exist
+  str text;  // content of the file; empty if the file does not exist
 };
 
 // Reads a file; a missing file is not an error. Allocates in the arena. Returns false if the file cannot be read, is

@@ -14,7 +14,7 @@
 #define EXAMPLE "{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}"
 #define COMMAND_LINE STR("command line")
 
-enum { MOST_PRINCIPALS = 65536 };  // principals of clients without a session
+enum { MOST_PRINCIPALS = 65536 };  // maximum number of principals of clients without a session
 
 static struct config_place command_line(const char *option) {
   return (struct config_place){COMMAND_LINE, str_of(option)};
@@ -168,7 +168,7 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
                  "does not exist any more: its servers stay in force; restart to run without them");
     return (struct named_file){0};
   }
-  // If the configuration file cannot be read, the servers may be in there: that is not reported as "no servers".
+  // A configuration file that cannot be read may contain the servers, so "no servers" is not reported then.
   if (!l->opt->servers_optional && (d->root || !l->config->config_file.n)) no_servers(l);
   return (struct named_file){0};
 }
@@ -295,7 +295,7 @@ static void check_kept(struct config_loader *l, const struct config_document *d)
     config_error(l, &at, "is more than artifacts.max_bytes (%llu), the limit for all agents together",
                  (unsigned long long)kept->piece_bytes);
   kept->piece_owner_bytes = kept->piece_bytes;
-  ASSERT(kept->piece_owner_bytes > 0);  // the table of keys has a minimum for both limits
+  ASSERT(kept->piece_owner_bytes > 0);  // the table gives both limits a minimum above 0
 }
 
 static void check_whole(struct config_loader *l) {

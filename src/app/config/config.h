@@ -34,7 +34,7 @@ struct config_file {
   struct file_state state;  // state of the file before it was read
 };
 
-// Acceptance of JSON Web Tokens, all of one issuer.
+// Describes which JSON Web Tokens are accepted. All are from one issuer.
 struct config_jwt {
   str issuer;  // empty: JSON Web Tokens are not accepted
   str audience, claim;
@@ -63,75 +63,75 @@ struct config_hosts {
 
 struct config {
   struct arena arena;      // owns everything below
-  enum surface_mode mode;  // mode of /mcp and of stdio
-  unsigned modes;          // bits: the modes that HTTP serves, including `mode`
+  enum surface_mode mode;  // default mode: that of /mcp and of stdio
+  unsigned modes;          // modes that HTTP serves, including `mode`, as bits
   bool trust_stated;       // accept the agent_id of a request whose credential names no agent
   enum config_transport transport;
-  enum config_transport usual_transport;  // from file and environment; the command line does not change it
+  enum config_transport usual_transport;  // transport without the command line: from file and environment
   str host;
   uint16_t port;
-  bool insecure_bind;                 // command line only
-  struct config_hosts allowed_hosts;  // accepted in Host and Origin in addition to localhost and the bound address
-  bool lazy;                          // init_strategy: lazy
+  bool insecure_bind;                 // set only on the command line
+  struct config_hosts allowed_hosts;  // accepted in Host and Origin, as are localhost and the bound address
+  bool lazy;                          // starts servers on first use (init_strategy: lazy)
   bool once;                          // for commands that end: failed servers are not restarted
   enum config_reload reload;
   enum config_prefix prefix;
   enum log_level log_level;
   struct config_token *tokens;
-  size_t token_count, configured_tokens;  // all tokens; the first ones, which are from auth.tokens
+  size_t token_count, configured_tokens;  // number of all tokens, and of those from auth.tokens, which come first
   str token_file;                         // token file that was read; empty: none
   struct config_jwt jwt;
   str resource;  // public URL of /mcp; empty: the URL of the listener
 
   uint64_t start_wait_ms;       // longest time that a list waits for starting upstreams
-  uint64_t list_wait_ms;        // the same for tools/list in mode gateway
+  uint64_t list_wait_ms;        // longest time that tools/list waits in mode gateway
   uint64_t request_timeout_ms;  // default limit for an upstream request; progress restarts it
   uint64_t request_max_ms;      // limit for an upstream request regardless of its progress
   uint64_t input_ms;            // longest time that a call waits for a stateless client's answers
   uint64_t start_timeout_ms;    // default limit for connecting and the handshake
-  uint64_t install_ms;          // limit for a launcher to install its program; start_timeout_ms begins after it
+  uint64_t install_ms;          // limit for a launcher to install its program, before start_timeout_ms begins
   size_t description_max;       // bytes of the longest title, description or instructions of a server
-  size_t cold_starts;           // launchers that install at the same time; 0: the number of processors
-  uint64_t session_idle_ms;     // an HTTP session ends after this time without requests
-  uint64_t session_away_ms;     // the same once its client has closed the event stream
-  uint64_t drain_ms;            // longest time that a stop waits for calls in flight
-  uint64_t keepalive_ms;        // interval between comments on a quiet event stream
-  size_t max_request;           // bytes of the largest request body or stdio line from a client
-  size_t max_values;            // JSON values in a message from a client
-  size_t max_held;              // bytes of memory for the requests of all clients
-  size_t principal_held;        // the same for one principal
-  size_t session_held;          // the same for one session
-  size_t max_message;           // bytes of the largest message from an upstream
-  size_t message_values;        // JSON values in an upstream's message that is parsed as a whole
-  size_t max_bulk;              // bytes of all large messages from upstreams in flight
-  size_t max_head;              // bytes of the largest HTTP head
-  uint64_t http_head_ms, http_body_ms, http_idle_ms, http_write_ms;  // timeouts of inbound connections
-  size_t max_connections, max_per_address;                           // inbound connections
+  size_t cold_starts;        // maximum number of launchers that install at the same time; 0: the number of processors
+  uint64_t session_idle_ms;  // an HTTP session ends after this time without requests
+  uint64_t session_away_ms;  // like session_idle_ms, once the client has closed the event stream
+  uint64_t drain_ms;         // longest time that a stop waits for calls in flight
+  uint64_t keepalive_ms;     // interval between comments on a quiet event stream
+  size_t max_request;        // bytes of the largest request body or stdio line from a client
+  size_t max_values;         // JSON values in a message from a client
+  size_t max_held;           // bytes of memory for the requests of all clients
+  size_t principal_held;     // the same for one principal
+  size_t session_held;       // bytes of memory for the requests of one principal
+  size_t max_message;        // bytes of memory for the requests of one session
+  size_t message_values;     // JSON values in an upstream's message that is parsed as a whole
+  size_t max_bulk;           // bytes of all large messages from upstreams in flight
+  size_t max_head;           // bytes of the largest HTTP head
+  uint64_t http_head_ms, http_body_ms, http_idle_ms, http_write_ms;  // timeouts of connections from clients
+  size_t max_connections, max_per_address;                           // maximum numbers of connections from clients
   size_t max_sessions, principal_sessions;
-  size_t max_in_flight;  // requests in flight of one session
-  size_t max_own_lanes;  // own connections of agents and clients to one upstream
+  size_t max_in_flight;  // maximum number of requests in flight of one session
+  size_t max_own_lanes;  // maximum number of connections to one upstream that agents and clients have for themselves
   uint64_t server_idle_ms;
-  size_t max_server_in_flight, max_server_queue;  // calls on one connection to an upstream
+  size_t max_server_in_flight, max_server_queue;  // calls on one connection to an upstream, limited
   size_t page_size;                               // entries in one page of a list; 0: all entries
   enum client_structured structured;              // whether meta-tools also return structuredContent
-  size_t definition_tokens;                       // largest definition that tool_browse returns
-  size_t instructions_budget, instructions_each, instructions_browse;  // tokens
+  size_t definition_tokens;                       // maximum tokens of a definition that tool_browse returns
+  size_t instructions_budget, instructions_each, instructions_browse;  // limits in tokens
   bool cache_stable;
   bool list_ids;             // mode transparent lists tools by their ids
-  bool strict_catalog;       // on_invalid: raise
-  size_t result_tokens;      // default size of a result of tool_execute
+  bool strict_catalog;       // a catalog with an invalid definition is rejected (on_invalid: raise)
+  size_t result_tokens;      // default token budget of a result of tool_execute
   size_t max_result_tokens;  // largest max_tokens that a caller can request
   bool scrub;                // mask secrets in results
   bool keep_hidden;          // leave hidden characters in results
-  bool bounded;              // result.servers: bounded
+  bool bounded;              // results in mode servers have a token budget (result.servers: bounded)
   bool debug;
   struct schema_options schemas;  // limits on the schemas of tools
   struct store_limits kept;
   struct controls controls;
-  bool record;               // record calls as events of their session
+  bool record;               // whether calls are recorded as events of their session
   uint64_t session_bytes;    // size limit for the events of one session
-  int audit_enabled;         // enum config_audit
-  str audit_file;            // empty: no audit log
+  int audit_enabled;         // a value of enum config_audit
+  str audit_file;            // path of the audit log; empty: none
   uint64_t audit_bytes;      // size limit for one file of the audit log; 0: no limit
   uint64_t audit_total;      // size limit for all files of the audit log; 0: no limit
   unsigned audit_keep;       // rotated files that are kept regardless of their age
@@ -193,13 +193,13 @@ struct config_options {
   // For commands about some servers: a gateway that the command starts has only these servers. NULL: all servers.
   const str *only;
   size_t only_count;
-  // For a reload: the configuration in force. If it came from files in default places, a missing one is an error.
+  // For a reload: the configuration in force. Files in default places that it was read from must still exist.
   const struct config *before;
 };
 
 struct config_problem {
   str file, pointer;  // pointer: a JSON Pointer or empty. Or "environment" and a variable, "command line" and an option
-  str message;        // the problem and its solution. All three texts are single lines
+  str message;        // the problem and its solution. All three strings are single lines
   bool warning;       // the configuration can be used
   bool left_out;      // a warning: the server at this place is left out
   bool unworkable;    // a warning for `serve`, an error for `check`: this server cannot work, the others can
@@ -220,8 +220,8 @@ bool config_problems_fatal(const struct config_problems *p);  // whether any pro
 int config_problems_status(const struct config_problems *p);
 
 // Reads the whole configuration and reports all problems. `env` is the environment (name=value, NULL at the end).
-// Returns false if a problem is fatal. *out must then not be used, except by config_done and, if it is `broken`, to
-// find a running gateway (app/gateway_client/control_client.h).
+// Returns false if a problem is fatal. *out must then only be passed to config_done and, if out->broken is set, be used
+// to find a running gateway (app/gateway_client/control_client.h).
 bool config_load(struct config *out, const struct config_options *opt, char *const *env,
                  struct config_problems *problems);
 void config_done(struct config *c);
@@ -248,9 +248,9 @@ bool config_servers_file(const struct config_options *opt, char *const *env, str
 bool config_token_file(const struct config_options *opt, char *const *env, struct arena *a,
                        struct config_problems *problems, str *out);
 
-// Fills *out, which config_done frees, with the tokens that stay valid if a new configuration is rejected: those that
-// the token file in force now contains, and those of auth.tokens in `configured`. If the token file cannot be read,
-// that is a fatal problem, and the tokens last read from the file stay valid.
+// Fills *out with the tokens that stay valid if a new configuration is rejected: the current tokens of the token file
+// in force, and auth.tokens of `configured`. Must be freed with config_done. An unreadable token file is a fatal
+// problem; the tokens last read from it stay valid.
 void config_tokens_left(struct config *out, const struct config *in_force, const struct config *configured,
                         char *const *env, struct config_problems *problems);
 

@@ -33,7 +33,7 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   hash_hex(bytes, sizeof bytes, text);
   text[2 * KEY_BYTES] = '\n';
   make_folder(l, str_of(key));
-  unlink(aside.p);  // left by a process that was killed
+  unlink(aside.p);  // removes the file of a process that was killed
   int fd = open(aside.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0 &&
             (link(aside.p, key) == 0 || errno == EEXIST);
@@ -134,7 +134,7 @@ void config_audit_try(struct config_loader *l) {
   struct config_place at = {c->config_file, STR("/audit/file")};
   struct config_place named = {STR("environment"), STR("GATEWAY_AUDIT_LOG")};
   struct fault f;
-  ASSERT(l->opt->strict);  // `serve` opens the log itself
+  ASSERT(l->opt->strict);  // only `check` tries to open the log here; `serve` opens it itself
   if (!c->audit_file.n || audit_can_open(c->audit_file, &f)) return;
   if (c->audit_required) config_error(l, variable ? &named : &at, "%s; audit.on_failure is deny", f.message);
   else config_warn(l, variable ? &named : &at, "%s; nothing is logged until the file can be written", f.message);

@@ -98,7 +98,7 @@ void config_token_file_read(struct config_loader *l, const struct config_documen
   bool named = c->token_file.n > 0;
   str path = config_token_file_path(l, d, &c->arena);
   struct config_document file;
-  ASSERT(c->configured_tokens == 0);  // read once for each load
+  ASSERT(c->configured_tokens == 0);  // every load reads the token file only once
   c->configured_tokens = c->token_count;
   c->token_file = STR_NONE;
   if (!path.n) return;
@@ -207,7 +207,7 @@ static void check_resource(struct config_loader *l, const struct config_document
   struct config_place at = place_of(d, "/auth/resource");
   const struct config *c = l->config;
   struct http_url url;
-  bool quotable = true;  // whether the URL can be quoted in the header WWW-Authenticate
+  bool quotable = true;  // the URL can be quoted in the header WWW-Authenticate
   for (size_t i = 0; i < c->resource.n; i++) quotable = quotable && c->resource.p[i] != '"' && c->resource.p[i] != '\\';
   if (c->resource.n && (!quotable || !http_url_parse(c->resource, &url) || memchr(url.target.p, '?', url.target.n)))
     config_error(l, &at, "must be the http or https URL of /mcp, without a query");

@@ -6,7 +6,7 @@
 
 enum { CONFIG_MOST_LIMITS = 256 };
 
-// Read the fault codes of retry.retryable_codes: from a JSON list, and from the default text with commas.
+// Read the fault codes of retry.retryable_codes: from a JSON list, or from the comma-separated default.
 void config_codes_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 void config_codes_set(struct config_loader *l, const struct config_place *at, str list);
 

@@ -14,7 +14,7 @@ static void on_problem(void *ctx, str pointer, const char *message) {
   config_error(r->loader, &(struct config_place){r->file, pointer}, "%s", message);
 }
 
-// NULL, with the problems reported, if the file cannot be read or has an error.
+// Returns NULL and reports the problems if the file cannot be read or has an error.
 static struct governance *read_file(struct config_loader *l, str path, str named_by) {
   struct config_document d;
   l->max_file = GOVERNANCE_BYTES_MAX;

@@ -117,17 +117,17 @@ static void print_range(struct buf *out, const struct config_key *k) {
   }
 }
 
-// The values that the key accepts, for error messages.
+// Appends the values that the key accepts, for error messages.
 static void print_type(struct buf *out, const struct config_key *k) {
   switch (k->type) {
   case CONFIG_WORD:
     if (count_words(k->words) > 1) buf_str(out, STR("one of "));
     print_words(out, k->words, "");
     break;
-  case CONFIG_TEXT: buf_str(out, STR("text")); break;
+  case CONFIG_TEXT: buf_str(out, STR("a string that is not empty")); break;
   case CONFIG_COUNT: buf_str(out, STR("a whole number, ")); break;
   case CONFIG_SECONDS: buf_str(out, STR("seconds, ")); break;
-  case CONFIG_SIZE: buf_str(out, STR("bytes or text such as 4MiB, ")); break;
+  case CONFIG_SIZE: buf_str(out, STR("bytes or a string such as 4MiB, ")); break;
   case CONFIG_HOST: buf_str(out, STR("an IP address or `localhost`")); break;
   case CONFIG_HOSTS: buf_printf(out, "a list of at most %d addresses and names", MAX_LIST); break;
   case CONFIG_TOKENS: buf_printf(out, "a list of at most %d tokens", MAX_LIST); break;
@@ -136,10 +136,10 @@ static void print_type(struct buf *out, const struct config_key *k) {
   case CONFIG_CODES: buf_printf(out, "a list of at most %d codes of faults", MAX_LIST); break;
   case CONFIG_IDS: buf_printf(out, "a list of at most %d tools", MAX_LIST); break;
   case CONFIG_LIMIT: buf_str(out, STR("an object: max_calls_per_minute, max_calls_per_session")); break;
-  case CONFIG_LIMITS: buf_printf(out, "an object of at most %d such objects", CONFIG_MOST_LIMITS); break;
+  case CONFIG_LIMITS: buf_printf(out, "an object of at most %d rate limits", CONFIG_MOST_LIMITS); break;
   case CONFIG_ALGORITHMS: buf_str(out, STR("a list of HS256, RS256, ES256, EdDSA")); break;
   case CONFIG_SCOPES: buf_printf(out, "a list of at most %d scopes", MAX_LIST); break;
-  case CONFIG_SECRET: buf_str(out, STR("text")); break;
+  case CONFIG_SECRET: buf_str(out, STR("a string")); break;
   case CONFIG_MODES:
     buf_str(out, STR("a list of "));
     print_words(out, k->words, "");
@@ -261,7 +261,7 @@ bool config_token_read(struct config_loader *l, const struct config_place *at, c
   bool known = json_is(v, JSON_OBJECT) && v->count == 1 + others;
   if (!known || !json_string(json_get(v, STR("sha256")), &l->work, &hex) ||
       (agent && !json_string(agent, &l->work, &owned)) || (name && !json_string(name, &l->work, &called))) {
-    config_error(l, at, "must be a text, or an object with \"sha256\" and optionally \"agent\" and \"name\"");
+    config_error(l, at, "must be a string, or an object with \"sha256\" and optionally \"agent\" and \"name\"");
     return false;
   }
   out->name = arena_str(&l->config->arena, called);
@@ -390,7 +390,7 @@ static void read_key(struct config_loader *l, const struct config_place *at, con
                      const struct json *v, const struct config_document *d) {
   str text;
   enum json_type container = container_of_key(k);
-  if (k->type == CONFIG_SERVERS) return;  // read after all other keys
+  if (k->type == CONFIG_SERVERS) return;  // CONFIG_SERVERS is read after all other keys
   if (container && (!json_is(v, container) || (container == JSON_ARRAY && v->count > MAX_LIST))) wrong_type(l, at, k);
   else if (container) read_container(l, at, k, v, d);
   else if (!scalar_text(l, k, v, &text)) wrong_type(l, at, k);
@@ -441,7 +441,7 @@ static void unknown_key(struct config_loader *l, const struct config_place *at, 
 
 static void read_group(struct config_loader *l, const struct config_place *at, str group, const struct json *v,
                        const struct config_document *d) {
-  if (json_is(v, JSON_NULL)) return;  // a group whose keys are all commented out
+  if (json_is(v, JSON_NULL)) return;  // null: the keys of the group are commented out
   if (!json_is(v, JSON_OBJECT)) {
     config_error(l, at, "must be an object");
     return;

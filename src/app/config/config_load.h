@@ -18,7 +18,7 @@ struct config_loader {
   char *const *env;
   struct config_problems *problems;
   size_t dropped;   // number of servers left out because of an invalid entry
-  size_t max_file;  // most bytes of a file; 0: CONFIG_MAX_FILE
+  size_t max_file;  // largest size of a configuration file in bytes; 0: CONFIG_MAX_FILE
   struct proxies proxies;
   struct arena work;  // temporary memory, freed at the end of the load
 };
@@ -32,7 +32,8 @@ void config_error(struct config_loader *l, const struct config_place *at, const 
     __attribute__((format(printf, 3, 4)));
 void config_warn(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-// Reports a server that cannot work as it is configured: a warning for `serve`, which tries it, an error for `check`.
+// Reports a server that cannot work as it is configured: as a warning for `serve`, which starts the server anyway, and
+// as an error for `check`.
 void config_unworkable(struct config_loader *l, const struct config_place *at, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap)
@@ -57,7 +58,8 @@ str config_env(const struct config_loader *l, str name);
 // Sets *out to the text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced. Returns false, with the reason in
 // *out_why, if a variable is not set or the result is too long.
 bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
-// Returns the length of such a reference at the start of `s`, or 0. *out_default is its default, or STR_NONE.
+// Returns the length of a reference such as ${NAME} at the start of `s`, or 0. *out_default is its default, or
+// STR_NONE.
 size_t config_reference(str s, str *out_name, str *out_default);
 // Returns whether the text holds a ${...} of another form, which config_expand leaves unchanged.
 bool config_has_odd_reference(str text);
@@ -65,22 +67,22 @@ bool config_has_odd_reference(str text);
 // Returns a path with "~/" replaced by the home folder. A relative path starts at `folder`.
 str config_path(struct config_loader *l, str path, str folder, struct arena *a);
 
-bool config_is_digest(str s, unsigned char out[SHA256_SIZE]);      // a SHA-256 in hex
-bool config_split_listen(str text, str *out_host, str *out_port);  // HOST:PORT, [ADDRESS]:PORT or :PORT
-bool config_is_loopback(str host);                                 // 127.0.0.0/8, ::1, localhost
-bool config_is_host(str host);                                     // an address or a name, without port
+bool config_is_digest(str s, unsigned char out[SHA256_SIZE]);      // parses a SHA-256 in hex
+bool config_split_listen(str text, str *out_host, str *out_port);  // splits HOST:PORT, [ADDRESS]:PORT or :PORT
+bool config_is_loopback(str host);  // returns whether the host is 127.0.0.0/8, ::1 or localhost
+bool config_is_host(str host);      // returns whether the text is an address or a name, without port
 
 // Returns "; did you mean …?" with the most similar word, or "" if no word is similar.
 const char *config_nearest_hint(struct config_loader *l, const struct nearest *n);
 
 // A file that was read. The text may hold secrets: config_document_done wipes it.
 struct config_document {
-  str file, folder;  // folder: absolute
+  str file, folder;  // path of the file; absolute path of its folder
   struct stat stat;
   bool world_readable, world_writable;
   char *text;
   size_t text_n;
-  struct buf json;  // result of converting YAML
+  struct buf json;  // the file converted from YAML to JSON
   struct json *root;
 };
 
@@ -116,15 +118,15 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
 bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count);
 // Returns the error in the name of a server, or NULL.
 const char *config_name_wrong(str name);
-bool config_same_name(str a, str b);  // both give the same prefix of tool names
-bool config_has_control(str s);       // a control character other than a tab
+bool config_same_name(str a, str b);  // returns whether both names give the same prefix for tools
+bool config_has_control(str s);       // returns whether `s` has a control character other than a tab
 
 // Reads the file of a server whose kind has `parse_file`. Returns NULL if it cannot be used; problems are reported, as
 // warnings if `soft`.
 struct upstream_own *config_catalog_open(struct config_loader *l, const struct upstream_kind *k, str path, str named_by,
                                          bool soft);
-// The option --catalog or the key catalog: config_catalog_named returns whether one of them is set,
-// config_catalog_read adds their file as the last server.
+// config_catalog_named returns whether the option --catalog or the key catalog is set. config_catalog_read adds the
+// file that it names as the last server.
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
 void config_catalog_read(struct config_loader *l, const struct config_document *d);
 
@@ -158,7 +160,7 @@ void config_program_check(struct config_loader *l, const struct config_place *at
 // Warns if state_dir cannot be read or written.
 void config_state_check(struct config_loader *l);
 
-// Append a URL, and return the command line or URL of a server entry, for people: with possible secrets masked.
+// Text for people, with possible secrets masked: append a URL; return the command line or URL of a server entry.
 void config_put_url(struct buf *out, str url);
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
 // Sets `secrets` and `hidden` of a server. Must be called after its other members are read.

@@ -115,7 +115,7 @@ static void report_no_rules(struct config_loader *l) {
                  "the rules file does not exist any more: its rules stay in force; restart to serve without rules");
     return;
   }
-  if (c->governance) return;  // it has profiles for agents
+  if (c->governance) return;  // the governance file has profiles for agents
   if (c->agent.n)
     config_error(l, &option, "needs rules: there is no %.*s in this folder or in ./config; name the file with --rules",
                  STR_ARG(usual[0]));
@@ -154,7 +154,7 @@ bool config_load_rules(struct config *out, const struct config_options *given, c
   struct config_options opt = *given;
   struct config_loader l = {.problems = problems};
   struct config_place at = {usual[0], STR_NONE};
-  opt.transport = "stdio";  // no listener, so the address is not checked
+  opt.transport = "stdio";  // without a listener, the address is not checked
   opt.serverless = true;
   bool ok = config_load(out, &opt, env, problems);
   if (ok && out->policy) return true;

@@ -15,7 +15,7 @@ enum { MOST_VALUES = 1024, MOST_ADDRESSES = 40 };
 
 struct secret_collector {
   struct config_loader *l;
-  str *values;  // in the work arena
+  str *values;  // the collected secrets, in the work arena
   size_t count, most;
 };
 
@@ -139,7 +139,7 @@ static void add_variables(struct secret_collector *c, str text) {
   }
 }
 
-// `secret`: the name of the value marks it as secret.
+// Adds the secrets in a string. `secret`: the name of the value marks it as secret.
 static void add_text(struct secret_collector *c, const struct json *v, bool secret) {
   str text, expanded, why;
   if (!json_string(v, &c->l->work, &text) || !config_expand(c->l, text, &c->l->work, &expanded, &why)) return;

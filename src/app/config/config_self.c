@@ -14,7 +14,7 @@ struct self_command {
   struct config_loader *l;
   const struct upstream_spec *spec;
   str program;
-  str *args;  // after the program
+  str *args;  // arguments after the program
   size_t count;
 };
 
@@ -72,7 +72,8 @@ static bool reads_entry(const struct self_command *c, str entry_file) {
   if (config && file_is_same(config, file)) return true;
   if (mcp.n) return file_is_same(path_there(c, mcp), file);
   if (config) {
-    // Both gateways read the file that their common configuration names, unless this gateway was given another one.
+    // With a common configuration file, both gateways read the servers' file that it names, unless this one was given
+    // another.
     bool named = (l->opt->mcp_config && *l->opt->mcp_config) || config_env(l, STR("GATEWAY_MCP_CONFIG")).n;
     return !named && file_is_same(config, arena_cstr(&c->l->work, l->config->config_file));
   }
@@ -134,7 +135,8 @@ static str file_of(struct config_loader *l, const struct json *entry) {
   return STR_NONE;
 }
 
-// Returns the user's file if the entry has a URL and the name that `connect` writes, or the gateway's own address.
+// Returns the user's file for an entry with a URL, if the entry has the name that `connect` writes or the URL is the
+// gateway's own address. Otherwise returns STR_NONE.
 static str user_file_of(struct config_loader *l, const struct json *entry) {
   str url;
   if (!json_string(json_get(entry, STR("url")), &l->work, &url)) return STR_NONE;

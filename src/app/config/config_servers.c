@@ -16,8 +16,8 @@ struct server_entry {
   const struct upstream_kind *named;  // kind named by the key "transport" or "type"; NULL: none
   // Kind implied by a location key ("command", "url", "catalog", …), and by a second such key, which is an error.
   const struct upstream_kind *place, *clash;
-  size_t cause;  // if broken: number of the first problem, from 1
-  str command;   // with variables expanded
+  size_t cause;  // number of the entry's first problem, from 1, if the entry is broken
+  str command;   // the command with variables expanded
   str file;      // path that `place` names, for a kind with parse_file
   struct upstream_spec spec;
 };
@@ -39,11 +39,11 @@ static void entry_error(struct server_entry *e, const struct config_place *at, c
 
 // ---- values ----
 
-// Reads a text and expands its variables. A NUL character is an error: it would end the text for the child process.
+// Reads a string and expands its variables. A NUL character is an error: it would end the string for the child process.
 static bool read_text(struct server_entry *e, const struct config_place *at, const struct json *v, str *out) {
   str text, expanded, why;
   if (!json_string(v, &e->l->work, &text)) {
-    entry_error(e, at, "must be text");
+    entry_error(e, at, "must be a string");
     return false;
   }
   // Left unexpanded, the reference would be sent in place of a secret.
@@ -81,7 +81,7 @@ static void read_cwd(struct server_entry *e, const struct config_place *at, cons
 
 static void read_args(struct server_entry *e, const struct config_place *at, const struct json *v) {
   if (!json_is(v, JSON_ARRAY) || v->count > CONFIG_MAX_ARGS) {
-    entry_error(e, at, "must be a list of at most %d texts", CONFIG_MAX_ARGS);
+    entry_error(e, at, "must be a list of at most %d strings", CONFIG_MAX_ARGS);
     return;
   }
   e->spec.args = ARENA_ARRAY(kept(e), str, v->count);
@@ -92,13 +92,13 @@ static void read_args(struct server_entry *e, const struct config_place *at, con
   }
 }
 
-// Reads an object of texts. `check` returns whether a member is valid, and reports an error if it is not.
+// Reads an object of strings. `check` returns whether a member is valid, and reports an error if it is not.
 typedef bool pair_check(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair);
 
 static size_t read_pairs(struct server_entry *e, const struct config_place *at, const struct json *v, size_t max,
                          pair_check *check, struct upstream_pair **out) {
   if (!json_is(v, JSON_OBJECT) || v->count > max) {
-    entry_error(e, at, "must be an object with at most %zu texts", max);
+    entry_error(e, at, "must be an object with at most %zu strings", max);
     return 0;
   }
   struct upstream_pair *pairs = ARENA_ARRAY(kept(e), struct upstream_pair, v->count);
@@ -311,8 +311,8 @@ static void read_protocol(struct server_entry *e, const struct config_place *at,
   entry_error(e, at, "must be one of auto, legacy, modern");
 }
 
-// Reads the text by which agents choose servers. A value that is not text was written for another program and is
-// ignored.
+// Reads the description by which agents choose servers. A value that is not a string was written for another program
+// and is ignored.
 static void read_description(struct server_entry *e, const struct config_place *at, const struct json *v) {
   str text;
   if (json_string(v, &e->l->work, &text)) e->spec.description = arena_str(kept(e), text);
@@ -394,7 +394,7 @@ static void read_members(struct server_entry *e, const struct json *v) {
     note_place(e, place);
     if (k) k->read(e, &at, it);
     else if (place && place->parse_file) read_file(e, &at, it);
-    else if (place) continue;  // read by read_own when the kind is known
+    else if (place) continue;  // location keys are read by read_own when the kind is known
     else if (e->ours) entry_error(e, &at, "is not a known key%s", config_nearest_hint(e->l, &near));
     else config_warn(e->l, &at, "is not a known key and is ignored%s", config_nearest_hint(e->l, &near));
   }

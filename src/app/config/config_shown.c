@@ -5,7 +5,7 @@
 #include "base/ascii.h"
 #include "text/secrets.h"
 
-enum { RANDOM_LENGTH = 20 };  // a text of this length with a digit looks like a secret
+enum { RANDOM_LENGTH = 20 };  // a string of this length with a digit looks like a secret
 
 #define MASK STR("***")
 

@@ -22,9 +22,9 @@
 
 enum {
   MAX_PROBLEMS = 1000,
-  MAX_EXPANDED = 128 * 1024,  // the limit of Linux for one program argument
+  MAX_EXPANDED = 128 * 1024,  // limit of Linux for one argument of a program
   MAX_HOST = 253,
-  MAX_FILES = 300,  // one for each server, and some of Toolgate
+  MAX_FILES = 300,  // one file for each server, and those of Toolgate itself
 };
 
 // ---- problems ----
@@ -280,7 +280,7 @@ str config_in_url(str host, struct arena *a) {
 
 void config_file_seen(struct config_loader *l, str path) {
   struct config *c = l->config;
-  if (!c) return;  // rules are read without a configuration
+  if (!c) return;  // NULL: rules are read without a configuration
   for (size_t i = 0; i < c->file_count; i++)
     if (str_eq(c->files[i].path, path)) return;
   if (!c->files) c->files = ARENA_ARRAY(&c->arena, struct config_file, MAX_FILES);
@@ -315,7 +315,7 @@ static bool is_file(const struct stat *st) {
 }
 
 static bool read_file(const char *path, size_t max, struct config_document *d) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // does not wait for the writer of a pipe
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: opening a pipe does not wait for its writer
   if (fd < 0) return false;
   struct stat *st = &d->stat;
   bool ok = fstat(fd, st) == 0 && (S_ISDIR(st->st_mode) || is_file(st)) && read_all(fd, max, d);
@@ -327,9 +327,9 @@ static bool read_file(const char *path, size_t max, struct config_document *d) {
   return ok;
 }
 
-// For files in default places: the effect of a file on the gateway, and the way to name the file explicitly.
+// The effect of each file in a default place, and the way to name the file explicitly.
 static const struct {
-  str name;  // end of the path
+  str name;  // end of the file's path
   const char *decides, *naming;
 } found_files[] = {
     {STR("-rules.json"), "who may use which tools", "name it on the command line (--rules)"},
@@ -344,7 +344,7 @@ static bool is_trusted(struct config_loader *l, const struct config_document *d,
   if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
   size_t i = 0;
   while (!str_ends(d->file, found_files[i].name)) i++;
-  ASSERT(i < sizeof found_files / sizeof *found_files);  // the last row fits every path
+  ASSERT(i < sizeof found_files / sizeof *found_files);  // the empty name in the last row fits every path
   config_error(l, at, "is not used: %s. This file decides %s. If you trust it, %s, or set " FOREIGN_TRUST "=1",
                why.message, found_files[i].decides, found_files[i].naming);
   return false;

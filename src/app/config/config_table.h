@@ -8,10 +8,10 @@
 
 enum config_type {
   CONFIG_WORD,        // one of `words`
-  CONFIG_TEXT,        // any text that is not empty
+  CONFIG_TEXT,        // a string that is not empty
   CONFIG_COUNT,       // a whole number
   CONFIG_SECONDS,     // a number with decimals; stored in milliseconds
-  CONFIG_SIZE,        // bytes, or text such as "4MiB"
+  CONFIG_SIZE,        // bytes, or a string such as "4MiB"
   CONFIG_HOST,        // an address to listen on
   CONFIG_HOSTS,       // a list of addresses and names
   CONFIG_TOKENS,      // a list of bearer tokens
@@ -134,7 +134,7 @@ static const struct config_key config_keys[] = {
    "Treatment of invalid definitions. `skip`: omit a definition without a unique id; list a tool with an unusable "
    "schema, but refuse its calls. `raise`: reject the whole catalog."),
   WORD("tolerant_args", controls.tolerant_args, switch_words, "false",
-   "Convert a text argument to the [type that the schema requires](calls.md#tolerant-arguments)."),
+   "Convert a string argument to the [type that the schema requires](calls.md#tolerant-arguments)."),
   COUNT("retry.max_attempts", controls.retry.max_attempts, 1, 100, "1",
    "Attempts for one call, including the first. 1 disables [retries](calls.md#retries)."),
   SECONDS("retry.base_delay", controls.retry.base_ms, 0, HOUR, "0.1",
@@ -218,7 +218,7 @@ static const struct config_key config_keys[] = {
   WORD("transparent.names", list_ids, names_words, "safe",
    "Names of tools in mode `transparent`. `safe`: letters, digits, `_` and `-`. `id`: the tool id. Calls accept both."),
   LIST("auth.tokens", CONFIG_TOKENS,
-   "Bearer tokens: `\"${VAR}\"`, a text of 16 or more characters, or `{sha256: HEX, agent: NAME, name: TEXT}`."),
+   "Bearer tokens: `\"${VAR}\"`, a string of 16 or more characters, or `{sha256: HEX, agent: NAME, name: TEXT}`."),
   TEXT("auth.token_file", token_file, NULL,
    "File of [`toolgate token`](../operate/auth.md#tokens-for-agents). Default: `~/.config/toolgate/tokens.json`, if "
    "it exists."),

@@ -29,7 +29,7 @@ static bool is_foreign(const char *what, uid_t owner, mode_t mode, char *const *
 static bool is_folder_foreign(const char *path, char *const *env, struct fault *f) {
   char copy[PATH_MAX], what[FAULT_TEXT / 2];
   struct stat st;
-  if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) return false;  // too long to be opened
+  if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy) return false;  // cannot be opened
   const char *folder = dirname(copy);
   snprintf(what, sizeof what, "its folder %.80s", folder);
   if (stat(folder, &st) == 0 && is_foreign(what, st.st_uid, st.st_mode, env, f)) return true;

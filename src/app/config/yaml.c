@@ -12,15 +12,15 @@
 
 // An anchored node is recorded as a span of the output; an alias copies that span.
 struct anchor {
-  size_t start, end;  // end is 0 until the node is complete
+  size_t start, end;  // `end` is 0 until the node is complete
   size_t values;
   size_t height;  // levels of nested containers; 0 for a scalar
 };
 
 struct frame {
   bool mapping, want_key;
-  size_t height;          // largest height of the values so far
-  struct map keys;        // for a mapping: keys so far
+  size_t height;          // largest height of the values read so far
+  struct map keys;        // keys of a mapping that were read so far
   struct anchor *anchor;  // anchor of this container, or NULL
 };
 
@@ -67,7 +67,7 @@ static size_t digits(str s, size_t at) {
 // The parts of [-+]? ( . [0-9]+ | [0-9]+ ( . [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
 struct number {
   bool negative, is_float;
-  str whole, fraction, exponent;  // the exponent includes its sign
+  str whole, fraction, exponent;  // `exponent` includes its sign
 };
 
 static bool split_exponent(str s, size_t at, struct number *out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts YAML to JSON text. Scalars follow the YAML 1.2 core schema: yes, no, on and off are text, 0o17 and 0x1f are
-// numbers, and there is no merge key (<<).
+// Converts YAML to JSON text. Scalars follow the YAML 1.2 core schema: yes, no, on and off are strings, 0o17 and 0x1f
+// are numbers, and there is no merge key (<<).
 //
 // The converter rejects: more than one document, duplicate keys, keys that are not scalars, tags outside the core
 // schema, .inf and .nan (JSON cannot express them), an alias inside the node it refers to, and input that exceeds the

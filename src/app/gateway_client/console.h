@@ -21,5 +21,5 @@ uint64_t console_number(const struct json *v, const char *key);
 
 // Untrusted text, such as a client's name, on one line: control characters become '?'.
 str console_line(str text, struct arena *a);
-str console_span(struct arena *a, uint64_t ms);                       // "2 h 3 min"
-int console_name_width(const struct json *servers, struct arena *a);  // columns for the names of the servers
+str console_span(struct arena *a, uint64_t ms);                       // returns a duration as text: "2 h 3 min"
+int console_name_width(const struct json *servers, struct arena *a);  // width of the column for names

@@ -19,8 +19,8 @@ void control_client_close(struct control_client **r);
 void control_client_warn_broken(const struct control_client *r);
 
 int control_client_pid(const struct control_client *r);
-unsigned control_client_others(const struct control_client *r);  // further gateways of this configuration
-str control_client_stale(const struct control_client *r);        // why it serves an older configuration, or empty
+unsigned control_client_others(const struct control_client *r);  // number of other gateways with these files
+str control_client_stale(const struct control_client *r);  // why the gateway serves an older configuration, or empty
 
 // Sends a request and returns its result, in the arena. NULL: f has the reason.
 const struct json *control_client_request(struct control_client *r, struct arena *a, str method, str params,

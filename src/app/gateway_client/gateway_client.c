@@ -8,16 +8,16 @@
 #include "base/assert.h"
 
 enum {
-  SETTLE_MS = 1000,           // added to the start timeout: a failed start is noticed a little later
+  SETTLE_MS = 1000,           // time added to the start timeout, because a failed start is noticed a little later
   PROGRESS_AFTER_MS = 2000,   // a request that takes longer shows the progress of the servers
   PROGRESS_EVERY_MS = 1000,   // interval at which the progress is updated
-  OPERATOR_TOKENS = 1 << 20,  // the operator may see a whole result
+  OPERATOR_TOKENS = 1 << 20,  // result budget of the operator, who may see whole results
 };
 
 // ---- open and close
 
-// Commands need an answer from every server, so they wait for twice the start timeout: a server that does not answer
-// the probe of its revision is started again for the handshake.
+// Commands need an answer from every server. They wait for twice the start timeout, because a server that does not
+// answer the probe of its revision is started again for the handshake.
 static struct session_operator operator_terms(const struct config *c, const struct config_options *opt) {
   uint64_t longest = c->start_timeout_ms;
   bool installs = false;
@@ -105,7 +105,7 @@ bool gateway_client_open(struct gateway_client *client, const struct config_opti
     *out_status = EXIT_OK;
     return true;
   }
-  bool broken = client->config.broken && f.code == FAULT_NOT_FOUND;  // the problems were already printed
+  bool broken = client->config.broken && f.code == FAULT_NOT_FOUND;  // problems were already printed
   if (f.code == FAULT_NOT_FOUND && !broken && guard_start(&client->guard, &f)) {
     client->in_process = true;
     keep_wanted(&client->config, opt);
@@ -217,6 +217,6 @@ void gateway_client_wait_servers(struct gateway_client *client) {
   enum surface_mode mode = client->mode;
   struct fault f;
   gateway_client_set_mode(client, MODE_DIRECT);
-  gateway_client_request(client, STR("tools/list"), STR_NONE, &f);  // every list waits for the servers
+  gateway_client_request(client, STR("tools/list"), STR_NONE, &f);  // the answer to a list waits for all servers
   client->mode = mode;
 }

@@ -17,12 +17,12 @@ struct gateway_client {
   enum surface_mode mode;          // mode of the next request
   struct hash_key seed;            // seed for maps
   struct control_client *running;  // the running gateway; NULL: the gateway is in this process
-  bool in_process;                 // the members below are in use
+  bool in_process;                 // the gateway is in this process, and the members below are in use
   struct guard guard;
   struct gateway gateway;
   struct loopback *loopbacks[MODE_COUNT];
   struct timer progress_timer;
-  size_t left_out;  // servers with an invalid configuration
+  size_t left_out;  // number of servers with an invalid configuration
 };
 
 // Reads the configuration and finds the running gateway, or creates one in this process; starts no server yet. Call it

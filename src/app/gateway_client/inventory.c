@@ -80,7 +80,7 @@ static void read_server(const struct json *v, struct arena *a, struct inventory_
   out->available = !out->error;
 }
 
-enum { MAX_DEFINITION_SETS = 32 };  // definition sets of one server, as in a catalog
+enum { MAX_DEFINITION_SETS = 32 };  // maximum number of definition sets of one server, as in a catalog
 
 struct definition_sets {
   struct definitions *list[MAX_DEFINITION_SETS];
@@ -146,7 +146,7 @@ static void count_tokens(struct gateway_client *client, struct inventory *i) {
 }
 
 bool inventory_take(struct gateway_client *client, struct inventory *out, struct fault *f) {
-  // A list is answered when every server is ready or has failed.
+  // The answer to a list request comes when every server is ready or has failed.
   gateway_client_set_mode(client, MODE_DIRECT);
   *out = (struct inventory){.tools = gateway_client_request(client, STR("tools/list"), STR("{}"), f)};
   if (!out->tools) return false;

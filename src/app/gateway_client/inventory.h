@@ -12,7 +12,7 @@ struct inventory_server {
   uint64_t start_ms;     // time until the server was ready
   size_t count[DIRECTORY_KINDS];
   size_t tokens;       // tokens of all definitions
-  size_t tool_tokens;  // tokens of the tools
+  size_t tool_tokens;  // tokens of the definitions of tools
 };
 
 struct inventory {
@@ -23,7 +23,8 @@ struct inventory {
   const struct json *tools;  // result of tools/list in mode direct
 };
 
-// Writes the answer of a running gateway to `toolgate/definitions`: the definitions that inventory_take needs.
+// For a running gateway: writes the result of the control request `toolgate/definitions`, with the definitions that
+// inventory_take needs.
 void inventory_put_definitions(const struct gateway *g, const struct session *session, struct json_writer *w);
 
 // Starts the servers, waits for them and fills *out, whose data is in the arena of the client. Sets mode direct. On

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session may send a message at any time, even while other code has not finished its work. So messages are queued,
-// and read later from the loop.
+// The session may send a message while other code is still working, so messages are queued, and read later from the
+// loop.
 #include "app/gateway_client/loopback.h"
 
 #include "base/assert.h"
@@ -14,10 +14,10 @@ struct loopback {
   struct session *session;
   uint64_t next_id;
   bool open;             // the handshake is complete
-  struct list calls;     // calls without an answer
+  struct list calls;     // calls that wait for an answer
   struct list messages;  // unread messages from the session
   struct timer reading;
-  struct buf text;  // the message to send
+  struct buf text;  // the message that is being sent
 };
 
 struct loopback_call {

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A client inside the gateway's process: an ordinary session without a connection,
-// so that commands get the same answers as an agent. It refuses every request of a server (sampling, elicitation,
-// roots).
+// SPDX-License-Identifier: Apache-2.0
+// A client inside the gateway's process: an ordinary session without a connection, so that commands get the same
+// answers as an agent. The client refuses every request of a server (sampling, elicitation, roots).
 #pragma once
 #include "mcp/server/session.h"
 

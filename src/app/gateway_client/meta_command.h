@@ -6,12 +6,12 @@
 #include "json/json.h"
 
 struct meta_command {
-  enum surface_mode mode;  // mode that has the meta-tool
+  enum surface_mode mode;  // mode in which the meta-tool exists
   str tool;
-  str arguments;       // text of a JSON object
-  bool all;            // wait for all servers
+  str arguments;       // arguments of the meta-tool: text of a JSON object
+  bool all;            // waits for all servers before the call
   bool whole;          // --json prints the whole result, not only structuredContent
-  const char *absent;  // message if the tool does not exist; NULL: it always exists
+  const char *absent;  // message if the meta-tool does not exist; NULL: it always exists
   // Prints a successful answer from its structuredContent, and returns the exit code. NULL: the text is printed.
   int (*print)(const struct arguments *args, struct arena *a, const struct json *structured);
 };

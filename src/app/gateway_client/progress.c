@@ -20,7 +20,7 @@ static void counts_init(struct progress_counts *t) {
 }
 
 static void count(struct progress_counts *t, str name, str state) {
-  if (str_eq(state, STR("idle"))) return;  // the server starts at its first call
+  if (str_eq(state, STR("idle"))) return;  // an idle server starts at its first call
   t->servers++;
   t->ready += str_eq(state, STR("ready"));
   t->installing += str_eq(state, STR("installing")) || str_eq(state, STR("waiting"));

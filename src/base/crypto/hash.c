@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-// Four words, passed and returned by value so that they stay in registers.
+// The state of SipHash: four words, passed and returned by value so that they stay in registers.
 struct sip {
   uint64_t a, b, c, d;
 };

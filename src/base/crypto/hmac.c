@@ -10,7 +10,7 @@
 enum { HMAC_BLOCK = 64 };  // block size of SHA-256, in bytes
 
 struct hmac {
-  EVP_MD_CTX *inner, *outer;  // with the padded key already hashed
+  EVP_MD_CTX *inner, *outer;  // SHA-256 states after hashing the padded key
   EVP_MD_CTX *state;
 };
 

@@ -21,7 +21,7 @@ static void must(int done) {
   ASSERT(done == 1);
 }
 
-// Returns a context that encrypts (`closing`) or decrypts, and that also authenticates `bound`.
+// Returns a context that encrypts (if `closing`) or decrypts, and that also authenticates `bound`.
 static EVP_CIPHER_CTX *begin(const struct seal *s, const unsigned char *nonce, str bound, bool closing) {
   EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
   ASSERT(c);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seals text that a client stores and sends back: the client cannot read it, change it or use it elsewhere. The cipher
-// is AES-256-GCM with a key that lives as long as the process; the result is URL-safe base64.
+// Encrypts text that a client stores and sends back. The client can neither read nor change the text, nor use it in
+// another context (`bound`). The cipher is AES-256-GCM with a key that lives as long as the process; the result is
+// URL-safe base64.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -13,7 +14,7 @@ struct seal {
 
 void seal_init(struct seal *s, const struct rand_source *r);
 
-// Seals the text. The result does not contain `bound`, but seal_open must be given the same bytes.
+// Encrypts the text. The result does not contain `bound`, so seal_open must be called with the same `bound`.
 void seal_close(const struct seal *s, str plain, str bound, struct buf *out);
 
 // Returns false if the text was changed, sealed with another key, or bound to other bytes.

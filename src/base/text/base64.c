@@ -60,7 +60,7 @@ bool base64_decode(str text, enum base64_form form, struct buf *out) {
   if (text.n % 4 == 1) return false;
   char *to = buf_room(out, text.n / 4 * 3 + text.n % 4 * 3 / 4);
   if (!to) return false;
-  unsigned bits = 0, held = 0;  // bits read that do not fill a byte yet, and their number
+  unsigned bits = 0, held = 0;  // `held` is the number of bits in `bits` that do not fill a byte yet
   size_t n = 0;
   for (size_t i = 0; i < text.n; i++) {
     int v = value_of(text.p[i], form);

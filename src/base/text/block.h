@@ -37,8 +37,8 @@ static inline uint64_t block_is(struct block b, char c) {
                     _mm_cmpeq_epi8(b.part[3], x));
 }
 
-// Like block_is, but returns a block: the top bit of a byte is set where the byte equals c. block_high makes a mask of
-// it.
+// Like block_is, but returns a block instead of a mask: the top bit of a byte is set if the byte equals c. block_high
+// converts this block to a mask.
 static inline struct block block_same(struct block b, char c) {
   __m128i x = _mm_set1_epi8(c);
   return (struct block){{_mm_cmpeq_epi8(b.part[0], x), _mm_cmpeq_epi8(b.part[1], x), _mm_cmpeq_epi8(b.part[2], x),
@@ -142,7 +142,7 @@ static inline uint64_t block_below(struct block b, char c) {
 }
 #endif
 
-// Returns the number of set bits. Does not use the processor's instruction for this, which some processors lack.
+// Returns the number of set bits. Does not use the POPCNT instruction, which some processors lack.
 static inline unsigned block_count(uint64_t mask) {
   mask -= mask >> 1 & 0x5555555555555555;
   mask = (mask & 0x3333333333333333) + (mask >> 2 & 0x3333333333333333);
@@ -154,7 +154,8 @@ static inline unsigned block_first(uint64_t mask) {
   return (unsigned)__builtin_ctzll(mask);
 }
 
-// Sets a bit if the number of set bits up to and including it is odd. For a mask of quotes, these are the quoted bytes.
+// Sets each bit of the result if the number of set bits of `mask` up to and including this bit is odd. For a mask of
+// quotes, the result marks the quoted bytes.
 static inline uint64_t block_between(uint64_t mask) {
   mask ^= mask << 1;
   mask ^= mask << 2;

@@ -10,9 +10,9 @@ struct nearest {
   unsigned distance;
 };
 
-// Makes the candidate the best one if it is near enough and nearer than all before. It is near enough if one letter
-// differs (two if it has more than four letters), or if the word has at least four letters and the candidate contains
-// it.
+// Makes the candidate the best word if it is near enough and nearer than all earlier candidates. A candidate is near
+// enough if one letter differs (two if the candidate has more than four letters), or if it contains the word and the
+// word has at least four letters.
 void nearest_try(struct nearest *n, str candidate);
 
 // Returns the number of insertions, deletions, substitutions and swaps of adjacent letters between two words, ignoring

@@ -14,7 +14,7 @@ static size_t control_sequence(str s, size_t at) {
   return at + within(s, at, 0x40, 0x7e);
 }
 
-// Returns the end of a control string, such as a title or a link. BEL or ESC \ must end it; otherwise returns 0.
+// Returns the end of a control string, such as a title or a link. Returns 0 if neither BEL nor ESC \ ends the string.
 static size_t control_string(str s, size_t at) {
   while (at < s.n && (unsigned char)s.p[at] >= ' ' && s.p[at] != 0x7f) at++;
   if (within(s, at, 0x07, 0x07)) return at + 1;
@@ -83,8 +83,8 @@ static bool is_joining(str before, str after) {
   return joins(c) && joins(first_of(after));
 }
 
-// Returns whether a variation selector after `before` styles a symbol, which must directly precede it. A digit, # or *
-// is a symbol only in a keycap.
+// Returns whether a variation selector between `before` and `after` styles a symbol, which must be the last character
+// of `before`. A digit, # or * counts as a symbol only in a keycap.
 static bool is_styling(str before, str after) {
   uint32_t c = last_of(&before);
   bool key = (c >= '0' && c <= '9') || c == '#' || c == '*';

@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-// Reads fewer than eight bytes as two numbers that may overlap, so that no loop depends on n.
+// Reads fewer than eight bytes as two numbers that may overlap. This avoids a loop over n bytes.
 static inline uint64_t word_of(const char *p, size_t n) {
   uint64_t w;
   uint32_t low, high;

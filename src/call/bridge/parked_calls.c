@@ -74,7 +74,7 @@ static struct parking *parking_new(struct call *c) {
   arena_init(&p->arena);
   list_push(&c->context->parked.all, &p->node);
   timer_init(&p->expiry, on_expired);
-  // From now on, the call may have no request, so the call itself must keep the session open.
+  // The call may now be without a request, so the call itself must keep the session open.
   session_park(c->session);
   return p;
 }
@@ -110,7 +110,7 @@ bool park(struct call *c) {
   map_add(&x->parked.waiting, key_of(&p->number), p);
   timer_start(x->loop, &p->expiry, x->tickets.life_ms);
   call_clock(c);
-  struct ticket_use use = call_use(c);  // before detach drops the original arguments
+  struct ticket_use use = call_use(c);  // must precede call_detach, which drops the arguments
   call_detach(c, p->moved ? NULL : &p->arena);
   p->moved = true;
   put_questions(c, &use, &x->text);
@@ -172,12 +172,12 @@ bool park_allowed(struct call *c, const struct call *by) {
   if (!caller_find(c->context->rules, by->session, by->named, &now, &f) || !str_eq(now.id, c->caller.id)) return false;
   str tool = call_tool_name(c);
   if (!caller_may(&now, call_server(c), tool.p ? ITEM_TOOL : ITEM_RESOURCE, tool)) return false;
+  // The arguments were decided by the governance file of the time when the call was parked.
+  if (now.governance != c->governance) return false;
   now.id = c->caller.id;
   c->caller = now;
   policy_unref(&c->policy);
-  governance_unref(&c->governance);
   if (now.policy) c->policy = policy_ref(c->context->rules->policy);
-  if (now.governance) c->governance = governance_ref(c->context->rules->governance);
   return true;
 }
 

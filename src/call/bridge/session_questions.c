@@ -37,7 +37,7 @@ struct ask {
   str method;           // sampling, elicitation or roots_list
   char *task;           // the server's id of the task that the question is about, or NULL
   struct call *during;  // the call that the question belongs to; NULL: any call may send the question
-  struct call *by;      // the parked call that sent the question to the client; NULL: not sent
+  struct call *by;      // the parked call that was answered with the question; NULL if there is none
 };
 
 static char *copy_text(str s) {
@@ -73,7 +73,7 @@ struct session *calls_addressee(struct lane *lane, struct link_call *via, struct
     if (lane->session && c->session != lane->session) continue;
     if (only && c->session != only) return NULL;
     only = c->session;
-    if (c->request) *out_related = c->request;  // the latest request, if the session has several calls
+    if (c->request) *out_related = c->request;  // if the session has several calls, the latest request
   }
   return only;
 }
@@ -254,8 +254,8 @@ static struct call *call_during(struct lane *lane, struct link_call *via, const 
   return latest;
 }
 
-// Returns a call that can be answered with the question: the call that the question belongs to, or any call if there is
-// none.
+// Returns a call that can be answered with the question, or NULL. If the question belongs to a call, only that call
+// can.
 static struct call *sender_of(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
     struct call *c = call_on_lane(it);
@@ -422,7 +422,7 @@ void calls_lane_ready(struct call_context *x, struct lane *lane) {
 void asks_forget(struct call_context *x, const struct session *s) {
   LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    // The session's own connections end with the session, and so do all questions on these connections.
+    // All questions on the session's own connections end too, because these connections end with the session.
     if (a->session == s || a->lane->session == s) ask_refuse(a, STR("the client is gone"));
   }
 }
@@ -440,8 +440,8 @@ static const struct json *related_task(const struct json *params) {
   return json_is(id, JSON_STRING) ? id : NULL;
 }
 
-// Returns the agent that is named by the call of a message or, if that call is unknown, by a call of this client in
-// flight on the lane.
+// Returns the agent that the client named in the call of a message. If that call is unknown, uses a call of this client
+// in flight on the lane.
 static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
   if (is_call(lane, via)) return call_of_link(via)->named;
   LIST_EACH(it, &lane->calls) {

@@ -22,11 +22,11 @@ struct request *calls_logged(struct lane *lane, struct link_call *via);
 void asks_init(struct call_context *x);
 void call_clock(struct call *c);  // pauses the timeouts while the client has open questions, otherwise resumes them
 
-// Must be called when a call that can send questions to its client is in flight: sends the open questions soon.
+// Must be called when a call whose answer may contain questions is in flight. Sends the open questions soon.
 void asks_due(struct call *c);
 
-// Writes "q1":{"method":…,"params":…},… for all open questions to this session's client. `by` is the call that sends
-// the questions, or NULL for tasks/get of the task with the server's id `task`.
+// Writes all open questions for this session's client: "q1":{"method":…,"params":…},… `by` is the call whose answer
+// will contain the questions; NULL in an answer to tasks/get. `task` is the server's id of that task.
 void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task, struct buf *out);
 
 // Passes the answers to the server. Questions without an answer are sent again.

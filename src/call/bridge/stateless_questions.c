@@ -19,7 +19,7 @@ struct rounds_state {
   struct timer timer;     // until the request is sent to the server again
   unsigned count;         // rounds so far
   str state, responses;   // raw JSON: the server's requestState, and the client's answers; or STR_NONE
-  str answered;           // keys of answered questions of a task: ,"a","b",
+  str answered;           // list of the keys of a task's answered questions: ,"a","b",
 };
 
 static struct rounds_state *state_of(const struct call *c) {
@@ -121,8 +121,8 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct rounds_state, timer));
 }
 
-// Fails the call if the client refused a question other than a form. The protocol cannot report such a refusal to the
-// server; it can only report a cancelled form.
+// Fails the call if the client refused a question that is not a form: the protocol can report a cancelled form to the
+// server, but no other refusal.
 static void refused(struct round_question *q, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = q->call;
   str why = f ? str_of(f->message) : STR("no reason given");
@@ -189,7 +189,7 @@ static bool add_questions(struct call *c, const struct json *asked) {
   const struct session *s = c->session;
   JSON_EACH(it, asked) {
     str answered = state_of(c)->answered;
-    // A task repeats a question until it has the answer, but the client is asked only once.
+    // A task repeats a question until it has the answer. The client receives the question only once.
     str pattern = answered.n ? arena_printf(&c->request->arena, ",%.*s,", STR_ARG(raw_key(it))) : STR_NONE;
     if (answered.n && memmem(answered.p, answered.n, pattern.p, pattern.n)) continue;
     const struct json *method = json_get(it, STR("method"));
@@ -231,7 +231,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
   }
   ASSERT(list_empty(&s->questions));
   s->call = c;
-  // The answers are in the request's memory, which must not grow without limit.
+  // The answers are stored in the request's memory, so their number is limited.
   if (++s->count > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
     fail(c, s->count > MAX_ROUNDS ? "asked for input more than 16 times in one call"
                                   : "asked more than 32 questions at once");
@@ -246,7 +246,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     return;
   }
   s->state = json_is(state, JSON_STRING) && !task_id(c).n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
-  // A server that sends no questions only wants the same request again later.
+  // Without questions, the server only wants to receive the same request again later.
   if (list_empty(&s->questions) && task_id(c).n) {
     s->count--;
     task_wait(c);

@@ -8,6 +8,6 @@
 void rounds_begin(struct call *c, const struct rpc_message *reply);
 unsigned rounds_count(const struct call *c);  // rounds so far
 
-// Raw JSON for the server: the server's requestState, and the client's answers. STR_NONE before the first round.
+// Return raw JSON for the server: its requestState, and the client's answers. STR_NONE before the first round.
 str rounds_request_state(const struct call *c);
 str rounds_responses(const struct call *c);

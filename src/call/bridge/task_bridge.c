@@ -27,10 +27,10 @@ struct task_state {
   enum call_task kind;
   str id;          // the server's id of the task that the call is about or waits for
   str declared;    // the client's capabilities, for requests about the task
-  str answers;     // raw JSON: the client's answers, for the server
+  str answers;     // raw JSON of the client's answers to the task's questions
   str shown;       // members of the task so far, for a stateless client
   uint64_t until;  // loop time when the gateway stops waiting for the task
-  bool abandoned;  // the task was cancelled, since nobody waits for its result
+  bool abandoned;  // the task was cancelled, because nobody waits for its result
 };
 
 static struct task_state *state_of(const struct call *c) {
@@ -107,7 +107,7 @@ void task_prepare(struct call *c) {
     bool offered = json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT);
     if (!call_is_stateless(c) && wanted && offered) s->kind = TASK_CORE;
   } else if (required && c->method->form != CALL_DIRECT) {
-    s->kind = TASK_AWAITED;  // meta-tools have no tasks
+    s->kind = TASK_AWAITED;  // clients cannot get tasks from meta-tools
   } else if (required && call_is_stateless(c)) {
     s->kind = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
   } else if (required && !c->session->revision->tasks) {
@@ -268,7 +268,7 @@ void task_abandon(struct call *c) {
   struct task_state *s = state_of(c);
   if (s->kind != TASK_AWAITED || !s->id.n || s->abandoned) return;
   s->abandoned = true;
-  // The call may be between two requests, and its lane may be gone.
+  // Between two requests the call holds no lane, so the lane is searched again; it may be gone.
   struct lane_user who = call_user(c);
   struct lane *lane = upstreams_lane_find_for(c->context->upstreams, c->routes[c->route].source, &who);
   if (!lane || lane->state != LANE_READY) return;
@@ -340,11 +340,12 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_done(&result);
 }
 
-// Returns whether the server refused the request because it requires a client that supports tasks. The request is then
-// sent again with this capability.
+// Returns whether the server refused the request because it accepts only clients that support tasks. The request is
+// then sent again with this capability.
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
-  bool passes = call_is_stateless(c) && c->method->form == CALL_DIRECT;  // the client itself decides
+  bool passes = call_is_stateless(c) &&
+                c->method->form == CALL_DIRECT;  // such a client decides itself whether to declare the capability
   if (reply->kind != RPC_ERROR || passes || !c->to_stateless || task_kind(c) != TASK_NONE) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
@@ -392,7 +393,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "closed the connection of its task while the answer was read");
     return true;
   }
-  // The gateway also waits for a task that the client did not ask for, if the client does not support tasks.
+  // If the server makes a task and the client does not support tasks, the gateway waits for the task's result.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
   if (s->kind == TASK_AWAITED) {

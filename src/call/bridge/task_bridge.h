@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks across the eras: a client gets the tasks of a server of the other era in the form of the client's era, or only
-// the result.
+// Tasks between a client and a server of different eras. The client gets the server's tasks in the form of the client's
+// era, or only the results.
 #pragma once
 #include "call/pipeline.h"
 #include "json/write.h"
 
 enum call_task {
-  TASK_NONE,     // no task, or one that both sides understand
+  TASK_NONE,     // no task, or a task that needs no translation
   TASK_CORE,     // a client of 2025-11-25 wants a task of a stateless server
-  TASK_SHOWN,    // a stateless client gets a task of a server of 2025-11-25
+  TASK_SHOWN,    // a stateless client receives a task of a server of 2025-11-25
   TASK_AWAITED,  // the gateway waits for the result, for a client without tasks
 };
 struct task;
@@ -16,7 +16,8 @@ enum call_task task_kind(const struct call *c);
 str task_id(const struct call *c);  // the server's id of the task that the call is about or waits for; empty: no task
 void task_prepare(struct call *c);  // sets the kind before the request is sent
 
-// Gets the edit that the params need for tasks of this upstream. Returns false if the params do not change.
+// Sets *out to the edit of the params by which the upstream does or does not make a task. Returns false if the params
+// need no edit.
 bool task_edit(const struct call *c, struct json_edit *out);
 str task_capabilities(struct call *c);  // the client's capabilities, for a stateless server
 bool task_reply(struct call *c,

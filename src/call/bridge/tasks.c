@@ -54,7 +54,7 @@ static struct task *oldest(const struct share *s, bool with_result) {
   return NULL;
 }
 
-// A client with a session knows the tasks of its session; a stateless client knows the tasks of its principal.
+// Writes the scope of a client's task ids: the session of a client with a session, the principal of a stateless client.
 static size_t put_scope(const struct session *s, char out[MAX_SCOPE]) {
   if (s->revision->stateless) return (size_t)snprintf(out, MAX_SCOPE, "principal %d:", s->principal);
   return (size_t)snprintf(out, MAX_SCOPE, "%s:", s->id);
@@ -88,10 +88,10 @@ static str put_text(char **at, str s) {
   return copy;
 }
 
-// Adds a task. A client with a session uses the server's id, since the client has the connection on which the id is
-// unique. Stateless clients of one principal share ids over several connections, so for a task of a server with a
-// session they get an id of the gateway. Returns NULL if another server has already given these clients a task with
-// this id: their requests about the id go to the other server.
+// Adds a task. A client normally gets the server's id of the task. But stateless clients of one principal may share
+// several connections, and the ids of a server with a session are unique on one connection only; for such a task, they
+// get an id of the gateway. Returns NULL if these clients already know a task of another server by this id, because
+// requests with the id go to that server.
 static struct task *add(struct tasks *t, const struct call *c, str id) {
   ASSERT(id.n <= TASK_ID_MOST);
   const struct session *s = c->session;
@@ -149,7 +149,7 @@ bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
   t->held += result.n;
   task->share->bytes += result.n;
   clock_print(clock_wall_ms(c->context->loop->clock), task->made);
-  // A result above the limit is kept while it is the only result, because its client is about to ask for it.
+  // If the only result exceeds the limit, it is kept, because its client is about to ask for it.
   while (t->held > MAX_HELD && t->held > result.n) {
     struct task *old = oldest(largest(t, task->share, true), true);
     ASSERT(old);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores for each task the upstream that created it and the client it belongs to. If there are too many tasks, the
-// oldest task of the principal with most tasks is dropped, so that no principal loses tasks because another principal
-// creates many.
+// Stores the upstream and the client of each task. If there are too many tasks, drops the oldest task of the principal
+// with most tasks. So a principal cannot lose tasks because another principal creates many.
 #pragma once
 #include "base/shares.h"
 #include "call/call.h"
@@ -13,9 +12,9 @@ struct task {
   struct share *share;   // of the principal
   struct list by_share;  // in order of creation
   unsigned source;
-  uint64_t lane;           // number of the lane on which the upstream created the task
-  struct session *owner;   // the session that owns that lane; NULL: the lane is shared
-  struct session *client;  // the session that owns the task; NULL: it belongs to the principal's stateless clients
+  uint64_t lane;           // number of the lane on which the upstream made the task
+  struct session *owner;   // session that owns the lane; NULL: the lane is shared
+  struct session *client;  // session that owns the task; NULL: all stateless clients of the principal own it
   str key;                 // scope and id
   str agent;               // only this agent may use the task
   str tool;                // the tool that runs as this task; empty: unknown
@@ -23,9 +22,8 @@ struct task {
   str shown;               // the client's id; differs if the server's ids are unique only on one connection
   char *result;            // raw JSON, for a task of the gateway, completed when created; NULL: a task of the upstream
   size_t result_n;
-  char made[32];  // time of creation
-  struct link_call
-      wait;  // tasks/result in flight: servers send a task's questions only to a client that waits for its result
+  char made[32];          // time of creation
+  struct link_call wait;  // request tasks/result in flight, during which servers send questions of the task
   char text[];
 };
 
@@ -45,15 +43,15 @@ void tasks_given(struct tasks *t, const struct call *c, str id);
 // Adds a task of the call's client. The id has TASK_ID_MOST bytes at most. Returns the client's id of the task, or
 // STR_NONE if another server has given the client a task with this id.
 str tasks_add(struct tasks *t, const struct call *c, str id);
-// Adds a completed task that stores the result, for a client that asked for a task although the upstream answered
-// without a task. Returns false if too little memory is left and no other principal's results take more.
+// Adds a completed task with its result, for a client that asked for a task although the upstream answered without one.
+// Returns false if the results exceed their memory limit and no other principal's results use more.
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
-void tasks_put_finished(const struct task *task, struct buf *out);  // in the form of 2025-11-25
+void tasks_put_finished(const struct task *task, struct buf *out);  // writes the task in the form of 2025-11-25
 // Requests the task's result, so that the server sends the task's questions. The call's connection is ready.
 void tasks_wait(struct tasks *t, const struct call *c, str shown);
-// Returns the task that this session's client knows by this id, or NULL.
+// Returns the task that this session's client knows by `id`, or NULL.
 struct task *tasks_find(const struct tasks *t, const struct session *s, str id);
-// Drops the tasks of a session that ends, and the tasks that were created on its connections.
+// Drops the tasks of a session that ends, and the tasks that were made on its connections.
 void tasks_forget(struct tasks *t, const struct session *s);
 
 // Forwards notifications/tasks/status of a server with a session to the client that owns the task.

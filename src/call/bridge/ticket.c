@@ -6,7 +6,7 @@
 #include "json/canon.h"
 #include "json/write.h"
 
-// WINDOW: the number of latest serial numbers for which `used` records whether they were redeemed.
+// WINDOW: number of latest serial numbers for which the tickets record whether they were used.
 enum { WINDOW = 1 << 20, WORD_BITS = 64, RECORD_VERSION = 1 };
 
 // The beginning of the encrypted text; the state follows. Only the process that wrote the text reads it, so the byte
@@ -31,7 +31,7 @@ void tickets_done(struct tickets *t) {
 
 static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE]) {
   enum { CANON_GROWTH = 6 };  // 9e20 becomes 21 digits; nothing grows more
-  // Members that may differ between tries are left out.
+  // These members are ignored, because they may differ when the client sends the request again.
   static const struct json_edit leave_out[] = {
       {STR("_meta"), STR_NONE}, {STR("inputResponses"), STR_NONE}, {STR("requestState"), STR_NONE}};
   struct arena scratch;
@@ -44,7 +44,7 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   else json_copy_edited(&text, params, leave_out, sizeof leave_out / sizeof *leave_out);
   buf_init(&canon, text.n * CANON_GROWTH);
   const struct json *v = json_parse(&scratch, buf_view(&text), &json_default_limits, &f);
-  // Params without a canonical form are compared by their text.
+  // If the params have no canonical form, their text is compared.
   bool good = v && json_canon(&canon, v, JSON_CANON_PYTHON, &f) && !canon.over;
   hash_sha256(buf_view(good ? &canon : &text), out);
   buf_done(&canon);
@@ -52,8 +52,8 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   arena_done(&scratch);
 }
 
-// Only the method has a variable length, and fixed-size parts surround it, so different uses never result in the same
-// bytes.
+// Writes what the ticket is bound to. All parts except the method have a fixed size, so different uses cannot give the
+// same bytes.
 static void write_bound(const struct ticket_use *use, struct buf *out) {
   unsigned char digest[SHA256_SIZE];
   digest_of(use->params, digest);

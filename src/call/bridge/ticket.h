@@ -8,20 +8,20 @@
 
 enum ticket_kind {
   TICKET_PARKED,    // the parked call `number` waits for the answers
-  TICKET_UPSTREAM,  // the upstream `source` gets its `state` back
-  TICKET_AGAIN,     // no call waits: the request is sent again, without answers
+  TICKET_UPSTREAM,  // the upstream `source` receives its `state` again
+  TICKET_AGAIN,     // no call waits; the request is sent again, without answers
 };
 
 struct ticket {
   enum ticket_kind kind;
   uint64_t number;
   unsigned source;
-  bool has_state;     // an upstream may ask without a state
-  str state;          // the upstream's requestState, unescaped
+  bool has_state;     // false if the upstream sent no state with its questions
+  str state;          // requestState of the upstream, unescaped
   uint64_t spent_ms;  // time that the call took before the question
 };
 
-// The caller and the request that a ticket is bound to.
+// The caller and the request to which a ticket is bound.
 struct ticket_use {
   int principal;
   str method;

@@ -78,7 +78,7 @@ static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before
   struct arena *a = &c->request->arena;
   struct call_trace trace;
   struct fault f;
-  // A trace in _meta that passes unchanged is not written again.
+  // If the gateway does not change the trace, the _meta of the client passes unchanged.
   if (!c->context->tracer && !c->request->traceparent.n) return false;
   if (!call_trace_out(c, &trace)) return false;
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
@@ -199,7 +199,7 @@ static bool age_meta(struct call *c, const struct json *meta, struct json_edit *
   return true;
 }
 
-// In the revisions with sessions, structured content must be an object, so other values are wrapped in an object.
+// Revisions with sessions allow only an object as structured content, so any other value is put into an object.
 void translate_result(struct call *c, const struct json *result, struct buf *out) {
   ASSERT(json_is(result, JSON_OBJECT));
   const struct json *content = json_get(result, STR("structuredContent"));
@@ -223,8 +223,8 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
   buf_done(&wrapped);
 }
 
-// Passes a stateless server's questions unchanged to a stateless client. Encrypts the server's state, so that only the
-// same client can return it, with the same request, to the same server.
+// Passes a stateless server's questions unchanged to a stateless client. The server's state is encrypted: only the same
+// client can return it, with the same request, to the same server.
 static void put_questions(struct call *c, const struct json *result, struct buf *out) {
   struct request *r = c->request;
   const struct json *state = json_get(result, STR("requestState"));
@@ -265,7 +265,7 @@ static bool crosses(const struct call *c) {
   return inside || call_is_stateless(c) != c->to_stateless;
 }
 
-// Returns the data of a "resource not found" error with the requested URI added, or STR_NONE if the data does not
+// Returns the data of a "resource not found" error with the requested URI added. Returns STR_NONE if the data need not
 // change.
 static str data_with_uri(struct call *c, const struct json *data) {
   struct arena *a = &c->request->arena;
@@ -367,7 +367,7 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   const struct json *error = mask_error(c, reply);
   bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
-  struct large_message *held = call_hold_large(c);  // the reply may be in the large message
+  struct large_message *held = call_hold_large(c);  // keeps the large message that may contain the reply
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
   else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);

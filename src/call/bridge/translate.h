@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates a request's params and its answer between the protocol eras. If client and server are of the same era,
-// every byte is forwarded unchanged except for names, ids and progress tokens.
+// Translates a request's params, and its answer, between the eras. If client and server are of the same era, all bytes
+// except names, ids and progress tokens are forwarded unchanged.
 #pragma once
 #include "call/pipeline.h"
 
@@ -20,6 +20,6 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
 // Writes the result of a server with a session in the form of a stateless client.
 void translate_renewed(struct call *c, const struct json *result, struct buf *out);
 
-// Returns the type of a stateless server's result; RESULT_COMPLETE for errors, and for results of other servers.
+// Returns the type of a stateless server's result; RESULT_COMPLETE for an error or another server.
 enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };
 enum result_type result_type(const struct call *c, const struct rpc_message *reply);

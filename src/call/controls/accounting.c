@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the use of the gateway by each principal. A principal that has used up its allowance is refused in every
-// session.
+// Counts what each principal uses, in all its sessions together, and refuses a principal that has used up its
+// allowance.
 #include "base/assert.h"
 #include "call/controls/allowance.h"
 #include "call/steps/steps.h"

@@ -11,7 +11,7 @@ enum { SECONDS = 60 };
 enum meter { REQUESTS, BYTES, TOKENS, METERS };
 
 struct allowance {
-  struct list node;  // in by_use; the most recently seen principal is last
+  struct list node;  // in by_use; the principal that was seen last is at the end
   str name;
   uint64_t in_flight;
   uint64_t second;                  // second of the newest slot
@@ -78,7 +78,7 @@ static void add(struct allowance *of, enum meter m, uint64_t n) {
 
 // ---- requests
 
-// Returns the allowance of a principal. Makes room for a new allowance if necessary.
+// Returns the allowance of a principal. If it is new, first drops old allowances to make room.
 static struct allowance *get_allowance(struct allowances *a, str principal, uint64_t now) {
   struct allowance *of = map_find(&a->by_name, principal);
   if (of) return of;
@@ -105,7 +105,7 @@ static bool allows(const struct allowances *a, const struct allowance *of, uint6
   }
   for (int m = 0; m < METERS; m++) {
     if (!limits[m] || of->sums[m] < limits[m]) continue;
-    // Wait until the oldest use is no longer in the last minute.
+    // The limit is free again when the oldest counted use is more than a minute old.
     uint64_t oldest = of->second;
     for (uint64_t k = SECONDS - 1; k > 0 && oldest == of->second; k--)
       if (of->second >= k && of->slots[(of->second - k) % SECONDS][m]) oldest = of->second - k;

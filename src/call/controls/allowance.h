@@ -29,11 +29,11 @@ struct allowance_breach {
   uint64_t after_ms;  // time until another attempt may succeed; 0: as soon as a request in flight ends
 };
 
-// Begins a request. `now` is in milliseconds and must never decrease. If a limit is reached, returns NULL, describes
-// the limit in *out, and counts nothing.
+// Begins a request. `now` is in milliseconds and must never decrease. If a limit is reached, returns NULL with the
+// limit in *out, and counts nothing.
 struct allowance *allowances_enter(struct allowances *a, str principal, uint64_t now, struct allowance_breach *out);
 
-// Ends a request; bytes and tokens are those of the request and its answer together.
+// Ends a request. `bytes` and `tokens` are the sums for the request and its answer.
 void allowances_leave(struct allowances *a, struct allowance *of, uint64_t bytes, uint64_t tokens, uint64_t now);
 
 // Returns whether the tokens of an answer of `bytes` must be counted exactly. Below half of the limit a quarter of the

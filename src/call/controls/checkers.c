@@ -8,9 +8,9 @@
 enum { MOST_CHECKERS = 1024, MOST_BYTES = 64 << 20 };
 
 struct checker {
-  struct list node;       // most recently used last
-  uint64_t generation;    // of the catalog with which the schema was last compared
-  uint64_t digest;        // of the schema's text
+  struct list node;       // least recently used first
+  uint64_t generation;    // generation of the catalog with which the schema was last compared
+  uint64_t digest;        // hash of the schema's text
   struct schema *schema;  // NULL: the schema allows everything, or cannot be used
   struct fault *fault;    // why the schema cannot be used, or NULL
   size_t bytes;
@@ -102,7 +102,7 @@ static void compile(struct checkers *k, struct checker *c, const struct json *so
   k->bytes += c->bytes;
 }
 
-// Compiles the schema if it is new or has changed since it was last compared.
+// Compares the schema with the catalog, and compiles it if it is new or has changed.
 static void compare(struct checkers *k, struct checker *c, const struct item *tool, uint64_t generation) {
   const struct json *source = schema_of(k, tool);
   uint64_t digest = source ? hash_sip(&k->seed, json_span(source)) : 0;

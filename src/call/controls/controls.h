@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of the controls that a call passes. All zero: no control is active.
+// The configuration of the controls that a call passes. If all members are zero, no control is active.
 #pragma once
 #include "call/controls/allowance.h"
 #include "call/controls/limiter.h"
@@ -17,6 +17,6 @@ struct controls {
   size_t rule_count;
   struct allowance_limits principal;  // limits of each principal
   size_t max_principals;
-  size_t max_books;  // maximum number of sessions whose calls are counted
-  uint64_t idle_ms;  // the counts of a client without a session are dropped after this time without a call
+  size_t max_books;  // maximum number of books in the limiter
+  uint64_t idle_ms;  // time without a call after which the book of a client without a session is dropped
 };

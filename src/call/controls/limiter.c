@@ -17,7 +17,7 @@ struct moment {
   uint32_t calls;
 };
 
-// The use of one rule by one session.
+// What one session has used under one rule.
 struct bucket {
   uint64_t total;
   struct moment *ring;  // oldest first; the oldest is at `first`
@@ -26,7 +26,7 @@ struct bucket {
 };
 
 struct book {
-  struct list node;  // most recently used last
+  struct list node;  // least recently used first
   str name;
   bool session;
   uint64_t used_at;
@@ -36,7 +36,7 @@ struct book {
 struct limiter {
   struct limiter_options opt;
   struct map books;
-  struct list sessions, others;  // most recently used last
+  struct list sessions, others;  // least recently used first
 };
 
 // ---- buckets

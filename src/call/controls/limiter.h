@@ -15,7 +15,7 @@
 enum { LIMITER_WINDOW_MS = 60000, LIMITER_TIMES = 240, LIMITER_SCOPE = 320, LIMITER_MOST_RULES = 512 };
 
 struct limiter_rule {
-  str name;              // a meta-tool, or a pattern (base/text/glob.h) for ids of tools
+  str name;              // a meta-tool, or a pattern (base/text/glob.h) for tool ids
   bool tools;            // `name` is a pattern
   uint32_t per_minute;   // 0: no limit
   uint32_t per_session;  // 0: no limit
@@ -35,17 +35,17 @@ struct limiter *limiter_new(const struct limiter_options *opt);
 void limiter_free(struct limiter **l);
 
 struct limiter_use {
-  str book;      // the key of the book: a session id or a principal
-  bool session;  // the book belongs to a session, and ends with limiter_forget
+  str book;      // key of the book: a session id or a principal
+  bool session;  // the book belongs to a session: limiter_forget drops it
   str meta;      // the meta-tool that is used
   str tool;      // the id of the tool that is called, or STR_NONE
-  str safe;      // the client-safe name of the tool, which patterns match too
+  str safe;      // client-safe name of the tool, to which patterns apply too
 };
 
 struct limiter_breach {
   char scope[LIMITER_SCOPE];  // "tool_execute/minute", "tool:github:*/session"
   uint32_t limit;             // calls
-  bool passes;                // waiting helps: the use will be allowed after `after_ms`
+  bool passes;                // the use will be allowed after `after_ms`
   uint64_t after_ms;          // 0 if waiting does not help
 };
 

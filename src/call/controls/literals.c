@@ -32,7 +32,7 @@ bool literal_object(const struct json *v, const struct json_limits *limits, stru
   text = strip(text);
   if (str_starts(text, mark)) text = strip(str_from(text, mark.n));
   if (!text.n || text.p[0] != '{') return false;
-  // Copies the text, because json_string may return a slice of the source.
+  // Copies the text, because it may be a slice of the source.
   text = arena_str(a, text);
   if (!json_is(json_parse(a, text, limits, &ignored), JSON_OBJECT)) return false;
   *out = text;

@@ -26,7 +26,7 @@ const char *literal_rule_name(enum literal_rule rule);  // "str_to_integer"
 
 struct literal_repair {
   enum literal_rule rule;
-  str key;  // of the argument, unescaped; STR_NONE: the arguments as a whole
+  str key;  // key of the argument, unescaped; STR_NONE: the arguments as a whole
 };
 
 struct literal_repairs {
@@ -38,12 +38,12 @@ struct literal_repairs {
 // Returns false if `v` is not a string, or does not hold an object within the limits.
 bool literal_object(const struct json *v, const struct json_limits *limits, struct arena *a, str *out);
 
-// Returns whether any argument may need a repair. Does not read the schema, because that costs more.
+// Returns whether any argument may need a repair. A quick check, for which the schema is not needed.
 bool literal_suspects(const struct json *args);
 
-// Repairs args, an object, by the schema (NULL: no schema). Returns false if nothing was repaired; otherwise *out has
-// the whole object as text, and the repairs are appended to *repairs, all in the arena. Arguments are left unchanged if
-// there are more than LITERAL_MOST_ARGS.
+// Repairs `args`, which must be an object, as the schema requires (NULL: no schema). If something was repaired, returns
+// true: *out is the text of the whole object, and the repairs are appended to *repairs; both are in the arena. More
+// than LITERAL_MOST_ARGS arguments are not repaired.
 enum { LITERAL_MOST_ARGS = 1024 };
 bool literal_repair(const struct json *args, const struct json *schema, struct arena *a, str *out,
                     struct literal_repairs *repairs);

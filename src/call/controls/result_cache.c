@@ -8,7 +8,7 @@
 #include "json/canon.h"
 
 struct cache_entry {
-  struct list node;  // most recently used last
+  struct list node;  // least recently used first
   struct result_cache_key key;
   uint64_t stored_at;
   bool stateless;
@@ -68,7 +68,7 @@ void result_cache_free(struct result_cache **cache) {
 
 // ---- keys
 
-// Names may contain any byte, so the length is written before each name.
+// Writes a name with its length before it, because names may contain any byte.
 static void put_name(struct buf *b, str name) {
   buf_u64(b, name.n);
   buf_char(b, ':');
@@ -83,7 +83,7 @@ bool result_cache_key(str scope, str server, str tool, const struct json *args, 
   put_name(&b, server);
   put_name(&b, tool);
   bool good = args ? json_canon(&b, args, JSON_CANON_EXACT, &ignored) : true;
-  if (!args) buf_str(&b, STR("{}"));  // no arguments are the same as empty arguments
+  if (!args) buf_str(&b, STR("{}"));  // a call without arguments equals a call with an empty object
   good = good && !b.over;
   if (good) hash_sha256(buf_view(&b), out->digest);
   buf_done(&b);

@@ -31,7 +31,7 @@ enum { RESULT_CACHE_ARGS = 256 << 10 };
 bool result_cache_key(str scope, str server, str tool, const struct json *args, struct result_cache_key *out);
 
 struct cached_result {
-  str bytes;       // the result, raw
+  str bytes;       // the raw result
   bool stateless;  // the result of a stateless server
 };
 

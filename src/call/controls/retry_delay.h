@@ -8,18 +8,18 @@
 
 struct retry_rule {
   unsigned max_attempts;     // 1: no repetition
-  uint64_t base_ms, max_ms;  // delay
+  uint64_t base_ms, max_ms;  // base and maximum of the delay
   unsigned jitter_permille;  // 0: exact delays; 1000: delays are random between 0 and the full delay
   uint64_t codes;            // bits of enum fault_code: faults after which a call is repeated
   bool unsafe;               // also repeat calls that may have run, unless the tool is marked destructive
 };
 
-// A failed attempt.
+// A failed attempt, and facts about its call.
 struct retry_case {
   const struct fault *fault;
-  unsigned attempts;  // attempts so far, this one included
-  bool sent;          // the server may have received the request, and carried it out
-  bool repeatable;    // the tool is marked read-only or idempotent (unverified)
+  unsigned attempts;  // attempts so far, including this one
+  bool sent;          // the server may have received and carried out the request
+  bool repeatable;    // the server marks the tool read-only or idempotent
   bool destructive;   // the tool is marked destructive
   uint64_t after_ms;  // the delay that the server asked for; 0: none
   uint64_t left_ms;   // time until the deadline of the call

@@ -43,7 +43,7 @@ static void put_failure(struct call *c, str details, struct buf *out) {
   const struct fault *f = &c->failure->fault;
   bool structured = request_form(c->request, c->context->results.structured).structured;
   buf_reset(out);
-  if (c->method->form == CALL_RULED) fault_put_ruled_result(out, f, c->rule, details, structured);
+  if (c->method->form == CALL_RULED) fault_put_ruled_result(out, f, policy_public_rule(c), details, structured);
   else fault_put_result(out, f, details, structured);
   calls_unhide_text(c->context, out);
 }

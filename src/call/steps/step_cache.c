@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches results of read-only tools, if configured. The cache holds the server's answers. A cached answer passes
-// through the same steps as a new answer, so its artifacts are stored for as long.
+// Caches results of read-only tools, if configured. The cache contains the server's answers. A cached answer runs
+// through the same steps as a new answer, so its artifacts are stored again.
 #include "base/assert.h"
 #include "base/text/glob.h"
 #include "call/bridge/parked_calls.h"
@@ -54,7 +54,7 @@ static bool make_key(struct call *c, struct result_cache_key *out) {
   return result_cache_key(scope, call_server(c), c->item->name, args, out);
 }
 
-// Returns the message in which the server would send the result.
+// Returns a message with the cached result, like the one that the server would send.
 static const struct rpc_message *reply_of(struct call *c, str bytes) {
   struct request *r = c->request;
   struct rpc_message *reply = ARENA_NEW(&r->arena, struct rpc_message);

@@ -10,7 +10,8 @@ bool call_chain_out(struct call *c, str *out, struct fault *f) {
   return !r->chain.n || !c->context->chain || chain_extend(c->context->chain, r->chain, &r->arena, out, f);
 }
 
-// The chain in _meta includes earlier gateways than the header of the last gateway. step_options removes it from _meta.
+// A chain in _meta is preferred, because it names more gateways than the HTTP header. step_options removes it from
+// _meta.
 static enum call_result run(struct call *c, void *state) {
   struct request *r = c->request;
   struct fault f;

@@ -11,8 +11,8 @@
 
 enum {
   READ_BYTES = 64 << 10,  // bytes of the server's message that are read
-  DATA_BYTES = 8 * 1024,  // maximum size of error data that agents get
-  URLS_MOST = 256 << 10,  // maximum size of an error that names URLs to open; a larger error is a failure
+  DATA_BYTES = 8 * 1024,  // larger error data is not sent to agents
+  URLS_MOST = 256 << 10,  // a larger error with URLs to open is treated as a failure
 };
 
 // ---- the fault code
@@ -29,7 +29,7 @@ static int status_of(int64_t code, const struct json *data) {
 static enum fault_code fault_of(int64_t code, const struct json *data, str line) {
   bool protocol = code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND ||
                   code == RPC_INVALID_PARAMS || code == RPC_RESOURCE_NOT_FOUND;
-  if (protocol) return FAULT_UPSTREAM_ERROR;  // regardless of its words
+  if (protocol) return FAULT_UPSTREAM_ERROR;  // the fault code is known, whatever the message says
   enum fault_code kind = link_status_code(status_of(code, json_is(data, JSON_OBJECT) ? data : NULL));
   return kind == FAULT_UPSTREAM_ERROR ? failure_text_code(line) : kind;
 }
@@ -48,8 +48,8 @@ static void log_pieces(const struct call *c, const char *what, str text) {
   }
 }
 
-// Logs the server's whole error, for operators. Masks the secrets of the configuration. If the error data contains such
-// a secret, also masks all text in it that looks like a secret, since secrets may be written with escapes.
+// Logs the server's whole error for operators, with the configured secrets masked. If the error data contains such a
+// secret, all text in it that looks like a secret is masked too, because secrets may be written with escapes.
 static void log_detail(struct call *c, str text, const struct json *data) {
   struct arena *a = &c->request->arena;
   const struct secrets_known *known = &call_spec(c)->secrets;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets the caller's lane, and the call's turn on it. The call waits for a lane that is starting. On a lane, callers
-// with a credential take turns by credential, regardless of the agents that they name. Among the calls of one
-// credential, agents take turns on a shared lane, and sessions take turns on the lane of one agent.
+// Gets the caller's lane, and a turn on it. If the lane is starting, the call waits. On a lane, credentials take turns,
+// whatever agents they name. Among the calls of one credential, agents take turns on a shared lane, and sessions take
+// turns on the lane of one agent.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
 #include "upstream/lane/turns.h"
 
 struct connect_state {
-  struct call *call;  // NULL: connect never ran
+  struct call *call;  // NULL: the call has not reached this step
   struct turn turn;
   struct lane_waiter waiter;
   struct timer timer;
@@ -43,7 +43,7 @@ static enum call_result failed(struct call *c, const struct fault *f) {
   return call_retry(c, f) ? CALL_WAIT : call_fault(c, f);
 }
 
-// Called when the server takes longer to start, or to be installed, than the timeout of a call.
+// Called when the start or the installation of the server takes longer than the timeout of a call.
 static void on_start_late(struct timer *t) {
   struct connect_state *s = CONTAINER_OF(t, struct connect_state, timer);
   struct call *c = s->call;

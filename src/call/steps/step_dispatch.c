@@ -18,7 +18,7 @@ struct dispatch_state {
   struct large_message *large_message;  // the reply, also while it is being parsed; NULL: the reply is small
   call_done *done;                      // callback of the request in flight
   void (*next)(struct call *c);         // sends when the lane is ready; NULL: the call's own request is sent
-  bool replayed;                        // sent again in a new session, since the server had forgotten the first session
+  bool replayed;  // sent again in a new session, because the server did not know the first session any more
 };
 
 static struct dispatch_state *state_of(const struct call *c) {
@@ -76,7 +76,7 @@ void call_continue(struct call *c, void (*next)(struct call *c)) {
   call_restart(c, STEP_CONNECT);
 }
 
-// A call with answers from its client cannot go to another server, because the answers are for this server only.
+// After answers of the client, a call must stay with its server, because the answers are for this server.
 bool call_try_next(struct call *c) {
   if (c->route + 1 >= c->route_count || call_is_bound(c)) return false;
   c->route++;
@@ -166,7 +166,7 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   state_of(c)->done(lc, reply, f);
 }
 
-// Holds a reference, because `done` may free the call but uses the message until it returns.
+// The reference keeps the message until `done` returns, because `done` may free the call.
 static void on_opened(void *ctx, struct large_message *p) {
   struct link_call *link = call_link(ctx);
   large_message_ref(p);

@@ -17,12 +17,12 @@
 
 enum {
   NAME_SHOWN = 64,      // bytes of a name in a message
-  NAME_REPEATED = 160,  // bytes of a name that is not found
-  WHAT_SIZE = 128,      // for "Unknown tool (now …)"
+  NAME_REPEATED = 160,  // maximum bytes of an unknown name in a message
+  WHAT_SIZE = 128,      // size of a buffer for "Unknown tool (now …)"
 };
 
 struct find_state {
-  bool set;           // the surface has chosen the item
+  bool set;           // the surface has set the item
   struct call *call;  // NULL: the call never waited
   struct list node;   // in context.unsettled
   struct timer timer;
@@ -63,7 +63,7 @@ static void on_waited(struct timer *t) {
   look_again(CONTAINER_OF(t, struct find_state, timer));
 }
 
-// Makes the step run again when servers have settled, or after `ms`.
+// Runs this step again when an upstream has listed its items or failed, at the latest after `ms`.
 static void wait_settled(struct call *c, uint64_t ms) {
   struct find_state *s = call_state(c, STEP_FIND);
   ASSERT(!s->call || !timer_running(&s->timer));
@@ -91,7 +91,7 @@ void calls_settled(struct call_context *x) {
 
 // ---- the target is unknown
 
-// Writes the names of some servers that are starting, that have not listed anything yet, and that this caller may use.
+// Writes the names of some servers that are starting, have not listed anything yet, and may be used by this caller.
 // Returns the number of all such servers.
 static size_t put_starting(struct call *c, struct buf *names) {
   enum { NAMED = 3, SERVER_SHOWN = 40 };
@@ -151,7 +151,7 @@ static struct naming names_of(struct call *c) {
   return c->context->surface->names(c->context->ctx, &c->caller, c->catalog);
 }
 
-// Notes a hidden item for metrics, spans and the audit log. The caller gets the same answer as for an item that does
+// Records a hidden item for metrics, spans and the audit log. The caller's answer is the same as for an item that does
 // not exist.
 static void note_hidden(struct call *c, enum item_kind kind, str name) {
   if (!caller_is_limited(&c->caller)) return;
@@ -203,8 +203,8 @@ static enum call_result resource_not_found(struct call *c, str uri) {
   return r;
 }
 
-// Returns whether a server that this caller may use, and that is configured before `source`, has not listed anything
-// yet: it may own the URI.
+// Returns whether a server with precedence over `source`, which this caller may use, has not listed anything yet. Such
+// a server may own the URI.
 static bool may_belong_to_another(struct call *c, unsigned source) {
   const struct upstreams *all = c->context->upstreams;
   for (size_t i = 0; i < c->catalog->part_count && c->catalog->order[i] != source; i++) {
@@ -220,7 +220,7 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
   struct naming names = names_of(c);
   c->route_count = naming_route(&names, uri, c->routes, CALL_MAX_ROUTES);
-  // A server that is starting may be the owner of the URI.
+  // The owner of the URI is certain only if no other starting server may own the URI.
   bool sure = c->route_count && c->routes[0].listed && !may_belong_to_another(c, c->routes[0].source);
   if (!sure && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
@@ -275,10 +275,10 @@ static enum call_result by_only(struct call *c) {
 
 // ---- tools that the caller names with their server
 
-// The rules come first: a caller who may not use the tool gets the same answer whether it exists or not. Then the call
-// waits for the server if the server has not listed anything yet.
+// The rules are applied first, so a caller who may not use the tool gets the same answer whether or not the tool
+// exists. Then the call waits until the server has listed its tools.
 
-// Returns the name that get_server_tools shows for a tool.
+// Returns the name under which get_server_tools lists a tool.
 static str shown(const struct call *c, const struct item *item) {
   return names_shown(&c->request->arena, c->place.server, item->name);
 }

@@ -41,7 +41,7 @@ static enum call_result fail(struct call *c, enum fault_code code, const char *w
   return call_fault(c, &f);
 }
 
-// In mode direct, results of every method keep the server's form; only secrets are masked.
+// In mode direct, all results keep the server's form, and only secrets are masked.
 static enum envelope_kind envelope_kind(const struct call *c) {
   if (c->method->form == CALL_DIRECT) return ENVELOPE_ANY;
   switch (c->method->kind) {
@@ -102,7 +102,7 @@ static bool take_answer(struct call *c, struct buf *text) {
   return true;
 }
 
-// In mode direct, replaces the server's reply with the masked result.
+// In mode direct, makes the masked result the server's reply. Returns false if it is too large.
 static bool take_reply(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   if (text->over) return false;
@@ -202,7 +202,7 @@ static enum call_result make_elsewhere(struct call *c) {
   if (c->reply->large_message) d->large_message = call_hold_large(c);
   else d->copy = arena_str(&d->arena, json_span(d->order.result));  // from the cache, in the request's memory
   d->order.batch = &d->pieces;
-  // The texts are copied, because the call may end before the thread does.
+  // Copies the strings, because the call may end before the thread does.
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
   d->order.owner = arena_str(&d->arena, d->order.owner);
   d->order.mark = arena_str(&d->arena, d->order.mark);
@@ -250,7 +250,7 @@ static enum call_result run(struct call *c, void *state) {
   if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd && c->method->form != CALL_DIRECT)
     return fail(c, FAULT_PROTOCOL, "answered with a result that is not an object");
-  // A reply that is neither large nor from the cache is valid only until this function returns.
+  // Only a large reply, and a reply from the cache, are still valid when this function has returned.
   bool large = c->reply->large_message || (cache_answered(c) && c->reply->result->n > AT_ONCE);
   if (large) return make_elsewhere(c);
   struct call_context *x = c->context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the governance file to a call of a tool, with its arguments. The steps before have found that the caller may
-// see the tool. A call that a person must approve is refused, because the gateway cannot ask for an approval.
+// Applies the governance file to a call of a tool and to its arguments. Earlier steps have checked that the caller may
+// see the tool. A call that a person must approve is refused, because the gateway cannot ask for approval.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/steps/steps.h"
@@ -53,7 +53,7 @@ static str put_details(struct call *c, const struct governance_decision *d, cons
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   json_member_str(&w, STR("rule"), c->rule);
-  json_member_str(&w, STR("pointer"), d->pointer);
+  json_member_str(&w, STR("pointer"), place->governed);
   if (d->requested.p) json_member_str(&w, STR("mode_requested"), utf8_cut(d->requested, ID_SHOWN));
   put_mode(&w, STR("mode_effective"), d->effective);
   put_mode(&w, STR("mode_highest"), d->highest);
@@ -82,29 +82,39 @@ static enum call_result refuse(struct call *c, const struct governance_decision 
   return call_end(c, &f, RPC_INVALID_PARAMS, put_details(c, d, &place));
 }
 
+// Constraints and expressions read members: other arguments would evade them.
+static enum call_result refuse_arguments(struct call *c) {
+  struct fault f;
+  fault_set(&f, FAULT_ARGS_INVALID, "arguments of a governed tool must be an object");
+  fault_set_path(&f, c->about);
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
 // ---- the step
 
 static enum call_result run(struct call *c, void *state) {
   const struct governance *g = c->governance;
   if (!g || !c->item || !call_is_tool(c)) return CALL_NEXT;
   str server = call_server(c);
-  // governance_shows has refused the other servers without an adapter.
+  // If servers without an adapter are denied, governance_shows has hidden them already.
   if (!governance_governs(g, server) && governance_allows_unlisted(g)) return CALL_NEXT;
   struct call_context *x = c->context;
   struct arena *a = &x->scratch;
+  const struct json *args = json_get(c->request->msg.params, STR("arguments"));
+  if (args && !json_is(args, JSON_OBJECT)) return refuse_arguments(c);
   const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
   str asked = c->options.safety_mode;
   enum approval_mode ceiling = asked.p ? approval_mode_find(asked) : APPROVAL_NONE;
   struct governance_question question = {
-      .capability = capability ? capability->id : c->item->name,
-      .args = json_get(c->request->msg.params, STR("arguments")),
+      .capability = capability ? capability->id : STR(""),
+      .args = args,
       .context = governance_context(c->caller.governed, c->caller.id, ceiling, a),
       .mode = c->options.mode,
   };
   struct governance_decision d;
   governance_decide(g, &question, a, &d);
   enum call_result r = CALL_NEXT;
-  if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, question.capability);
+  if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
   arena_reset(a);
   return r;
 }

@@ -100,7 +100,7 @@ static const char *read_options(struct call *c) {
   return NULL;
 }
 
-// Removes the members of _meta that are for Toolgate, so that servers do not get them.
+// Removes the members of _meta that only Toolgate reads, so that they are not sent to servers.
 static void remove_options(struct request *r) {
   const struct json *params = r->msg.params, *meta = json_get(params, STR("_meta"));
   if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return;
@@ -128,7 +128,7 @@ static enum call_result run(struct call *c, void *state) {
   if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible for tools only");
   if (!o->timeout_ms || o->timeout_ms >= upstreams_timeout_max(c->context->upstreams) || !call_may_ask(c))
     return CALL_NEXT;
-  // A retry with answers has only the time that earlier requests of the call did not use.
+  // The deadline counts from the first request: a retry with answers has the time that is left.
   const struct ticket *ticket = call_ticket(c);
   uint64_t spent = ticket ? ticket->spent_ms : 0;
   s->call = c;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the caller, and applies the rules. If a caller may not see an item, the answer is that the item does not exist.
-// A tool that the caller names together with its server is refused with the rule instead, which does not reveal whether
-// the tool exists.
+// Finds the caller and applies the rules. If the caller may not see an item, the answer is that the item does not
+// exist. But if the caller named the tool together with its server, the refusal names the rule; it does not reveal
+// whether the tool exists.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/steps/steps.h"
@@ -11,13 +11,14 @@ enum { METHOD_SHOWN = 64 };  // bytes of a method in a message
 
 struct policy_state {
   bool hides;
+  bool governed;              // the governance file refused the target itself, not only this call
   struct call_hidden hidden;  // hidden.tool is in the request's memory
 };
 
 static enum call_result identify(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct fault f;
-  if (c->policy || c->governance) return CALL_NEXT;  // the caller was found before
+  if (c->policy || c->governance) return CALL_NEXT;  // a parked call has its caller already
   if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) {
     c->rule = caller_rule(x->rules, c->session, c->named, &f);
     return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
@@ -56,6 +57,11 @@ bool policy_lets_hear(const struct call_context *x, const struct session *s, str
          caller_may(&caller, upstreams_name(x->upstreams, source), tool.n ? ITEM_TOOL : ITEM_RESOURCE, tool);
 }
 
+str policy_public_rule(const struct call *c) {
+  const struct policy_state *s = call_state(c, STEP_POLICY);
+  return s->governed ? STR("governance") : c->rule;
+}
+
 static str rule_details(struct call *c, const struct policy_decision *d) {
   struct buf b, path;
   buf_init(&b, 1 << 16);
@@ -63,12 +69,14 @@ static str rule_details(struct call *c, const struct policy_decision *d) {
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   json_member_str(&w, STR("agent"), c->caller.id);
+  ((struct policy_state *)call_state(c, STEP_POLICY))->governed = d->governed.p;
   policy_put_path(d, &path);
   c->rule = arena_str(&c->request->arena, buf_view(&path));
-  json_member_str(&w, STR("rule"), c->rule);
+  // A place in the governance file would show whether a hidden tool is registered.
+  json_member_str(&w, STR("rule"), policy_public_rule(c));
   buf_reset(&path);
   policy_put_pointer(d, &path);
-  json_member_str(&w, STR("pointer"), buf_view(&path));
+  if (!d->governed.p) json_member_str(&w, STR("pointer"), buf_view(&path));
   json_end_object(&w);
   str details = arena_str(&c->request->arena, buf_view(&b));
   buf_done(&path);
@@ -82,10 +90,12 @@ enum call_result policy_refuse(struct call *c, const struct policy_decision *d, 
   return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
 }
 
-// A method that is not in the protocol may do anything, so it is allowed only by a rule that names it.
+// A method that the protocol does not define may do anything, so it is allowed only if a rule allows it.
 static enum call_result decide_method(struct call *c) {
   str method = c->request->msg.method;
-  struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, method);
+  // A governance file has no capabilities for such methods: without rules none of them may reach a server.
+  struct policy_decision d = {.of_method = true, .governed = STR("/adapters")};
+  if (c->policy) d = policy_decide_method(c->policy, c->caller.agent, method);
   struct fault f;
   if (d.allowed) return CALL_NEXT;
   fault_set(&f, FAULT_DENIED_BY_POLICY, "Method not found: no rule allows agent '%.*s' to use \"%.*s\" (allow.methods)",
@@ -93,10 +103,10 @@ static enum call_result decide_method(struct call *c) {
   return call_end(c, &f, RPC_METHOD_NOT_FOUND, rule_details(c, &d));
 }
 
-// Applies the rules to the target, regardless of how the target was found.
+// Applies the rules to the target, however it was found.
 static enum call_result decide(struct call *c, void *state) {
   if (!caller_is_limited(&c->caller)) return CALL_NEXT;
-  if (c->policy && c->method->target == CALL_BY_ONLY) {
+  if (c->method->target == CALL_BY_ONLY) {
     enum call_result allowed = decide_method(c);
     if (allowed != CALL_NEXT) return allowed;
   }

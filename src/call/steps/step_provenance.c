@@ -59,7 +59,8 @@ static enum call_result run(struct call *c, void *state) {
   const struct rpc_message *reply = c->reply;
   struct arena *a = &c->request->arena;
   bool unchanged = !call_is_bounded(c) && !c->failure && reply && reply->kind == RPC_RESULT;
-  if (!unchanged || call_large(c) || !json_is(reply->result, JSON_OBJECT)) return CALL_NEXT;  // large: no copy
+  if (!unchanged || call_large(c) || !json_is(reply->result, JSON_OBJECT))
+    return CALL_NEXT;  // large results are not copied for this
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   const struct json *meta = json_get(reply->result, STR("_meta"));
   str members = call_provenance(c);

@@ -9,7 +9,7 @@
 #include "json/write.h"
 
 struct quota_state {
-  bool reached;  // a dry run found that a limit is reached
+  bool reached;  // a dry run found that the limit is reached
 };
 
 bool quota_reached(const struct call *c) {

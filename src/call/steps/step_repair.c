@@ -6,7 +6,7 @@
 #include "json/write.h"
 
 struct repair_state {
-  const struct json *original;  // the client's params, if they were repaired; else NULL
+  const struct json *original;  // the client's params; NULL if nothing was repaired
   str list;                     // the repairs: raw JSON, or STR_NONE
 };
 
@@ -33,14 +33,14 @@ static const struct json *schema_of(struct call *c) {
   return json_get(definition, STR("inputSchema"));
 }
 
-// Replaces the arguments. Keeps the original params, because tickets are bound to the params that the client sends.
+// Replaces the arguments. Keeps the client's params, because tickets are bound to these.
 static void replace(struct call *c, str args) {
   struct request *r = c->request;
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct json_edit edit = {STR("arguments"), args};
   struct fault f;
   const struct json *params = json_parse(&r->arena, json_edited(&r->arena, r->msg.params, &edit, 1), &limits, &f);
-  if (!params) return;  // deeper than the limit: step_schema refuses it
+  if (!params) return;  // nested too deeply: step_schema refuses the original
   struct repair_state *s = call_state(c, STEP_REPAIR);
   if (!s->original) s->original = r->msg.params;
   r->msg.params = params;
@@ -65,7 +65,7 @@ static enum call_result run(struct call *c, void *state) {
     replace(c, args);
   if (repairs.count) ((struct repair_state *)state)->list = literal_list(&repairs, a);
   if (!json_is(arguments_of(c), JSON_STRING)) return CALL_NEXT;
-  // Without this check, a tool without a schema would get text in place of its arguments.
+  // Otherwise, a tool without a schema would receive a string in place of its arguments.
   struct fault f;
   fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that contains an object");
   fault_set_path(&f, c->about);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continues an earlier call: a request with a requestState answers the questions of an earlier call. The requestState
-// is checked before anything else.
+// Continues an earlier call with a request that answers its questions. Such a request has a requestState, which is
+// checked before anything else.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
 
 struct resume_state {
-  bool ticketed;  // the request came with a ticket
+  bool ticketed;  // the request has a valid ticket
   struct ticket ticket;
 };
 
@@ -15,8 +15,8 @@ const struct ticket *call_ticket(const struct call *c) {
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// Gives the request to the parked call, and discards this call. If the rules no longer allow the parked call, it is
-// given up, and this call is refused like a new call (step_find).
+// Passes the request to the parked call, and discards this call. If the rules no longer allow the parked call, gives it
+// up; then this call is refused like a new call (step_find).
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats a call after a delay, if configured, when its server could not be reached or did not answer. An answer of the
-// server is final, whatever it says.
+// Repeats a call after a delay, if configured, when its server could not be reached or did not answer. If the server
+// has answered, the answer is final.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/bridge/task_bridge.h"
@@ -42,8 +42,7 @@ uint64_t call_time_max(const struct call *c) {
   return left ? left : 1;
 }
 
-// Returns the shortest delay before the next attempt. A connection that was just lost has its own delay before it is
-// opened again.
+// Returns the minimum delay before the next attempt: a lost connection has its own delay before it is opened again.
 static uint64_t not_before(const struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
   struct lane_user who = call_user(c);

@@ -7,7 +7,7 @@
 #include "call/bridge/session_questions.h"
 #include "call/steps/steps.h"
 
-enum { GRACE_MS = 100 };  // for a server to ask, and then to use the answer
+enum { GRACE_MS = 100 };  // time for the server to ask, and then to handle the answer
 
 struct roots_state {
   struct call *call;  // NULL: the call was not delayed

@@ -85,8 +85,8 @@ static enum call_result refuse_arguments(struct call *c, const struct schema *s,
 
 // ---- null in place of a missing argument
 
-// Clients may write null for an argument that they omit. In mode direct this is allowed: a null at the top level is not
-// an error if the schema names the argument and does not require it.
+// Some clients write null for arguments that they omit. In mode direct, a null at the top level is not an error if the
+// schema names the argument and does not require it.
 static bool is_absent(const struct json *args, const struct schema_error *e) {
   if (!json_is(args, JSON_OBJECT) || !str_starts(e->instance, STR("/"))) return false;
   str name = str_from(e->instance, 1);

@@ -29,7 +29,7 @@ static bool note_envelope(struct arena *a, const struct json *envelope, str wher
   return true;
 }
 
-// A result may have two envelopes.
+// Adds `kept_in` to all envelopes of the answer; there may be two.
 static size_t note_envelopes(struct arena *a, const struct json *answer, str where, struct json_edit *edits) {
   const struct json *meta = json_get(answer, STR("_meta"));
   struct json_edit in_meta = {STR(ENVELOPE_META), STR_NONE};

@@ -8,7 +8,7 @@
 struct trace_state {
   struct trace_context self, parent;
   bool traced;       // the client named the parent span
-  int64_t began_at;  // since 1970
+  int64_t began_at;  // wall-clock time in ms since 1970
 };
 
 const struct call_step step_trace = {
@@ -25,7 +25,7 @@ const struct trace_context *call_trace(const struct call *c) {
   return &state_of(c)->self;
 }
 
-// Prefers _meta, which the caller itself has written; a proxy on the way may have written the header.
+// Reads _meta first, because the caller itself wrote it; a proxy may have written the HTTP header.
 static str value_of(struct request *r, str key, str header) {
   str text = STR_NONE;
   json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);
@@ -36,7 +36,7 @@ static str parent_of(struct request *r) {
   return value_of(r, STR("traceparent"), r->traceparent);
 }
 
-// Finds the trace to send to the server. Returns false if there is no trace.
+// Finds the trace that the server receives. Returns false if there is none.
 static bool current(struct call *c, struct trace_context *out) {
   *out = state_of(c)->self;
   return c->context->tracer || trace_parse(parent_of(c->request), out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that steps offer to each other, to the bridge and to reports, by file.
+// Functions of steps that other steps, the bridge and the reports use. They are ordered by file.
 #pragma once
 #include "call/pipeline.h"
 
@@ -13,20 +13,20 @@ const struct ticket *call_ticket(const struct call *c);  // the ticket of the re
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
-void call_deadline_end(struct call *c);        // ends the deadline, because the outcome is known
+void call_deadline_end(struct call *c);        // stops the deadline, because the outcome is known
 void call_deadline_hold(struct call *c);       // pauses the deadline while the client answers a question
 void call_deadline_release(struct call *c);    // continues the deadline after the client has answered
 uint64_t call_deadline(const struct call *c);  // loop time; UINT64_MAX: no deadline is running
-uint64_t call_spent(const struct call *c);     // milliseconds so far, including earlier requests of the call
+uint64_t call_spent(const struct call *c);     // milliseconds that the call has taken, including its earlier requests
 
 // ---- step_find.c: the upstream and the item
-void find_set(struct call *c, const struct item *item, str name);  // sets the item that the surface has chosen
+void find_set(struct call *c, const struct item *item, str name);  // sets the item, which the surface has found
 bool find_is_set(const struct call *c);
 
 // ---- step_policy.c
 
-// An item that the call names and its caller may not see. The caller's answer is that the item does not exist; the
-// audit log, metrics and spans name the item.
+// An item that the call names but its caller may not see. For the caller, the item does not exist. The audit log,
+// metrics and spans name it.
 struct call_hidden {
   unsigned source;
   str tool;  // STR_NONE: not a tool
@@ -46,30 +46,33 @@ bool policy_lets_hear(const struct call_context *x, const struct session *s, str
 // Ends a call that the rules do not allow. tool: STR_NONE if the whole server is denied.
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
 
+// Returns the rule that the caller reads in a fault; c->rule, which the audit log gets, may be more precise.
+str policy_public_rule(const struct call *c);
+
 // ---- step_param_headers.c
 
-// Gets the headers that an HTTP upstream needs: the name of the target, and repeated arguments. Returns false if the
+// Gets the headers for an HTTP upstream: the name of the target, and the repeated arguments. Returns false if the
 // headers exceed their size limit.
 bool call_put_headers(struct call *c, str *out_name, str *out_headers);
 
 // ---- step_repair.c
-str repair_list(const struct call *c);                     // raw JSON: the repairs of the arguments, or STR_NONE
-const struct json *repair_original(const struct call *c);  // the params before repairs; NULL: not repaired
+str repair_list(const struct call *c);                     // raw JSON of the list of repairs, or STR_NONE
+const struct json *repair_original(const struct call *c);  // the client's params; NULL if nothing was repaired
 
 // ---- step_quota.c
-bool quota_reached(const struct call *c);  // a dry run found a limit that the call would exceed
+bool quota_reached(const struct call *c);  // a dry run found that the call would exceed a limit
 void quota_forget(struct call_context *x, const struct session *s);
 
 // Writes the details of a limit: {"scope", "retry_after"?}. after_ms is 0 if it is unknown or waiting does not help.
 void quota_put(struct buf *out, const char *scope, uint64_t after_ms);
 
 // ---- step_cache.c
-bool cache_answered(const struct call *c);  // the result is from the cache
+bool cache_answered(const struct call *c);  // the result comes from the cache
 
 // ---- step_connect.c: the lane and the turn on it
 struct lane_user call_user(const struct call *c);         // the user of the call's lane
-const struct lane *call_held_lane(const struct call *c);  // the lane on which the call holds a place, or NULL
-void call_turn_end(struct call *c);                       // ends the turn with the request in flight
+const struct lane *call_held_lane(const struct call *c);  // lane on which the call holds a place, or NULL
+void call_turn_end(struct call *c);                       // ends the turn, with the request in flight
 
 // ---- step_roots.c
 void roots_answered(struct call *c);  // the client of a delayed call has answered
@@ -82,40 +85,41 @@ struct call *call_of_link(struct link_call *lc);    // the call of a request in 
 struct call *call_on_lane(struct list *node);       // the call of a node in lane.calls
 void call_join_lane(struct call *c);                // questions of the server find the call there
 void call_leave_lane(struct call *c);
-const struct large_message *call_large(const struct call *c);  // the large message with the reply; NULL: none
-struct large_message *call_hold_large(const struct call *c);   // the same, with a new reference
+const struct large_message *call_large(const struct call *c);  // the large message that contains the reply, or NULL
+struct large_message *call_hold_large(const struct call *c);   // as call_large, with a new reference
 void call_empty_large(struct call *c);                         // frees the reply's text and nodes
 
-// Begins a request to the call's upstream, to be sent with link_call_send. Only while step_dispatch runs: when a reply
-// arrives, the connection may be lost already, so a further request is sent by call_continue.
+// Begins a request to the call's upstream, to be sent with link_call_send. May be used only while step_dispatch runs.
+// Later the connection may be lost, so further requests are sent by call_continue.
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
 
-// Gets a lane again, since the old lane may be gone, and then calls `next`, which sends a request.
+// Gets a lane again, because the earlier lane may be gone. Then calls `next`, which must send a request.
 void call_continue(struct call *c, void (*next)(struct call *c));
 bool call_continues(const struct call *c);
 
-// Handles the upstream's reply, which is the outcome, a question or a task.
+// Handles the upstream's reply: an outcome, a question, or a task.
 void call_replied(struct call *c, const struct rpc_message *reply);
 
-// Tries the next upstream, because a URI that no server lists may belong to another server. Returns false if there is
-// no further upstream.
+// Tries the next upstream that may have the URI. Returns false if there is none.
 bool call_try_next(struct call *c);
 
 // ---- step_retry.c
 bool call_retry(struct call *c, const struct fault *f);  // returns whether another attempt follows
-unsigned call_retries(const struct call *c);             // failed attempts that were followed by another attempt
-uint64_t call_time_max(const struct call *c);            // milliseconds that the next request may take
+unsigned call_retries(const struct call *c);             // number of failed attempts after which the call was repeated
+uint64_t call_time_max(const struct call *c);            // maximum milliseconds for the next request
 
 // ---- step_firewall.c
-const str *firewall_handles(const struct call *c, size_t *count);  // handles of the stored pieces of the result
+const str *firewall_handles(const struct call *c, size_t *count);  // handles of the result's stored pieces
 
 // ---- step_provenance.c
-str call_provenance(struct call *c);                            // raw JSON members, or STR_NONE
-str call_fault_details(struct call *c, const struct fault *f);  // raw JSON object for an upstream's fault, or STR_NONE
+str call_provenance(struct call *c);  // raw JSON members, or STR_NONE
+str call_fault_details(struct call *c,
+                       const struct fault *f);  // raw JSON object about an upstream's fault, or STR_NONE
 const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply,
-                                         str meta);                   // with another _meta
-const struct rpc_message *call_read_again(struct call *c, str text);  // parses a changed reply; NULL: invalid
+                                         str meta);  // the reply with this _meta
+const struct rpc_message *call_read_again(struct call *c,
+                                          str text);  // parses a changed reply; NULL: invalid
 
 // ---- step_store.c
 struct piece_batch **
@@ -133,5 +137,5 @@ struct call_trace {
 };
 bool call_trace_out(struct call *c, struct call_trace *out);   // the trace for the server; false: no trace
 void call_trace_headers(struct call *c, str *headers);         // adds the trace to HTTP headers
-const struct trace_context *call_trace(const struct call *c);  // zero without a tracer
+const struct trace_context *call_trace(const struct call *c);  // all zero if there is no tracer
 str call_trace_id(struct call *c);                             // trace id in hex, or STR_NONE

@@ -14,7 +14,7 @@
 #include "text/unicode.h"
 #include "json/decimal.h"
 
-// Longer text always has more than CARD_HARD tokens.
+// A longer text always has more than CARD_HARD tokens.
 enum { LINE_MAX = (CARD_HARD + 1) * BPE_LONGEST };
 
 static const char *kind_name(enum card_kind kind) {
@@ -61,8 +61,8 @@ static str without_trailing_space(str s) {
   return s;
 }
 
-// Returns the length of a prefix of `text` that includes every prefix with at most `max` tokens. Longer prefixes have
-// more than `max` pieces, each of at least one token. Text that follows a piece does not change the piece.
+// Returns a length that no prefix of `text` with at most `max` tokens exceeds. Each piece of the text has at least one
+// token, and text after a piece does not change the piece.
 static size_t window(str text, size_t max) {
   str rest = text;
   for (size_t i = 0; i <= max && rest.n; i++) rest = str_from(rest, piece_first(rest).text.n);
@@ -81,7 +81,8 @@ static str whole_sentences(str text, size_t max) {
   return STR_NONE;
 }
 
-// Binary search, although a longer text may have fewer tokens: the result must stay the same in all versions.
+// A binary search, although a longer text may have fewer tokens. It must not be changed: all versions must give the
+// same result.
 static str longest_beginning(str text, size_t max) {
   size_t low = 0, high = utf8_count(text), best = 0;
   while (low <= high) {
@@ -180,7 +181,7 @@ static void choose_tags(const struct card_source *s, struct arena *a, struct car
   qsort(c->tags, c->tag_count, sizeof *c->tags, by_bytes);
 }
 
-// Drops the last tag that does not declare the safety. Returns false if there is no such tag.
+// Drops the last tag that does not declare the safety. Returns false if no such tag is left.
 static bool drop_tag(struct card *c, struct buf *dropped) {
   size_t i = c->tag_count;
   while (i && safety_of(c->tags[i - 1])) i--;
@@ -191,8 +192,8 @@ static bool drop_tag(struct card *c, struct buf *dropped) {
   return true;
 }
 
-// Cuts the description to the tokens that the rest of the line leaves of `target`. A token may include text on both
-// sides of the description's ends, so the total may differ by a few tokens.
+// Cuts the description so that the line has at most `target` tokens. Tries shorter descriptions until it fits, because
+// a token may include text on both sides of an end of the description.
 static void fit_description(struct card *c, str description, size_t target, struct arena *a) {
   c->description = description;
   if (description.n <= LINE_MAX && card_tokens(c) <= target) return;
@@ -205,7 +206,7 @@ static void fit_description(struct card *c, str description, size_t target, stru
 
 // ---- the signature
 
-// Tokens that are reserved for the description before parameters are added.
+// Minimum tokens of the description before optional parameters, and before required parameters, are left out.
 enum { BEFORE_OPTIONAL = 24, BEFORE_REQUIRED = 10 };
 
 // Quotes a name that could be mistaken for several names or for text of the gateway.
@@ -234,8 +235,8 @@ static str write_signature(const struct card_source *s, size_t shown, struct are
   return signature;
 }
 
-// Sets a signature with as many parameters as possible, from `least` to `most`, that fits into `target` tokens together
-// with `kept` tokens of the description. Returns false if there is no such signature.
+// Sets the signature with the most parameters, from `most` down to `least`, whose line has at most `target` tokens when
+// the description is cut to `kept` tokens. Returns false if there is no such signature.
 static bool fit_signature(const struct card_source *s, str description, size_t kept, size_t most, size_t least,
                           size_t target, struct arena *a, struct card *c) {
   c->description = card_truncate(a, description, kept);
@@ -246,7 +247,8 @@ static bool fit_signature(const struct card_source *s, str description, size_t k
   return false;
 }
 
-// Sets the longest signature that fits into CARD_TARGET tokens. If the required parameters need more, up to CARD_HARD.
+// Sets the longest signature that fits on a line of CARD_TARGET tokens. If the required parameters need more, the line
+// may have CARD_HARD tokens.
 static void choose_signature(const struct card_source *s, str description, struct arena *a, struct card *c) {
   size_t all = s->params->count, required = s->params->required;
   bool fits = fit_signature(s, description, BEFORE_OPTIONAL, all, required, CARD_TARGET, a, c) ||
@@ -262,7 +264,7 @@ static void fit(const struct card_source *s, str description, struct arena *a, s
   fit_description(c, description, target, a);
 }
 
-// Returns the description for a card whose source has none.
+// Returns the description to show; if the source has none, makes one.
 static str describe(const struct card_source *s, struct arena *a) {
   str text = oneline(a, s->description);
   if (!text.n) text = oneline(a, s->name);
@@ -288,7 +290,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
 }
 
 bool card_id_fits(str id) {
-  // The arrays have space for the longest parts that a card can have together.
+  // These arrays have space for the longest parts that can occur together on a card.
   struct card c = {.id = id,
                    .kind = CARD_RESOURCE,
                    .description = STR("…"),

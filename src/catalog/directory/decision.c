@@ -13,8 +13,8 @@ void decision_id(const struct rand_source *r, char out[DECISION_ID_SIZE]) {
 
 // ---- ambiguity
 
-// Scores have no fixed scale: the second card is close to the first if its score exceeds this fraction of the first
-// score.
+// Scores have no fixed scale: the second card is close to the first one if its score is more than this fraction of the
+// first one's.
 static const double CLOSE = 0.85;
 
 enum { BEST = 3 };
@@ -82,8 +82,8 @@ static str ask_which(const struct best *b, str query, struct arena *a) {
 
 // ---- the record
 
-// The counts and context_boost_applied are constant: a query excludes no cards and has no hints, and items that the
-// agent may not see are not counted.
+// The counts and context_boost_applied are constants, because a query excludes no cards and has no hints, and items
+// that the agent may not see are not counted.
 static void put_metadata(struct json_writer *w, const struct decision *d, struct arena *a) {
   struct best best = {0};
   JSON_EACH(card, d->cards) add_best(&best, a, card);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of one routing decision: the cards that a query found, whether their scores are close, and the card that a
-// model selected.
+// The record of one routing decision: the cards that a query found, whether the best scores are close, and the card
+// that the model selected.
 #pragma once
 #include "base/crypto/rand.h"
 #include "catalog/directory/selection.h"
@@ -20,6 +20,6 @@ struct decision {
 };
 
 // Writes {"id", "choice_cards", "timestamp", "selected_item_id", "selected_card_id", "context_summary", "metadata"}.
-// selected_item_id is the id that the selection resolves to, or the rejected text; then selected_card_id is null.
-// Returns false, with nothing written, if there are no cards.
+// selected_item_id is the selected id; if the selection was rejected, it is the model's text, and selected_card_id is
+// null. Returns false, with nothing written, if there are no cards.
 bool decision_write(struct json_writer *w, const struct decision *d, struct arena *a, struct fault *f);

@@ -22,7 +22,7 @@ const char *directory_kind_name(enum directory_kind kind) {
   return names[kind];
 }
 
-// A provisional class: it relies only on what the server declares.
+// A provisional class, which is based only on what the server declares about the item.
 const char *entry_class(const struct entry *e, enum directory_kind kind) {
   if (kind == DIRECTORY_PROMPTS) return "think_support";
   return e->card.safety == CARD_READ_ONLY ? "observe" : "act";
@@ -39,7 +39,7 @@ static struct directory_part *find_part(const struct directory *old, const struc
   return NULL;
 }
 
-// Removed servers have no namespace, and reserve no namespace.
+// Removed and anonymous servers have no namespace; the names of removed servers reserve none.
 static str *find_namespaces(struct directory *d) {
   const struct catalog *c = d->catalog;
   str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1),
@@ -91,13 +91,14 @@ static void gather_notes(struct directory *d) {
     d->unsound |= p->unsound;
     for (size_t k = 0; k < p->note_count; k++) {
       struct directory_note n = p->notes[k];
-      n.fresh = p->refs == 1;  // if the part is shared, the old directory has the note, too
+      n.fresh = p->refs == 1;  // if the part is shared with the old directory, that directory has the note, too
       note(d, &n);
     }
   }
 }
 
-// Adds notes about URIs that another server owns. These are not fresh, because the log already reports them.
+// Adds notes about URIs that another server owns. They are not marked as fresh, because such URIs are logged by other
+// code.
 static void note_shadowed(struct directory *d) {
   const struct catalog *c = d->catalog;
   for (int kind = ITEM_RESOURCE; c->shadowed && kind <= ITEM_TEMPLATE; kind++)
@@ -114,8 +115,8 @@ static void note_shadowed(struct directory *d) {
 
 // ---- kind indexes
 
-// Hides the second of two tools with the same id, which could be called only by mistake. A second resource or prompt
-// gets a number after its id instead.
+// Handles two entries with the same id. The second of two tools is hidden, because it could be called only by mistake.
+// A second resource or prompt gets a number after its id.
 static void settle_clash(struct directory *d, enum directory_kind kind, struct kind_index *kind_index,
                          struct entry *e) {
   const struct entry *first = map_find(&kind_index->by_id, e->card.id);
@@ -248,7 +249,7 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
                             void *context, const struct entry **out) {
   ASSERT(sees && out);
   static const char *const prefixes[] = {"", "resource::", "prompt::"};
-  static const char marks[] = "#@";  // separators of hash and version; '#' sorts before '@'
+  static const char marks[] = "#@";  // '#' precedes a hash, '@' a version; '#' sorts first
   const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct buf key;
   size_t found = 0;
@@ -277,14 +278,14 @@ const struct card *directory_card(struct directory *d, const struct entry *e) {
   if (e->made) return e->made;
   struct card *card = ARENA_NEW(&d->arena, struct card);
   struct fault f;
-  ASSERT(card_make(&e->card, &d->arena, card, NULL, &f));  // cannot fail, because the id was made to fit
+  ASSERT(card_make(&e->card, &d->arena, card, NULL, &f));  // cannot fail: the id was made to fit
   return ((struct entry *)e)->made = card;
 }
 
 // ---- suggestions for an unknown id
 
-// Returns how much an entry differs from the id: mainly by name, then by namespace and hash. Returns SIZE_MAX if it
-// differs too much.
+// Returns how much an entry differs from the id: mainly by name, then by namespace and hash. Returns SIZE_MAX if it is
+// too different to be suggested.
 static size_t far_from(const struct entry *e, str namespace, str name, str hash) {
   size_t longer = e->leaf.n > name.n ? e->leaf.n - name.n : name.n - e->leaf.n, allowed = 1 + name.n / 4;
   size_t distance = longer <= allowed ? nearest_distance(e->leaf, name) : SIZE_MAX;
@@ -316,7 +317,7 @@ static str without_kind(str id) {
   return id;
 }
 
-// Any part of the id may be wrong. The name is the text between the namespace and the version or hash.
+// Finds similar ids. Any part of `id` may be wrong; the text between the namespace and the version or hash is the name.
 static size_t find_near(const struct kind_index *kind_index, str id, const uint64_t *visible,
                         const struct entry **out) {
   struct near_entries near = {.list = out};

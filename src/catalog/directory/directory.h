@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The searchable form of a catalog: canonical ids, cards, paths and search.
 //
-// A directory is made from one catalog. It is immutable, reference-counted, and replaced together with the catalog. The
-// data of each server is a separate part, which the next directory reuses if the server's definitions are the same: a
-// change of one server costs only the work for that server.
+// A directory is made from one catalog and replaced together with it. It is immutable and reference-counted. The data
+// of each server is a separate part. If a server's definitions have not changed, the next directory reuses its part, so
+// a change of one server costs work only for that server.
 //
-// No definition can make the whole directory fail: a definition that gets no id, or an invalid one, becomes a note for
-// the operator.
+// A definition that gets no valid id is left out, with a note for the operator, so that no definition can make the
+// whole directory fail.
 #pragma once
 #include "catalog/catalog.h"
 #include "catalog/directory/card.h"
@@ -21,10 +21,10 @@ enum { DIRECTORY_KINDS = 3, DIRECTORY_NAME_SHOWN = 80, DIRECTORY_SUGGESTIONS = 3
 struct entry {
   const struct item *item;  // the item in the catalog
   unsigned source;          // index of the upstream
-  struct card_source card;  // includes the id; all other data is the server's, unverified
+  struct card_source card;  // the data of its card, including the id; unverified except for the id
   str leaf;                 // the name part of the id
   str safe;                 // for tools: a name that every client accepts (catalog/naming/names.h)
-  bool hidden;              // another tool has the same id
+  bool hidden;              // not shown, because another tool has the same id
   const struct card *made;  // the finished card; NULL before its first use
 };
 
@@ -40,10 +40,10 @@ struct kind_index {
 // A note about a definition for the operator.
 struct directory_note {
   str server;
-  str name;    // the server's name of the item, on one line and cut to DIRECTORY_NAME_SHOWN bytes
+  str name;    // the server's name of the item, on one line, cut to DIRECTORY_NAME_SHOWN bytes
   str reason;  // one line
   bool skipped;
-  bool unsound;  // a schema of the tool cannot be used; the entry exists anyway
+  bool unsound;  // a schema of the tool cannot be used; the tool still has an entry
   bool fresh;    // the previous directory did not have this note
 };
 
@@ -56,7 +56,7 @@ struct directory {
   size_t part_count;
   struct directory_note *notes;
   size_t note_count;
-  bool skipped, unsound;  // at least one definition was left out; at least one schema cannot be used
+  bool skipped, unsound;  // `skipped`: a definition was left out; `unsound`: a schema cannot be used
   struct partials *partials;
 };
 
@@ -74,41 +74,40 @@ enum directory_kind directory_kind_of(enum item_kind kind);
 const char *directory_kind_name(enum directory_kind kind);                 // "tool", "resource", "prompt"
 const char *entry_class(const struct entry *e, enum directory_kind kind);  // "observe", "act", "think_support"
 
-// Finds the source whose ids have this namespace, and writes its index to `out`. Returns false if there is no such
-// source.
+// Finds the source whose ids have this namespace, and writes its index to `out`. Returns false if no source has it.
 bool directory_source(const struct directory *d, str namespace, unsigned *out);
 
-// Returns the entry with this id or, for tools, this client-safe name, or NULL.
+// Returns the entry with this id, or NULL. For tools, `id` may also be the client-safe name.
 const struct entry *directory_find(const struct directory *d, enum directory_kind kind, str id);
 
-// Finds the entries whose ids are `id` followed by a version or a hash. This completes an id that lacks its last part,
-// such as "github:create_issue". The prefix "resource::" or "prompt::" may be missing, too. Only entries that `sees`
-// accepts are found. Returns their number and writes the first DIRECTORY_SUGGESTIONS of them to `out`, ordered by id.
+// Completes an id that lacks its version or hash, such as "github:create_issue". The prefix "resource::" or "prompt::"
+// may be missing, too. Finds only entries that `sees` accepts. Returns their number, and writes the first
+// DIRECTORY_SUGGESTIONS of them to `out`, ordered by id.
 typedef bool directory_sees(void *context, const struct entry *e);
 size_t directory_find_short(const struct directory *d, enum directory_kind kind, str id, directory_sees *sees,
                             void *context, const struct entry **out);
 
-// Returns the card of an entry, without a score. The directory makes the card at its first use and stores it.
+// Returns the card of an entry, without a score. The card is made at its first use and then stored in the directory.
 const struct card *directory_card(struct directory *d, const struct entry *e);
 
-// Search and paths for the visible entries of a kind index (bit i & 63 of word i / 64 is set for entry i; NULL: all).
-// Both are built from the visible entries only, because clusters, the rarity of words, and so the order of hits could
-// reveal other entries. They are built at their first use and cached while in use; a result is valid until the next
-// call.
+// Search and paths for the visible entries of a kind index. `visible` has one bit for each entry: bit i % 64 of word i
+// / 64; NULL: all entries are visible. Search index and paths are built from the visible entries only, because
+// clusters, the rarity of words and the order of hits could reveal other entries. They are built when they are first
+// used, and cached. A result is valid until the next call.
 struct outlook {
   const struct search_index *index;
   const struct tree *tree;
   const struct entry *entries;  // entries of the kind index
-  const uint32_t *numbers;      // maps numbers of documents and tree items to entries; NULL if the numbers are equal
+  const uint32_t *numbers;      // index in `entries` of each document or tree item; NULL if the indexes are equal
 };
 struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
 struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
 
-// The search index of a large partial view takes milliseconds to build, so another thread can build it.
-// directory_index_begin returns NULL if directory_search finds an index, or builds a small one at once. Otherwise it
-// returns the build of this view, which holds a reference to the directory; *out_new is false if this build began
-// earlier. For a new build, the caller must call directory_index_run once on any thread, then directory_index_end on
-// the loop, which frees the build and stores the index for directory_search.
+// Building the search index of a large partial view takes milliseconds, so another thread can do it.
+// directory_index_begin returns NULL if the index exists already, or is small and was built at once. Otherwise it
+// returns a build, which holds a reference to the directory. If *out_new is true, the caller must call
+// directory_index_run once on any thread, then directory_index_end on the loop, which frees the build and stores the
+// index for directory_search. If *out_new is false, another caller does this.
 struct index_build;
 struct index_build *directory_index_begin(struct directory *d, enum directory_kind kind, const uint64_t *visible,
                                           bool *out_new);
@@ -119,7 +118,7 @@ static inline const struct entry *outlook_entry(const struct outlook *o, size_t 
   return &o->entries[o->numbers ? o->numbers[number] : number];
 }
 
-// Finds entries whose ids are similar to a mistyped or outdated id, most similar first. Writes at most
-// DIRECTORY_SUGGESTIONS entries to `out` and returns their number.
+// Finds entries whose ids are similar to `id`, which is mistyped or outdated; the most similar one first. Writes at
+// most DIRECTORY_SUGGESTIONS entries to `out` and returns their number.
 size_t directory_suggest(const struct directory *d, enum directory_kind kind, str id, const uint64_t *visible,
                          struct arena *scratch, const struct entry **out);

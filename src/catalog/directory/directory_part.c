@@ -9,7 +9,7 @@
 #include "text/search/search_doc.h"
 #include "json/write.h"
 
-// Longer than the part of a description that a card shows or the search index reads.
+// KEPT_DESCRIPTION and KEPT_NAME are longer than the texts that a card shows or the search index reads.
 enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, MOST_NOTES = 1000 };
 
 struct directory_builder {
@@ -42,7 +42,7 @@ static void note(struct directory_builder *b, str name, str reason, enum note_ki
 
 // ---- one definition
 
-// Parses the text of the definition as the server sent it: the catalog's text has the name that clients see.
+// Parses the definition with the server's own name; item->text has the name that clients see.
 static const struct json *read_definition(struct directory_builder *b, const struct item *item) {
   struct fault f;
   const struct json *d = json_parse(&b->scratch, item->text, &json_default_limits, &f);
@@ -68,8 +68,8 @@ static bool says(const struct json *annotations, const char *hint) {
   return json_bool(json_get(annotations, str_of(hint)), &value) && value;
 }
 
-// Limits on the tags that are read; a card has fewer. Tags that declare the safety have separate places after the
-// others, so that other tags cannot displace them.
+// Maximum number of tags to read; a card shows fewer. Additional places are reserved for tags that declare the safety,
+// so that other tags cannot displace them.
 enum { MOST_TAGS = 32, SAFETY_TAGS = 3 };
 
 struct tags {
@@ -126,7 +126,7 @@ static const struct card_params *keep_params(struct directory_builder *b, struct
   return kept;
 }
 
-// Reads the parameters of an input schema. Returns NULL if the schema describes arguments by other keywords than
+// Reads the parameters of an input schema. Returns NULL if the schema describes its parameters by other keywords than
 // `properties`.
 static const struct card_params *read_schema_params(struct directory_builder *b, const struct json *schema) {
   const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));
@@ -213,7 +213,7 @@ static void describe(struct directory_builder *b, enum item_kind kind, const str
   c->tag_count = t.count;
 }
 
-// Adds a note about the server's tags that did not fit on the card.
+// Adds a note about tags of the item that did not fit on its card.
 static void note_dropped_tags(struct directory_builder *b, const struct item *item, const struct card_source *c) {
   enum { REASON_BYTES = 1024 };
   struct card card;
@@ -228,8 +228,8 @@ static void note_dropped_tags(struct directory_builder *b, const struct item *it
   buf_done(&dropped);
 }
 
-// Checks a schema of a tool, and adds a note if it is invalid or too large. With such an inputSchema, calls of the tool
-// fail; such an outputSchema is ignored. The schema is compiled again when it is first needed.
+// Adds a note if a schema of a tool is invalid or too large. Calls of a tool with such an inputSchema fail; such an
+// outputSchema is ignored. The schema is compiled again when it is first used.
 static void check_schema(struct directory_builder *b, const struct item *item, const struct json *d,
                          const char *member) {
   const struct json *source = json_get(d, str_of(member));
@@ -247,7 +247,7 @@ static void check_schema(struct directory_builder *b, const struct item *item, c
        ignored ? NOTE_REMARK : NOTE_UNSOUND);
 }
 
-// Returns whether the id has the tool's name unchanged, or the name was "namespace.name".
+// Returns whether the id's name part is the tool's name without changes, or without its namespace ("namespace.name").
 static bool is_plain(str raw, const struct tool_id_parts *parts) {
   str ns = parts->namespace;
   bool dotted = raw.n == ns.n + 1 + parts->name.n && str_starts(raw, ns) && raw.p[ns.n] == '.';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of one server in a directory, immutable and reference-counted. Private to directory.c and the files it
-// consists of.
+// The data of one server in a directory, immutable and reference-counted. Private to directory.c and the files of its
+// implementation.
 #pragma once
 #include "catalog/directory/directory.h"
 
@@ -8,7 +8,7 @@ struct part_kind_index {
   struct entry *entries;  // without `item` and `source`, which depend on the catalog
   struct part_origin {
     enum item_kind kind;
-    uint32_t at;  // index among the source's items of that kind
+    uint32_t at;  // index of the item among the source's items of its kind
   } * origins;
   size_t count;
   struct search_part *search;
@@ -22,10 +22,11 @@ struct directory_part {
   struct part_kind_index kind_indexes[DIRECTORY_KINDS];
   struct directory_note *notes;
   size_t note_count;
-  bool skipped, unsound;  // set even if there was no space for the note
+  bool skipped, unsound;  // set even if there are too many notes for another one
 };
 
-// `namespace` is empty if the names contain their own namespaces. `source` is the index of the source in the catalog.
+// `source` is the index of the server's part in `c->parts`. `namespace` is the namespace of all ids; if it is empty,
+// the namespace of each entry is inferred from its name.
 struct directory_part *directory_part_new(const struct catalog *c, size_t source, str namespace,
                                           const struct directory_options *opt);
 struct directory_part *directory_part_ref(struct directory_part *p);

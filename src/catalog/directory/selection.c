@@ -68,7 +68,7 @@ static bool begins_with(str id, str said) {
   return id.n >= said.n && str_eq_nocase((str){id.p, said.n}, said);
 }
 
-// Returns the number of different candidates that match. Sets *out to the first one.
+// Returns the number of different candidates that match. Writes the first of them to *out.
 static size_t count_matches(str said, const str *ids, size_t count, bool (*matches)(str id, str said), str *out) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++) {

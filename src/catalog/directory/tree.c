@@ -94,12 +94,13 @@ size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
 
 enum { NAMES_SHOWN = 6 };
 
-// The names "other" and "part-1" mean nothing to a reader: the contents of such a group are listed instead.
+// Names such as "other" and "part-1" mean nothing to a reader, so the contents of such a group are listed instead.
 static bool is_unnamed(const struct tree_node *node) {
   return node->child_count && (str_eq(node->segment, STR("other")) || str_starts(node->segment, STR("part-")));
 }
 
-// Returns the number of names written so far; NAMES_SHOWN + 1 means that further names were left out.
+// Returns the number of names written so far, including the previous `named`; NAMES_SHOWN + 1 means that further names
+// were left out.
 static size_t add_names(const struct tree_node *list, size_t count, size_t named, struct buf *b) {
   for (size_t i = 0; i < count && named <= NAMES_SHOWN; i++) {
     if (is_unnamed(&list[i])) named = add_names(list[i].children, list[i].child_count, named, b);

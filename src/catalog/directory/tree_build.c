@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a tree. Items are sorted by id, then divided from the top: by namespace, then by the first word in their names
-// that names a subject, then by the next such word if the clusters are still too large, and into numbered parts if no
-// word helps.
+// Builds a tree. Items are sorted by id, then divided: first by namespace, then by the first word in their names that
+// can be a subject. Clusters that are too large are divided by the next such word, or into numbered parts if no word is
+// suitable.
 #include <stdlib.h>
 
 #include "base/ascii.h"
@@ -15,43 +15,43 @@
 
 struct word {
   str text;
-  uint32_t key;  // equal for singular and plural
+  uint32_t key;  // number; equal for singular and plural
   bool object, object_if_first;
 };
 
 struct tree_entry {
   const struct tree_item *item;
   uint32_t index;    // index of the item
-  uint32_t cluster;  // while its siblings are grouped: key of the cluster that the entry is in, or NO_KEY
-  uint16_t usable;   // bit k is set if word k may form a cluster
+  uint32_t cluster;  // temporary: key of the entry's cluster, or NO_KEY
+  uint16_t usable;   // bit k is set if the k-th word of the name may form a cluster
   uint8_t words;     // number of words
   const struct word *word[NAME_WORDS_MAX];
 };
 
 enum { NO_KEY = UINT32_MAX, SEGMENT_MAX = 64 };
 
-// Counters indexed by word key; all are zero between uses.
+// Temporary counters, one for each word key. All are zero when not in use.
 struct tree_tally {
-  uint32_t count;  // number of entries
+  uint32_t count;  // number of entries with this word
   bool cluster;    // a cluster has this key
 };
 
 struct tree_builder {
   struct arena *out;     // memory of the tree
   struct arena scratch;  // memory used during the build
-  struct map words;      // struct word: all words read so far
-  struct map keys;       // maps a word's key as text to its number + 1
+  struct map words;      // struct word: every different word of all items
+  struct map keys;       // maps the text of a word's key to its number + 1
   size_t key_count;
   struct tree_tally *tally;
   uint32_t *order;
   uint32_t placed;  // number of items in `order` so far
 };
 
-// A list of children that grows.
+// The children of a node while they are added.
 struct children {
   struct tree_node *list;
   size_t count;
-  struct map *taken;  // the children's segments, if there may be many children; NULL: search the list
+  struct map *taken;  // segments of the children; NULL for short lists, which are searched directly
 };
 
 static int by_id(const void *x, const void *y) {
@@ -87,14 +87,15 @@ static void read_words(struct tree_builder *b, struct tree_entry *e) {
   }
 }
 
-// Returns the position of the r-th usable word, or -1.
+// Returns the position of the r-th usable word of the entry, or -1.
 static int usable_word(const struct tree_entry *e, size_t r) {
   for (int i = 0; i < e->words; i++)
     if (e->usable >> i & 1 && r-- == 0) return i;
   return -1;
 }
 
-// Returns the last position of the word with this key: in "merge_merge_request" the first "merge" is the action.
+// Returns the last position of the word with this key. Example: "merge_merge_request", where the first "merge" is an
+// action.
 static int position_of(const struct tree_entry *e, uint32_t key) {
   int i = e->words - 1;
   while (i >= 0 && e->word[i]->key != key) i--;
@@ -110,7 +111,7 @@ static bool last_of_its_key(const struct tree_entry *e, int at) {
   return position_of(e, e->word[at]->key) == at;
 }
 
-// A word that occurs in all entries distinguishes none of them, so it forms no cluster.
+// A word that occurs in all entries does not distinguish them, so it forms no cluster.
 static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t n) {
   for (size_t i = 0; i < n; i++)
     for (int k = 0; k < e[i]->words; k++) b->tally[e[i]->word[k]->key].count += last_of_its_key(e[i], k);
@@ -125,7 +126,7 @@ static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t 
   }
 }
 
-// Of the remaining words, the first one is not the subject if it can be an action.
+// The first word that not all entries share is not the subject if it can be an action.
 static void forbid_leading_verb(struct tree_entry *e) {
   for (unsigned i = 0; i < e->words; i++) {
     bool common = !(e->usable >> i & 1) && e->word[i]->object;
@@ -135,8 +136,8 @@ static void forbid_leading_verb(struct tree_entry *e) {
   }
 }
 
-// One round: each entry without a cluster joins a cluster of its r-th usable word, if another entry or a cluster has
-// this word.
+// One round: adds each entry that has no cluster to the cluster of its r-th usable word. A new cluster needs at least
+// two entries.
 static bool cluster_round(struct tree_builder *b, struct tree_entry **e, size_t n, size_t r) {
   bool any = false;
   for (size_t i = 0; i < n; i++) {
@@ -165,7 +166,7 @@ static void find_clusters(struct tree_builder *b, struct tree_entry **e, size_t 
     if (e[i]->cluster != NO_KEY) b->tally[e[i]->cluster].cluster = false;
 }
 
-// Converts to lower case. Replaces every character that a segment must not contain by '-'.
+// Converts a name to a segment: lower case, with '-' for every character that a segment must not contain.
 static str segment_of(struct arena *a, str text) {
   char *p = arena_alloc(a, SEGMENT_MAX + 1);
   size_t n = 0;
@@ -179,7 +180,7 @@ static str segment_of(struct arena *a, str text) {
   return n ? (str){p, n} : STR("item");
 }
 
-// Returns the longest form of the word that is `offset` words after the key: the plural, if it occurs.
+// Returns the longest form of the word `want` at the distance `offset` after the word `key`: the plural, if it occurs.
 static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offset, uint32_t want) {
   str best = STR_NONE;
   for (size_t i = 0; i < n; i++) {
@@ -191,7 +192,7 @@ static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offse
   return best;
 }
 
-// Returns the word that all entries have `offset` words after the key, or NO_KEY.
+// Returns the word that all entries have at the distance `offset` after the word `key`, or NO_KEY.
 static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int offset) {
   uint32_t word = NO_KEY;
   for (size_t i = 0; i < n; i++) {
@@ -202,8 +203,8 @@ static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int off
   return word;
 }
 
-// Names a cluster by its word and the words that always follow it ("merge_requests"). These words form no clusters
-// below it.
+// Names a cluster by its word and by the words that always follow this word ("merge_requests"). These words form no
+// further clusters below this one.
 static str label_cluster(struct tree_builder *b, struct tree_entry **e, size_t n) {
   uint32_t key = e[0]->cluster, word = key;
   str label = STR_NONE;
@@ -236,7 +237,7 @@ static bool has_sibling(const struct children *c, str segment) {
   return false;
 }
 
-// Makes a segment unique among siblings: the first one with it keeps it, others get a hash of `what`.
+// Returns a segment that no sibling has: `segment`, or `segment` with a hash of `what`.
 static str unique_segment(struct tree_builder *b, const struct children *c, str segment, str what) {
   while (has_sibling(c, segment)) {
     str hash = tool_id_hash8(&b->scratch, what);
@@ -252,7 +253,7 @@ static void add_leaves(struct tree_builder *b, struct children *c, struct tree_e
     str segment = segment_of(b->out, e[i]->item->name);
     struct tree_node *leaf = add_node(c, unique_segment(b, c, segment, e[i]->item->id));
     leaf->count = 1;
-    leaf->first = e[i]->index;  // temporary: replaced when the order is known
+    leaf->first = e[i]->index;  // temporary: settle() replaces it by the position in `order`
   }
 }
 
@@ -261,7 +262,7 @@ static void set_children(struct tree_node *node, struct children c) {
   node->child_count = (uint32_t)c.count;
 }
 
-// Makes numbered parts of about equal size, because no word forms clusters.
+// Divides entries into numbered parts of about equal size, if no word forms clusters.
 static void grow_parts(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n) {
   size_t parts = (n + TREE_LEAVES - 1) / TREE_LEAVES;
   if (parts > TREE_WIDTH) parts = TREE_WIDTH;
@@ -279,7 +280,7 @@ static int by_segment(const void *x, const void *y) {
   return str_cmp(a->segment, b->segment);
 }
 
-// If a list has too many clusters, makes groups of neighbours, named by their first and last cluster ("acr-cosmos").
+// If there are too many clusters, groups neighbours. A group is named by its first and last cluster ("acr-cosmos").
 static void fold_wide(struct tree_builder *b, struct children *c) {
   while (c->count > TREE_WIDTH) {
     size_t groups = (c->count + TREE_LEAVES - 1) / TREE_LEAVES;
@@ -294,8 +295,9 @@ static void fold_wide(struct tree_builder *b, struct children *c) {
   }
 }
 
-// Moves the entries of each cluster together: clusters are ordered by their first entry, and entries without a cluster
-// come last. Entries of one cluster keep their order. Returns the number of clusters, and writes their ends.
+// Sorts the entries by cluster. Clusters are ordered by their first entries; entries without a cluster come last.
+// Entries of one cluster keep their order. Returns the number of clusters, and writes the position after each cluster
+// to `out_ends`.
 static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, size_t n, size_t *out_ends) {
   struct tree_entry **sorted = ARENA_ARRAY(&b->scratch, struct tree_entry *, n);
   uint32_t *keys = ARENA_ARRAY(&b->scratch, uint32_t, n);
@@ -307,7 +309,7 @@ static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, siz
       keys[clusters++] = e[i]->cluster;
       t->count = (uint32_t)clusters;
     }
-    if (t) next[t->count]++;  // stores the size of cluster i at index i + 1
+    if (t) next[t->count]++;  // stores the size of cluster i in next[i + 1]
   }
   for (size_t k = 1; k <= clusters; k++) out_ends[k - 1] = next[k] += next[k - 1];
   size_t rest = next[clusters];
@@ -344,7 +346,7 @@ static void grow_clusters(struct tree_builder *b, struct tree_node *node, struct
   map_done(&taken);
 }
 
-// Limits clusters inside clusters, because a server can choose names that share any number of words.
+// Maximum depth of clusters inside clusters, because names may share any number of words.
 enum { CLUSTER_LEVELS = 3 };
 
 static void grow(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n, unsigned level) {
@@ -366,7 +368,8 @@ static str join_path(struct tree_builder *b, str parent, str segment) {
   return (str){path, (size_t)(p - path)};
 }
 
-// A path with more tokens may not fit on a card: its last segment is replaced by a number.
+// Above this number of tokens, a path might not fit on a card: settle_children replaces the last segment of an inner
+// node's path by "g" and a number.
 enum { PATH_TOKENS = 44 };
 
 static void settle(struct tree_builder *b, struct tree_node *node, str parent);
@@ -381,7 +384,7 @@ static void settle_children(struct tree_builder *b, struct tree_node *node, str 
   }
 }
 
-// Sets the path of every node, and the position of every leaf in the order of items.
+// Sets the path of every node, and puts the items into `order`.
 static void settle(struct tree_builder *b, struct tree_node *node, str parent) {
   node->path = join_path(b, parent, node->segment);
   uint32_t first = b->placed;

@@ -14,12 +14,12 @@ struct partial {
   uint64_t *visible;  // NULL if this slot is free
   enum directory_kind kind;
   uint64_t used;
-  uint32_t *numbers;  // index of each visible entry in the kind index
+  uint32_t *numbers;  // for each visible entry, its index in the kind index
   size_t count;
   struct arena arena;  // memory of the tree
   struct tree *tree;   // NULL until its first use
   struct search_index *index;
-  struct index_build *build;  // the running build, or NULL
+  struct index_build *build;  // the build that is in progress, or NULL
 };
 
 struct partials {
@@ -86,7 +86,8 @@ static size_t memory_of(const struct partial *p) {
   return p->arena.total + (p->index ? search_index_bytes(p->index) : 0);
 }
 
-// Frees the least recently used views until they need at most MOST_BYTES, but never the last used one.
+// Frees the least recently used views until the others need at most MOST_BYTES. Never frees the last view that was
+// used.
 static void make_room(struct partials *all) {
   for (;;) {
     struct partial *oldest = NULL;
@@ -115,7 +116,7 @@ static size_t count_set(const uint64_t *bits, size_t first, size_t count, uint64
   return n;
 }
 
-// Reads only immutable parts of the directory, so it may run on any thread.
+// Runs on any thread, because it reads only immutable parts of the directory.
 static struct search_index *make_index(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
   struct search_part **parts = mem_alloc((d->part_count + 1) * sizeof(struct search_part *));
   uint64_t *keep = mem_alloc(bytes_of(&d->kind_indexes[kind]));
@@ -145,7 +146,7 @@ struct outlook directory_search(const struct directory *d, enum directory_kind k
   return (struct outlook){.index = p->index, .entries = kind_index->entries, .numbers = p->numbers};
 }
 
-enum { SMALL_INDEX = 512 };  // maximum number of entries for an index that is built at once, in about 2 ms
+enum { SMALL_INDEX = 512 };  // an index of up to this number of entries is built at once, in about 2 ms
 
 struct index_build {
   struct directory *directory;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kind indexes without the entries that a caller may not see. Private to directory.c; the public interface is
-// directory.h.
+// Search indexes and paths without the entries that a caller may not see. Private to directory.c; directory.h has the
+// public interface.
 #pragma once
 #include "catalog/directory/directory.h"
 

@@ -8,7 +8,7 @@
 #include "base/text/utf8.h"
 #include "json/text.h"
 
-// Writes an ASCII list: the hashed text must not depend on an encoding, so everything but printable ASCII is escaped.
+// Writes a list of names in ASCII, with all other characters escaped, because the hash must not depend on an encoding.
 static void put_ascii_list(struct buf *out, const str *names, size_t count) {
   buf_char(out, '[');
   for (size_t i = 0; i < count; i++) {
@@ -61,7 +61,7 @@ static struct names arguments_of(const struct json *array, struct arena *a) {
   return sorted(n);
 }
 
-// Returns the maximum size of the hashed text: an escape is at most six times as long as its character, and `shape`
+// Returns the maximum size of the hashed text: an escape is at most six times as long as its character, and `shape->n`
 // includes quotes and commas.
 static size_t hashed_max(str name, const struct json *shape) {
   return name.n + 6 * (size_t)(shape ? shape->n : 0) + 64;
@@ -111,7 +111,7 @@ static void note(struct identity *id, struct arena *a, const char *text) {
   id->note = arena_printf(a, "%.*s%s%s", STR_ARG(id->note), between, text);
 }
 
-// Returns the start of the namespace, to stay recognisable, followed by a hash that keeps it unique.
+// Returns the first characters of the namespace, to be recognisable, and a hash, to be unique.
 static str hashed_namespace(struct arena *a, str namespace, str hashed) {
   size_t n = namespace.n < 16 ? namespace.n : 16;
   return arena_printf(a, "%.*s-%.*s", (int)n, namespace.p, STR_ARG(tool_id_hash8(a, hashed)));
@@ -129,7 +129,7 @@ static str settle_namespace(struct arena *a, str text, bool (*fits)(str id)) {
   return leaves_room(a, namespace, fits) ? namespace : hashed_namespace(a, namespace, text);
 }
 
-// Sets the namespace of an id. Returns whether two names may have got the same namespace.
+// Sets the namespace of an id. Returns whether it was changed, so that other names may have the same namespace.
 static bool choose_namespace(const struct identify_rules *rules, str inferred, struct arena *a, struct identity *id) {
   id->parts.namespace = rules->namespace.n ? rules->namespace : settle_namespace(a, inferred, rules->fits);
   bool changed = !rules->namespace.n && !str_eq(id->parts.namespace, inferred);
@@ -144,8 +144,8 @@ static bool choose_name(str wanted, str fitted, struct arena *a, struct identity
   return changed;
 }
 
-// Returns the version that the definition declares, or STR_NONE if it declares none that an id can contain. "" and 0
-// are not versions.
+// Returns the version that the definition declares, or STR_NONE if it declares no version that an id can contain. ""
+// and 0 do not count as versions.
 static str choose_version(const struct json *definition, struct arena *a, struct identity *id) {
   const struct json *declared = json_get(json_get(definition, STR("_meta")), STR("version"));
   str version = STR_NONE;
@@ -158,8 +158,8 @@ static str choose_version(const struct json *definition, struct arena *a, struct
   return STR_NONE;
 }
 
-// Shortens the name until the id fits. The version is dropped first, because the hash distinguishes names with the same
-// start.
+// Shortens the name until the id fits. Replaces the version by the hash, so that names with the same start get
+// different ids.
 static void shorten(const struct identify_rules *rules, str hash8, struct arena *a, struct identity *id) {
   struct fault f;
   id->parts.hash8 = hash8;
@@ -242,7 +242,8 @@ bool identify_prompt(const struct identify_rules *rules, const struct json *defi
   return true;
 }
 
-// Returns whether another server owns this namespace, as its name or as the form of its name that fits the grammar.
+// Returns whether another server owns this namespace, because it is the server's name or its name changed to fit the
+// grammar.
 static bool is_taken(str namespace, const str *servers, const str *fitted, size_t count, size_t self) {
   for (size_t i = 0; i < count; i++)
     if (i != self && (str_eq(servers[i], namespace) || str_eq(fitted[i], namespace))) return true;

@@ -10,8 +10,8 @@ static bool is_word(char c) {
   return ascii_is_alnum(c) || (unsigned char)c >= 0x80;
 }
 
-// Returns whether a camelCase word begins at `at`; the current word starts at `start`. In "getURLFor", words begin at U
-// and F; in "OAuth", none does.
+// Returns whether a camelCase word begins at `at`; the word before it begins at `start`. In "getURLFor", words begin at
+// "URL" and "For"; "OAuth" is one word.
 static bool camel_break(str name, size_t start, size_t at) {
   if (at == start || !ascii_is_upper(name.p[at])) return false;
   if (!ascii_is_upper(name.p[at - 1])) return true;
@@ -74,7 +74,8 @@ static const char *const never_objects[] = {
     "verify",      "via",       "with",       "write",
 };
 
-// Words that name the subject unless they come first: "filter_list" filters, but "delete_filter" is about filters.
+// Words that name the subject unless they are the first word: "filter_list" is about a list, but "delete_filter" about
+// a filter.
 static const char *const objects_unless_first[] = {
     "archive",  "backup",    "batch",   "build",   "call",     "capture", "check",   "clone",    "copy",   "count",
     "drop",     "duplicate", "export",  "extract", "filter",   "follow",  "force",   "fork",     "format", "forward",

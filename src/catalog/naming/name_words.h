@@ -5,14 +5,14 @@
 
 enum { NAME_WORDS_MAX = 12 };  // further words are ignored
 
-// Copies the name in lower case to the arena and splits it at all characters except letters and digits, and at the
-// start of camelCase words. Writes at most `max` slices, and returns their number.
+// Splits a name at all characters except letters and digits, and at the start of camelCase words. Writes at most `max`
+// words to `out`, in lower case, and returns their number.
 size_t name_words(struct arena *a, str name, str *out, size_t max);
 
 // Returns a form of the word that is the same for singular and plural: "issue" for issues, "polic" for policy and
 // policies. The result is a slice of the word.
 str name_word_key(str word);
 
-// Returns whether the word can name the subject of a tool. Actions (get, list, create) and function words (by, of)
-// cannot. Some words can if they are not the first word of a name; `first` is true for the first word.
+// Returns whether the word can be the subject of a tool's name. Actions (get, list, create) and function words (by, of)
+// cannot. Some words can if they are not the first word of the name; `first` is true for the first word.
 bool name_word_is_object(str word, bool first);

@@ -31,7 +31,7 @@ static str prefixed(struct arena *a, str server, str name) {
   return joined(a, server, STR("__"), name);
 }
 
-// Returns a safe name: the start of the name, with '_' for every unsafe character, then '_' and 8 hex digits of a hash.
+// Returns a safe name: the start of `wanted` with '_' for every unsafe character, '_', and 8 hex digits of a hash.
 static str hashed(struct arena *a, str server, str name, str wanted, unsigned salt) {
   enum { TAIL = 9 };
   unsigned char digest[SHA256_SIZE];
@@ -68,8 +68,7 @@ str names_of_id(struct arena *a, str namespace, str leaf, str id, bool plain, un
   return hashed(a, namespace, id, wanted, salt);
 }
 
-// Returns the length of the control or hidden character at the start of `rest`, or 0 if it starts with another
-// character.
+// Returns the length of the control or hidden character at the start of `rest`, or 0 if another character is there.
 static size_t unseen(str before, str rest) {
   unsigned char c = (unsigned char)rest.p[0];
   if (c < ' ' || c == 0x7f) return 1;

@@ -11,14 +11,14 @@
 #include "json/scan.h"
 #include "json/write.h"
 
-// An item whose name differs from the one that clients with full visibility see.
+// An item whose name differs from its name for clients with full visibility.
 struct other_name {
   size_t place;  // index of the item in the catalog
   str shown;
 };
 
-// The names for clients with partial visibility. Stores only names that differ, because there is one such struct for
-// each agent.
+// The names for clients with partial visibility. Only names that differ are stored, because there is one such struct
+// for each agent.
 struct naming_own {
   struct arena arena;
   struct other_name *others[ITEM_KINDS];  // sorted by `place`
@@ -40,7 +40,7 @@ static const uint64_t *bits_of(uint64_t *const *seen, enum item_kind kind) {
   return seen ? seen[kind] : NULL;
 }
 
-// Finds names that more than one upstream uses.
+// Sets `out_owner` for the items whose name more than one upstream uses.
 static void find_clashes(const struct catalog *c, enum item_kind kind, const uint64_t *seen, unsigned *out_owner) {
   struct map first;
   map_init(&first, &c->by_shown[kind].seed);
@@ -62,7 +62,7 @@ struct uri_owners {
   const struct catalog *catalog;
   uint64_t *const *seen;
   struct map by_key;  // the first item with each key
-  bool *offers;       // for each source: whether any of its URIs is visible
+  bool *offers;       // for each source: whether it has a visible URI
   size_t steps;
 };
 
@@ -93,7 +93,7 @@ static bool covers(struct uri_owners *o, const struct catalog_part *part, str ke
   return false;
 }
 
-// Returns the index of the source with whose prefix the URI begins, or part_count.
+// Returns the index of the source whose prefix the URI has, or part_count.
 static unsigned prefixed_source(const struct catalog *c, str key) {
   size_t scheme = uri_scheme(key);
   const char *plus = scheme ? memchr(key.p, '+', scheme) : NULL;
@@ -103,7 +103,7 @@ static unsigned prefixed_source(const struct catalog *c, str key) {
   return i;
 }
 
-// Returns 1 + the index of the source that owns the item's URI, or 0 if the item's own source does.
+// Returns 1 + the index of the source that owns the item's URI, or 0 if this is the item's own source.
 static unsigned owner_of(struct uri_owners *o, const struct item *item) {
   const struct catalog *c = o->catalog;
   const struct item *first = map_find(&o->by_key, item->key);
@@ -125,8 +125,8 @@ static void find_owners(const struct catalog *c, enum item_kind kind, uint64_t *
 
 // ---- names
 
-// Adds a name. If another item has the name (a server "a" with a tool "b", and a tool "a__b"), the item gets a hashed
-// name; a URI gets its prefix once more. Returns whether that was needed.
+// Adds the name of an item. If another item has this name (a tool "b" of server "a", and a tool "a__b"), the item gets
+// a hashed name, or a second prefix if it is a URI. Returns whether that was needed.
 static bool add_name(const struct catalog *c, struct item *item, bool clash, struct arena *a, str *out,
                      struct map *by) {
   const struct catalog_part *part = &c->parts[item->source];
@@ -182,7 +182,7 @@ static void keep_others(struct naming_own *own, const struct catalog *c, enum it
   }
 }
 
-// If the whole catalog has no contested names, no part of it has any.
+// If no name in the whole catalog is contested, all clients see the same names.
 struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]) {
   if (!c->contested || sees_all(c, seen)) return NULL;
   struct naming_own *own = MEM_NEW(struct naming_own);
@@ -238,7 +238,7 @@ static int by_place(const void *key, const void *element) {
   return (place > other) - (place < other);
 }
 
-// Returns NULL if the item has the name that clients with full visibility see.
+// Returns NULL if the item has the same name as for clients with full visibility.
 static const struct other_name *other_of(const struct naming *n, const struct item *item) {
   if (!n->own || !n->own->count[item->kind]) return NULL;
   size_t place = place_of(n, item);
@@ -269,7 +269,7 @@ void naming_suggest(const struct naming *n, enum item_kind kind, str name, struc
 
 // ---- definitions
 
-// Finds the value of the member that names the item, ignoring members of nested objects.
+// Finds the value of the member that names the item, on the first level of the definition.
 static str name_in(str text, enum item_kind kind) {
   struct json_scan scan = json_scan(text);
   struct json_walk walk;
@@ -311,7 +311,7 @@ bool naming_same_item(const struct naming *a, const struct item *x, const struct
   ASSERT((int)x->kind < ITEM_KINDS && (int)y->kind < ITEM_KINDS);
   if (!str_eq(naming_shown(a, x), naming_shown(b, y))) return false;
   if (x == y || catalog_same_item(x, y)) return true;
-  // The catalogs may use different names that neither caller sees: compare the texts with the names that the callers
+  // The texts in the catalogs may differ only in names that the callers do not see. Compare the texts that the callers
   // see.
   return !str_eq(x->shown, y->shown) && same_text(a, x, b, y, false) && same_text(a, x, b, y, true);
 }
@@ -329,7 +329,7 @@ bool naming_template_match(str template_, str uri) {
   return match;
 }
 
-// A URI to route: as the client wrote it, its key, and the source whose prefix it has (part_count if it has no prefix).
+// The URI that a client requested, its key, and the source whose prefix it has (part_count: none).
 struct wanted {
   const struct naming *n;
   str uri, key;
@@ -342,8 +342,8 @@ static bool is_candidate(const struct wanted *w, const struct item *item) {
   return !other && naming_sees(w->n, item);
 }
 
-// Finds the item that lists or matches the URI. The source that is configured first wins; of one source, resources come
-// before templates.
+// Finds the visible item that lists or matches the URI. The first source in the configuration counts; within a source,
+// resources come before templates.
 static const struct item *find_owner(struct wanted *w) {
   const struct catalog *c = w->n->catalog;
   for (size_t p = 0; p < c->part_count; p++) {
@@ -358,7 +358,7 @@ static const struct item *find_owner(struct wanted *w) {
   return NULL;
 }
 
-// Lists sources that have URIs with the same scheme, in the order of the configuration.
+// Lists the sources that have URIs with the same scheme, in the order of the configuration.
 static size_t guess(const struct wanted *w, struct catalog_route *out, size_t max) {
   const struct catalog *c = w->n->catalog;
   str scheme = {w->key.p, uri_scheme(w->key)};
@@ -387,7 +387,7 @@ static size_t route(struct wanted *w, struct catalog_route *out, size_t max) {
 size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, size_t max) {
   ASSERT(out && max > 0);
   const struct item *exact = naming_find(n, ITEM_RESOURCE, uri);
-  if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // a completion request names the template itself
+  if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // completion requests contain the template itself
   if (exact) {
     out[0] = (struct catalog_route){exact->source, exact->name, true};
     return 1;

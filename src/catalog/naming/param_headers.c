@@ -7,12 +7,11 @@ enum { PARAM_HEADER_DEEPEST = 64, PARAM_HEADER_MOST = 256 };
 
 #define ANNOTATION STR("x-mcp-header")
 
-// A walk over all places of a schema that could have a declaration, including places where declarations are not
-// allowed.
+// A walk over all places of a schema where a declaration could be, including places where it is not allowed.
 struct walk {
   struct arena *arena;
   str path[PARAM_HEADER_DEEPEST];
-  size_t depth;  // depth of the current property; may exceed the size of `path`
+  size_t depth;  // number of keys on the path to the current property; may exceed the size of `path`
   struct param_header found[PARAM_HEADER_MOST];
   size_t count;
   const char *why;
@@ -70,7 +69,7 @@ static bool visit_properties(struct walk *w, const struct json *properties, bool
   return true;
 }
 
-// Whether and how a member of a schema contains schemas: directly or in an array, or by name in an object.
+// How a member of a schema contains other schemas: not at all; directly or in an array; by name in an object.
 enum holds { NO_SCHEMA, ONE_OR_SOME, BY_NAME };
 
 static enum holds holds_schemas(const struct json *member) {
@@ -116,7 +115,8 @@ static bool has_unicode_escape(str text) {
   return false;
 }
 
-// Returns whether the text contains the key, which almost no tool does. A key spelled with escapes is considered, too.
+// Returns whether the schema may contain a declaration, which is very rare: its text contains the key, perhaps with
+// escapes.
 static bool may_declare(const struct json *schema) {
   str text = json_span(schema);
   return memmem(text.p, text.n, "x-mcp-header", 12) || has_unicode_escape(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that a tool wants repeated in HTTP headers: properties of its inputSchema with "x-mcp-header".
+// Arguments of a tool that are repeated in HTTP headers: properties of its inputSchema with "x-mcp-header".
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
@@ -15,15 +15,15 @@ struct param_headers {
   size_t count;
 };
 
-// Reads the declarations of a tool's definition into the arena; there may be none. Returns false if one breaks a rule
-// (the name is not a header token or occurs twice; the type is not string, integer or boolean; the place is not reached
-// through "properties" only). Then *why names the rule, and the tool cannot be called over HTTP.
+// Reads the declarations in a tool's definition into the arena; there may be none. Each must be reached through
+// "properties" only, have type string, integer or boolean, and have a valid and unique header name. Otherwise returns
+// false: *why names the broken rule, and the tool cannot be called over HTTP.
 bool param_headers_read(const struct json *definition, struct arena *a, struct param_headers *out, const char **why);
 
-// Returns the value in a call's arguments. Returns NULL if the value is absent, null, or of a type that a header cannot
-// have.
+// Returns the value in a call's arguments. Returns NULL if it is absent or null, or if its type cannot be written to a
+// header.
 const struct json *param_header_value(const struct param_header *m, const struct json *arguments);
 
-// Writes the header's text for a value: a string's text, an integer in decimal, true or false. Returns false for a
-// number that is not an integer within ±(2^53 − 1).
+// Writes the text of the header: a string as it is, an integer in decimal, true or false. Returns false for a number
+// that is not an integer within ±(2^53 − 1).
 bool param_header_text(const struct json *value, struct arena *a, str *out);

@@ -47,7 +47,7 @@ static bool too_long(struct fault *f, size_t n) {
   return false;
 }
 
-// Returns the length of the id without its kind.
+// Returns the length of the id without the prefix for its kind.
 static size_t body_length(const struct tool_id_parts *p) {
   return p->namespace.n + 1 + p->name.n + (p->version.p ? 1 + p->version.n : 0) + (p->hash8.p ? 1 + p->hash8.n : 0);
 }
@@ -92,7 +92,7 @@ bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f) {
 static const str kind_prefix[] = {
     [TOOL_ID_TOOL] = {"", 0}, [TOOL_ID_RESOURCE] = {"resource::", 10}, [TOOL_ID_PROMPT] = {"prompt::", 8}};
 
-// Removes the kind and "::" from the start of *rest.
+// Removes the prefix "resource::" or "prompt::" from *rest.
 static bool cut_kind(str *rest, enum tool_id_kind *out, struct fault *f) {
   const char *at = rest->n ? memmem(rest->p, rest->n, "::", 2) : NULL;
   *out = TOOL_ID_TOOL;
@@ -160,7 +160,7 @@ str tool_id_infer_name(str name) {
   return name;
 }
 
-// Replaces every character that is not allowed by `instead`. Reads and writes at most `max` bytes.
+// Copies a text, with `instead` for every character that is not allowed. Reads and writes at most `max` bytes.
 static str replaced(struct arena *a, str text, bool (*allowed)(char c), char instead, size_t max) {
   char *p = arena_alloc(a, (text.n < max ? text.n : max) + 1);
   size_t n = 0;
@@ -178,8 +178,7 @@ static str strip(str s, char x, char y) {
   return s;
 }
 
-// Limits the bytes that are read. Leading characters that strip() removes must not use up the space for the following
-// ones.
+// Maximum bytes of a text that are read. Characters that strip() removes from the start are not counted.
 enum { FIT_LOOK = 1024 };
 
 static str fit(struct arena *a, str prefix, str s, size_t max) {

@@ -37,8 +37,8 @@ struct tool_id_parts {
 // unchanged.
 bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f);
 
-// Like tool_id_parse, for an id of any kind. An id followed by "~2", which distinguishes resources or prompts with the
-// same id (catalog/directory/directory.c), is not accepted.
+// Like tool_id_parse, for an id of any kind. Does not accept an id with "~2" at its end, which distinguishes resources
+// or prompts with the same id (catalog/directory/directory.c).
 bool primitive_id_parse(str id, struct tool_id_parts *out, struct fault *f);
 
 // Writes an id of any kind: the inverse of primitive_id_parse, with the same checks.
@@ -48,16 +48,16 @@ bool tool_id_is_namespace(str s);
 bool tool_id_is_name(str s);
 bool tool_id_is_version(str s);
 
-// Returns the namespace that a name seems to have: the text before the first '.', else before the first '/', else
-// before the first '_' of at least two, else "mcp". Checks and converts nothing; the result is a slice of the name or
-// "mcp".
+// Returns the namespace that a name seems to have: the text before the first '.'; else before the first '/'; else
+// before the first '_' if there are at least two; else "mcp". Does not check the grammar. The result is a part of the
+// name, or "mcp".
 str tool_id_infer_namespace(str name);
 
-// Returns the name without the namespace: the text after the first '.', else the first '/', if there is text on both
-// sides of it; else the whole name. Nothing is cut at an underscore, because it may be part of the name.
+// Returns the name without its namespace: the text after the first '.', else after the first '/', if there is text
+// before and after it; else the whole name. Underscores are ignored, because they may be part of the name.
 str tool_id_infer_name(str name);
 
-// Change any text to fit the grammar. Different texts may give the same result.
+// Change a text to fit the grammar. Different texts may give the same result.
 str tool_id_fit_namespace(struct arena *a, str text);
 str tool_id_fit_name(struct arena *a, str text);
 

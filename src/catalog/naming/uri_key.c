@@ -80,7 +80,7 @@ static void put_uri(struct buf *out, str uri) {
     buf_str(out, STR("//"));
     put_authority(out, scheme, authority);
     uri = str_from(uri, authority.n + 2);
-    // In a template, an expression at the end of the authority may include the slash, so none is added.
+    // In a template, the last expression of the authority may include the slash, so none is added.
     bool web = str_eq_nocase(scheme, STR("http")) || str_eq_nocase(scheme, STR("https"));
     if (web && !str_starts(uri, STR("/")) && !is_gap(out->p[out->n - 1])) buf_char(out, '/');
   }
@@ -122,7 +122,7 @@ static str key_of(struct arena *a, str text) {
   return key;
 }
 
-// Escapes bytes of the URI that could be mistaken for the bytes of expressions.
+// Escapes bytes that could be mistaken for URI_SEGMENT or URI_ANYTHING.
 str uri_key(struct arena *a, str uri) {
   char *p = NULL;
   for (size_t i = 0; i < uri.n; i++) {
@@ -158,14 +158,14 @@ str uri_template_key(struct arena *a, str template_) {
 
 // ---- matching
 
-enum { SHORTER_MAX = 8192 };  // maximum bytes of the shorter key after the common prefix
+enum { SHORTER_MAX = 8192 };  // maximum length of the shorter key without the common prefix
 
 static bool takes(char gap, char c) {
   return gap == URI_ANYTHING || c != '/';
 }
 
-// at[j]: the first i bytes of `a` and the first j bytes of `b` can match the same text. An expression matches one more
-// byte of the other key, or ends.
+// at[j]: the first i bytes of `a` and the first j bytes of `b` can match the same text. Computes `next`, the same for i
+// + 1 bytes. An expression matches one more byte of the other key, or ends.
 static void advance(str a, size_t i, str b, bool *at, bool *next) {
   bool gap = i < a.n && is_gap(a.p[i]);
   for (size_t j = 0; j <= b.n; j++) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares resource URIs and URI templates.
 //
-// A key is the normal form of a URI (RFC 3986 §6): all spellings of one URI have the same key. Scheme and host are in
-// lower case, without a dot after the host and without the default port. Unnecessary escapes are decoded, others are in
-// upper case. "." and ".." segments are resolved. White space around the URI, and tabs and line ends in it, are
-// removed. Other bytes that a URI must not contain are escaped.
+// A key is the normal form of a URI (RFC 3986 §6): all spellings of a URI have the same key. Scheme and host are in
+// lower case, without a dot after the host and without the default port. Escapes that are not necessary are decoded;
+// the others are in upper case. "." and ".." segments are resolved. White space around the URI, and tabs and line ends
+// in it, are removed. Other bytes that a URI must not contain are escaped.
 //
 // The key of a template (RFC 6570) has one byte for each expression: URI_SEGMENT for {x}, which matches any text
 // without "/", and URI_ANYTHING for {+x}, {?x} and the other expressions, which match any text.
@@ -20,10 +20,9 @@ enum { URI_BYTES_MAX = 256 << 10 };  // maximum length of a URI from a client, u
 str uri_key(struct arena *a, str uri);
 str uri_template_key(struct arena *a, str template_);
 
-// Returns the part of a URI after the first `n` bytes of its key, which must be part of the scheme.
+// Returns the part of a URI that follows the first `n` bytes of its key. These bytes must be part of the scheme.
 str uri_after(str uri, size_t n);
 
-// Returns whether a URI exists that matches both keys: whether a template matches a URI, or two templates overlap.
-// Subtracts the cost from *steps, at most about the product of the lengths. If *steps is too small, sets it to 0 and
-// returns true.
+// Returns whether the same URI can match both keys, each of a URI or a template. Subtracts the cost from *steps, at
+// most about the product of the lengths. If *steps is too small, sets it to 0 and returns true.
 bool uri_meets(str key, str other, size_t *steps);

@@ -38,8 +38,8 @@ static inline bool is(char c, unsigned class) {
   return classes[(unsigned char)c] & class;
 }
 
-// Parses the complete lines of a head. The last byte is LF, which belongs to no class, so that loops over a class end
-// there.
+// The state of parsing the complete lines of a head. The last byte is LF, which belongs to no character class, so a
+// loop over a class always ends there.
 struct header_walk {
   const char *p, *end;
   struct http_head *head;
@@ -70,14 +70,15 @@ static inline bool same_name(str a, str b) {
   return true;
 }
 
-// Returns the bit for a name in http_head.names: most lookups are for absent headers, and this bit rules them out.
-// `name` must not be empty.
+// Returns the bit of http_head.names for a header name. Most lookups are for absent headers; if this bit is not set,
+// the lookup ends at once. `name` must not be empty.
 static inline uint64_t name_bit(str name) {
   return (uint64_t)1 << ((name.n * 8 + ((unsigned char)name.p[0] | 0x20)) & 63);
 }
 
-// Returns the first byte from p on that cannot be part of a value. Checks eight bytes at a time up to the first control
-// character or tab. The arithmetic misses no such byte; after the first one, it may also mark others.
+// Returns the first byte from p on that cannot be part of a value. Checks eight bytes at a time until a group contains
+// a control character or tab. The arithmetic marks the first such byte of a group correctly, but may also mark other
+// bytes after it.
 static inline const char *skip_value(const char *p, const char *end) {
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   while (end - p >= 8) {
@@ -101,7 +102,7 @@ static bool note_host(struct header_walk *w, str value) {
 }
 
 static bool note_length(struct header_walk *w, str value) {
-  // 18 digits cannot overflow. A list, a sign or a blank fails because it is not a digit.
+  // Allows 18 digits, which cannot overflow. A list, a sign or a blank is refused because it is not a digit.
   if (w->lengths++) return refuse(w, 400, "more than one Content-Length header");
   if (value.n > 18 || !str_to_u64(value, &w->head->content_length))
     return refuse(w, 400, "malformed Content-Length header");
@@ -130,8 +131,8 @@ static bool note_expect(struct header_walk *w, str value) {
   return true;
 }
 
-// Returns a bit for each header that a request must not repeat: of several values, two parsers could choose different
-// ones.
+// Returns a bit for each header that a request must not repeat, because two parsers could choose different values.
+// Returns 0 for all other headers.
 static inline unsigned single_bit(str name) {
   switch (name.n) {
   case 6: return same_name(name, STR("origin")) ? 1 : 0;
@@ -265,7 +266,7 @@ static bool parse_request_line(struct header_walk *w) {
 static bool parse_status_line(struct header_walk *w) {
   if (!parse_version(w)) return false;
   const char *p = w->p;
-  uint64_t status = 0;  // stops at the first byte that is not a digit, at the latest at the LF
+  uint64_t status = 0;  // the conversion stops at the first byte that is not a digit, at the latest at the LF
   if (!str_to_u64((str){p + 1, 3}, &status) || status < 100 || status > 599)
     return refuse(w, 502, "malformed status code");
   w->head->status = (int)status;

@@ -32,10 +32,10 @@ struct http_head {
   struct http_header headers[HTTP_MAX_HEADERS];
   size_t header_count;
   // derived
-  uint64_t names;  // has a bit set for each header, chosen by the length and the first letter of its name
+  uint64_t names;  // one bit per header, chosen by length and first letter of the name; speeds up http_find
   bool has_length, chunked, keep_alive, expect_continue;
   uint64_t content_length;
-  str host;  // request only
+  str host;  // value of Host; request only
 };
 
 struct http_limits {

@@ -37,7 +37,7 @@ static void answered(struct conn *c) {
     return;
   }
   conn_wait_for_request(c);
-  // The next request is handled from the loop, because it might free objects that the caller of this function still
+  // Defers the next request to the loop, because handling it might free objects that the caller of this function still
   // uses.
   if (!conn_behind(c) && c->in.n && !c->working) loop_defer(c->server->loop, &c->resume);
 }

@@ -43,14 +43,14 @@ struct http_conn_out {
   struct http_origin *origin;
   struct stream *stream;
   struct http_fetch *fetch;
-  struct timer timer;  // ends connecting, ends idling, or reports a failed write
-  struct buf request;  // bytes of the request, for a replay, until a response begins
+  struct timer timer;  // time limit for connecting and for being idle; also reports a failed write
+  struct buf request;  // copy of the request, to send it again if no response begins
   struct buf head;     // the received part of an incomplete head
-  size_t seen;         // `seen` of http_parse_response
+  size_t seen;         // bytes already searched for the end of the head (see http_parse_response)
   uint64_t left;       // missing bytes of a body with a length
   uint64_t received;
   struct http_chunked chunks;
-  bool reused;    // a response has arrived before
+  bool reused;    // an earlier request got its response on this connection
   bool answered;  // a part of this response has arrived
   bool head_only;
   bool keep_alive;
@@ -122,7 +122,7 @@ static void transmit(struct http_conn_out *c, struct http_fetch *f, const str *p
   }
   if (f->paused) stream_pause(c->stream);
   c->write_failed = !stream_write(c->stream, parts, count);
-  // The timer reports the failure from the loop. Until then, an early response can still be read.
+  // The timer reports the failure later. Until then, a response that the server sent early can still be read.
   if (c->write_failed) timer_start(c->origin->loop, &c->timer, 0);
 }
 
@@ -249,7 +249,7 @@ static void keep_partial(struct http_conn_out *c, str in) {
 static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
   struct http_head head;
   struct http_error err;
-  // Without a limit on the body: a 304 and a response to HEAD have no body, but may announce one of any length.
+  // No limit on the body, because a 304 and a response to HEAD have no body but may announce one of any length.
   struct http_limits limits = {.max_head = c->origin->opt.limits.max_head};
   long n = http_parse_response(in->p, in->n, &limits, &c->seen, &head, &err);
   if (n == HTTP_MORE) {

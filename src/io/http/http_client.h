@@ -54,8 +54,8 @@ void http_fetch_cancel(struct http_fetch *f);
 // Sends a request and ignores the response. Freeing the origin cancels the request.
 void http_origin_send(struct http_origin *o, str head, str body);
 
-// Closes idle connections. To be called after a response that did not belong to its request: responses on the idle
-// connections may be shifted, too.
+// Closes idle connections. Must be called after a response that did not belong to its request, because the idle
+// connections may also return responses to wrong requests.
 void http_origin_distrust(struct http_origin *o);
 
 // Returns whether the origin has no waiting and no active fetch.

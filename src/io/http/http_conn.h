@@ -10,8 +10,8 @@
 enum {
   SERVER_MAGIC = 0x68737276,
   CONN_MAGIC = 0x68636f6e,
-  LINGER_MS = 2000,      // time for a refused client to send the rest of its request and then read the reason
-  DRAIN_IDLE_MS = 250,   // time for a request that was on its way when the server began to stop
+  LINGER_MS = 2000,      // time for a refused client to send the rest of its request and to read the refusal
+  DRAIN_IDLE_MS = 250,   // time for requests that are already on their way when the server begins to stop
   PIPELINE_MAX = 65536,  // maximum bytes of further requests that are read while one is answered
   BACKLOG_MAX = 65536,   // maximum bytes of unread responses; above it, the connection's pipelined requests wait
   KEEP_BUFFER = 16384,   // maximum bytes of buffers that an idle connection keeps allocated
@@ -33,7 +33,7 @@ struct http_server {
   void (*on_request)(void *ctx, struct http_exchange *x);
   void *ctx;
   uv_tcp_t *listener;
-  struct list conns[2];  // indexed by conn.known; unknown ones by age, known ones by the start of their idle time
+  struct list conns[2];  // [0]: not trusted, by age; [1]: trusted (conn.known), by the start of their idle time
   size_t count;
   struct peers peers;
   struct rate warnings;
@@ -54,9 +54,9 @@ struct conn {
   struct timer timer;
   struct deferred resume;          // continues with pipelined requests after a response
   struct buf in;                   // bytes received and not yet consumed; empty on the fast path
-  size_t seen;                     // bytes of `in` in which no end of a head was found
+  size_t seen;                     // bytes of `in` already searched for the end of the head
   struct buf body;                 // decoded body of a chunked request
-  struct intake_account *account;  // counts the memory of `in` and `body` while the request arrives; NULL: not counted
+  struct intake_account *account;  // counts the memory of `in` and `body` until the request is complete; may be NULL
   size_t held;                     // bytes counted for this connection in `account`
   struct http_chunked chunked;
   size_t head_n;   // in CONN_BODY: length of the head at the front of `in`

@@ -10,7 +10,8 @@
 
 // ---- opening and closing connections
 
-// Called when the request is handed over or dropped: from then on its handler counts the bytes that it copies.
+// Called when the handler gets the request or the request is dropped. From then on, the handler counts the bytes that
+// it copies.
 static void stop_counting(struct conn *c) {
   if (!c->account) return;
   intake_set(c->server->opt.intake, c->account, &c->held, 0);
@@ -31,7 +32,7 @@ static void conn_free(struct conn *c) {
   buf_done(&c->body);
   c->magic = 0;
   mem_free(c);
-  // The callback frees the server, so it must be called from the loop and not while a connection is in use.
+  // The callback frees the server, so the loop must call it when no function uses a connection.
   if (s->draining && s->count == 0) timer_start(s->loop, &s->drain_timer, 0);
 }
 
@@ -103,7 +104,7 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   c->http10 = head->minor == 0;
   c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
-  stop_counting(c);  // the handler counts the message again, and would refuse it if both counts exceeded the limit
+  stop_counting(c);  // otherwise the message would be counted twice, because the handler counts it again
   loop_name(c->server->loop, LOOP_REQUEST);
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
@@ -146,7 +147,7 @@ static bool crowded(const struct conn *c) {
   return c->server->count > opt->max_connections || (opt->max_per_address && c->peer->count > opt->max_per_address);
 }
 
-// Checks whether the client may send a body. If not, the handler responds now and the connection ends.
+// Returns whether the client may send a body. If it may not, the handler answers now and the connection then ends.
 static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
   const struct http_server_options *opt = &c->server->opt;
   str principal = STR_NONE;
@@ -252,7 +253,8 @@ static void conn_input(struct conn *c, str bytes) {
     if (used == 0) break;
     view = str_from(view, used);
   }
-  // The client may have left while its stream was begun; then the owner of the exchange does not know this yet.
+  // The client may have left while the handler began a stream. In this case the owner of the exchange was not notified
+  // yet.
   if (!c->stream && c->state == CONN_STREAM && c->x.on_abort) c->x.on_abort(&c->x);
   if (c->stream && c->state != CONN_LINGER) keep_rest(c, view, carried);
   bool more = c->stream && c->state == CONN_BODY && count_input(c);
@@ -311,8 +313,8 @@ static void on_drain(void *ctx) {
 
 static const struct stream_events conn_events = {on_data, on_end, on_drain};
 
-// Closes the first connection whose request is not yet with the handler: from the address of `peer`, or from any
-// address if peer is NULL.
+// Closes one connection that is not waiting for an answer of the handler, in the order described in http_server.h: from
+// the address of `peer`, or from any address if `peer` is NULL.
 static void evict(struct http_server *s, const struct conn *newest, const struct peer *peer) {
   enum { STRANGERS, IDLE, REST, PASSES };
   for (int pass = STRANGERS; pass < PASSES; pass++)
@@ -328,7 +330,8 @@ static void evict(struct http_server *s, const struct conn *newest, const struct
 static void warn_full(struct http_server *s, const char *what) {
   unsigned suppressed;
   if (rate_allow(&s->warnings, loop_now(s->loop), 1, &suppressed))
-    log_warn(s->loop->log, "%s: idle connections are closed to make room (%u more such events)", what, suppressed);
+    log_warn(s->loop->log, "%s: closing idle or unfinished connections to make room (%u more such events)", what,
+             suppressed);
 }
 
 static void on_connection(uv_stream_t *listener, int status) {

@@ -29,8 +29,8 @@ struct http_exchange {
 struct http_server_options {
   struct http_limits limits;
   size_t max_connections;
-  size_t max_per_address;  // connections of one client address; 0: no such limit
-  size_t max_queued;       // bytes of a response that may wait for a slow client; more of them close the connection
+  size_t max_per_address;  // maximum connections from one client address; 0: no limit
+  size_t max_queued;  // maximum bytes of a response that wait for a slow client; above it, the connection is closed
   uint64_t head_ms;   // time limit for a request's head, from its first byte; for the first request, from the accept
   uint64_t body_ms;   // time limit for a request with its body
   uint64_t idle_ms;   // time limit between requests
@@ -40,7 +40,8 @@ struct http_server_options {
   // principal whose memory the body counts as. A connection with a principal is trusted (see http_exchange_trust).
   bool (*admit)(void *ctx, const struct http_head *head, str *out_principal);
   struct intake *intake;  // limits the memory of requests that arrive in pieces; may be NULL
-  // Returns whether to serve this request even if there are too many connections. NULL: no request.
+  // Returns whether to serve this request even if there are too many connections. If `vital` is NULL, no request is
+  // served then.
   bool (*vital)(void *ctx, const struct http_head *head);
 };
 

@@ -4,8 +4,9 @@
 // total therefore exceeds its limit by at most one message.
 //
 // A quarter of each limit is reserved for messages of up to INTAKE_SMALL bytes, so that many large messages do not
-// block small ones. Of the other three quarters, one principal gets no more than it leaves free: at most half if it is
-// alone, a third if there are two. If there is only one message, it always fits.
+// block small ones. A large message is also refused if its principal would then use more of the other three quarters
+// than remains free. So one principal gets at most half of them, and two principals get at most a third each. A
+// principal's only message is exempt from this rule, and the only message of all always fits.
 #pragma once
 #include "base/map.h"
 #include "io/loop.h"

@@ -19,4 +19,4 @@ void peers_init(struct peers *p, const struct hash_key *seed);
 void peers_done(struct peers *p);  // all connections must have left
 
 struct peer *peers_enter(struct peers *p, const struct stream *s);  // counts one more connection
-void peers_leave(struct peers *p, struct peer **peer);              // counts one less
+void peers_leave(struct peers *p, struct peer **peer);              // counts one connection less

@@ -10,7 +10,7 @@
 
 struct proxy {
   str variable;       // name of the variable that sets this proxy; empty: no proxy
-  bool wrong;         // its URL cannot be used
+  bool wrong;         // the URL in the variable cannot be used
   const char *host;   // without the brackets of an IPv6 address
   uint16_t port;      // port of the URL; default 80
   str authorization;  // value of Proxy-Authorization; empty: no such header. Secret.

@@ -25,7 +25,7 @@ enum {
   CHILD_MAGIC = 0x74676332,
   // Maximum of starts in progress: the kernel limits the number of descriptors that are on their way through a socket.
   MAX_UNANSWERED = 64,
-  MAX_QUEUED = 1 << 20,      // maximum bytes of queued requests; a guard that leaves more unread is stuck
+  MAX_QUEUED = 1 << 20,      // maximum bytes of queued requests; a guard that leaves more bytes unread is stuck
   MAX_GRACE_MS = 60 * 1000,  // maximum of each grace, so that the program ends in limited time
   END_SLACK_MS = GUARD_SWEEP_MS + 1000,
 };
@@ -62,7 +62,7 @@ struct child {
   struct buf strings;  // see guard_priv.h; kept until the child runs, for the guard and for error messages
   uint32_t argc, envc;
   bool launcher, unconfined;
-  int refused;  // errno if the guard cannot even be asked; E2BIG: over the gateway's own limit
+  int refused;  // errno if the start could not be requested; E2BIG: the strings exceed GUARD_MAX_STRINGS
 };
 
 static void drop_fds(struct child *c) {
@@ -142,7 +142,7 @@ static void describe_failure(const struct child *c, enum guard_stage stage, int 
     fault_set(f, FAULT_IO, "cannot start \"%s\": the interpreter that it names does not exist", file);
   else if (stage == GUARD_EXEC) describe_exec(file, error, f);
   else
-    fault_set(f, FAULT_IO, "cannot start \"%s\": %s%s", file, stage == GUARD_FORK ? "no process: " : "",
+    fault_set(f, FAULT_IO, "cannot start \"%s\": %s%s", file, stage == GUARD_FORK ? "cannot create a process: " : "",
               strerror(error));
 }
 
@@ -214,7 +214,7 @@ static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct
   return sent;
 }
 
-// Makes the timer call on_fail later.
+// Sets a timer that calls on_fail.
 static void refuse(struct child *c, int error) {
   c->refused = error;
   timer_start(c->host->loop, &c->host->failing, 0);
@@ -223,7 +223,7 @@ static void refuse(struct child *c, int error) {
 // Returns false if the request must stay in the queue.
 static bool start_child(struct child_host *h, const struct guard_ask *ask) {
   struct child *c = find_child(h, ask->id);
-  if (!c) return true;  // the owner has freed it
+  if (!c) return true;  // the owner has freed the child
   if (send_spawn(h, ask, c)) {
     h->unanswered++;
     c->state = ASKED;
@@ -249,7 +249,7 @@ static void flush(struct child_host *h) {
 
 static void ask_guard(struct child_host *h, const struct guard_ask *ask) {
   buf_add(&h->queue, ask, sizeof *ask);
-  // If a stuck guard is killed, the keepers kill all children, and the gateway sees the socket close.
+  // Kills a guard that is stuck: the keepers then kill all children, and the gateway sees the socket close.
   if (h->queue.over) kill(h->guard.pid, SIGKILL);
   update_poll(h);
 }
@@ -428,7 +428,7 @@ void child_host_free(struct child_host **hp) {
   ASSERT_MAGIC(h, HOST_MAGIC);
   *hp = NULL;
   h->closing = true;
-  // The owners of the children may keep and free them later.
+  // Detaches the children. Their owners free them later.
   for (struct list *n; (n = list_pop(&h->children));) {
     struct child *c = CONTAINER_OF(n, struct child, node);
     c->state = GONE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Child processes, started and reaped by a guard.
 //
-// The guard is a small process that guard_start forks first in main, while there is one thread and nothing is open.
+// The guard is a small process that guard_start forks first in main, while there is one thread and no file is open.
 // Only the guard forks: for each child, it forks a keeper, which is a subreaper and forks the child. So even a
 // grandchild that double-forks stays below its keeper, which shows to which child it belongs. When the gateway ends or
 // dies, even by kill -9, the guard sees its socket close, kills the whole tree and ends. If the guard itself is killed,
@@ -65,11 +65,11 @@ struct child_events {
   void (*on_serving)(void *ctx, struct child *c);
 };
 
-// Returns whether a process is one of the children or below one. Returns true for a process that has ended.
+// Returns whether a process is one of the children or below one. Also returns true if the process has ended.
 bool child_host_runs(const struct child_host *h, int pid);
 
 // Asks the guard to start a child. Callbacks come later, unless child_free is called before. Copies spec, but not *ev.
-// All strings together may have a megabyte. Reports all errors by on_fail.
+// All strings together must not exceed a mebibyte. Reports all errors by on_fail.
 struct child *child_spawn(struct child_host *h, const struct child_spec *spec, const struct child_events *ev,
                           void *ctx);
 

@@ -21,7 +21,7 @@
 #include "io/process/lockdown.h"
 #include "io/process/proctree.h"
 
-// Time between two SIGKILLs. The first is short, since most keepers end quickly; each following one is twice as long.
+// Time between two SIGKILLs: KILL_STEP_MS at first, because most keepers end quickly; then twice as long each time.
 enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, ORPHAN_GRACE_MS = 2000, SOCKET_FD = 3 };
 
 struct guard_child {
@@ -44,7 +44,7 @@ struct guard_watch {
   pid_t pid;
   bool bye;          // the gateway has asked the guard to end
   bool gone;         // the gateway has closed its end of the socket
-  uint64_t rest_at;  // time of the next SIGKILL for processes without a keeper; 0: none
+  uint64_t rest_at;  // time of the next SIGKILL for processes whose keeper was killed; 0: none
   uint64_t rest_step;
   struct list children;
 };
@@ -208,7 +208,7 @@ static void reap(struct guard_watch *w) {
 // ---- requests of the gateway ----
 
 static void spawn(struct guard_watch *w, const struct guard_ask *ask, const int fds[GUARD_FDS]) {
-  pid_t pid = _Fork();  // without fork handlers: that of libuv would close descriptors that it no longer owns
+  pid_t pid = _Fork();  // runs no fork handlers: the one of libuv would close descriptors that libuv no longer owns
   if (pid < 0) {
     send_news(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = errno});
     return;

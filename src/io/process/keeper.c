@@ -181,7 +181,7 @@ static void start(struct keeper *k, const struct keeper_program *p, const int fd
   close(pipe_fds[1]);
   k->in = proctree_pipe(fds[1]);
   k->out = proctree_pipe(fds[2]);
-  // If these copies stayed open, nobody would notice that the child has closed its ends.
+  // Closes the parent's copies, so that the gateway notices when the child closes its ends.
   for (int i = 0; i < GUARD_FDS; i++) close(fds[i]);
   struct mishap m;
   ssize_t n;
@@ -250,7 +250,7 @@ void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int repor
   sigset_t watched;
   watch_signals(&watched);
   prctl(PR_SET_NAME, "tg-keeper");
-  setpgid(0, 0);  // so that the kernel continues a stopped keeper when the guard dies: its process group is orphaned
+  setpgid(0, 0);  // makes the kernel continue a stopped keeper when the guard dies and orphans this group
   if (guard_gone(&k)) _exit(1);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);
   if (!read_program(fds[0], ask, &p)) give_up(&k, GUARD_SETUP, EINVAL);

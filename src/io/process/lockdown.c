@@ -49,8 +49,8 @@ static const unsigned kept_capabilities[] = {
     CAP_SYS_NICE, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT,      CAP_AUDIT_WRITE, CAP_LEASE,    CAP_SYS_RESOURCE,
 };
 
-// Drops the capabilities that are not in the table. The bounding set limits what a program of root gets at execve,
-// whatever its parent had.
+// Drops the capabilities that are not in the table, also from the bounding set: otherwise a program that runs as root
+// would get them back at execve.
 void lockdown_capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -119,7 +119,8 @@ static void *try_domain(void *out) {
   return NULL;
 }
 
-// Tries to enter one more domain, in a temporary thread because a domain belongs to the thread that enters it.
+// Returns whether the kernel refuses one more nested domain. Tries this in a temporary thread, because a domain belongs
+// to the thread that enters it.
 static bool is_deepest_domain(void) {
   pthread_t thread;
   bool deepest = false;

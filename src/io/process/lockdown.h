@@ -29,7 +29,7 @@ struct lockdown_gaps {
   bool swappable;       // RLIMIT_MEMLOCK is used up: some secrets can be swapped to disk
   bool no_domains;      // servers can read each other's environment and memory
   bool deepest_domain;  // the same effect as no_domains: this process is in as many nested domains as the kernel allows
-  bool keeps_capabilities;  // the bounding set cannot be changed: a server of root can read the gateway
+  bool keeps_capabilities;  // the bounding set cannot be changed: a server that runs as root can read the gateway
 };
 struct lockdown_gaps lockdown_gaps(void);
 

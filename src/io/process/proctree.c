@@ -93,8 +93,8 @@ static bool is_below(const struct process_table *t, const struct process *p, pid
   return branch_of(t, p, top) != NULL;
 }
 
-// A pid that is read here could belong to another process when it is signalled. But for this, all pids would have to be
-// used once in between.
+// Between reading and signalling, a pid could pass to another process. This is very unlikely, because all other pids
+// would have to be used in between.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
   ASSERT(top > 0 && but_group >= 0);
   struct process_table t = {0};

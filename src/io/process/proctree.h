@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Sends sig to every process below `top` that is not a zombie, but not to `top` itself. Returns their number. Does not
-// signal the process group `but_group` (if not 0), because the caller has already signalled it as a whole; unlike this
-// function, that misses no process that is being forked.
+// Sends sig to every process below `top` that is not a zombie, but not to `top` itself. Does not signal processes of
+// the group `but_group` (if not 0): the caller must have signalled this group as a whole, which also reaches processes
+// that are being forked. Returns the number of processes below `top`, including those of the group.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group);
 
 // Like proctree_signal, but skips children of `top` for which `kept` returns true, and all processes below them.

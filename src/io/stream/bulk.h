@@ -3,17 +3,17 @@
 // the limit, readers are stopped until other messages are done. If only readers use memory, the oldest one continues so
 // that it can finish: the total exceeds the limit by at most one message.
 //
-// While others wait, a reader that may continue but receives nothing for BULK_STALL_MS is dropped. Messages that a peer
-// does not read are dropped, too: all that have waited that long while others wait, and the oldest ones if these
-// messages alone exceed the limit.
+// While readers are stopped, a reader that may continue but receives nothing for BULK_STALL_MS is dropped. Messages
+// that a peer does not read are also dropped: all that have waited for BULK_STALL_MS while readers are stopped, and the
+// oldest ones if the unread messages alone exceed the limit.
 #pragma once
 #include "base/list.h"
 #include "io/timer.h"
 
 enum {
-  BULK_LEAST = 1 << 20,    // smaller messages count only while they wait for a peer to read them
-  BULK_STALL_MS = 10000,   // time without a received byte while others wait
-  BULK_LIMIT = 256 << 20,  // default
+  BULK_LEAST = 1 << 20,    // size of a large message; smaller ones count only while a peer has not read them
+  BULK_STALL_MS = 10000,   // time without a received byte while other readers are stopped
+  BULK_LIMIT = 256 << 20,  // default limit in bytes
 };
 
 struct bulk {

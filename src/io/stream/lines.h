@@ -16,7 +16,7 @@ struct lines {
 void lines_init(struct lines *l, size_t max_line, void (*on_line)(void *ctx, str line), void *ctx);
 void lines_done(struct lines *l);
 
-// Returns false if a line exceeds the maximum: once for each such line, whose rest is skipped.
+// Returns false if a line exceeds the maximum. Reports each such line once and skips the rest of it.
 bool lines_feed(struct lines *l, str bytes);
 
 // Returns a JSON message as one line: replaces line breaks, which JSON allows only between tokens, with blanks. Returns

@@ -205,7 +205,7 @@ void stream_end_fault(struct stream *s, const struct fault *f) {
 }
 
 void stream_end(struct stream *s, int err) {
-  if (err == UV_EOF && s->error) err = s->error;  // libuv reports the socket's error only once; a write has received it
+  if (err == UV_EOF && s->error) err = s->error;  // libuv reports an error only once, and a write has received it
   if (s->lingering) {
     s->ended = true;
     stream_update_reading(s);
@@ -261,7 +261,7 @@ static bool write_broke(struct stream *s, int err) {
   return false;
 }
 
-// On a socket, bytes that the peer sent before it closed are still read first; then reading ends with this error.
+// On a socket, bytes that the peer sent before it closed are still read; after them, reading ends with `err`.
 static void queued_write_broke(struct stream *s, int err) {
   write_broke(s, err);
   if (s->lingering) destroy(s);

@@ -40,8 +40,7 @@ struct stream *stream_connect(struct loop *l, const struct proxy *proxy, str hos
 
 void stream_start(struct stream *s, const struct stream_events *events, void *ctx);
 
-// Stop and resume reading, as back-pressure on the peer. While paused, the stream does not notice that the peer ends,
-// either.
+// Stop and resume reading, as back-pressure on the peer. A paused stream does not notice that the peer ends its side.
 void stream_pause(struct stream *s);
 void stream_resume(struct stream *s);
 

@@ -28,8 +28,8 @@ struct stream_connecting {
   } req;
   const struct proxy *proxy;  // NULL: a direct connection
   struct buf answer;
-  size_t seen;         // `seen` of http_parse_response
-  struct timer later;  // reports from the loop a failure that happened at once
+  size_t seen;         // bytes already searched for the end of the head (see http_parse_response)
+  struct timer later;  // reports an immediate failure later, from the loop
   int error;
   uint16_t port;
   char host[HOST_MAX + 1];

@@ -33,7 +33,7 @@ void stream_tls_read(struct stream *s, str cipher) {
   if (state == TLS_CLOSED) stream_end_fault(s, NULL);
 }
 
-// Encrypts a part. To send as much as possible at once, sends the bytes only when there are many.
+// Encrypts a part. Collects the encrypted bytes and sends them only when there are at least LOOP_READ_SIZE.
 static bool write_part(struct stream *s, str part) {
   struct buf *wire = &s->loop->wire;
   struct fault f;

@@ -14,7 +14,7 @@ void tail_free(struct tail **t);
 void tail_add(struct tail *t, int64_t wall_ms, str line);
 
 struct tail_line {
-  uint64_t number;  // counts every line that was ever added, from 1
+  uint64_t number;  // position among all lines that were ever added; the first is 1
   int64_t wall_ms;
   str text;
 };

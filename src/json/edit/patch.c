@@ -22,7 +22,7 @@ static void add_change(struct json_patch *p, size_t from, size_t to, str put) {
     p->changes = grown;
     p->cap = cap;
   }
-  // Sorted by offset; changes at the same offset stay in the order in which they were added.
+  // Changes are sorted by offset. Changes at the same offset stay in the order in which they were added.
   size_t i = p->count++;
   for (; i && p->changes[i - 1].at > from; i--) p->changes[i] = p->changes[i - 1];
   p->changes[i] = (struct json_change){from, to - from, put};
@@ -63,7 +63,7 @@ static str margin_of(str text, size_t at) {
   return (str){text.p + at, n};
 }
 
-// Returns the unit of indentation: that of the first indented line, else two blanks.
+// Returns the white space of one level of indentation: that of the first indented line, else two blanks.
 static str find_unit(str text) {
   for (size_t at = 0; at < text.n; at++) {
     if (at && text.p[at - 1] != '\n') continue;
@@ -144,8 +144,8 @@ void json_patch_replace(struct json_patch *p, const struct json *value, str text
 
 // ---- members
 
-// Removes a member and its comma, and the white space and line breaks before it. If a comment precedes the member, only
-// the blanks before it are removed, because the line break may end the comment.
+// Removes a member, its comma, and the white space and line breaks before it. If a comment precedes the member, the
+// line break stays, because it may end the comment.
 static void drop_member(struct json_patch *p, const struct json *member, size_t after_previous) {
   size_t start = key_start(p, member), line = start - blanks_before(p->text, start);
   size_t end = after_comma(p, member);
@@ -166,7 +166,7 @@ static str member_margin(const struct json_patch *p, const struct json *object) 
   return arena_printf(p->arena, "%.*s%.*s", STR_ARG(outer), STR_ARG(p->unit));
 }
 
-// Adds a member after `last`, the last member that is not dropped, or at the beginning.
+// Adds a member after `last`, the last member that is not dropped, or at the start if `last` is NULL.
 static void add_member(struct json_patch *p, const struct json *object, const struct json *last, str key, str value) {
   str margin = member_margin(p, object);
   size_t end = end_of(p, object) - 1, at = last ? after_comma(p, last) : start_of(p, object) + 1;
@@ -197,7 +197,7 @@ void json_patch_members(struct json_patch *p, const struct json *object, json_pa
     dropped_after = it == last ? false : goes;
     previous = after_comma(p, it);
   }
-  // The member that is now the last one must not have a comma.
+  // `last` is now the last member, and must not be followed by a comma.
   if (key.p || !last || !dropped_after) return;
   size_t end = after_comma(p, last);
   add_change(p, end - 1, end, STR(""));

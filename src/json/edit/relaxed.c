@@ -36,7 +36,7 @@ static size_t skip_string(str text, size_t at) {
   return at < text.n ? at + 1 : text.n;
 }
 
-// Returns whether the comma is a trailing comma: a value precedes it, and the end of the container follows it.
+// Returns whether the comma is a trailing comma: it follows a value, and a closing bracket follows the comma.
 static bool is_surplus(str text, size_t comma, char before) {
   if (before == '[' || before == '{' || before == ',' || before == ':') return false;
   size_t next = json_skip_blank(text, comma + 1);
@@ -55,7 +55,7 @@ void json_relax(char *text, size_t n) {
       for (; length; length--, at++)
         if (text[at] != '\n' && text[at] != '\r') text[at] = ' ';
     } else if (str_starts(str_from(all, at), STR("/*"))) {
-      return;  // a comment without an end is not JSON; going on would search the text again for each further one
+      return;  // the parser rejects this comment without an end; the rest is not searched again
     } else {
       char c = text[at];
       if (c == ',' && is_surplus(all, at, before)) text[at] = ' ';

@@ -3,9 +3,9 @@
 #pragma once
 #include "base/str.h"
 
-// Overwrites line comments, block comments, trailing commas and a byte order mark with blanks, in place, so that a
-// strict parser accepts the text. Line breaks stay, and no byte moves: offsets in the result are valid in the original,
-// too. A comment without an end stays, and the parser rejects it.
+// Overwrites comments, trailing commas and a byte order mark with blanks, so that a strict parser accepts the text.
+// Line breaks stay and no byte moves: offsets in the result are valid in the original. A comment without an end is not
+// changed, and the parser rejects it.
 void json_relax(char *text, size_t n);
 
 // Returns the first offset from `at` on that is neither white space nor part of a comment, or text.n.

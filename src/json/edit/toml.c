@@ -98,7 +98,7 @@ struct toml_node *toml_add(struct toml_reader *r, struct toml_node *to, str key,
   return node;
 }
 
-// Returns the table that one part of a dotted key names; creates the table if necessary.
+// Returns the table that `key`, one part of a dotted key, names in the table `at`. Creates the table if necessary.
 static struct toml_node *step(struct toml_reader *r, struct toml_node *at, str key, bool dotted) {
   struct toml_node *next = toml_find(at, key);
   if (!next) {

@@ -10,7 +10,7 @@ struct toml_node {
   enum toml_kind kind;
   bool defined;  // the table has its own header
   bool dotted;   // a dotted key created the table
-  bool closed;   // an inline table, to which nothing can be added
+  bool closed;   // the table is an inline table, to which nothing can be added
   str json;      // JSON text of a scalar
   struct toml_node *first, *last, *next;
 };
@@ -36,7 +36,7 @@ static inline char toml_peek(const struct toml_reader *r) {
   return (char)(r->at < r->text.n ? r->text.p[r->at] : 0);
 }
 
-// Functions that read return false after a failure, with r->fault set.
+// Functions that return bool return false after a failure, with r->fault set.
 bool toml_fail(struct toml_reader *r, const char *message);
 void toml_skip_blanks(struct toml_reader *r);
 bool toml_skip_comment(struct toml_reader *r);

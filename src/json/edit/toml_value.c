@@ -62,7 +62,8 @@ static bool skip_line_end(struct toml_reader *r) {
   return true;
 }
 
-// Returns whether the string ends here. Three quotes end it; one or two quotes before these belong to the string.
+// Returns whether the string ends here. Three quotes end the string; up to two more quotes before them belong to the
+// string.
 static bool is_end(struct toml_reader *r, char quote, struct buf *out) {
   size_t n = 0;
   while (r->at + n < r->text.n && r->text.p[r->at + n] == quote) n++;
@@ -169,7 +170,7 @@ static bool put_decimal(struct buf *out, str s) {
   return are_digits(exponent, 10);
 }
 
-// Returns whether `s` has the form 1979-05-27, 07:32:00 or both. Does not check the values against a calendar.
+// Returns whether `s` has the form of a date, a time, or both: 1979-05-27T07:32:00. Does not check the calendar.
 static bool is_date(str s) {
   bool date = s.n >= 10 && ascii_is_digit(s.p[0]) && s.p[4] == '-' && s.p[7] == '-';
   bool time = s.n >= 8 && ascii_is_digit(s.p[0]) && s.p[2] == ':' && s.p[5] == ':';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled query. Segments are followed depth first: the values below one value come before those below the
-// next, which is the order of the RFC and needs no lists in memory. Every walk through a value reports how far it read,
-// so that no bytes are read twice to find the end of the value.
+// Runs a compiled query. The whole query is followed below one value before the next value is read: this is the order
+// of the RFC, and needs no lists in memory. Every walk through a value reports how far it has read, so that no bytes
+// are read twice to find the end of the value.
 #include "json/path/path.h"
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@
 #include "json/path/path_impl.h"
 #include "json/text.h"
 
-// WALK_DEPTH_MAX limits nested calls, including filters in filters, and thereby the size of the stack.
+// WALK_DEPTH_MAX limits nested calls, and thereby the size of the stack.
 enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, NAMES_FOR_STEP = 16, LISTED = 1024, KEPT = 64 };
 
 // json_path_limits_for allows FAIR_STEPS steps and one more for every BYTES_FOR_STEP bytes: enough to read a text once
@@ -66,7 +66,7 @@ void path_learn(struct path_end *end, const struct json_walk *w) {
   else if (w->after > end->inside) end->inside = w->after, end->levels = 1;
 }
 
-// Follows the segments after `s` from the current value of the walk.
+// Applies the segments after `s` to the current value of the walk.
 bool path_walk_child(struct path_run *r, const struct path_segment *s, struct json_walk *w,
                      const struct path_sink *sink) {
   struct path_end end = {0};
@@ -104,7 +104,7 @@ static int64_t count_elements(struct path_run *r, const char *array, struct path
   return (int64_t)w.count;
 }
 
-// The last elements of an array, stored while the walk goes to the end of the array.
+// Positions of the last KEPT elements of an array, recorded by a walk through the whole array.
 struct last {
   const char *at[KEPT];
   size_t count;  // number of all elements
@@ -153,7 +153,7 @@ static bool select_children(struct path_run *r, const struct path_segment *s, co
   return on && path_alive(r);
 }
 
-// Like path_filter_test, after picking the members. Reports in `end` how far the filter read the value.
+// Picks the members that the filter reads, then calls path_filter_test. Reports in `end` how far the value was read.
 bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end) {
   const char *outer = r->tested;
   struct path_end *outer_end = r->tested_end;
@@ -188,8 +188,8 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Returns the index that a bound of a slice means in an array of `n` elements, clamped to `low` and `high`. Bounds are
-// within 2^53, so nothing overflows.
+// Converts a bound of a slice to an index in an array of `n` elements, between `low` and `high`. `usual` replaces a
+// missing bound. Bounds are within 2^53, so nothing overflows.
 static int64_t place(bool given, int64_t bound, int64_t usual, int64_t n, int64_t low, int64_t high) {
   if (!given) return usual;
   return clamp(bound < 0 ? bound + n : bound, low, high);
@@ -199,7 +199,7 @@ static bool is_near_end(const struct path_slice *slice) {
   return slice->has_start && slice->start < 0 && slice->start >= -KEPT && (!slice->has_end || slice->end < 0);
 }
 
-// Selects by bounds that count from the end of the array and are near its end.
+// Selects a slice that starts at most KEPT elements before the end of the array.
 static bool slice_last(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                        const struct path_sink *sink, struct path_end *end) {
   struct last last = {.count = 0};
@@ -215,7 +215,7 @@ static bool slice_last(struct path_run *r, const struct path_segment *s, const s
   return on;
 }
 
-// Selects forwards. The number of elements is needed only if a bound counts from the end.
+// Selects a slice with a positive step. The elements are counted first if a bound counts from the end.
 static bool slice_up(struct path_run *r, const struct path_segment *s, const struct path_slice *slice, const char *v,
                      const struct path_sink *sink, struct path_end *end) {
   bool from_end = (slice->has_start && slice->start < 0) || (slice->has_end && slice->end < 0);
@@ -235,16 +235,16 @@ static bool slice_up(struct path_run *r, const struct path_segment *s, const str
   return on && path_alive(r);
 }
 
-// Positions of elements. A walk goes forwards only, so the position of every LISTED-th element is stored, and the
-// elements after one of these are listed again when they are needed.
+// Positions of elements. A walk goes forwards only, so the position of every LISTED-th element is stored. To get an
+// element between two of these, `list` is filled by a short walk.
 struct places {
   const char **kept;  // positions of every LISTED-th element
   size_t room;
   const char *list[LISTED];
-  int64_t listed;  // index in `kept` of the first element in `list`, or -1
+  int64_t listed;  // index in `kept` of the element at list[0], or -1
 };
 
-// Stores the positions, and returns the number of elements.
+// Fills p->kept. Returns the number of elements.
 static int64_t keep_places(struct path_run *r, const char *array, struct places *p, struct path_end *end) {
   struct json_walk w;
   json_walk_open(&w, &r->doc, array);
@@ -356,7 +356,8 @@ str json_path_hint(const struct json_path *path) {
   return path->hint;
 }
 
-// Checks a scalar completely, so that text that only begins with a digit is not read as a number.
+// Checks a document that is a scalar completely, because otherwise any text that begins with a digit would be read as a
+// number.
 static bool begins_document(struct path_run *r) {
   r->root = json_scan_first(&r->doc);
   if (is_object(r, r->root) || is_array(r, r->root)) return true;
@@ -424,7 +425,7 @@ bool json_path_find(const struct json_path *path, str text, const struct json_pa
 
 // ---- normalized paths ----
 
-// Writes the key in single quotes with the escapes of RFC 9535, 2.7. `escaped` is the key as escaped in JSON.
+// Writes a key in single quotes, escaped by RFC 9535, 2.7. `escaped` is the key with the escapes of the JSON text.
 static void put_name(struct buf *out, str escaped) {
   static const char plain[] = "\b\t\n\f\r'\\", letters[] = "btnfr'\\";
   buf_str(out, STR("['"));

@@ -2,15 +2,15 @@
 // JSONPath (RFC 9535): queries such as $.items[?@.price < 10].name over JSON text.
 //
 // A query is compiled once, strictly, and runs on any number of texts. A run walks over the text (json/scan.h) and
-// builds no nodes: it visits values in the order of the RFC as it finds them, needs no memory for the text or for
-// intermediate results, and stops when the visitor does. It checks only the text that it reads: in invalid JSON it may
-// find values before it reaches the error. If a key occurs twice in an object, the first one counts.
+// builds no nodes. It visits values in the order of the RFC as it finds them, without memory for intermediate results,
+// and stops when the visitor says so. It checks only the text that it reads: in invalid JSON, it may visit values
+// before it reaches the error. If a key occurs twice in an object, the first one counts.
 //
 // Regular expressions are I-Regexp (RFC 9485). Their time grows with the text, never with the number of ways to match.
 //
-// Everything is bounded: a query by the constants below, a run by its limits. Work is counted in steps (about one for
-// each value read and each 64 bytes skipped), so the same query on the same text gives the same result on every
-// machine.
+// Everything is bounded: a query by the constants below, a run by struct json_path_limits. Work is counted in steps
+// (about one for each value read and each 64 bytes skipped), so the same query on the same text gives the same result
+// on every machine.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -24,9 +24,9 @@ enum {
 
 struct json_path;
 
-// Compiles a query into the arena; the caller may free `query` afterwards. Returns NULL on failure: `f` has
-// FAULT_INVALID (FAULT_LIMIT if the query or a regular expression is too large, or the query too deep), a message with
-// the column, and the path "column N", counted in characters from 1.
+// Compiles a query into the arena; the caller may free `query` afterwards. Returns NULL on failure: `f` has a message,
+// and the path "column N", counted in characters from 1. The code is FAULT_LIMIT if the query or a regular expression
+// is too large or the query is nested too deeply, otherwise FAULT_INVALID.
 struct json_path *json_path_compile(struct arena *a, str query, struct fault *f);
 
 // Returns a hint about a valid query that is probably a mistake, or an empty text. Example: a pattern that is not a
@@ -40,17 +40,17 @@ struct json_path_limits {
 
 extern const struct json_path_limits json_path_default_limits;  // 20 million steps, 100 000 nodes
 
-// Returns the default limits with fewer steps for a small text: 3 million, plus one for every 4 bytes. Then no query
-// takes longer than some tenths of a second.
+// Returns the default limits, but with fewer steps for a small text: 3 million, plus one for every 4 bytes. No query
+// then takes longer than some tenths of a second.
 struct json_path_limits json_path_limits_for(size_t bytes);
 
 // Receives the start of a selected value. Must return false to end the run, which then succeeds. May set *out_after
 // (initially NULL) to the position after the value, which saves the run from searching it.
 typedef bool json_path_visit(void *ctx, const char *value, const char **out_after);
 
-// Visits the values that the query selects; a value may be visited more than once. Allocates temporary memory in
-// `scratch`. Returns false with FAULT_LIMIT for too many steps or too much depth, or with FAULT_INVALID and the path
-// "line L, column C" if the text is not JSON. Some values may have been visited by then.
+// Calls `visit` for each value that the query selects; a value may be visited more than once. Allocates temporary
+// memory in `scratch`. Returns false with FAULT_LIMIT if a limit was exceeded, or with FAULT_INVALID and the path "line
+// L, column C" if the text is not JSON. Values may have been visited before the failure.
 bool json_path_each(const struct json_path *path, str text, const struct json_path_limits *limits,
                     struct arena *scratch, json_path_visit *visit, void *ctx, struct fault *f);
 
@@ -59,7 +59,8 @@ struct json_path_nodes {
   size_t count;
 };
 
-// Lists all selected values in the arena. Fails like json_path_each, and if there are more nodes than the limit.
+// Lists all selected values in the arena. Fails like json_path_each, and if more nodes are selected than
+// limits->max_nodes.
 bool json_path_find(const struct json_path *path, str text, const struct json_path_limits *limits, struct arena *a,
                     struct json_path_nodes *out, struct fault *f);
 

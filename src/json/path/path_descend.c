@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descendant segments: $..name. The values of a container come before the values inside its children, so in general a
-// value is read twice. But names, and filters that need a member with a certain name, are found in one pass: it
-// searches for the bytes of the names, and the brackets around them show which object has the member. The results are
-// then sorted by the order of their containers.
+// Descendant segments: $..name. The values of a container come before those inside its children, so in general a value
+// is read twice. But names, and filters that need a member with a certain name, are found in one pass: it searches for
+// the bytes of the names, and the brackets around them show which object has the member. The results are then sorted by
+// the order of their containers.
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -12,7 +12,7 @@
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// Steps that a search for bytes costs: SEARCH_STEPS to start, and one for every SEARCHED_BYTES.
+// The costs of a search for bytes: SEARCH_STEPS to start, and one step for every SEARCHED_BYTES.
 enum { MOST_HITS = 1 << 20, FIRST_HITS = 64, SEARCHED_BYTES = 256, SEARCH_STEPS = 8 };
 
 static bool descend_any(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
@@ -42,8 +42,8 @@ static bool descend_any(struct path_run *r, const struct path_segment *s, const 
 
 // ---- names
 
-// The next occurrence of some bytes from `from` on, or NULL if they do not occur again. The result holds for every
-// position between `from` and `next`, so that a text is searched once, even if the search starts at many of its values.
+// The next occurrence of some bytes after `from`, or NULL if they do not occur again. It is valid for every position
+// between `from` and `next`, so a text is searched once, even if the search starts at many of its values.
 struct ahead {
   const char *from, *next;
 };
@@ -52,36 +52,36 @@ struct ahead {
 struct needle {
   str key;  // the name in quotes
   struct ahead ahead;
-  const struct path_need *need;  // the filter's need that the name belongs to
+  const struct path_need *need;  // NULL, or the need of the filter that contains this name
 };
 
-// A selected value. Offsets count from the beginning of the search.
+// A selected value. Offsets count from the start of the value that is searched.
 struct hit {
-  uint32_t holder, value;  // offsets of the container and of the value in it
-  uint32_t selector;       // values of the same container are sorted by selector
+  uint32_t holder, value;  // offsets of the container and of the value
+  uint32_t selector;       // index of the selector; sorts values of the same container
 };
 
-// The search for one segment during a whole run.
+// The search for the names of one segment; used for a whole run.
 struct path_finder {
   struct path_run *r;
   bool usable;                         // searching for bytes is possible for this segment
   const struct path_selector *filter;  // NULL if names are selected
   struct needle needles[PATH_NEEDS];
   size_t needles_count;
-  struct ahead escape;  // the next letter of a name that is written as \u00 and two digits
+  struct ahead escape;  // the next place where a letter of a name is written as \u00 and two digits
   struct hit *hits;
   size_t count, room;
   // The value that is searched.
   const char *begin;
   struct json_strings strings;
-  const char *after;  // the position after the value; NULL: unknown
+  const char *after;  // position after the value that is searched, or NULL if unknown
   bool too_many;
   unsigned depth;
   const char *open[JSON_DEEPEST];
-  const char *tested[JSON_DEEPEST];  // for each depth: the last object that the filter tested
+  const char *tested[JSON_DEEPEST];  // for each depth: the object that the filter tested last
 };
 
-// Returns whether each character of the name has only one escaped form: \u00 and two digits.
+// Returns whether the only escapes with which a character of the name can be written are \u00 and two digits.
 static bool is_plain(str name) {
   for (size_t i = 0; i < name.n; i++) {
     char c = name.p[i];
@@ -97,7 +97,7 @@ static bool has_letter(const struct path_finder *d, int c) {
   return false;
 }
 
-// Finds the next escaped letter of a name.
+// Finds the next letter of a name that is written as an escape.
 static const char *find_escape(struct path_finder *d, const char *p) {
   const char *end = d->r->doc.end;
   path_charge(d->r, (uint64_t)(end - p) / SEARCHED_BYTES);
@@ -113,8 +113,8 @@ static bool is_known(const struct ahead *a, const char *p) {
   return a->from && a->from <= p && (!a->next || p <= a->next);
 }
 
-// Returns whether the value contains an escaped letter of a name. The end of the value is computed only if such a
-// letter follows its beginning.
+// Returns whether a letter of a name is written as an escape inside the value. Finds the end of the value only if
+// necessary.
 static bool is_escaped_inside(struct path_finder *d) {
   if (!is_known(&d->escape, d->begin)) d->escape = (struct ahead){d->begin, find_escape(d, d->begin)};
   if (!d->escape.next) return false;
@@ -133,7 +133,8 @@ static void add_hit(struct path_finder *d, const char *holder, const char *value
   d->hits[d->count++] = (struct hit){(uint32_t)(holder - d->begin), (uint32_t)(value - d->begin), (uint32_t)selector};
 }
 
-// Called when the current object has a member that the filter needs, with this value: tests the object.
+// Tests the current object with the filter, because it has a member that the filter needs. `value` is the value of this
+// member.
 static void test_object(struct path_finder *d, const struct path_need *need, const char *value) {
   struct path_run *r = d->r;
   const char *object = d->open[d->depth - 1];
@@ -145,7 +146,7 @@ static void test_object(struct path_finder *d, const struct path_need *need, con
   if (path_test(r, d->filter, object, &ignored)) add_hit(d, d->open[d->depth - 2], object, 0);
 }
 
-// Checks an occurrence of a quoted name at `p`, outside of strings: it is a key if a colon follows.
+// Handles a quoted name found at `p`, outside of strings. The name is a key if a colon follows.
 static void check_hit(struct path_finder *d, size_t needle, const char *p) {
   const char *end = d->r->doc.end, *object = d->open[d->depth - 1];
   p = json_scan_blanks(p + d->needles[needle].key.n, end);
@@ -156,7 +157,7 @@ static void check_hit(struct path_finder *d, size_t needle, const char *p) {
   else add_hit(d, object, p, needle);
 }
 
-// Finds the next occurrence of the name.
+// Finds the next occurrence of the name from `from` on.
 static void search_on(struct path_finder *d, struct needle *n, const char *from) {
   const char *end = d->r->doc.end, *next = find_bytes(from, end, n->key);
   n->ahead = (struct ahead){from, next};
@@ -173,8 +174,8 @@ static bool search_all(struct path_finder *d) {
   return any;
 }
 
-// Returns the occurrences that begin in a block at the start of a string. Sets *out_left if occurrences follow after
-// the block.
+// Returns bits for the quotes in `opening` where one of the names begins. Sets *out_left if names occur after this
+// block.
 static uint64_t hits_in(struct path_finder *d, const char *p, uint64_t opening, bool *out_left) {
   uint64_t hits = 0;
   *out_left = false;
@@ -193,7 +194,7 @@ static void check_needles(struct path_finder *d, const char *p) {
     if (str_starts(rest, d->needles[i].key)) check_hit(d, i, p);
 }
 
-// Handles the brackets and occurrences of a block. Returns false when the value or the run ends.
+// Handles the brackets and names of a block. Returns false when the searched value or the run ends.
 static bool read_events(struct path_finder *d, const char *p, const struct json_marks *m, uint64_t hits) {
   for (uint64_t left = m->opens | m->closes | hits; left; left &= left - 1) {
     unsigned i = block_first(left);
@@ -239,7 +240,7 @@ static void sort_hits(struct path_finder *d) {
   if (i < d->count) qsort(d->hits, d->count, sizeof *d->hits, compare_hits);
 }
 
-// Returns whether the hit is a duplicate key: only the first one in an object counts.
+// Returns whether the hit's key is a duplicate: only the first one in an object counts.
 static bool is_again(const struct path_finder *d, size_t i) {
   const struct hit *x = &d->hits[i], *before = x - 1;
   return i && !d->filter && x->holder == before->holder && x->selector == before->selector;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates filters. Operands are nodes without children; NULL is the value "Nothing" of the RFC.
+// Evaluates filters. An operand is a node without children, or NULL for the value "Nothing" of the RFC.
 #include "base/assert.h"
 #include "json/number.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// Steps that the start of a parse costs.
+// The cost of starting the parser.
 enum { PARSE_STEPS = 8 };
 
 // Memory for an operand: a value of the document or a computed number.
@@ -21,7 +21,8 @@ static const struct json *make_number(struct made *room, uint64_t n) {
   return &room->node;
 }
 
-// Makes a node. A scalar is checked completely, because nothing has checked it before; a container is not read.
+// Makes the node of an operand. A scalar is checked completely, because nothing has checked it before; a container is
+// not read.
 static const struct json *make_node(struct path_run *r, const char *value, const char *after, struct made *room) {
   room->node = (struct json){.p = value, .type = (uint8_t)json_scan_type(&r->doc, value)};
   if (room->node.type == JSON_ARRAY || room->node.type == JSON_OBJECT) return &room->node;
@@ -53,7 +54,7 @@ static bool tally_value(void *ctx, const char *value, const char **out_after) {
   return t->count < t->max && !t->r->doc.wrong;
 }
 
-// Follows the part of a query that comes after the picked member.
+// Follows the rest of a query from `from`, the member that was picked for its first segments.
 static void follow_query(struct filter_tally *t, const struct path_query *query, const char *from) {
   struct path_run *r = t->r;
   struct path_end end = {0};
@@ -65,8 +66,8 @@ static void follow_query(struct filter_tally *t, const struct path_query *query,
   r->tested_end->levels = end.levels;
 }
 
-// Returns the value where the rest of a query begins, which is the result if the rest is empty. Returns NULL if there
-// is no value.
+// Returns the value where the rest of a query begins; if the rest is empty, this is the result. Returns NULL if there
+// is no such value.
 static const char *begin_of(const struct path_run *r, const struct path_query *query, const char *value) {
   if (query->picked) return r->picked[query->picked->place];
   return query->from_root ? r->root : value;
@@ -99,7 +100,7 @@ static int compare_sizes(const struct json_number *x, const struct json_number *
   return compare_digits(x, y);
 }
 
-// Compares exactly, like equality. A number whose exponent is too long is neither less nor greater than any other.
+// Compares exact values. Returns false if a number has an exponent with too many digits.
 static bool number_less(const struct json *a, const struct json *b) {
   struct json_number x, y;
   double p, q;
@@ -109,7 +110,7 @@ static bool number_less(const struct json *a, const struct json *b) {
   return x.negative ? compare_sizes(&y, &x) < 0 : compare_sizes(&x, &y) < 0;
 }
 
-// Compares code points, whose order is that of the UTF-8 bytes.
+// Compares by code points, which gives the same order as comparing UTF-8 bytes.
 static bool string_less(const struct json *a, const struct json *b) {
   str x = inside(a), y = inside(b);
   if (!((a->flags | b->flags) & JSON_ESCAPED)) return str_cmp(x, y) < 0;
@@ -125,7 +126,7 @@ static bool less(const struct json *a, const struct json *b) {
   return json_is(a, JSON_STRING) && json_is(b, JSON_STRING) && string_less(a, b);
 }
 
-// Parses a container. Returns NULL if it is not JSON; the run has then failed.
+// Parses a container. On failure, the run fails, and NULL is returned.
 static const struct json *parse_container(struct path_run *r, const struct json *v, struct arena *a) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
   const char *after = json_scan_skip(&r->doc, v->p);
@@ -209,7 +210,7 @@ static const struct json *first_of(struct path_run *r, const struct filter_tally
   return t->first && path_alive(r) ? make_node(r, t->first, t->after, room) : NULL;
 }
 
-// Returns NULL for Nothing. The result has no meaning if the run has failed.
+// Returns NULL for Nothing. If the run has failed, the result must not be used.
 static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value,
                                    struct made *room) {
   struct filter_tally t;
@@ -224,7 +225,7 @@ static const struct json *value_of(struct path_run *r, const struct path_expr *e
   return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
-// Returns the text of a string. The text is in the document, or in memory of the run that is valid until the next call.
+// Returns the unescaped text of a string. It may be in memory of the run that the next call overwrites.
 static str text_of(struct path_run *r, const struct json *v) {
   if (!(v->flags & JSON_ESCAPED)) return inside(v);
   if (r->text_n < v->n) {
@@ -234,7 +235,7 @@ static str text_of(struct path_run *r, const struct json *v) {
   return (str){r->text, json_text_unescape(inside(v), r->text)};
 }
 
-// Compiles a pattern from the document. Reuses the last compiled pattern if it is the same, which is usual.
+// Compiles a pattern that is a value of the document. Usually it is the same as the last one, which is reused.
 static const struct path_regex *regex_of(struct path_run *r, const struct json *pattern, bool whole) {
   if (r->regex && r->pattern_whole == whole && json_equals_str(pattern, r->pattern)) return r->regex;
   if (!path_charge(r, 100 + pattern->n)) return NULL;
@@ -271,7 +272,7 @@ static bool call_match(struct path_run *r, const struct path_expr *e, const char
 
 // ---- tests ----
 
-// Compares short numbers, which compare like their doubles.
+// Compares two short numbers (json/number.h) by their doubles.
 static bool compare_short(enum path_operator op, double a, double b) {
   ASSERT(op <= PATH_GE);
   switch (op) {
@@ -285,7 +286,7 @@ static bool compare_short(enum path_operator op, double a, double b) {
   return false;
 }
 
-// Reads the value of a query as a short number (json/number.h), which is valid JSON if it has no leading zero.
+// Reads the value of a query as a short number (json/number.h). Returns false for any other value.
 static bool is_short(struct path_run *r, const struct path_expr *e, const char *value, double *out) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
   if (!v || (*v != '-' && (unsigned char)(*v - '0') > 9)) return false;
@@ -294,8 +295,8 @@ static bool is_short(struct path_run *r, const struct path_expr *e, const char *
   return json_number_short((str){v, (size_t)(after - v)}, out);
 }
 
-// Compares a string with a literal without escapes, up to the first byte that differs. Returns false if that byte
-// begins an escape, so that the result is unknown.
+// Compares a string with a literal that has no escapes, up to the first byte that differs. Returns false if this byte
+// begins an escape, because the strings may still be equal.
 static bool is_told_by_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
                              const char *value, bool *out_same) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
@@ -343,7 +344,7 @@ bool path_filter_test(struct path_run *r, const struct path_expr *e, const char 
   case PATH_COMPARE: return test_comparison(r, e, value);
   case PATH_QUERY: return test_exists(r, &e->query, value);
   case PATH_CALL: return call_match(r, e, value);
-  case PATH_LITERAL: break;  // the parser rejects literals as tests
+  case PATH_LITERAL: break;  // the query parser rejects such tests
   }
   return false;
 }

@@ -17,12 +17,12 @@ struct path_selector {
   struct path_selector *next;
   enum path_selector_kind kind;
   str name, quoted;         // the name without and with quotes
-  size_t set;               // set of names that contains only this name
+  size_t set;               // number of a set that contains only this name (path_names)
   struct path_slice slice;  // an index is stored in slice.start
   struct path_expr *filter;
   struct path_wanted *wanted;  // the members that the filter reads; NULL if it reads none
-  struct path_need *needs;     // a value that passes the filter has at least one of these members
-  size_t needs_count;          // 0: not known which members it has
+  struct path_need *needs;     // every value that passes the filter has at least one of these members
+  size_t needs_count;          // 0 if no such members are known
 };
 
 enum { PATH_NEEDS = 4 };
@@ -30,31 +30,31 @@ enum { PATH_NEEDS = 4 };
 struct path_need {
   const struct path_wanted *member;
   str quoted;                    // name of the member in quotes
-  const struct path_expr *test;  // the member must pass this test; NULL: any value passes
+  const struct path_expr *test;  // test that the value of the member must pass; NULL: none
 };
 
 struct path_segment {
   struct path_segment *next;
   struct path_selector *selectors;
   bool descend;
-  size_t descent;  // index among the descendant segments
+  size_t descent;  // index among the query's descendant segments
 };
 
 struct path_query {
   struct path_segment *segments;
   bool from_root;
   bool singular;                     // selects at most one node in every document
-  const struct path_wanted *picked;  // in a filter: the member that the first segments lead to, or NULL
+  const struct path_wanted *picked;  // in a filter: the member that the query's leading names select, or NULL
   struct path_segment *rest;         // the segments after `picked`
 };
 
-// A member that a filter reads; a node in the tree of all such members.
+// A member that a filter reads. All such members form a tree.
 struct path_wanted {
   struct path_wanted *parent, *next, *child;
   str name;
   size_t place;  // index in path_run.picked
   size_t count;  // number of children
-  size_t set;    // set of the names of the children
+  size_t set;    // number of the set of the children's names (path_names)
   const str *names;
   struct path_wanted **children;
 };
@@ -64,7 +64,7 @@ enum path_operator { PATH_EQ, PATH_NE, PATH_LT, PATH_LE, PATH_GT, PATH_GE };
 enum path_function { PATH_LENGTH, PATH_COUNT, PATH_MATCH, PATH_SEARCH, PATH_VALUE };
 
 struct path_expr {
-  struct path_expr *next;   // in the list of operands or arguments
+  struct path_expr *next;   // next operand or argument of the same parent
   struct path_expr *child;  // first operand or argument
   enum path_expr_kind kind;
   enum path_operator op;
@@ -72,8 +72,8 @@ struct path_expr {
   struct path_query query;
   const struct json *literal;
   double number;             // value of a literal with is_number
-  bool is_number;            // the literal is a short number (json/number.h)
-  struct path_regex *regex;  // pattern of match and search, if it is a literal
+  bool is_number;            // the literal is a short number (json/number.h), stored in `number`
+  struct path_regex *regex;  // compiled pattern of match() or search() if it is a literal
 };
 
 struct json_path {
@@ -94,26 +94,27 @@ struct path_parser {
   size_t sets, places, descents;
 };
 
-// Sets q->f, and returns false.
+// Sets q->f, with the column of offset `at`. Returns false.
 bool path_refuse(struct path_parser *q, size_t at, const char *what);
-bool path_expect(struct path_parser *q, const char *what);  // `what` describes what is expected at the next byte
+bool path_expect(struct path_parser *q, const char *what);  // `what` says what was expected at the next byte
 
 int path_peek(const struct path_parser *q);  // returns the next byte, or -1 at the end
 bool path_take(struct path_parser *q, char c);
 void path_skip_blanks(struct path_parser *q);
 
-// Enters one more level. Returns false, with q->f set, if there are too many levels. The caller must leave the level
-// again.
+// Enters one more level of nesting. Returns false, with q->f set, if there are too many levels. The caller must leave
+// the level again.
 bool path_enter(struct path_parser *q);
 
 bool path_parse_segments(struct path_parser *q, struct path_query *out);
 bool path_parse_string(struct path_parser *q, str *out);
 struct path_expr *path_parse_filter(struct path_parser *q);
 
-// Collects the members that a filter reads by name, and sets path_query.picked. Returns NULL if it reads none.
+// Collects the members that a filter reads by name, and sets path_query.picked. Returns NULL if the filter reads no
+// members.
 struct path_wanted *path_collect(struct path_parser *q, struct path_expr *filter);
 
-// Finds the members of which a value must have at least one to pass the selector's filter.
+// Finds members of which every value that passes the selector's filter has at least one (path_selector.needs).
 void path_note_needs(struct path_parser *q, struct path_selector *s);
 
 // Returns the text "column N" for the offset `at`, in the arena.
@@ -132,10 +133,10 @@ struct path_matcher {
 
 struct path_regex {
   struct pcre2_real_code_8 *code;  // NULL if the pattern is plain, invalid or too large
-  str plain;                       // text to search for instead of running `code`; p is NULL if it is not used
+  str plain;                       // if p is set: a literal text to search for, without the engine
   str part;                        // text that every match contains; empty: unknown
   bool too_large;
-  size_t states;  // maximum number of states that are active at the same time
+  size_t states;  // maximum number of simultaneous states of the engine
 };
 
 static inline bool path_regex_usable(const struct path_regex *regex) {
@@ -145,10 +146,10 @@ static inline bool path_regex_usable(const struct path_regex *regex) {
 // Compiles a pattern that must match a whole text (match) or any part of it (search). All memory is in the arena.
 struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole);
 
-// Returns the maximum number of steps to match a text of `n` bytes.
+// Returns the number of steps to charge for matching a text of `n` bytes.
 uint64_t path_regex_cost(const struct path_regex *regex, size_t n);
 
-// Returns false if the text does not contain regex->part, so that it cannot match. Costs little.
+// A fast test: returns false if the text does not contain regex->part and therefore cannot match.
 bool path_regex_may_match(const struct path_regex *regex, str text);
 
 // Returns false if the engine gave up, which the limits on patterns should prevent.
@@ -160,7 +161,7 @@ bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str
 struct path_end {
   const char *after;   // the position after the value; NULL: unknown
   const char *inside;  // if `after` is NULL: a position inside the value; NULL: unknown
-  size_t levels;       // depth of `inside`; 1: directly in the value
+  size_t levels;       // depth of `inside` in the value; 1: directly in it
 };
 
 struct path_run {
@@ -170,7 +171,7 @@ struct path_run {
   struct fault *f;
   uint64_t steps;  // steps that are left
   unsigned depth;
-  bool failed;  // the run has failed, and `f` is set
+  bool failed;  // `f` is set
   struct path_matcher matcher;
   char *text;  // memory for one unescaped string
   size_t text_n;
@@ -181,7 +182,7 @@ struct path_run {
   const char *tested;            // the value that a filter is testing
   struct path_end *tested_end;   // the end of that value
   struct json_names **sets;      // sets of names; an element is NULL before its first use
-  const char **picked;           // members of the tested value; an element is NULL if the member is absent
+  const char **picked;           // for each member that the filter reads: its value in the tested value, or NULL
   struct path_finder **finders;  // one for each descendant segment; an element is NULL before its first use
 };
 
@@ -198,7 +199,7 @@ static inline bool path_charge(struct path_run *r, uint64_t steps) {
 
 enum { PATH_STEP_BYTES = 64 };
 
-// Subtracts `steps`, and steps for the bytes between `from` and `after`, which may be NULL.
+// Subtracts `steps`, plus the steps for skipping the bytes from `from` to `after`. `after` may be NULL.
 static inline bool path_passed(struct path_run *r, uint64_t steps, const char *from, const char *after) {
   return path_charge(r, steps + (after > from ? (uint64_t)(after - from) / PATH_STEP_BYTES : 0));
 }
@@ -206,14 +207,14 @@ static inline bool path_passed(struct path_run *r, uint64_t steps, const char *f
 // Moves to the next element or member. Returns false at the end, or if the run has ended.
 bool path_next(struct path_run *r, struct json_walk *w);
 
-// Subtracts the steps of a walk that searched for `names` names.
+// Subtracts the steps of a walk that has looked for `names` names.
 bool path_charge_walk(struct path_run *r, const char *container, const struct json_walk *w, size_t names);
 
-// Returns the set of names with this number, for searches in one object after another.
+// Returns the set of names with this number, for walks over one object after another.
 struct json_names *path_names(struct path_run *r, size_t set, const str *list, size_t count);
 
-// path_pick picks the members of a value that a filter reads; path_pick_member picks one member with this value, and
-// the members below it.
+// path_pick stores the members of a value that a filter reads in r->picked. path_pick_member stores one member, which
+// has this value, and the members below it.
 void path_pick_member(struct path_run *r, const struct path_wanted *member, const char *value);
 void path_pick(struct path_run *r, const struct path_wanted *top, const char *value, struct path_end *end);
 
@@ -227,8 +228,8 @@ struct path_sink {
   void *ctx;
 };
 
-// Visits the values that a segment and its successors select from a value. Returns false if the visitor or a limit
-// ended the run. Reports in *end how far the value was read.
+// Visits the values that segment `s` and the segments after it select from the value `v`. Returns false if the visitor
+// or a limit ended the run. Reports in *end how far the value was read.
 bool path_walk(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
                struct path_end *end);
 bool path_select_all(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
@@ -242,9 +243,8 @@ void path_settle(struct path_run *r, struct json_walk *w, const struct path_end 
 void path_learn(struct path_end *end, const struct json_walk *w);
 bool path_enter_level(struct path_run *r);
 
-// Returns whether the value passes the filter of the selector. Reports in *end how far the value was read.
+// Returns whether the value passes the selector's filter. Reports in *end how far the value was read.
 bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end);
 
-// Returns whether the value passes the filter. The members must have been picked before. Returns false if the run has
-// failed.
+// Like path_test, but requires that the members have been picked. Also returns false if the run has failed.
 bool path_filter_test(struct path_run *r, const struct path_expr *e, const char *value);

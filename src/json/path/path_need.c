@@ -9,8 +9,8 @@ struct needs {
   const struct path_wanted *top;
 };
 
-// Adds a member without which `query` selects nothing, so that `test` is false. The test can run on the member alone if
-// it reads nothing else.
+// Adds a need: `test` is false if `query` selects nothing. `alone` means that `test` reads nothing but this query, so
+// that it can run on the member alone.
 static bool add_need(struct needs *n, const struct path_expr *query, const struct path_expr *test, bool alone) {
   struct path_selector *s = n->selector;
   const struct path_wanted *w = query->kind == PATH_QUERY ? query->query.picked : NULL;
@@ -22,8 +22,8 @@ static bool add_need(struct needs *n, const struct path_expr *query, const struc
   return true;
 }
 
-// If a query selects nothing, < and > are false, and so is equality with a literal; but two queries that select nothing
-// are equal.
+// If a query selects nothing, a comparison with < or > is false, and so is == with a literal. But == is true for two
+// queries that select nothing.
 static bool add_comparison(struct needs *n, const struct path_expr *e) {
   const struct path_expr *left = e->child, *right = left->next;
   if (e->op == PATH_NE) return false;

@@ -4,7 +4,7 @@
 #include "json/path/path_impl.h"
 #include "json/text.h"
 
-// Indexes are limited to integers that every JSON implementation represents exactly.
+// RFC 9535 limits indexes to the integers that every JSON implementation represents exactly.
 #define INDEX_MAX ((int64_t)9007199254740991)
 
 // ---- errors and characters ----
@@ -66,7 +66,7 @@ static bool read_hex(struct path_parser *q, uint32_t *out) {
   return true;
 }
 
-// Reads the digits after \u, and the second half of a surrogate pair.
+// Reads the four digits after \u and, after a high surrogate, the escape of the low surrogate.
 static bool read_unicode(struct path_parser *q, uint32_t *out) {
   size_t at = q->at - 2;
   uint32_t high = 0, low = 0;
@@ -81,7 +81,8 @@ static bool read_unicode(struct path_parser *q, uint32_t *out) {
   return true;
 }
 
-// Reads the rest of an escape after the backslash. Of the two quotes, only the one that ends the string may be escaped.
+// Reads an escape after its backslash. Only the quote that encloses the string may be escaped, not the other kind of
+// quote.
 static bool read_escape(struct path_parser *q, char quote, uint32_t *out) {
   static const char letters[] = "bfnrt/\\", values[] = "\b\f\n\r\t/\\";
   int c = path_peek(q);
@@ -139,7 +140,7 @@ static bool at_number(const struct path_parser *q) {
   return path_peek(q) == '-' || is_digit(path_peek(q));
 }
 
-// Reads from the first colon to the last number. Does not read the blanks after it.
+// Reads the rest of a slice from its first colon on, without the blanks at its end.
 static bool read_slice_rest(struct path_parser *q, struct path_slice *slice) {
   slice->step = 1;
   path_skip_blanks(q);

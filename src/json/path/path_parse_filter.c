@@ -10,7 +10,7 @@ struct signature {
   str name;
   enum type result;
   unsigned count;
-  enum type parameter;  // type of all parameters
+  enum type parameter;  // required type of every argument
 };
 
 static const struct signature functions[] = {
@@ -102,7 +102,7 @@ static bool read_arguments(struct path_parser *q, struct path_expr *call) {
   return path_take(q, ')') || path_expect(q, "expected ')'");
 }
 
-// Compiles the pattern with the query if it is a literal.
+// Compiles the pattern of match() or search() now if it is a literal.
 static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *call) {
   const struct path_expr *pattern = call->child->next;
   str text;
@@ -121,7 +121,7 @@ static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *
   return true;
 }
 
-// Reads a function call, from the opening parenthesis on.
+// Reads the arguments of a function call, from the opening parenthesis on.
 static struct path_expr *read_call(struct path_parser *q, size_t at, str name) {
   struct path_expr *e = new_expr(q, PATH_CALL);
   unsigned i = 0;
@@ -184,7 +184,7 @@ static bool can_compare(struct path_parser *q, size_t at, const struct path_expr
                                           : "only a query for a single node can be compared");
 }
 
-// Reads a comparison, from the operator on.
+// Reads the rest of a comparison, from its operator on.
 static struct path_expr *read_comparison(struct path_parser *q, size_t at, struct path_expr *left,
                                          enum path_operator op) {
   struct path_expr *e = new_expr(q, PATH_COMPARE);
@@ -218,7 +218,7 @@ static struct path_expr *read_comparison_or_test(struct path_parser *q) {
   return check_test(q, at, e);
 }
 
-// Reads an expression in parentheses, from the opening parenthesis on.
+// Reads an expression in parentheses, including both parentheses.
 static struct path_expr *read_parentheses(struct path_parser *q) {
   struct path_expr *e = NULL;
   path_skip_blanks(q);
@@ -229,7 +229,7 @@ static struct path_expr *read_parentheses(struct path_parser *q) {
   return path_take(q, ')') ? e : expect(q, "expected ')'");
 }
 
-// Reads an expression that starts with an exclamation mark, which must not precede a comparison.
+// Reads an expression that starts with "!". A comparison must not follow without parentheses.
 static struct path_expr *read_negated(struct path_parser *q) {
   struct path_expr *e = new_expr(q, PATH_NOT);
   path_skip_blanks(q);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks the members that a filter reads: @.price, @.owner.team. The names in all queries of the filter form one tree,
-// so that a value is read only once for all of them, in the order of its members.
+// Picks the members that a filter reads: @.price, @.owner.team. The leading names of all queries in a filter form one
+// tree, so that one walk through a value picks all of these members.
 #include "base/assert.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
@@ -29,7 +29,7 @@ static bool is_name(const struct path_segment *s) {
   return !s->descend && !s->selectors->next && s->selectors->kind == PATH_NAME;
 }
 
-// Adds the leading names of a query to the tree. The rest of the query is followed from the picked member.
+// Adds the leading names of a query to the tree. At run time, the query's other segments start at the picked member.
 static void add_query(struct path_parser *q, struct path_wanted *top, struct path_query *query) {
   query->rest = query->segments;
   if (query->from_root) return;
@@ -44,7 +44,7 @@ static void add_queries(struct path_parser *q, struct path_wanted *top, struct p
   for (struct path_expr *child = e->child; child; child = child->next) add_queries(q, top, child);
 }
 
-// Lists the names of the children for a walk.
+// Stores the names of the children, for path_names.
 static void list_children(struct path_parser *q, struct path_wanted *parent) {
   str *names = ARENA_ARRAY(q->a, str, parent->count);
   parent->children = ARENA_ARRAY(q->a, struct path_wanted *, parent->count);
@@ -86,7 +86,7 @@ static void forget(struct path_run *r, const struct path_wanted *parent) {
   }
 }
 
-// Records how far a walk read. The current value of the walk may have been read in part.
+// Records how far a walk has read. `inner` says how far the current value of the walk was read.
 static void learn(struct path_end *end, const struct json_walk *w, const struct path_end *inner) {
   const char *at = w->after ? w->after : inner->after;
   if (!w->close) end->after = w->after;
@@ -104,7 +104,7 @@ static void pick_members(struct path_run *r, const struct path_wanted *parent, c
   int i;
   while (left && (i = json_walk_find(&w, names)) >= 0) {
     const struct path_wanted *wanted = parent->children[i];
-    if (r->picked[wanted->place]) continue;  // only the first of duplicate keys counts
+    if (r->picked[wanted->place]) continue;  // a duplicate key: only the first one counts
     r->picked[wanted->place] = w.value;
     left--;
     inner = (struct path_end){0};

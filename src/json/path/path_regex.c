@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// I-Regexp (RFC 9485) by PCRE2. A pattern is checked and translated here: only the grammar of I-Regexp is accepted, and
-// the states of the pattern are counted.
+// I-Regexp (RFC 9485) by PCRE2. This file checks that a pattern follows the grammar of I-Regexp, translates the pattern
+// for PCRE2, and counts its states.
 //
-// A pattern runs in the engine that follows all states at the same time (pcre2_dfa_match), so each byte is read once,
+// Patterns run in the engine that follows all states at the same time (pcre2_dfa_match), so each byte is read once,
 // whatever the pattern. The backtracking engine cannot be bounded: its limit starts again at every position of a
-// search, and does not count the bytes that a repeated class skips. A search is therefore an anchored match of .* and
-// the pattern.
+// search, and does not count the bytes that a repeated class skips. A search is an anchored match of .* and the
+// pattern.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -15,19 +15,19 @@
 #include "json/path/path_impl.h"
 
 enum {
-  PATTERN_MAX = 4096,  // bytes of the pattern before translation
+  PATTERN_MAX = 4096,  // maximum bytes of a pattern before translation
   TRANSLATED_MAX = 8 * PATTERN_MAX,
   GROUPS_MAX = 32,     // maximum nesting of groups
-  STATES_MAX = 2000,   // a repeated part counts once for each repetition
-  ROOM_MIN = 128,      // states
-  ROOM_PER_STATE = 6,  // three ints in the list of current states, three in the list of next states
+  STATES_MAX = 2000,   // maximum; a repeated part counts once for each repetition
+  ROOM_MIN = 128,      // initial number of states
+  ROOM_PER_STATE = 6,  // ints for one state: three in each of the engine's two lists
   MATCH_LIMIT = 1000,
   DEPTH_LIMIT = 100,
   HEAP_LIMIT = 1024,  // KiB
-  PART_MAX = 64,      // bytes
+  PART_MAX = 64,      // maximum bytes of path_regex.part
 };
 
-// Characters that follow each other in every match.
+// Characters that are adjacent in every match.
 struct run {
   char text[PART_MAX];
   size_t n;
@@ -38,10 +38,10 @@ struct translation {
   struct buf out;
   unsigned groups;
   bool too_large;
-  bool is_char;  // whether the last atom is a single character: `character`
+  bool is_char;  // the last atom is the single character in `character`
   uint32_t character;
   struct run run, longest;
-  bool branches;  // there are alternatives outside of groups, so no text is known to be in every match
+  bool branches;  // there are alternatives outside of groups, so there is no text that every match contains
 };
 
 static int peek(const struct translation *t) {
@@ -61,13 +61,14 @@ static bool too_large(struct translation *t) {
 
 // ---- single characters and classes ----
 
-// Writes a character. All except letters and digits are written as a number, which has no other meaning to the engine.
+// Writes a character. All characters except letters and digits are written as a number, because they could have a
+// special meaning.
 static void put_char(struct translation *t, uint32_t c) {
   if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) buf_char(&t->out, (char)c);
   else buf_printf(&t->out, "\\x{%x}", c);
 }
 
-// Reads \p{Lu} after the backslash.
+// Reads \p{Lu} or \P{Lu}, from after the backslash.
 static bool translate_category(struct translation *t) {
   static const char *const categories[] = {"Llmotu", "Mcen", "Ndlo", "Pcdefios", "Zlps", "Sckmo", "Ccfno"};
   char letter = t->rest.p[0], kind[2] = {0};
@@ -88,7 +89,7 @@ static bool translate_category(struct translation *t) {
   return true;
 }
 
-// Reads an escape after the backslash.
+// Reads an escape from after the backslash.
 static bool read_escape(struct translation *t, uint32_t *out) {
   int c = peek(t);
   if (c <= 0 || !strchr("()*+-.?[\\]^nrt{|}", c)) return false;
@@ -101,7 +102,7 @@ static bool at_category(const struct translation *t) {
   return peek(t) == 'p' || peek(t) == 'P';
 }
 
-// Reads a character of a class. Returns false for a character that must be escaped in a class.
+// Reads one character in a class. Returns false if it must be escaped but is not.
 static bool read_class_char(struct translation *t, uint32_t *out) {
   if (take(t, '\\')) return read_escape(t, out);
   if (!t->rest.n || strchr("-[]", t->rest.p[0] ? t->rest.p[0] : 'x')) return false;
@@ -195,7 +196,7 @@ static bool read_count(struct translation *t, size_t *out) {
   return true;
 }
 
-// The number of repetitions of a piece.
+// How often a piece is repeated.
 struct times {
   size_t low, high;
   bool open;  // no upper limit
@@ -246,7 +247,7 @@ static void end_run(struct translation *t) {
   t->run.n = 0;
 }
 
-// Updates the run of characters that every match contains, which only pieces outside of groups can extend.
+// Updates the run of characters that every match contains. Only pieces outside of groups can extend the run.
 static void note_piece(struct translation *t, const struct times *times) {
   if (!t->is_char || !times->low || t->run.n > PART_MAX - 4) end_run(t);
   if (!t->is_char || !times->low) return;
@@ -325,7 +326,7 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   else if (!whole && is_plain(pattern)) regex->plain = arena_str(a, pattern);
   else if (translate(&t, whole, &regex->states)) {
     regex->code = compile(a, buf_view(&t.out));
-    regex->too_large = !regex->code;  // the engine rejects a valid pattern only for its size
+    regex->too_large = !regex->code;  // a valid pattern is rejected only for its size
     end_run(&t);
     if (!t.branches) regex->part = arena_str(a, (str){t.longest.text, t.longest.n});
   } else regex->too_large = t.too_large;
@@ -333,8 +334,8 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   return regex;
 }
 
-// A step of matching takes about as long as a step of a walk. Each state costs time, and so does finding it in the list
-// of states.
+// The cost grows with the states, because each of them takes time and must be searched for in a list. One unit takes
+// about as long as a step of a walk.
 uint64_t path_regex_cost(const struct path_regex *regex, size_t n) {
   uint64_t states = regex->states;
   return regex->plain.p ? 1 + n / 16 : 20 + (uint64_t)n * (64 * states + states * states) / 128;

@@ -24,7 +24,7 @@ static struct access_host place_of(str authority) {
   return (struct access_host){host, (uint16_t)port};
 }
 
-// Returns whether the host is the listener itself. An absent port counts as `port`.
+// Returns whether the host is the listener itself. A host without a port matches, as if it had `port`.
 static bool is_own(const struct access *a, struct access_host p, uint16_t port) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
   if (p.port) port = p.port;
@@ -72,7 +72,8 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
   http_exchange_peer(x, peer);
   log_warn(
       l->log,
-      "a request from %s was refused with %d: Host \"%.*s\"%s%.*s; see allowed_hosts; %u more since the last such line",
+      "a request from %s was refused with %d: Host \"%.*s\"%s%.*s; see allowed_hosts; %u more refusals since the last "
+      "such line",
       peer, status, STR_ARG(utf8_cut(x->head->host, NAME_SHOWN)), status == 421 ? "" : ", Origin ",
       STR_ARG(status == 421 ? STR("") : utf8_cut(origin.p ? origin : STR("(none)"), NAME_SHOWN)), suppressed);
 }
@@ -80,8 +81,8 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x) {
   int status = access_check(a, x->head);
   if (status && a->local) {
-    // A listener on 0.0.0.0 or :: has many addresses. A browser sends such an address as Host only if the page itself
-    // has been loaded from it, so no page can rebind it.
+    // A listener on 0.0.0.0 or :: has many addresses, so this also accepts the address that the client has connected
+    // to. A browser sends such an address as Host only if it loaded the page from there, so a page cannot rebind it.
     char address[HTTP_PEER_SIZE];
     struct access own = *a;
     http_exchange_local(x, address);

@@ -3,10 +3,10 @@
 // every HTTP listener, before any other code handles the request.
 //
 // Host must be a configured name; or a loopback name (localhost, 127.0.0.1, [::1]) or the address listened on, without
-// a port or with the port listened on. So a web page that rebinds its own name to this address is refused. Origin, if
-// present, must have a configured name, or be http:// with one of these names and exactly this port. Sec-Fetch-Site,
-// which browsers add and pages cannot change, must be same-origin or none, unless Origin has a configured name.
-// X-Forwarded-Host, Forwarded and cookies are ignored.
+// a port or with the port listened on. This refuses a web page that rebinds its own name to this address. Origin, if
+// present, must have a configured name, or be http:// with a loopback name or the address listened on, and with exactly
+// this port. Sec-Fetch-Site, which browsers add and pages cannot change, must be same-origin or none, unless Origin has
+// a configured name. X-Forwarded-Host, Forwarded and cookies are ignored.
 #pragma once
 #include "base/rate.h"
 #include "io/http/http_server.h"
@@ -16,7 +16,7 @@ struct access {
   size_t allowed_count;
   str bound;      // the address listened on, IPv6 in brackets
   uint16_t port;  // the port listened on; 0: any port is accepted
-  bool local;     // access_pass also accepts the address that the client has connected to
+  bool local;     // access_pass also accepts the address to which the client has connected
   struct rate refusals;
 };
 
@@ -24,6 +24,6 @@ struct access {
 // Sec-Fetch-Site).
 int access_check(const struct access *a, const struct http_head *head);
 
-// Returns true if access_check accepts the request. Otherwise answers the request, and logs it unless there are too
-// many such lines per second.
+// Returns true if access_check accepts the request. Otherwise answers the request and logs the refusal, with a limit on
+// the log lines per second.
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x);

@@ -15,12 +15,12 @@ struct auth_gate {
   size_t count, bytes;
 };
 
-// Without credentials (see auth_gate_guard), every request enters.
+// Every request enters until auth_gate_guard has set credentials.
 void auth_gate_init(struct auth_gate *d, void (*enter)(void *ctx, struct http_exchange *x, struct client_identity who),
                     void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx);
 void auth_gate_done(struct auth_gate *d);  // drops the waiting requests
 
-// Replaces the credentials and checks waiting requests at once. If `credentials` is NULL, every request enters.
+// Replaces the credentials and checks the waiting requests again. If `credentials` is NULL, every request enters.
 void auth_gate_guard(struct auth_gate *d, struct credentials *credentials, const struct challenge *challenge);
 
 // Calls `enter` or answers the request, now or later.

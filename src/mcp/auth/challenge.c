@@ -89,7 +89,8 @@ static const char *error_of(enum credentials_verdict verdict) {
   }
 }
 
-// The fault's message must not contain quotes; the messages of credentials do not.
+// The quotes around the fault's message are not escaped, so the message must not contain quotes. The messages of
+// credentials contain none.
 void challenge_put_header(const struct challenge *c, str path, enum credentials_verdict verdict,
                           const struct fault *why, struct buf *out) {
   str origin, own, part = STR("");

@@ -6,13 +6,13 @@
 #include "base/buf.h"
 #include "mcp/auth/credentials.h"
 
-// The texts are borrowed and must outlive the challenge.
+// The strings are borrowed and must outlive the challenge.
 //
-// A client accepts metadata only if the resource in them is the URL that it called (RFC 9728, 3.3). So each path of the
-// endpoint is a resource: the configured URL for /mcp, and the same URL followed by /NAME for /mcp/NAME.
+// A client accepts metadata only if the resource named in them is the URL that it called (RFC 9728, 3.3). So each path
+// of the endpoint is a resource: the configured URL for /mcp, and the same URL followed by /NAME for /mcp/NAME.
 struct challenge {
   str resource;              // the public URL of /mcp; empty: there is no metadata
-  const char *const *names;  // the NAMEs of the paths /mcp/NAME
+  const char *const *names;  // the part NAME of each path /mcp/NAME
   size_t name_count;
   str issuer;  // the authorization server
   const str *scopes;
@@ -25,7 +25,7 @@ bool challenge_is_metadata(const struct challenge *c, str path, str *out_part);
 
 void challenge_put_metadata(const struct challenge *c, str part, struct buf *out);
 
-// The status and the header line of the response that refuses a request.
+// Return the status, and write the header line, of the response that refuses a request.
 int challenge_status(enum credentials_verdict verdict);
 void challenge_put_header(const struct challenge *c, str path, enum credentials_verdict verdict,
                           const struct fault *why, struct buf *out);

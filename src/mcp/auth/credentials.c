@@ -14,10 +14,10 @@ enum {
   REMEMBERED = 1024,
   AGENT_SIZE = 256,
   SUBJECT_SIZE = 256,
-  TOKEN_DIGITS = 8,  // digits of the hash of a token that has no name
+  TOKEN_DIGITS = 8,  // hex digits of a token's hash that stand for a missing name in logs
 };
 
-// A valid token of the issuer.
+// A cached token of the issuer, which was valid when it was checked.
 struct remembered {
   unsigned char sha256[SHA256_SIZE];
   uint64_t version;  // version of the keys that verified the token
@@ -79,7 +79,8 @@ static void name_subject(const struct credentials *c, const struct jwt_claims *c
 
 // ---- configured tokens
 
-// Compares every token in constant time, so that the time does not reveal whether a similar token exists.
+// Compares the token with every configured token in constant time, so that the time does not reveal whether a similar
+// token exists.
 static int find_token(const struct credentials *c, const unsigned char sha256[SHA256_SIZE]) {
   int found = -1;
   for (size_t i = 0; i < c->opt.token_count; i++)

@@ -19,7 +19,7 @@ struct credentials_token {
   str name;   // given by the operator; may be empty
 };
 
-// Arrays and texts are borrowed: they must outlive the credentials.
+// Arrays and strings are borrowed: they must outlive the credentials.
 struct credentials_options {
   struct loop *loop;
   struct principals *principals;  // shared by all credentials of the process
@@ -27,7 +27,7 @@ struct credentials_options {
   size_t token_count;
   const struct jwt_rules *jwt;  // NULL: no issuer
   struct keyring_options keys;  // keys of the issuer
-  const str *scopes;            // scopes; a token of the issuer needs all of them
+  const str *scopes;            // scopes that a token of the issuer must all have
   size_t scope_count;
 };
 
@@ -45,9 +45,9 @@ enum credentials_verdict {
   CREDENTIALS_NO_KEYS,    // cannot be checked: keys are unavailable
 };
 
-// Checks the token of a request. Returns CREDENTIALS_WAIT only if `patient`; otherwise a token with an unknown key is
-// wrong. For a good token, sets *out, whose texts are valid until the next check. For all others, sets *why to the
-// reason.
+// Checks the token of a request. If keys must be fetched first, returns CREDENTIALS_WAIT if `patient`; otherwise
+// decides with the present keys. For a valid token, sets *out, whose strings are valid until the next check. For all
+// other tokens, sets *why to the reason.
 enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
                                            struct client_identity *out, struct fault *why);
 

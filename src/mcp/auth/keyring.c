@@ -27,7 +27,7 @@ struct keyring {
   struct list waiters;
 };
 
-// ---- the answer
+// ---- the response with keys
 
 // Returns the lifetime that Cache-Control gives, at least SHORTEST_MS and at most the configured maximum.
 static uint64_t lifetime_of(const struct keyring *k, const struct http_head *h) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys that verify the tokens of an issuer. They are given once, or fetched from the issuer's URL and renewed.
 //
-// Fetched keys are valid as long as the response says (Cache-Control: max-age), but at least a minute and at most as
+// Fetched keys are valid as long as Cache-Control: max-age in the response says, but at least a minute and at most as
 // long as configured. The next request that needs expired keys fetches them again; requests wait for that fetch. An
 // unknown key in a token also starts a fetch, at most once a minute, so that strangers cannot cause many fetches. If a
 // fetch fails, the previous keys stay in use.
@@ -26,7 +26,7 @@ void keyring_free(struct keyring **k);  // does not call the waiters
 enum keyring_state {
   KEYRING_READY,
   KEYRING_COMING,
-  KEYRING_NONE,  // there are no keys, because the last fetch has just failed
+  KEYRING_NONE,  // no keys are available, because the last fetch has just failed
 };
 
 // Returns the state of the keys. Starts a fetch if one is due.

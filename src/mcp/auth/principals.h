@@ -10,7 +10,7 @@
 struct principals;
 
 struct principal {
-  int number;  // from 0 on
+  int number;  // 0, 1, 2, …
   str name;    // the same in every run; reveals nothing about the credential
   str agent;   // agent that the credential is bound to; may be empty
 };

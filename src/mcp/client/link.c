@@ -9,8 +9,8 @@
 #include "mcp/gateway_chain.h"
 #include "json/write.h"
 
-enum { GROWTH = 65536 };      // bytes by which ids and names can enlarge a message
-enum { KEEP_INBOX = 65536 };  // bytes of the inbox that stay allocated after a message
+enum { GROWTH = 65536 };      // maximum bytes that changed ids and names add to a message
+enum { KEEP_INBOX = 65536 };  // maximum bytes of the inbox that stay allocated after a message
 enum { LINK_MAGIC = 0x6c696e6b };
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
@@ -25,7 +25,7 @@ struct link *link_new(const struct link_options *opt, const struct link_transpor
   rpc_pending_init(&l->pending, opt->loop);
   arena_init(&l->inbox);
   arena_init(&l->arena);
-  // Copied, because the owner may get other capabilities, those of a client, before these are sent.
+  // Copied, because the owner may change its string before the link sends the capabilities.
   l->opt.capabilities = arena_str(&l->arena, opt->capabilities);
   timer_init(&l->start_timer, link_start_late);
   timer_init(&l->probe_timer, link_probe_late);
@@ -271,7 +271,7 @@ void link_flow(struct link *l, bool go) {
   if (l->state == LINK_READY) l->ops->flow(l, go);
 }
 
-// ---- the end of it
+// ---- the end of a link
 
 // `lost` is the id of the call that did not run because the server had lost the session, or 0.
 static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
@@ -280,13 +280,13 @@ static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   timer_stop(&l->start_timer);
   timer_stop(&l->probe_timer);
   struct fault kept = *f, for_calls = *f;
-  // Other calls may have run before the session was lost, so these must not be repeated.
+  // The other calls may have run before the session was lost. The different code keeps the owner from repeating them.
   if (f->code == FAULT_UPSTREAM_SESSION_LOST) for_calls.code = FAULT_UPSTREAM_UNAVAILABLE;
   link_call_drop(&l->hello);
   link_call_drop(&l->discover);
   link_enter(l);
   l->ev->closed(l->ctx, l, &kept);
-  // Finds the call by its id, because the owner may have freed the call in the callback.
+  // Finds the call by its id, because the callback may have freed the call.
   struct rpc_wait *w = lost ? rpc_pending_by_id(&l->pending, lost) : NULL;
   if (w) rpc_wait_fail(w, &kept);
   rpc_pending_fail(&l->pending, &for_calls);
@@ -380,8 +380,8 @@ static bool is_answer(str text) {
   return str_starts(text, STR("\"result\":")) || str_starts(text, STR("\"error\":"));
 }
 
-// Finds the id of an invalid reply in the places where common libraries write it: at the start or at the end. Returns
-// false if the id is not there.
+// Finds the id of an invalid reply in the two places where common libraries write it: at the start or at the end of the
+// message. Returns false if the id is in neither place.
 static bool unreadable_id(str text, uint64_t *out) {
   static const str start = STR("{\"jsonrpc\":\"2.0\",\"id\":"), end = STR(",\"jsonrpc\":\"2.0\",\"id\":");
   str digits, rest;
@@ -393,7 +393,7 @@ static bool unreadable_id(str text, uint64_t *out) {
          str_to_u64((str){text.p + first, n - first}, out);
 }
 
-// Fails the request at once if its reply is invalid, instead of waiting for the timeout.
+// Fails the request whose reply is invalid at once, so that it does not wait for the timeout.
 static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   uint64_t id;
   struct rpc_wait *w = unreadable_id(text, &id) ? rpc_pending_by_id(&l->pending, id) : NULL;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client role of MCP: one connection to a server, over any transport.
 //
-// Opening detects the server's era: stateless servers answer server/discover; for others, the link does the handshake.
-// The link chooses the ids of requests. A struct link_call is embedded in the struct that waits for the reply. Requests
-// and notifications of the server are passed to the owner's events, together with the call on whose HTTP stream they
-// arrived (via), if it is known. The link may be freed in any of its callbacks.
+// Opening detects the server's era: a stateless server answers server/discover; with any other server, the link does
+// the handshake. The link chooses the ids of requests. A struct link_call is embedded in the struct that waits for the
+// reply. The link passes requests and notifications of the server to the owner's events, together with the call on
+// whose HTTP stream they arrived (via), if that call is known. The link may be freed in any of its callbacks.
 #pragma once
 #include "io/http/http_client.h"
 #include "io/process/child.h"
@@ -35,8 +35,8 @@ struct link_call {
 
 struct link_events {
   void (*ready)(void *ctx, struct link *l);
-  // Opening failed, or the connection was lost. The link frees itself. The calls of the link fail right after this;
-  // they may be started again on another link at once. FAULT_UPSTREAM_SESSION_LOST: the server works but has lost the
+  // Opening failed, or the connection was lost. After this callback, the link fails all its calls, which may be started
+  // again on another link at once, and frees itself. FAULT_UPSTREAM_SESSION_LOST: the server works but has lost the
   // session.
   void (*closed)(void *ctx, struct link *l, const struct fault *f);
   // For a server with a separate connection for each request: it can no longer be reached or, if f is NULL, it can be
@@ -60,7 +60,7 @@ struct secrets_known;
 
 struct link_options {
   struct loop *loop;
-  struct buf *scratch;  // to compose messages in; shared
+  struct buf *scratch;  // for composing messages; shared
   str name;
   str capabilities;       // declared client capabilities: raw JSON object; copied
   uint64_t start_ms;      // time limit for connecting and the handshake
@@ -78,7 +78,7 @@ struct link_options {
   const struct chain_marks *marks;      // sent in the same header; must outlive the link; may be NULL
 };
 
-// link_open starts the process. Copies *spec, but not everything that it points to.
+// link_open starts the process. Copies *spec; strings and arrays to which spec points must outlive the link.
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx);
 // headers: additional header lines, each with CRLF. url and headers must outlive the link.
@@ -97,8 +97,8 @@ bool link_ready(const struct link *l);
 // Returns whether opening failed in a way that suggests that the server uses the other HTTP transport.
 bool link_wrong_transport(const struct link *l);
 
-// Returns whether opening failed during the detection of the era and perhaps because of it: some servers exit if the
-// first message is not initialize.
+// Returns whether opening failed perhaps because the link tried to detect the era: some servers exit if the first
+// message is not initialize.
 bool link_probe_failed(const struct link *l);
 
 const struct mcp_revision *link_revision(const struct link *l);
@@ -109,7 +109,7 @@ bool link_has_headers(const struct link *l);
 const struct json *link_server_capabilities(const struct link *l);
 // Returns the server's instructions without hidden characters.
 str link_instructions(const struct link *l);
-// Returns the beginning of the line on stderr that best describes why the program ended. Do not show it to clients.
+// Returns the beginning of the stderr line that best describes why the program ended. Do not show this text to clients.
 str link_last_words(const struct link *l);
 
 // Returns the process id of a server on stdio, or 0.

@@ -23,7 +23,7 @@ enum {
   RETRY_MAX_MS = 30000,
   RESUME_TRIES = 5,
   OTHER_MS = 30000,
-  OVERSTAY_MS = 5000,  // time for a stream to end by itself after its answer
+  OVERSTAY_MS = 5000,  // time for a stream to end by itself after the answer to its call
   KEEP_POSTS = 128,
   KEEP_BODY = 65536,
 };
@@ -48,12 +48,12 @@ struct post {
   enum post_mode mode;
   struct link_call *call;  // for POST_CALL; NULL once it is answered
   int status;
-  bool taken;      // the server has begun to answer, so it may have run the call
+  bool taken;      // the server has begun to answer, so the call may have run
   bool json;       // the Content-Type is JSON
   bool delivered;  // the whole JSON body was in one read and has been received
   struct buf body;
   struct bulk_hold hold;  // counts the memory of the body, or of the incomplete event
-  bool held_back;         // its client is slow
+  bool held_back;         // reading is stopped because the call's client is slow
   uint64_t length;
   uint64_t after_ms;  // Retry-After of the response; 0: none
   struct sse_parser events;
@@ -74,7 +74,7 @@ struct http {
   struct list posts, free_posts;
   size_t free_count;
   struct post *listener;
-  struct link_call probe;  // a ping, or server/discover: checks whether the server still has our session
+  struct link_call probe;  // a ping or server/discover that checks whether the server still has our session
 };
 
 // ---- posts
@@ -148,7 +148,7 @@ static void make_post_head(struct http *t) {
   t->head_size = b->n;
 }
 
-// Returns whether this request uses the stateless revision. The request that detects the era uses it, too.
+// Returns whether this request uses the stateless revision. server/discover always does; it detects the era.
 static bool is_stateless(const struct link *l, const struct link_call *call) {
   return link_is_stateless(l) || call == &l->discover;
 }
@@ -223,7 +223,7 @@ static void on_event(void *ctx, const struct sse_event *e) {
 
 // ---- flow control
 
-// Reads a response unless its client is slow or too many large messages are in transit.
+// Stops reading the response while its client is slow or too many large messages are in transit.
 static void update_flow(struct post *p) {
   if (!http_fetch_active(&p->fetch)) return;
   if (p->held_back || p->hold.stopped) http_fetch_pause(&p->fetch);
@@ -486,7 +486,8 @@ static void http_open(struct link *l) {
 static struct post *send_post(struct http *t, enum post_kind kind, str head, str message, struct link_call *call) {
   struct post *p = post_new(t, kind, call);
   struct link *l = t->link;
-  // The first requests change nothing, and the server may have closed the connection after it refused another one.
+  // The requests that open a link change nothing, so they may be sent again if the server closed the connection after
+  // it refused an earlier one.
   p->fetch.replayable = call == &l->hello || call == &l->discover;
   http_fetch_start(t->origin, &p->fetch, head, message);
   return p;
@@ -510,7 +511,7 @@ static void http_send(struct link *l, str message, struct link_call *call, str m
     return;
   }
   struct post *p = send_post(t, call ? POST_CALL : POST_OTHER, head, message, call);
-  // No call waits for this exchange, so a timer ends it: it must not occupy a connection forever.
+  // No call waits for this exchange, so a timer ends it. Otherwise it could occupy a connection forever.
   if (!call) timer_start(l->opt.loop, &p->retry, OTHER_MS);
 }
 
@@ -524,8 +525,8 @@ static void http_confirm(struct link *l, str message) {
   else link_confirmed(l);
 }
 
-// Ends the exchange of a request that was given up, and closes its connection. If this is called inside a callback of
-// the exchange, which may use it afterwards, a timer does so a moment later; until then, events are ignored.
+// Ends the exchange of a cancelled request and closes its connection. If a callback of the exchange is running, which
+// may still use the exchange, a timer ends it a moment later; until then, events are ignored.
 static void abandon(struct post *p) {
   struct link *l = p->t->link;
   if (!l->busy || p->mode == MODE_NONE) {
@@ -542,7 +543,7 @@ static void http_forget(struct link *l, struct link_call *call, bool answered) {
   call->exchange = NULL;
   if (!p) return;
   p->call = NULL;
-  // The exchange of an answered request ends when the response ends; only others are abandoned.
+  // The exchange of an answered request ends with its response; any other exchange is abandoned.
   if (!answered) abandon(p);
   else if (!l->busy || p->mode == MODE_NONE) post_free(p);
   else if (p->mode == MODE_EVENTS) timer_start(l->opt.loop, &p->retry, OVERSTAY_MS);

@@ -7,9 +7,9 @@
 enum link_state { LINK_NEW, LINK_OPENING, LINK_HANDSHAKE, LINK_CONFIRMING, LINK_READY, LINK_CLOSED };
 
 struct link_transport {
-  bool exchanges;                // each request has its own exchange; closing the exchange cancels the request
+  bool exchanges;                // each request has its own exchange; closing this exchange cancels the request
   void (*open)(struct link *l);  // calls link_connected or link_broken later
-  // call and method belong to a request; call is NULL for other messages.
+  // `call` and `method` describe the request; for any other message, `call` is NULL.
   void (*send)(struct link *l, str message, struct link_call *call, str method);
   // Called when the revision is known. Sends notifications/initialized, unless `message` is empty, and calls
   // link_confirmed.
@@ -41,8 +41,8 @@ struct link {
   struct timer start_timer, probe_timer;
   struct link_call hello;     // the initialize request
   struct link_call discover;  // the server/discover request; on a pipe, both requests may be in flight
-  bool undecided;             // the failure of discover does not show the server's era; set by the transport
-  bool doubt;                 // the failure may have been caused by discover
+  bool undecided;             // the failure of `discover` does not show the server's era; set by the transport
+  bool doubt;                 // the server may have failed because it received server/discover
   struct arena inbox;         // the message being received
   struct rate complaints;
   struct arena arena;  // data of the handshake
@@ -59,8 +59,8 @@ static inline bool link_is_stateless(const struct link *l) {
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx);
 
-// Writes the header lines that every HTTP request has: Host, User-Agent and the configured ones. LINK_HEAD_MAX exceeds
-// the longest URL and headers that can be configured.
+// Writes the header lines that every HTTP request has: Host, User-Agent and the configured lines. LINK_HEAD_MAX is
+// larger than any URL and headers that can be configured.
 enum { LINK_HEAD_MAX = 1 << 21 };
 void link_put_headers(struct buf *out, const struct http_url *url, str configured);
 // Writes the chain header, which may differ from request to request.

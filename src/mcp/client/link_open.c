@@ -32,7 +32,7 @@ void link_start_late(struct timer *t) {
   else
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was not installed within %g s (timeouts.install)",
               (double)l->opt.install_ms / 1000);
-  if (!l->installed) l->doubt = false;  // the program was never asked
+  if (!l->installed) l->doubt = false;  // the program was not started, so server/discover is not the cause
   link_broken(l, &f);
 }
 

@@ -17,7 +17,7 @@ struct sse {
   struct http_fetch stream;
   struct sse_parser events;
   struct bulk_hold hold;  // counts the memory of the incomplete event
-  bool held_back;         // a client is slow
+  bool held_back;         // reading is stopped because a client is slow
   struct buf head;        // head of a POST; empty until the endpoint is known
   struct list posts;
   int status;
@@ -79,7 +79,8 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   link_leave(l);
 }
 
-// The answer comes on the event stream. A POST that is never accepted must not occupy a connection forever.
+// The server answers on the event stream, so the POST needs only its status. A timer ends a POST that is never
+// accepted, which could otherwise occupy a connection forever.
 static void post_timeout(struct timer *t) {
   post_free(CONTAINER_OF(t, struct sse_post, timer));
 }
@@ -196,7 +197,7 @@ static void sse_confirm(struct link *l, str message) {
 static void sse_forget(struct link *l, struct link_call *call, bool answered) {
   struct sse_post *p = call->exchange;
   call->exchange = NULL;
-  if (p) p->call = NULL;  // the POST ends by itself: only its status 202 is missing
+  if (p) p->call = NULL;  // the POST ends by itself when its status 202 arrives
 }
 
 static void update_flow(struct sse *t) {

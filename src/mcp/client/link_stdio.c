@@ -27,20 +27,20 @@ struct stdio {
   struct child_host *host;
   struct child_spec spec;
   struct child *child;
-  struct stream *in, *out, *err;  // the gateway's ends of its stdin, stdout and stderr
+  struct stream *in, *out, *err;  // the gateway's ends of the program's stdin, stdout and stderr
   int in_fd;                      // descriptor of `in`, valid while it is open
-  uint64_t sent;                  // bytes written to its stdin
+  uint64_t sent;                  // bytes written to the program's stdin
   bool untouched;                 // when stdin was closed, the program had not read a byte
   struct lines out_lines, err_lines;
   struct bulk_hold hold;  // counts the memory of the incomplete line
-  bool held_back;         // a client is slow
+  bool held_back;         // reading is stopped because a client is slow
   struct buf flat;        // a copy of a message without its line breaks
   struct buf outbox;
   struct deferred flush;
   struct rate err_rate;
   struct secrets_stream err_secrets;
-  unsigned told_of;  // how informative the last words are (enum telling)
-  unsigned behind;   // number of lines after the last words
+  unsigned told_of;  // rank of the last words (enum telling)
+  unsigned behind;   // number of lines received after the last words
   // The process is ending: its last output, its last words and its exit status may arrive in any order. A timer waits a
   // moment for all of them.
   bool ending, exited;
@@ -55,9 +55,9 @@ static void fail(struct stdio *t, enum fault_code code, const char *what) {
   link_broken(t->link, &f);
 }
 
-// Closes the program's stdin and notes whether it was read. A program that has ended without reading a byte did not end
-// because of the request, so starting it again with another request would not help. A pipe keeps unread bytes while
-// this end is open.
+// Closes the program's stdin and sets `untouched`. A program that ended without reading a byte did not end because of
+// the request, so starting it again with another request would not help. A pipe keeps unread bytes while this end is
+// open.
 static void close_in(struct stdio *t) {
   int unread = -1;
   if (!t->in) return;
@@ -147,7 +147,7 @@ static bool is_of_cause(str line) {
   return has_one_of(line, exceptions, 2) || has_one_of(line, words, sizeof words / sizeof *words);
 }
 
-// Judges a line of npm, which starts many servers. npm marks all its lines as errors: a code, details, the reason
+// Ranks a line of npm, which starts many servers. npm marks all its lines as errors: a code, details, the reason
 // followed by advice, and the path of the log.
 static enum telling npm_telling(str said) {
   static const str particulars[] = {STR("syscall "), STR("path "),          STR("dest "),
@@ -169,8 +169,8 @@ static enum telling telling_of(str line) {
   return has_one_of(line, words, sizeof words / sizeof *words) ? LINE_OF_ERROR : LINE_OTHER;
 }
 
-// Stores a line as the last words, unless the stored line tells more or is a reason. After LINES_AFTER more lines, any
-// line replaces it.
+// Stores a line as the last words, unless the stored line has a higher rank or is already a reason. A line that comes
+// more than LINES_AFTER lines later always replaces the stored line.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_AFTER = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});

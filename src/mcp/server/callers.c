@@ -20,7 +20,8 @@ static bool refuse(struct refusal *out, int code, const char *message) {
 static bool refuse_version(struct refusal *out, str requested) {
   const char *supported = mcp_revision_stateless()->name;
   *out = (struct refusal){.code = RPC_UNSUPPORTED_VERSION};
-  snprintf(out->message, sizeof out->message, "Unsupported protocol version: requests with _meta are in %s", supported);
+  snprintf(out->message, sizeof out->message, "Unsupported protocol version: requests with _meta must use %s",
+           supported);
   struct buf data;
   buf_init(&data, sizeof out->data - 1);
   buf_printf(&data, "{\"supported\":[\"%s\"],\"requested\":", supported);
@@ -40,13 +41,13 @@ static bool check_meta(struct request *r, struct refusal *out) {
   const struct json *capabilities = r->meta.capabilities, *client = r->meta.client, *level = r->meta.log_level;
   if (!json_is(r->meta.version, JSON_STRING))
     return refuse(out, RPC_INVALID_PARAMS,
-                  "Invalid params: _meta needs io.modelcontextprotocol/protocolVersion, a string");
+                  "Invalid params: io.modelcontextprotocol/protocolVersion in _meta must be a string");
   if (!json_is(capabilities, JSON_OBJECT))
     return refuse(out, RPC_INVALID_PARAMS,
-                  "Invalid params: _meta needs io.modelcontextprotocol/clientCapabilities, an object (may be empty)");
+                  "Invalid params: io.modelcontextprotocol/clientCapabilities in _meta must be an object");
   if (client && client->type != JSON_OBJECT)
     return refuse(out, RPC_INVALID_PARAMS,
-                  "Invalid params: _meta has an io.modelcontextprotocol/clientInfo that is not an object");
+                  "Invalid params: io.modelcontextprotocol/clientInfo in _meta must be an object");
   if (capabilities->n > MAX_CAPABILITIES || (client && client->n > MAX_CLIENT))
     return refuse(out, RPC_INVALID_PARAMS, "Invalid params: clientCapabilities or clientInfo is larger than 64 KiB");
   if (level && session_log_level(level) == SESSION_LOG_UNSET)
@@ -58,7 +59,7 @@ bool callers_check(struct request *r, struct refusal *out) {
   struct rpc_error err;
   if (!rpc_read(r->value, &r->arena, &r->msg, &err)) return refuse(out, err.code, err.message);
   if (r->msg.kind != RPC_REQUEST) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: not a request");
-  // Every notification of a listening stream repeats the id.
+  // Limits the id, because every notification of a listening stream repeats it.
   if (r->msg.id->n > MAX_ID) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: the id is longer than 1 KiB");
   return check_meta(r, out);
 }
@@ -83,8 +84,8 @@ static bool wants_alone(const struct meta *meta) {
          is_object(c, STR("roots"));
 }
 
-// Returns the key of the session for this request. Requests with the same credential share a session. If `alone`, their
-// capabilities, client information and log level must be equal, too.
+// Returns the key of the session for this request. Requests with the same credential share a session. If `alone`,
+// requests share a session only if their capabilities, client information and log level are also equal.
 static str key_of(struct request *r, struct client_identity who, bool alone) {
   if (!alone) return arena_printf(&r->arena, "%d %d", who.principal, who.mode);
   str client = r->meta.client ? json_span(r->meta.client) : STR_NONE;
@@ -235,7 +236,7 @@ static void on_sweep(struct timer *t) {
   LIST_EACH(it, &c->idle) count++;
   LIST_EACH(it, &c->idle) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    // Above the limit, only principals with more than an equal share lose sessions.
+    // Above MAX_IDLE, only principals with more sessions than an equal part of MAX_IDLE lose sessions.
     bool too_many = count > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
     if (!too_many && now - s->idle_since < c->opt.idle_ms) continue;
     count--;
@@ -244,7 +245,7 @@ static void on_sweep(struct timer *t) {
   if (!list_empty(&c->idle)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
 
-// ---- all of them
+// ---- all lent sessions
 
 void callers_init(struct callers *c, struct mcp_server *m, const struct callers_options *opt) {
   *c = (struct callers){.server = m, .opt = *opt};
@@ -290,7 +291,7 @@ static struct request *listening(const struct session *s, const struct callers *
 
 static void end_listening(struct callers *c, bool all, int64_t now) {
   const struct mcp_server *m = c->server;
-  // Answering a request closes its session, so the search starts again.
+  // Answering a request closes its session, so the search starts again after each answer.
   for (bool again = true; again;) {
     again = false;
     LIST_EACH(it, &m->sessions) {

@@ -2,17 +2,17 @@
 // Lends sessions to stateless requests. Each request contains its client's identity and capabilities, which are checked
 // here, and borrows a session until it is answered.
 //
-// Clients that do not accept requests of servers share one session per principal. A client that does, or that wants log
-// messages, borrows a session alone, so that requests of an upstream reach the call to which they belong. Such a
-// session stays idle for a while, with its lanes, for the next request with the same client information, capabilities
-// and credential. A listening request also has a session alone.
+// Clients that do not accept requests of servers share one session per principal. Each request of a client that accepts
+// them, or that wants log messages, borrows a session that no other request uses, so that requests of an upstream reach
+// the call to which they belong. Such a session stays idle for a while, with its lanes, for the next request with the
+// same client information, capabilities and credential. A listening request also gets its own session.
 #pragma once
 #include "mcp/server/session.h"
 
 struct callers_options {
   const struct outlet_ops *outlet;
   void *channel;
-  bool one_client;   // all requests come from one client (stdio), so that they can share sessions in any case
+  bool one_client;   // all requests come from one client (stdio), so they can always share sessions
   uint64_t idle_ms;  // how long a session may be idle
 };
 
@@ -28,7 +28,7 @@ struct callers {
 // The error with which a request is refused.
 struct refusal {
   int code;
-  int status;  // HTTP status; 0: the usual one for `code`
+  int status;  // HTTP status; 0: the default for `code`
   char message[256];
   char data[512];  // raw JSON, or empty
 };
@@ -41,7 +41,7 @@ bool callers_claims(const struct request *r);
 
 // Reads and checks a request: it must be JSON-RPC with a complete _meta. Returns false, with the reason in *out.
 bool callers_check(struct request *r, struct refusal *out);
-bool callers_speaks(struct request *r, struct refusal *out);  // checks the revision
+bool callers_speaks(struct request *r, struct refusal *out);  // checks only the revision
 
 // Returns a session for a checked request; the caller must call session_serve next. Returns NULL, with the reason in
 // *out, if there are too many sessions.

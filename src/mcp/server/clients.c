@@ -53,7 +53,7 @@ const struct client_row *client_find(str name) {
   return best;
 }
 
-// ---- what its model reads
+// ---- the part of a result that the model reads
 
 static str text_of(const struct json *content, struct arena *a) {
   str all = STR(""), text;

@@ -44,13 +44,14 @@ bool client_experiment_asks(const struct json *experimental);
 // Returns the client that sent this request, or NULL.
 const struct client_row *request_client(const struct request *r);
 
-// Whether the answers of meta-tools contain structuredContent (gateway.structured).
+// Which answers of meta-tools contain structuredContent (gateway.structured). AUTO: those to clients that need it or
+// ask for it.
 enum client_structured { CLIENT_STRUCTURED_AUTO, CLIENT_STRUCTURED_ALWAYS, CLIENT_STRUCTURED_NEVER };
 
 // The form in which results are sent to a client.
 struct client_form {
   bool structured;          // answers of meta-tools contain structuredContent, too
-  enum client_reads reads;  // part that results of tools are adapted to; UNKNOWN: results are not changed
+  enum client_reads reads;  // which part of tool results is adapted for the client; UNKNOWN: results are not changed
 };
 
 struct client_form request_form(const struct request *r, enum client_structured when);

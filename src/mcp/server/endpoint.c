@@ -41,7 +41,7 @@ static void reply_refusal(struct http_exchange *x, struct endpoint *e, int statu
   reply_rpc_error(x, e, status, &(struct rpc_error){.code = code, .message = message});
 }
 
-// Codes of errors of the transport, the same as in the SDKs.
+// Error codes for refusals by the transport, the same as in the official SDKs.
 enum { REFUSED = -32000, NO_SESSION = -32001 };
 
 static void reply_method(struct http_exchange *x, str allow) {
@@ -108,7 +108,8 @@ static void reply_unread(struct endpoint *e, struct http_exchange *x, const stru
   reply_rpc_error(x, e, f->code == FAULT_LIMIT ? 413 : 400, &unread.error);
 }
 
-// Reports a body that is not accepted as JSON to the surface, for its session or, without one, for its principal.
+// Reports a body that is not accepted as JSON to the surface: for the session that the request names or, if it names
+// none, for the principal.
 static void note_unread(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
   struct fault f;
@@ -192,7 +193,8 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     es = http_session_new_stream(hs);
     event_stream_attach(es, x, STR_NONE);
     event_stream_begin(es);
-    // One more than the number of requests, so that the stream stays open until the whole batch has been handed over.
+    // Expects one answer more than there are requests, so that the stream stays open until the whole batch has been
+    // handled.
     for (size_t i = 0; i <= requests; i++) event_stream_expect(es);
   }
   struct session *s = hs->s;
@@ -323,7 +325,7 @@ static void sse_open(struct endpoint *e, struct http_exchange *x, struct client_
 
 static void sse_receive(struct http_session *hs, struct request *r, struct http_exchange *x) {
   struct rpc_error err;
-  // Answers first, because the message may end the session. This exchange does not belong to the session.
+  // Answers first, because the message may end the session. The exchange of this POST does not belong to the session.
   http_reply(x, 202, STR_NONE, STR("text/plain; charset=utf-8"), STR("Accepted"));
   if (session_receive(hs->s, r, NULL, &err)) return;
   struct buf *b = &hs->of->server->scratch;
@@ -401,7 +403,7 @@ static bool find_mode(const struct endpoint *e, str path, int *out) {
   return false;
 }
 
-// Returns false, after sending a refusal, if a request has already passed this gateway, or too many gateways.
+// Returns false, after sending a refusal, if a request has already passed this gateway or has passed too many gateways.
 static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
   str header = http_value(x->head, STR(CHAIN_HEADER));
   struct fault f;
@@ -440,7 +442,7 @@ bool endpoint_admit(void *endpoint, const struct http_head *head, str *out_princ
   return access_check(&e->opt.access, head) == 0 && auth_gate_admits(&e->auth_gate, head, out_principal);
 }
 
-// Monitoring must get an answer even if clients use all connections.
+// Monitoring must get an answer even if clients use all connections, so its requests are always accepted.
 bool endpoint_vital(void *endpoint, const struct http_head *head) {
   return str_eq(head->path, STR("/healthz")) || str_eq(head->path, STR("/readyz")) ||
          str_eq(head->path, STR("/metrics"));

@@ -33,9 +33,9 @@ struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_option
 void endpoint_listens(struct endpoint *e,
                       uint16_t port);  // sets the port required in Host and Origin; before, any port is accepted
 
-// Replaces the credentials; NULL, as at the start, accepts every client. Ends all listening streams, so that their
-// clients must authenticate again. The credentials and the texts of the challenge must live until the next call or the
-// end of the endpoint.
+// Replaces the credentials. If `credentials` is NULL, as at the start, every client is accepted. Ends all listening
+// streams, so that their clients must authenticate again. The credentials and the strings of the challenge must live
+// until the next call or the end of the endpoint.
 void endpoint_guard(struct endpoint *e, struct credentials *credentials, const struct challenge *challenge);
 
 // Refuses new sessions and ends standing streams (see mcp/server/event_stream.h). Requests in flight continue.

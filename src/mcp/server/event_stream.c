@@ -33,7 +33,7 @@ struct event_stream {
   uint32_t number;
   struct http_exchange *x;  // NULL if there is no connection
   char headers[192];
-  bool begun;    // the response (or an earlier one) has begun as an event stream
+  bool begun;    // this response or an earlier one has begun as an event stream
   bool ended;    // all messages were sent
   bool stalled;  // flow(false) was called
   unsigned expected;
@@ -84,7 +84,7 @@ void event_stream_free(struct event_stream **stream) {
   bool begun = es->begun;
   es->magic = 0;
   mem_free(es);
-  // Last, because the end of this response may start the client's next request.
+  // Must be last, because the end of this response may start the client's next request.
   if (x && begun) http_stream_end(x);
   else if (x) http_exchange_drop(x);
 }
@@ -220,7 +220,7 @@ static void send_typed(struct event_stream *es, str type, struct payload data) {
   uint64_t number = es->next_event++;
   int n = event_id(es, number, id);
   sse_write(b, type, es->opt.ids ? (str){id, (size_t)n} : STR_NONE, data.text);
-  // A large event is stored only if there is no connected client, whose output queue already has a copy.
+  // A large event is not stored if a client is connected, because the queue of the connection has a copy of the event.
   bool large = b->n > KEEP_BYTES;
   if (es->opt.ids && !(large && es->x)) keep(es, number, buf_view(b));
   if (es->x) es->unsent = number + 1;
@@ -264,7 +264,7 @@ static void end_response(struct http_exchange *x) {
 static void end(struct event_stream *es) {
   es->ended = true;
   struct http_exchange *x = let_go(es);
-  // A connected client has probably received them, so only few events stay, and only for a short time.
+  // A connected client has probably received the events, so only a few stay stored, and only for a short time.
   while (x && es->kept_bytes > ENDED_BYTES) drop_oldest(es);
   timer_start(es->opt.loop, &es->timer, !es->kept ? 0 : x ? ENDED_MS : es->opt.resume_ms);
   end_response(x);

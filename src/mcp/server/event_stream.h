@@ -16,7 +16,7 @@ struct event_stream_options {
   uint64_t keepalive_ms;  // time between comments; also how long a POST may wait for the first byte of its answer
   uint64_t resume_ms;     // time for a client to resume a broken stream
   bool ids;               // events have ids and are stored; false for HTTP+SSE
-  size_t backlog;         // unsent bytes at which the client is disconnected; 0: the maximum
+  size_t backlog;         // maximum unsent bytes; above it, the client is disconnected; 0: the default maximum
   bool priming;           // the stream starts with an event without data
 };
 
@@ -41,7 +41,7 @@ str event_stream_key(const struct event_stream *es);  // its number (uint32_t) a
 void event_stream_attach(struct event_stream *es, struct http_exchange *x, str headers);
 bool event_stream_attached(const struct event_stream *es);
 
-// Removes the connection, on which nothing was sent yet, from the stream and returns it.
+// Detaches the connection, on which nothing may have been sent yet, and returns it.
 struct http_exchange *event_stream_surrender(struct event_stream *es);
 
 // Replaces the connection of a standing stream, and sends the messages that are waiting. Ends the old connection.
@@ -62,8 +62,8 @@ void event_stream_send_typed(struct event_stream *es, str type, str data);
 // Sends a message that does not answer a request of the stream.
 void event_stream_send(struct event_stream *es, struct payload message);
 
-// Counts a request on this stream. event_stream_answer must be called once for each; message.text.p is NULL if the
-// request ends without an answer.
+// Announces one more request on this stream. For each announced request, event_stream_answer must be called once;
+// message.text.p is NULL if the request ends without an answer.
 void event_stream_expect(struct event_stream *es);
 // status: HTTP status if the answer is the only message of the response.
 void event_stream_answer(struct event_stream *es, int status, struct payload message);

@@ -79,8 +79,7 @@ struct event_stream *http_session_new_stream(struct http_session *hs) {
 
 // ---- the outlet of a session
 
-// For HTTP+SSE: ends the session after its last answer, but in the next turn of the loop, because the request is still
-// in use.
+// For HTTP+SSE: ends the session after its last answer. A timer does so, because the caller still uses the request.
 static void end_when_idle(struct http_session *hs) {
   if (list_empty(&hs->s->requests)) timer_start(hs->of->server->loop, &hs->idle, 0);
 }
@@ -155,12 +154,12 @@ void http_session_close(struct http_session *hs) {
   mem_free(hs);
 }
 
-// ---- all of them
+// ---- all sessions
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt) {
   *all = (struct http_sessions){.server = m, .opt = *opt};
   map_init(&all->by_id, &m->loop->seed);
-  buf_init(&all->events, m->scratch.max * 7);  // each line break in a message becomes a field with a name
+  buf_init(&all->events, m->scratch.max * 7);  // each line break in a message adds a line with its own "data: " field
 }
 
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now) {

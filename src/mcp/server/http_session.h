@@ -27,7 +27,7 @@ struct http_session {
   uint32_t next_number;
   struct timer idle;
   bool sse;     // HTTP+SSE: the session ends with its stream
-  bool ending;  // HTTP+SSE: the session ends with its last request, unless its client shows a valid credential before
+  bool ending;  // HTTP+SSE: the session ends with its last request, unless its client first shows a valid credential
 };
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt);

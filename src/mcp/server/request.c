@@ -97,7 +97,7 @@ static void finish(struct request *r, str message, struct buf *memory) {
   hold(r, 0);
   session_used(s);
   if (r->note || r->accounting) m->surface->over(m->surface_ctx, r, message);
-  // Sending the answer may let the client's next bytes in, and these may end its session. So only a lent session, which
+  // Sending the answer may start the client's next request, which may end its session. So only a lent session, which
   // still counts as borrowed, may be used afterwards.
   s->outlet->answer(r, (struct payload){message, memory});
   request_discard(m, r);
@@ -169,7 +169,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   int64_t code = 0;
   str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
-  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // the server's own code is not recorded
+  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // the code that the server chose is not recorded
   if (reply->large_message && large_message_rename(reply->large_message, r->id, &renamed)) {
     finish(r, renamed, &reply->large_message->memory);
     return;

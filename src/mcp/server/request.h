@@ -36,14 +36,14 @@ struct request {
   struct rpc_message msg;  // set when a session receives it
   struct meta meta;        // of a stateless request; set when the request is checked
   str id;                  // raw JSON
-  size_t holds;            // memory in bytes, counted in the session and in its account
+  size_t holds;            // bytes counted in the session and in its intake account
   int status;              // HTTP status of an error answer, for the outlet; 0: 200
   bool by_http;            // the request came by HTTP: a tool may require headers to repeat arguments
   struct request_param_header *param_headers;
   size_t param_header_count;
   str traceparent, tracestate;       // HTTP headers, or STR_NONE
-  str chain;                         // gateways that the request has passed (mcp/gateway_chain.h), or STR_NONE
-  str marks;                         // marks of gateways that the sender passes on in a header, or STR_NONE
+  str chain;                         // ids of gateways that the request has passed (mcp/gateway_chain.h), or STR_NONE
+  str marks;                         // marks in the request's header (mcp/gateway_chain.h), or STR_NONE
   void *channel;                     // owned by the outlet
   struct work *work;                 // NULL: nothing works on it
   struct audit_recorder_note *note;  // owned by the surface, for surface_ops.over; may be NULL
@@ -56,11 +56,11 @@ struct request *request_parse(struct mcp_server *m, str text, struct fault *f);
 void request_discard(struct mcp_server *m, struct request *r);  // frees r or keeps it for reuse
 void requests_free_spare(struct mcp_server *m);
 
-// Adds r, whose message must have been read, to the session's requests in flight.
+// Adds r to the session's requests in flight. r->msg must be set.
 void request_begin(struct request *r, struct session *s, void *channel);
 
-// Answers a request. `result` is a raw JSON object; `data` may be empty. For a stateless client, adds the members that
-// its revision requires in every result. If the result has _meta, it must be the first member and not empty.
+// Answers a request with `result`, a raw JSON object. For a stateless client, adds the members that its revision
+// requires in every result. If `result` has _meta, this must be the first member and not empty.
 void request_reply(struct request *r, str result);
 void request_reply_whole(struct request *r, str result);  // adds no members
 void request_send(struct request *r, struct buf *message,

@@ -12,7 +12,7 @@
 
 enum {
   MAX_CAPABILITIES = 65536,
-  KEPT_FREELY = 16384,  // bytes of client information that a session may store without being counted
+  KEPT_FREELY = 16384,  // maximum bytes of client information that a session stores without counting them
 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
@@ -29,7 +29,7 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
   shares_init(&m->shares, &l->seed, limits->max_sessions);
   list_init(&m->sessions);
   list_init(&m->free_requests);
-  // Ids, tokens and names can enlarge a message on its way, but never by much.
+  // Reserves room for changed ids, tokens and names, which enlarge a message on its way.
   buf_init(&m->scratch, limits->max_message + 65536);
   m->limits = m->request_limits =
       (struct json_limits){.max_bytes = limits->max_message, .max_depth = json_default_limits.max_depth};
@@ -294,7 +294,7 @@ static void initialize(struct session *s, struct request *r) {
     return;
   }
   if (!json_string(json_get(r->msg.params, STR("protocolVersion")), &r->arena, &version)) {
-    request_fail(r, RPC_INVALID_PARAMS, "initialize needs params.protocolVersion, a string", STR_NONE);
+    request_fail(r, RPC_INVALID_PARAMS, "params.protocolVersion must be a string", STR_NONE);
     return;
   }
   const struct json *capabilities = json_get(r->msg.params, STR("capabilities"));
@@ -366,8 +366,8 @@ static void on_notification(struct session *s, struct request *r) {
   }
 }
 
-// Returns false, after refusing `r`, if a limit is exceeded. A session's only request never exceeds the session's
-// limits.
+// Returns false, after refusing `r`, if a limit is exceeded. If `r` is the session's only request, the limits of the
+// session do not apply.
 static bool has_room(struct session *s, struct request *r) {
   // For stateless clients, the limit on connections also limits their requests.
   bool unlimited = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;

@@ -43,8 +43,8 @@ struct surface_ops {
   // Answers r, now or later, with a function of mcp/server/request.h.
   void (*request)(void *ctx, struct request *r);
   void (*notification)(void *ctx, struct session *s, const struct rpc_message *m);
-  // Reports a notification (`taken`: the client's revision allows it), or a rejected message (m is NULL; `value` is its
-  // JSON). May be NULL.
+  // Reports a notification (`taken` is true if the client's revision allows it) or a rejected message (m is NULL and
+  // `value` is the message). May be NULL.
   void (*received)(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
   // Called before a request is refused without a call of `request`. May set the request's note. May be NULL.
   void (*refused)(void *ctx, struct request *r);
@@ -64,12 +64,12 @@ struct mcp_server {
   void *surface_ctx;
   struct list sessions;
   struct shares shares;       // number of sessions of each principal, within max_sessions
-  size_t principal_sessions;  // maximum for one principal; 0: only its fair share is a limit
+  size_t principal_sessions;  // maximum sessions of one principal; 0: limited only by the principal's fair share
   str agent;                  // agent of clients whose credential has none; may be empty
   str local;                  // principal name of clients without a credential; empty: "local"
   bool one_client;            // all sessions belong to one client, which reads them from one pipe (stdio)
-  size_t max_in_flight;       // maximum number of requests in flight of one session
-  size_t max_held;            // maximum memory of these requests; above it, new ones are refused
+  size_t max_in_flight;       // maximum number of requests in flight for each session
+  size_t max_held;            // maximum bytes of the requests of one session; above it, new requests are refused
   struct intake intake;       // limits the memory of messages from clients
   struct list free_requests;  // spare requests, with their arenas
   size_t free_count;
@@ -87,7 +87,7 @@ struct session_operator {
   bool skips_installs;   // its lists do not wait for servers that are being installed
 };
 
-// The client of a new session or a stateless request, and the mode in which it sees the catalog.
+// Identifies the client of a new session or a stateless request, and the mode in which the client sees the catalog.
 struct client_identity {
   int principal;  // number of the principal (mcp/auth/principals.h); -1: no credential is needed
   int mode;       // one of the surface's modes
@@ -105,10 +105,10 @@ enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 // Levels of logging/setLevel, most verbose first.
 enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };
 
-// Prefix of the gateway's lines in results: [tgNNNNNNNNN] and a NUL. A server cannot know the digits unless an agent
-// sends them to it; a result that contains the mark is masked (docs/reference/results.md). Each session has its own
-// digits; sessions lent to stateless requests of one principal and agent share theirs. Operators' sessions have "…",
-// because no model reads their results.
+// Prefix of the gateway's lines in results: [tgNNNNNNNNN], followed by a NUL. A server does not know the digits unless
+// an agent sends them to it; a result that contains the mark is masked (docs/reference/results.md). Each session has
+// its own digits; sessions lent to stateless requests of one principal and agent have the same digits. Operators'
+// sessions use "…" as mark, because no model reads their results.
 enum { SESSION_MARK_SIZE = 16, SESSION_MAGIC = 0x73657373 };
 
 struct session {
@@ -121,7 +121,7 @@ struct session {
   int principal;                 // as in client_identity
   int mode;
   str principal_name, agent, subject, issuer;
-  int64_t until;                               // expiry of the credential that it was last used with
+  int64_t until;                               // expiry of the credential that the client last used
   const struct session_operator *as_operator;  // NULL for a client's session
   int64_t since;                               // creation time: wall clock in milliseconds
   const struct mcp_revision *revision;

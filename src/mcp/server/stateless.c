@@ -70,7 +70,8 @@ struct repeats {
   const struct http_header *first[HEADERS];  // NULL: missing; the HTTP parser refuses a repeated header
 };
 
-// Also stores headers that repeat arguments: which ones are required is known only when the tool has been found.
+// Finds the headers that repeat the body. Also stores the Mcp-Param-* headers in r, because the tool that decides which
+// of them are required is not known yet.
 static struct repeats read_headers(const struct http_head *h, struct request *r) {
   static const str prefix = STR("mcp-param-");
   struct repeats out = {0};
@@ -116,11 +117,12 @@ static bool headers_agree(const struct http_exchange *x, struct request *r, stru
   struct repeats h = read_headers(x->head, r);
   str version = STR_NONE, member = named_by(r->msg.method), value;
   json_string(r->meta.version, &r->arena, &version);
-  // If the header names a revision, it must equal the one in the body. Only then is the revision checked.
+  // If the header names a revision, compares it with the body first, so that a mismatch is reported before an
+  // unsupported revision.
   if (h.first[VERSION] && !same(&h, VERSION, version, out)) return false;
   if (!callers_speaks(r, out) || !same(&h, VERSION, version, out)) return false;
   if (!same(&h, METHOD, r->msg.method, out)) return false;
-  // A request that lacks the member is refused later, by another check.
+  // If the body lacks the member, another check refuses the request later.
   if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
   return same(&h, NAME, value, out);
 }

@@ -38,7 +38,7 @@ static void end_if_done(struct stdio_front *f) {
 }
 
 static void set_flow(struct stdio_front *f, bool go) {
-  // A stop is repeated for every message, because calls and connections may have started since the last one.
+  // Passes on every stop, even a repeated one, because calls and connections may have started since the last stop.
   if (go && !f->stalled) return;
   f->stalled = !go;
   LIST_EACH(it, &f->server->sessions) {
@@ -89,8 +89,8 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
   write_line(f, (struct payload){buf_view(&f->server->scratch), NULL});
 }
 
-// Handles the cancellation of a stateless request, which the id identifies in a cancellation of either era. Returns
-// whether it did.
+// Cancels a stateless request if r is a notifications/cancelled of either era that names its id. Returns whether r was
+// handled and discarded.
 static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   struct rpc_error err;
   bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
@@ -143,7 +143,7 @@ static void on_line(void *ctx, str line) {
   } else if (json_get(r->value, STR("id"))) {
     serve_stateless(f, r);
   } else {
-    // The stateless revision has no notification of clients but notifications/cancelled.
+    // notifications/cancelled is the only notification that clients of the stateless revision may send.
     callers_refuse(&f->callers, r, f->who, &(struct refusal){.code = RPC_METHOD_NOT_FOUND}, &f->server->scratch);
   }
 }

@@ -8,7 +8,7 @@
 #include "result/envelope/same_json.h"
 #include "json/write.h"
 
-enum { META_ROOM = 128 << 10 };  // bytes of an envelope in _meta, not counting tool ids
+enum { META_ROOM = 128 << 10 };  // bytes reserved for an envelope in _meta, not counting tool ids
 
 // ---- the content ----
 
@@ -59,7 +59,7 @@ static str write_content(const struct envelope *e, str text) {
 
 // ---- results that pass ----
 
-// Returns a valid list of parts, to replace content that is not one.
+// Returns a valid list of parts, for a result whose content is not a valid list.
 static str mended_content(const struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct buf b;
@@ -78,8 +78,8 @@ static str mended_content(const struct envelope *e) {
   return mended;
 }
 
-// Returns _meta with these edits: removes members with the gateway's prefixes, which only the gateway may set, and adds
-// `value` as the member `name` unless `value` is empty. Returns STR_NONE if nothing changes.
+// Returns _meta without members that have the gateway's prefixes, which only the gateway may set. Adds `value` as the
+// member `name` unless `value` is empty. Returns STR_NONE if nothing changes.
 static str edited_meta(const struct envelope *e, const struct json *meta, str name, str value) {
   if (!meta || meta->type != JSON_OBJECT || json_is_folded(meta)) meta = &json_empty_object;
   struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)meta->count + 1);
@@ -122,9 +122,9 @@ static str write_meta(const struct envelope *e, bool stays) {
   return meta;
 }
 
-// How structuredContent is presented so that the model of this client sees it.
+// How structuredContent is presented, so that the model of this client sees its data once.
 struct arrangement {
-  bool add;   // add it as text
+  bool add;   // add structuredContent as text
   bool drop;  // remove structuredContent
 };
 
@@ -132,7 +132,7 @@ static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
-  if (e->imitates) return (struct arrangement){!repeated, true};  // as text after the notice, for every client
+  if (e->imitates) return (struct arrangement){!repeated, true};  // for every client: as text after the notice
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -157,7 +157,7 @@ static str with_text(struct arena *a, str content, str text) {
   return all;
 }
 
-// Adds the notice before all other parts.
+// Adds the notice about imitations before all other parts.
 static str with_notice(const struct envelope *e, str content) {
   struct buf line, b;
   buf_init(&line, 1024);
@@ -175,15 +175,15 @@ static str with_notice(const struct envelope *e, str content) {
   return all;
 }
 
-// Passes a result on. Changes only _meta, structuredContent that the client would hide from the model, and invalid
-// content; adds a notice if the result imitates the gateway.
+// Passes a result on. Changes only _meta, structuredContent that the model would not see or would see twice, and
+// invalid content. Adds a notice if the result imitates the gateway.
 static bool pass_on(struct envelope *e, struct buf *out) {
   struct json_edit edits[4];
   size_t count = 0;
   bool whole = e->order->whole;
   e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
   struct arrangement arranged = arrange(e);
-  // The content for the client; STR_NONE: unchanged.
+  // The content for the client, or STR_NONE if it stays unchanged.
   bool broken = e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e);
   str content = STR_NONE;
   if (broken) content = mended_content(e);
@@ -221,7 +221,7 @@ static void look(struct envelope *e) {
   }
 }
 
-// Writes the result of a resource or prompt as the result of a tool. Copies none of the server's members except _meta.
+// Writes the result of a resource or prompt as the result of a tool. Of the server's members, copies only _meta.
 static void write_fresh(const struct envelope *e, str content, str structured, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -231,7 +231,7 @@ static void write_fresh(const struct envelope *e, str content, str structured, s
   json_end_object(&w);
 }
 
-// Returns the content parts of a resource or prompt that fits the budget.
+// Returns the content parts of a resource or prompt that stay in the result because they fit the budget.
 static str fitting_content(struct envelope *e) {
   e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
   str content = write_content(e, STR_NONE);
@@ -295,8 +295,8 @@ static struct secrets_known masked_values(const struct envelope_order *order, st
   return (struct secrets_known){values, count, addresses};
 }
 
-// Masks the result, writes its text to *out and returns it parsed; returns NULL if the result has too many values to
-// search.
+// Masks the result, writes the masked text to *out, and returns it parsed. Returns NULL if the result has too many
+// values to be searched.
 static const struct json *scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct fault f;
   struct arena nodes;
@@ -309,7 +309,8 @@ static const struct json *scrubbed(const struct envelope_order *order, struct ar
   return whole ? json_parse(a, buf_view(out), &json_default_limits, &f) : NULL;
 }
 
-// The masked text may be freed after envelope_make, which copies everything it needs.
+// Makes the envelope of a masked copy of the result. The copy may be freed afterwards, because envelope_make copies
+// everything it needs.
 static bool make_scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct envelope_order clean = *order;
   struct buf masked;
@@ -342,7 +343,8 @@ bool envelope_tells_error(const struct json *result) {
   return is_error(result) || is_failed_task(result) || is_failed_task(json_get(result, STR("task")));
 }
 
-// Returns whether the result must be masked. Errors often repeat data that was sent to the server.
+// Returns whether the result must be masked: errors are also checked for the known secrets, because they often repeat
+// data that was sent to the server.
 static bool is_scrubbed(const struct envelope_order *order) {
   if (order->scrub || repeats_mark(order)) return true;
   return envelope_tells_error(order->result) && secrets_in_json(order->result, &order->hidden);

@@ -9,7 +9,7 @@
 enum {
   SEEN = 16,         // maximum number of images and sounds that stay
   MEDIA_BYTES = 64,  // maximum length of a media type
-  FREE_PARTS = 16,   // each further part costs a token, even if it is empty
+  FREE_PARTS = 16,   // number of parts that cost only their text; each further part costs one more token
 };
 
 bool envelope_text_says(const struct envelope *e) {
@@ -58,14 +58,15 @@ static bool is_base64(str s) {
   return true;
 }
 
-// Returns whether a part has no other members than type and text, or type, data and mimeType.
+// Returns whether a part has only the members type and text, or type, data and mimeType.
 static bool is_plain(const struct part *p) {
   size_t members = p->json->count;
   if (p->type == PART_TEXT) return members <= (json_get(p->json, STR("type")) ? 2 : 1);
   return is_media(p) && envelope_is_media_type(p->media_type) && members == 2 + (size_t)(p->media_type.p != NULL);
 }
 
-// Subtracts the tokens of a part's JSON before and after its text or data from *left. Returns false if they do not fit.
+// Subtracts the tokens of a part's JSON that surrounds its text or data from *left. Returns false if *left is too
+// small.
 static bool take_frame(const struct part *p, size_t *left) {
   const struct json *held = p->words ? p->words : json_get(p->json, STR("data"));
   str all = json_span(p->json);
@@ -77,7 +78,8 @@ static bool take_frame(const struct part *p, size_t *left) {
 
 // ---- members of the result other than its content
 
-// Members of the results of resources and prompts are not passed on, except for _meta.
+// Returns whether a member may stay in addition to content, structuredContent and isError. Of the members of a resource
+// or prompt, only _meta may stay.
 static bool is_rest(const struct envelope *e, const struct json *m) {
   if (e->order->kind != ENVELOPE_TOOL) return json_key_is(m, STR("_meta"));
   if (json_key_is(m, STR("resultType"))) return !json_equals_str(m, STR("complete"));
@@ -119,12 +121,12 @@ static bool reads_short(const struct envelope *e) {
   if (parts->unusual && !take_tokens(json_span(e->order->result), &left)) return false;
   if (e->order->kind == ENVELOPE_TOOL && !take_rest(e, &left)) return false;
   if (!parts->structured) return true;
-  // Structured content must also fit alone, because some clients show nothing else.
+  // Structured content must also fit without the text, because some clients show nothing else.
   return tokens_fit(json_span(parts->structured), e->budget) &&
          (envelope_text_says(e) || take_tokens(json_span(parts->structured), &left));
 }
 
-// Chooses the images and sounds that stay, by their size. Returns whether all of them stay.
+// Chooses the images and sounds that stay: those that are small enough, up to SEEN. Returns whether all of them stay.
 static bool choose_seen(struct envelope *e) {
   size_t left = ENVELOPE_PARTS_BYTES, seen = 0;
   bool all = true;

@@ -9,14 +9,14 @@
 
 enum {
   ENVELOPE_META_BYTES = 1 << 10,
-  ENVELOPE_LABEL_BYTES = 256,           // maximum of a label or a media type
-  ENVELOPE_ANNOTATION_BYTES = 1 << 10,  // maximum of one part's annotations
+  ENVELOPE_LABEL_BYTES = 256,           // maximum bytes of a label or a media type
+  ENVELOPE_ANNOTATION_BYTES = 1 << 10,  // maximum bytes of one part's annotations
   ENVELOPE_ANNOTATIONS = 32,
 };
 
 struct envelope_piece {
   struct artifact artifact;
-  char *block;  // heap memory with large `bytes`, which the store takes over; or NULL
+  char *block;  // heap memory with large `bytes`, to be passed to the store; or NULL
   struct artifact_name name;
   bool held;
 };
@@ -37,9 +37,9 @@ struct envelope {
   struct parts parts;
   bool *kept;          // for each part: whether it stays unchanged
   size_t kept_tokens;  // tokens of the parts that stay
-  bool rest_kept;      // _meta and members other than content and structuredContent stay
-  bool whole;          // all readable data stays
-  bool said;           // the text repeats the structured content
+  bool rest_kept;      // _meta stays, and so do members other than content and structuredContent
+  bool whole;          // all data that the model can read stays
+  bool said;           // a text repeats the structured content
   struct envelope_piece *pieces;
   size_t count, room;  // number of pieces, and capacity of the array
   struct envelope_section sections[2];
@@ -53,26 +53,27 @@ bool envelope_fits(struct envelope *e);
 // Returns whether a text repeats the structured content.
 bool envelope_text_says(const struct envelope *e);
 
-// Sets e->kept, e->rest_kept and e->kept_tokens. If the text exceeds the budget, other readable parts get a quarter of
-// the budget.
+// Sets e->kept, e->rest_kept and e->kept_tokens. If the text exceeds the budget, other parts that the model reads get a
+// quarter of the budget.
 void envelope_choose(struct envelope *e);
 
-// Writes edits that remove the members that do not stay, except _meta. Returns the number of edits, at most one per
-// member.
+// Writes edits that remove the members that do not stay; _meta is not removed. Returns the number of edits, at most one
+// per member.
 size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits);
 
-// Returns whether the string is STR_NONE or a MIME type without parameters, which could hide other text.
+// Returns whether the string is STR_NONE or a MIME type without parameters; parameters could hide other text.
 bool envelope_is_media_type(str s);
 
-// Returns whether a part is invalid: not as MCP defines it, and not of an unknown type, which may be a future one.
+// Returns whether a part is invalid. A part of an unknown type is valid, because a future protocol revision may define
+// it.
 bool part_is_broken(const struct part *p);
 
-// Returns whether content is not a list of parts.
+// Returns whether content is not a valid list of parts.
 bool envelope_content_broken(const struct envelope *e);
 
 // ---- envelope_pieces.c: stored pieces
 
-// Plans the pieces and adds them to the batch in this order: parts, structured content, text. The bytes of the pieces
+// Plans the pieces, and adds them to the batch in this order: parts, structured content, text. The bytes of the pieces
 // must stay valid until the batch is put.
 void envelope_keep(struct envelope *e);
 void envelope_free_blocks(struct envelope *e);
@@ -83,13 +84,13 @@ void envelope_free_blocks(struct envelope *e);
 // summary shows unchanged.
 size_t envelope_summarise(const struct envelope *e, size_t tokens, struct buf *out);
 
-// Returns the text part, within the budget: the summary, and how to view the rest.
+// Returns the text part: the summary, and how to view the rest. It fits the budget.
 str envelope_text(const struct envelope *e);
 
 // ---- envelope_json.c: JSON for programs
 
-// Returns the envelope as JSON, within the budget.
+// Returns the envelope as JSON. It fits the budget.
 str envelope_json(const struct envelope *e);
 
-// Writes the value of ENVELOPE_META: at most ENVELOPE_META_BYTES of facts, and no summary.
+// Writes the value of ENVELOPE_META, without a summary, and with at most ENVELOPE_META_BYTES of facts.
 void envelope_put_meta(const struct envelope *e, struct buf *out);

@@ -11,7 +11,7 @@ static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};
 
 enum { TOKEN_BYTES = 128, ENTRY_BYTES = 4 << 10 };
 
-// Members that are left out, in this order, to make room for the handles and for a part of the summary.
+// Members are left out in this order to make room for the handles and for a part of the summary.
 enum spare {
   SPARE_NOTHING,
   SPARE_VIEWS,
@@ -19,7 +19,7 @@ enum spare {
   SPARE_HASHES,
   SPARE_ANNOTATIONS,
   SPARE_SIZES,       // sizes and media types
-  SPARE_PROVENANCE,  // all provenance: the handles contain the tool id
+  SPARE_PROVENANCE,  // all members of provenance: the handles already contain the tool id
   SPARES,
 };
 
@@ -138,8 +138,8 @@ static void write_form(struct buf *b, const struct envelope *e, const struct jso
   json_end_object(&w);
 }
 
-// Chooses the members to leave out so that everything other than the summary takes at most two thirds of the budget;
-// three quarters if the hashes must be left out.
+// Chooses the members to leave out, so that all members except the summary take at most two thirds of the budget. If
+// even the hashes must be left out, they may take three quarters.
 static enum spare choose_spare(struct buf *b, const struct envelope *e, const struct facts *facts) {
   for (int spare = SPARE_NOTHING; spare < SPARES; spare++) {
     struct json_form f = {.spare = (enum spare)spare, .summary = STR("")};
@@ -150,7 +150,7 @@ static enum spare choose_spare(struct buf *b, const struct envelope *e, const st
   return SPARE_PROVENANCE;
 }
 
-// Facts get at most a third of the tokens for the summary. The most informative facts come first.
+// Returns how many facts to write: they get at most a third of `tokens`. The most informative facts come first.
 static size_t choose_facts(const struct facts *facts, size_t tokens) {
   enum { AROUND = 3 };
   size_t count = 0, left = tokens / 3;
@@ -167,7 +167,8 @@ static str seen(const struct envelope *e, str text) {
   return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
 }
 
-// JSON escapes take more tokens than the unescaped text, so tries shorter summaries until one fits.
+// Tries shorter summaries until one fits. The number of tokens that a summary takes in JSON, with escapes, is known
+// only after it was written.
 static void fit_summary(struct buf *b, const struct envelope *e, struct json_form *f, const struct facts *facts) {
   struct buf text;
   write_form(b, e, f, facts);
@@ -209,14 +210,15 @@ static void gather_facts(const struct envelope *e, struct facts *facts) {
   drop_lookalikes(e, facts);
 }
 
-// Every result has this envelope, and most results have neither facts nor pieces, so constant text is written directly.
+// Writes constant text directly, for speed: every result has this envelope, and most results have neither facts nor
+// pieces.
 void envelope_put_meta(const struct envelope *e, struct buf *out) {
   struct facts facts = {0};
   size_t shown = 0, bytes = 0;
   if (e->sections[0].text.n || e->sections[1].text.n) {
     gather_facts(e, &facts);
   } else {
-    // A result that is passed on has no summary. Its facts are lines of the text, and short members of structured
+    // A result that is passed on has no summary. Its facts are lines of the text and short members of the structured
     // content.
     facts_of_lines(e->parts.text, &facts);
     facts_of_members(e->parts.structured, e->a, &facts);

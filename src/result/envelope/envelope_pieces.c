@@ -7,10 +7,10 @@
 #include "json/write.h"
 
 enum {
-  LINKS = 4,              // maximum of links with a piece each; more links become one list
+  LINKS = 4,              // maximum number of links that get a piece each; more links become one list
   NAME_TOKENS = 45,       // tokens of a handle and the text around it, without the tool's id
-  WHOLE_BYTES = 1 << 20,  // a larger result is not stored as a whole in addition to its parts
-  LONG_BYTES = 1 << 10,   // longer strings are left out where another piece has them
+  WHOLE_BYTES = 1 << 20,  // a result with more bytes is not stored as a whole in addition to its parts
+  LONG_BYTES = 1 << 10,   // a longer string is left out of a piece if another piece has it
 };
 
 // ---- one piece ----
@@ -48,13 +48,13 @@ static void add_resource(struct envelope *e, const struct part *p) {
   struct envelope_piece *piece =
       add_piece(e, ARTIFACT_RESOURCE, or_else(p->media_type, STR("text/plain")), label, p->text);
   if (e->parts.texts > 1) return;
-  // This is the only text of the result, so the section uses this piece.
+  // The section uses this piece, because the piece has the only text of the result.
   e->sections[0].piece = piece;
   piece->block = e->parts.block;
   e->parts.block = NULL;
 }
 
-// Adds one piece with all links, as a text/uri-list (RFC 2483) with the links' names as comments.
+// Adds one piece with all links: a text/uri-list (RFC 2483) with the names of the links as comments.
 static void add_links(struct envelope *e, size_t count) {
   struct buf list;
   buf_init(&list, e->order->result->n + 8 * count);
@@ -97,7 +97,7 @@ static bool has_others(const struct json *object, const str *names, size_t count
   return false;
 }
 
-// Returns whether a part has data that is neither in a piece nor in the envelope.
+// Returns whether a part has data that neither a piece nor the envelope has.
 static bool has_more(const struct part *p) {
   static const str names[] = {STR("type"),        STR("text"),     STR("data"), STR("mimeType"),
                               STR("annotations"), STR("resource"), STR("uri"),  STR("name")};
@@ -122,7 +122,8 @@ static bool needs_whole(const struct envelope *e) {
 
 // ---- the plan ----
 
-// Links are always stored, and so are the contents of a resource.
+// Returns whether a part that is not a link gets a piece. The contents of a resource always get one. Links always get
+// one, too, but are planned separately.
 static bool is_piece(const struct envelope *e, size_t i) {
   const struct part *p = &e->parts.list[i];
   if (p->type == PART_TEXT || p->type == PART_LINK) return false;
@@ -148,7 +149,8 @@ static void plan_structured(struct envelope *e) {
   s->piece = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "structured content"), s->text);
 }
 
-// Adds the whole result as a piece. Content that has too many values to split it into parts is summarised as an array.
+// Adds the whole result as a piece. If content has too many values to be split into parts, the summary treats it as an
+// array.
 static struct envelope_piece *plan_whole(struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct envelope_piece *whole = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "whole result"),
@@ -162,7 +164,7 @@ static bool is_long(const struct json *v) {
   return json_is(v, JSON_STRING) && v->n > LONG_BYTES;
 }
 
-// Returns the object with its members `one` and `other` made empty if they are long strings.
+// Returns the object; if its members `one` and `other` are long strings, they are made empty.
 static str without_long(struct arena *a, const struct json *object, str one, str other) {
   struct json_edit edits[2];
   size_t count = 0;
@@ -183,7 +185,7 @@ static void put_outline(struct json_writer *w, const struct part *p, struct aren
   }
 }
 
-// Stores a large result without the texts and data that the other pieces have.
+// Adds a piece with a large result, but without the texts and data that other pieces have.
 static void plan_outline(struct envelope *e) {
   struct buf b;
   buf_init(&b, 2 * (size_t)e->order->result->n + 4096);
@@ -207,7 +209,7 @@ static void plan_text(struct envelope *e) {
   e->parts.block = NULL;
 }
 
-// Plans a single piece that contains everything.
+// Plans a single piece, which contains everything.
 static void plan_one(struct envelope *e) {
   bool more = needs_whole(e) || count_pieces(e), structured = e->parts.structured && !e->said;
   if (!more && !(structured && e->parts.text.n)) {
@@ -225,7 +227,7 @@ static void plan_one(struct envelope *e) {
 
 static void plan(struct envelope *e) {
   size_t parts = count_pieces(e), links = count_links(e), others = 3;
-  // The number of handles that fit into three quarters of the budget.
+  // `most` is the number of handles that fit into three quarters of the budget.
   size_t each = tokens_count(e->order->tool_id) + NAME_TOKENS, most = e->budget * 3 / 4 / each;
   size_t limit = e->order->text_only ? ENVELOPE_PIECES_TEXT_ONLY : ENVELOPE_PIECES;
   most = most < 1 ? 1 : most > limit ? limit : most;
@@ -258,7 +260,7 @@ void envelope_keep(struct envelope *e) {
     *e->order->batch = piece_batch_new(e->order->store, e->order->owner, e->order->origin);
   for (size_t i = 0; i < e->count; i++) {
     struct envelope_piece *p = &e->pieces[i];
-    // The store takes over the memory of a large piece instead of copying it.
+    // The store takes ownership of the memory of a large piece instead of copying its bytes.
     char *block = p->artifact.bytes.n > PIECE_ROW_BYTES ? p->block : NULL;
     p->held = artifact_add(*e->order->batch, &p->artifact, block, e->a, &p->name);
     if (p->held && block) p->block = NULL;

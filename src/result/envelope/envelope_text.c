@@ -7,15 +7,15 @@
 #include "text/tokens.h"
 
 enum {
-  NEXT_CHARS = 4000,     // characters of the next view that a line proposes
-  LINE_BYTES = 4 << 10,  // maximum of a line about a piece, without the tool's id
-  TOKEN_BYTES = 128,     // largest token
+  NEXT_CHARS = 4000,     // number of characters in the next view that a line proposes
+  LINE_BYTES = 4 << 10,  // maximum bytes of a line about a piece, without the tool's id
+  TOKEN_BYTES = 128,     // maximum bytes of a token
 };
 
-// The detail of the lines about pieces, from most tokens to fewest.
+// How much the lines about pieces say, from most tokens to fewest.
 enum detail {
-  DETAIL_ALL,       // handles with two selectors each
-  DETAIL_ONE_LOOK,  // handles with one selector
+  DETAIL_ALL,       // two selectors after each handle
+  DETAIL_ONE_LOOK,  // one selector after each handle
   DETAIL_HANDLES,   // handles only
   DETAIL_NONE,      // no lines: the envelope names the pieces
 };
@@ -26,7 +26,7 @@ static bool has_text(const struct envelope *e) {
   return e->sections[0].text.n > 0;
 }
 
-// Returns a line such as "2 images, 1 link, no text"; empty if there are no parts other than text.
+// Returns a text such as "2 images, 1 link, no text", or an empty text if the result has no parts other than text.
 static str count_parts(const struct envelope *e) {
   static const char *const names[] = {"text", "image", "sound", "resource", "link", "part of another kind"};
   static const char *const many[] = {"texts", "images", "sounds", "resources", "links", "parts of other kinds"};
@@ -90,7 +90,7 @@ static void write_section_line(struct buf *out, const struct envelope *e, size_t
     buf_printf(out, "%s%.*s", k ? " or " : " selector=", STR_ARG(s->summary.views[k].selector));
 }
 
-// Only the media type in this line comes from the server; its label of the piece is not shown.
+// Writes a line about a piece. Only the media type in it comes from the server; the server's label is not shown.
 static void write_piece_line(struct buf *out, const struct envelope *e, const struct envelope_piece *p) {
   const char *what = p->artifact.kind == ARTIFACT_RESOURCE ? content_magic(p->artifact.bytes) : NULL;
   str type, parameters;
@@ -102,8 +102,8 @@ static void write_piece_line(struct buf *out, const struct envelope *e, const st
   else buf_str(out, STR("too large to store"));
 }
 
-// Writes a line for each piece that is not the piece of a section. The lines take at most half of the budget if the
-// envelope can name the other pieces.
+// Writes a line for each piece that is not the piece of a section. If the envelope can name the other pieces, the lines
+// take at most half of the budget.
 static void write_piece_lines(struct buf *out, const struct envelope *e) {
   size_t more = 0, begin = out->n;
   for (size_t i = 0; i < e->count; i++) {
@@ -143,7 +143,7 @@ static enum detail choose_detail(const struct envelope *e, struct buf *b, size_t
   return last;
 }
 
-// Each attempt leaves more room for the lines about pieces; these lines stay even if they exceed the budget.
+// Writes the text. Each attempt leaves more room for the lines about pieces, which stay even if they exceed the budget.
 static void compose(const struct envelope *e, struct buf *b) {
   size_t budget = e->budget > e->kept_tokens ? e->budget - e->kept_tokens : 0;
   enum detail detail = choose_detail(e, b, budget);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a fault in one of three forms: flat, nested with the rule that decided, or as the data of a JSON-RPC error.
+// Writes a fault in one of three forms: flat; nested, with the rule that decided; or as the data of a JSON-RPC error.
 #pragma once
 #include "base/buf.h"
 #include "base/fault.h"
@@ -7,15 +7,16 @@
 // Returns the code that clients see for a fault of a call: internal codes are replaced by stable ones.
 enum fault_code fault_told_as(enum fault_code code);
 
-// Flat: {"error": CODE, "message", "path", "retryable", "details"?}. `details` is a raw JSON object or STR_NONE.
+// Writes the flat form: {"error": CODE, "message", "path", "retryable", "details"?}. `details` is a raw JSON object or
+// STR_NONE.
 void fault_put_flat(struct buf *out, const struct fault *f, str details);
 // Writes the flat form as the result of a tool: text for the model, structuredContent for programs, and the code in
 // _meta, which a server cannot imitate.
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
 
-// Nested, with the rule that decided: {"error": {"code", "message", "rule", "details"?}}. `rule` is a dotted path, or
-// STR_NONE for null; a denial has no details. Three codes are renamed in this form, to TOOL_NOT_FOUND,
-// SERVER_UNAVAILABLE and TIMEOUT.
+// Writes the nested form: {"error": {"code", "message", "rule", "details"?}}. `rule` is the rule that decided, as a
+// dotted path, or STR_NONE for null. A denial has no details. Three codes have other names in this form:
+// TOOL_NOT_FOUND, SERVER_UNAVAILABLE and TIMEOUT.
 void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details);
 const char *fault_ruled_name(enum fault_code code);
 // Writes the nested form as the result of a tool.
@@ -26,7 +27,7 @@ int fault_rpc_code(enum fault_code code);
 // Writes the data of a JSON-RPC error: {"error": CODE, "retryable", "details"?}.
 void fault_put_data(struct buf *out, const struct fault *f, str details);
 
-// Members of _meta in answers of the gateway itself; removed from the results of servers.
+// Members of _meta in results that the gateway itself writes; removed from results of servers.
 #define RESULT_FAULT "io.toolgate/fault"      // the code of a fault
 #define RESULT_DRY_RUN "io.toolgate/dry_run"  // true: nothing was called
 

@@ -48,8 +48,8 @@ static bool ends_handle(str text, size_t first, size_t colon) {
   return artifact_begins((str){text.p + first, colon - first});
 }
 
-// All colons in one run of handle characters share the run's beginning, so the backward search stops at the previous
-// colon and reads each byte once.
+// All colons in one run of handle characters share the beginning of this run. So the backward search stops at the
+// previous colon, and each byte is read once.
 static bool has_handle(str text) {
   const char *end = text.p + text.n;
   size_t first = 0, before = 0;
@@ -90,14 +90,14 @@ static bool has_fault(str text) {
 static bool imitates(str text, str mark) {
   if (!text.n) return false;
   if (has_mark(text, mark) || has_handle(text)) return true;
-  // All remaining forms contain a '_', except for the code TIMEOUT.
+  // All forms that are checked below contain a '_', except for the code TIMEOUT.
   if (!memchr(text.p, '_', text.n)) return has(text, STR("TIMEOUT")) && has_fault(text);
   if (has(text, STR("tool_view")) || has_quoted(text, STR("approval_required"))) return true;
-  // Many tools have an argument dry_run, but a report of a dry run also has tool_id.
+  // Many tools have an argument dry_run, so this word alone is no imitation; a report of a dry run also has tool_id.
   return (has(text, STR("dry_run")) && has(text, STR("tool_id"))) || has_fault(text);
 }
 
-// Hidden characters may be removed later, so the text is also checked without them.
+// Checks the text also without its hidden characters, because they may be removed later.
 bool lookalike(str text, str mark) {
   struct arena a;
   if (imitates(text, mark)) return true;
@@ -113,7 +113,7 @@ bool lookalike_json(const struct json *v, str mark) {
   str raw = json_span(v);
   if (imitates(raw, mark)) return true;
   if (!has(raw, STR("\\u00")) && !hidden_in_json(raw)) return false;
-  // Checks the whole text instead of nodes, because a folded value has none.
+  // Checks the text of the value instead of its nodes, because a folded value has no nodes.
   char *plain = mem_alloc(raw.n);
   bool found = lookalike((str){plain, json_text_unescape(raw, plain)}, mark);
   mem_free(plain);

@@ -6,7 +6,7 @@
 #include "base/text/base64.h"
 #include "json/text.h"
 
-// Text of at least this size is in heap memory, so that a piece can take the memory over.
+// Text of this size or more is in heap memory, so that a piece can take ownership of it.
 enum { BLOCK_BYTES = 64 << 10 };
 
 static char *room_for(size_t n, struct arena *a, char **out_block) {
@@ -48,7 +48,7 @@ static void read_link(struct part *p, struct arena *a) {
   if (p->uri.p) p->type = PART_LINK;
 }
 
-// A folded object has no nodes, so its type is unknown.
+// Reads one part. A folded object has no nodes, so its type is unknown.
 static struct part read_part(const struct json *v, struct arena *a) {
   struct part p = {.type = PART_OTHER, .json = v};
   if (json_is_folded(v)) return p;
@@ -70,7 +70,7 @@ static void add(struct parts *parts, struct part p) {
   parts->list[parts->count++] = p;
 }
 
-// A message becomes a line with its role; content that is not text follows as a part.
+// Adds a message as a line of text with its role. Content of a message that is not text is added as a part.
 static void read_message(struct parts *parts, const struct json *message, struct arena *a) {
   if (json_is_folded(message)) return;
   const struct json *content = json_get(message, STR("content"));
@@ -129,7 +129,7 @@ static char *put_text(struct part *p, char *to) {
   return to;
 }
 
-// A single text without escapes is not copied.
+// Returns whether the text can be used without a copy: a single text without escapes.
 static bool stays(struct parts *parts) {
   for (size_t i = 0; i < parts->count && parts->texts == 1; i++) {
     struct part *p = &parts->list[i];
@@ -159,7 +159,7 @@ static void join_texts(struct parts *parts, struct arena *a) {
 
 // ---- the result ----
 
-// Gives the list itself nodes; its elements may stay folded. Returns false if the list has too many values.
+// Gives the list nodes for its elements; the elements may stay folded. Returns false if the list has too many values.
 static bool unfold(const struct json *list, struct arena *a) {
   static const struct json_fold deeper = {.depth = 4, .values = 1024};
   struct fault ignored;

@@ -6,7 +6,7 @@
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Only this beginning of a text is searched: facts are rarely further down in a long text.
+// Only this many bytes at the beginning of a text are searched, because facts are rarely further down.
 enum { LOOKED_BYTES = 64 << 10 };
 
 static bool is_short(str s) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extracts short statements from a result: lines of the form "name: value", shorter than SUMMARY_FACT_CHARS, that are
-// not addresses, times of day, JSON or code. Duplicates are left out.
+// Extracts facts from a result: lines of the form "name: value" that are shorter than SUMMARY_FACT_CHARS and are not
+// addresses, times of day, JSON or code. Duplicates are left out.
 #pragma once
 #include "result/summary/summary.h"
 #include "json/json.h"
@@ -10,11 +10,11 @@ struct facts {
   size_t count;
 };
 
-// Reads the beginning of the text only.
+// Adds the facts from the beginning of the text.
 void facts_of_lines(str text, struct facts *f);
 
-// Adds strings, numbers and booleans of the first members of an object, which may be NULL, as "name: value".
+// Adds the first members of an object that are strings, numbers or booleans, as "name: value". `object` may be NULL.
 void facts_of_members(const struct json *object, struct arena *a, struct facts *f);
 
-// Returns false if the fact is a duplicate or the list is full.
+// Adds a fact. Returns false if the fact is a duplicate or the list is full.
 bool facts_add(struct facts *f, str fact);

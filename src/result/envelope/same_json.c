@@ -8,8 +8,8 @@
 #include "json/text.h"
 
 enum {
-  SHORT_BYTES = 64 << 10,  // up to this size the order of keys does not matter
-  NUMBERS = 4096,          // maximum of numbers that are written differently
+  SHORT_BYTES = 64 << 10,  // in JSON of at most this size, the order of keys does not matter
+  NUMBERS = 4096,          // maximum number of pairs of equal numbers that are written differently
 };
 
 static bool is_blank(char c) {
@@ -23,7 +23,7 @@ static const char *skip_blanks(const char *p, const char *end) {
 
 struct side {
   const char *p, *end;
-  size_t numbers;  // numbers so far that are written differently
+  size_t numbers;  // number of pairs of equal numbers so far that are written differently
 };
 
 // ---- strings ----
@@ -59,7 +59,7 @@ static uint32_t next_char(struct side *s) {
   return c;
 }
 
-// Compares two strings. a->p and b->p must be after the opening quotes; they are moved to after the closing quotes.
+// Compares two strings. a->p and b->p must be after the opening quotes, and are moved to after the closing quotes.
 static bool same_string(struct side *a, struct side *b) {
   struct side x = {.p = a->p, .end = end_of_string(a->p, a->end)}, y = {.p = b->p, .end = end_of_string(b->p, b->end)};
   a->p = x.end < a->end ? x.end + 1 : a->end;
@@ -103,7 +103,7 @@ static bool is_sign(char c) {
   return c == '{' || c == '}' || c == '[' || c == ']' || c == ',' || c == ':';
 }
 
-// Compares token by token. One side is valid JSON, so text that is not JSON differs from it somewhere.
+// Compares token by token. One side is valid JSON, so a text that is not JSON differs from it at some token.
 static bool same_in_order(struct side a, struct side b) {
   for (;;) {
     a.p = skip_blanks(a.p, a.end);
@@ -136,7 +136,7 @@ static struct side side_of(str s) {
   return (struct side){.p = s.p, .end = s.p + s.n};
 }
 
-// Returns the value of an object's only member; STR_NONE if the object has no member or several.
+// Returns the value of an object's only member. Returns STR_NONE if the object does not have exactly one member.
 static str only_member(str json) {
   struct json_scan scan = json_scan(json);
   struct json_walk w;

@@ -134,7 +134,7 @@ void brief_list_end(struct brief_list *l, struct brief *b) {
   buf_done(&l->line);
 }
 
-// ---- text from outside ----
+// ---- untrusted text ----
 
 struct line_writer {
   struct buf *out;
@@ -142,7 +142,7 @@ struct line_writer {
   bool blank, cut;
 };
 
-// Returns false if the line is full.
+// Appends a character. Returns false if the line is full.
 static bool put(struct line_writer *c, uint32_t code) {
   char bytes[4];
   if (code <= ' ' || code == 0x7f || (code >= 0x80 && code < 0xa0) || code == 0x2028 || code == 0x2029) {
@@ -160,7 +160,8 @@ static bool put(struct line_writer *c, uint32_t code) {
   return true;
 }
 
-// Removes an escape from *rest and returns its character; '?' for an invalid escape. A surrogate pair is one character.
+// Removes an escape from the start of *rest, and returns its character, or '?' if the escape is invalid. A surrogate
+// pair is one character.
 static uint32_t take_escape(str *rest) {
   static const char letters[] = "bfnrt";
   char kind = rest->n > 1 ? rest->p[1] : 0;

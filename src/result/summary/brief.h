@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text written line by line within a budget of tokens: a line that does not fit is left out. Tokens are counted line by
-// line; the sum is at least the token count of the whole text, except for blank lines. Count the whole text for an
-// exact number.
+// Writes text line by line within a budget of tokens: a line that does not fit is left out. Tokens are counted line by
+// line; the sum is at least the token count of the whole text, except for blank lines. Callers that need the exact
+// number must count the whole text.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
 
 struct brief {
   struct buf *out;
-  size_t left;   // tokens
-  size_t given;  // initial tokens of a share
+  size_t left;   // number of tokens that are left
+  size_t given;  // number of tokens that a share had at first
 };
 
-// brief_share returns a part of the budget, for some of the lines; brief_take_back returns its unused tokens.
+// brief_share takes a share of the budget, to limit some of the lines. brief_take_back returns its unused tokens to
+// `b`.
 struct brief brief_share(const struct brief *b, size_t tokens);
 void brief_take_back(struct brief *b, const struct brief *share);
 
-// Writes a line in place: append its text to b->out between brief_begin and brief_end. brief_end adds the line end; if
-// the line does not fit, it removes the line and returns false.
+// To write a line, append its text to b->out between brief_begin and brief_end. brief_end adds the line end. If the
+// line does not fit, brief_end removes it and returns false.
 static inline size_t brief_begin(const struct brief *b) {
   return b->out->n;
 }
@@ -27,8 +28,8 @@ bool brief_end(struct brief *b, size_t begin);
 bool brief_line(struct brief *b, str line);
 bool brief_printf(struct brief *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// Adds the first lines of a text that fit into `tokens`; a line of more than BRIEF_LINE_BYTES is cut, with an ellipsis.
-// Returns the size of these lines in the text, including line ends.
+// Adds the first lines of a text that fit into `tokens`. A line of more than BRIEF_LINE_BYTES is cut, with an ellipsis.
+// Returns the size of these lines in `text`, including line ends.
 enum { BRIEF_LINE_BYTES = 400 };
 size_t brief_lines(struct brief *b, str text, size_t tokens);
 
@@ -36,10 +37,10 @@ size_t brief_lines(struct brief *b, str text, size_t tokens);
 // of bytes added.
 size_t brief_beginning(struct brief *b, str text, size_t tokens);
 
-// Adds as many of the last lines of a text as fit, at most `max`. Returns the offset of the first added line.
+// Adds as many of the last lines of a text as fit, but at most `max` lines. Returns the offset of the first added line.
 size_t brief_last_lines(struct brief *b, str text, size_t tokens, size_t max);
 
-// A line with a list of items: as many as fit into `tokens`, then the number of items left out.
+// Writes a list of items on one line: as many items as fit into `tokens`, then the number of items that are left out.
 struct brief_list {
   struct buf line;
   size_t tokens;
@@ -51,11 +52,11 @@ struct buf *brief_list_item(struct brief_list *l);  // append the item to this b
 void brief_list_item_end(struct brief_list *l);
 void brief_list_end(struct brief_list *l, struct brief *b);  // writes nothing if there are no items
 
-// Appends untrusted text as one line of at most `max` characters, with an ellipsis if it is longer. Runs of white space
-// and control characters become one blank. Reads only a few times `max` bytes.
+// Appends untrusted text as one line of at most `max` characters. A longer text is cut, with an ellipsis. Runs of white
+// space and control characters become one blank. To save time, reads at most a few times `max` bytes.
 void brief_cell(struct buf *out, str text, size_t max);
 
-// The same for the text between the quotes of a JSON string; its escapes may be invalid.
+// Like brief_cell, for the text between the quotes of a JSON string. The string may have invalid escapes.
 void brief_json_cell(struct buf *out, str escaped, size_t max);
 
 // Appends a size, such as "12 bytes", "3.4 KB" or "50 MB".

@@ -9,19 +9,19 @@
 #include "json/scan.h"
 
 enum {
-  NEAR_BYTES = 64 << 10,  // bytes of the sample
-  LINES = 200,            // lines of the sample
-  WORDS_BYTES = 4 << 10,  // words before JSON
-  JSON_TRIES = 8,         // brackets that may begin JSON
-  LONG_LINE = 2000,       // text without blanks is unreadable if its lines are longer on average
-  TABLE_ROWS = 60,        // rows of a table that are compared
+  NEAR_BYTES = 64 << 10,  // maximum bytes of the sample
+  LINES = 200,            // maximum lines of the sample
+  WORDS_BYTES = 4 << 10,  // maximum bytes of words before JSON
+  JSON_TRIES = 8,         // maximum number of brackets to try as the beginning of JSON
+  LONG_LINE = 2000,       // text with few blanks is unreadable if its lines are longer on average
+  TABLE_ROWS = 60,        // number of table rows to compare
 };
 
 struct sample {
-  str text;    // the beginning
+  str text;    // the beginning of the text that is examined
   bool whole;  // the sample is the whole text
   str lines[LINES];
-  size_t count, filled;                   // all lines, and the lines that are not blank
+  size_t count, filled;                   // number of lines in the sample, and of lines that are not blank
   size_t blanks, controls, high, base64;  // number of bytes of each class
 };
 
@@ -57,7 +57,7 @@ static void take_sample(str text, struct sample *s) {
 
 // ---- JSON ----
 
-// Returns whether the sample is JSON up to its end.
+// Returns whether the sample is JSON from its beginning to its end.
 static bool is_json(const struct sample *s) {
   struct json_scan scan = json_scan(s->text);
   const char *p = json_scan_first(&scan);
@@ -71,8 +71,8 @@ static bool is_json(const struct sample *s) {
   return w.after == scan.end || *w.after == '{' || *w.after == '[';
 }
 
-// Returns whether JSON may begin at a bracket that follows words: a blank or a colon must precede the bracket, and
-// values, not words, must follow it.
+// Returns whether JSON may begin at a bracket that follows words. A blank or a colon must precede the bracket; a JSON
+// value, and not a word, must follow it.
 static bool may_begin_json(str text, size_t at) {
   if (text.p[at] != '{' && text.p[at] != '[') return false;
   if (at && !is_blank(text.p[at - 1]) && text.p[at - 1] != ':') return false;
@@ -224,7 +224,7 @@ static bool is_code(const struct sample *s, struct content *out) {
 
 // ---- tables ----
 
-// Returns whether blanks follow most separators, as they follow commas in prose.
+// Returns whether blanks follow most separators, as blanks follow commas in prose.
 static bool reads_as_prose(str text, char separator) {
   size_t marks = 0, blanks = 0;
   for (size_t i = 0; i + 1 < text.n; i++) {
@@ -235,7 +235,7 @@ static bool reads_as_prose(str text, char separator) {
   return separator != '\t' && blanks * 2 > marks;
 }
 
-// Returns whether nearly all rows have the same number of fields, and the table has a header or numbers.
+// Returns whether nearly all rows have the same number of fields, and the table has a header or has numbers.
 static bool is_separated(str text, char separator) {
   struct sheet t;
   str fields[SHEET_LISTED];

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of logs: times and levels.
+// Finds times and levels in lines of logs.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "result/summary/content_kind.h"
 
-// Levels are near the beginning of a line, after the time and perhaps a name.
+// A level is near the beginning of a line, after the time and perhaps a name. So only this many bytes and words are
+// read.
 enum { LEVEL_BYTES = 120, LEVEL_WORDS = 8 };
 
 // ---- times ----
 
-// Matches a pattern in which 0 stands for a digit, a for a letter, T for 'T' or a blank, and other characters for
-// themselves. Returns the pattern's length; 0 if it does not match.
+// Matches a pattern: 0 stands for a digit, a for a letter, T for 'T' or a blank, and every other character for itself.
+// Returns the pattern's length, or 0 if `s` does not begin like the pattern.
 static size_t match(str s, const char *pattern) {
   size_t i = 0;
   for (; pattern[i]; i++) {
@@ -24,7 +25,7 @@ static size_t match(str s, const char *pattern) {
   return i;
 }
 
-// Returns the end of a time whose fraction of a second and zone begin at `at`.
+// Returns the end of a time. The fraction of its seconds and its zone, if it has them, begin at `at`.
 static size_t time_tail(str s, size_t at) {
   size_t i = at;
   if (i + 1 < s.n && (s.p[i] == '.' || s.p[i] == ',') && ascii_is_digit(s.p[i + 1]))
@@ -103,7 +104,7 @@ static bool is_marked(str line, size_t begin, size_t end) {
          after == ']' || after == '!' || (begin == 0 && after == ' ');
 }
 
-// Fast check that excludes most words by first letter and length.
+// Checks the first letter and the length of a word. This fast check excludes most words.
 static bool may_be_level(str word) {
   static const uint32_t initials = 1u << ('e' - 'a') | 1u << ('f' - 'a') | 1u << ('c' - 'a') | 1u << ('s' - 'a') |
                                    1u << ('p' - 'a') | 1u << ('a' - 'a') | 1u << ('w' - 'a') | 1u << ('i' - 'a') |
@@ -112,7 +113,8 @@ static bool may_be_level(str word) {
   return word.n >= 3 && word.n <= 9 && initials >> (ascii_lower(*word.p) - 'a') & 1;
 }
 
-// Python, Java and JavaScript name their exceptions SomethingError.
+// Returns whether a word is the name of an exception. In Python, Java and JavaScript, such names usually end with Error
+// or Exception.
 static bool names_failure(str line, str word, size_t end) {
   return word.n > 5 && end < line.n && line.p[end] == ':' && ascii_is_upper(*word.p) &&
          (str_ends(word, STR("Error")) || str_ends(word, STR("Exception")));
@@ -127,7 +129,7 @@ static enum line_level word_level(str line, size_t begin, size_t end) {
   return names_failure(line, word, end) ? LINE_ERROR : LINE_NO_LEVEL;
 }
 
-// Returns whether a line begins like the report of a failure from a test runner or interpreter.
+// Returns whether a line begins like a failure that a test runner or an interpreter reports.
 static bool begins_failure(str line) {
   static const str starts[] = {STR("Traceback (most recent"),
                                STR("not ok "),
@@ -145,7 +147,7 @@ static bool begins_failure(str line) {
   return false;
 }
 
-// Go's klog: I0102 15:04:05.
+// Returns the level of a line of Go's klog, such as "I0102 15:04:05": its first letter.
 static enum line_level klog_level(str line) {
   if (!match(line, "a0000 00:00:00")) return LINE_NO_LEVEL;
   switch (*line.p) {

@@ -12,12 +12,13 @@ struct outline_reader {
 
 static const char *read_value(struct outline_reader *r, const char *p, unsigned depth, struct outline *v);
 
-// Counts the commas of an array up to the next string or bracket, because an array may have very many numbers.
+// Counts the commas of an array up to the next string or bracket. This is a fast path, because an array may have very
+// many numbers.
 static void count_plain(struct json_walk *w) {
   const char *p = w->value, *end = w->scan->end, *last = NULL;
   size_t commas = 0;
   for (; end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
-    struct block b = block_load(p), folded = block_or(b, 0x20);  // [ and { differ in this bit, and so do ] and }
+    struct block b = block_load(p), folded = block_or(b, 0x20);  // makes "{" of "[", and "}" of "]"
     uint64_t marks = block_is(b, '"') | block_is(folded, '{') | block_is(folded, '}'), found = block_is(b, ',');
     if (marks) found &= (marks & -marks) - 1;
     commas += block_count(found);
@@ -51,7 +52,7 @@ static const char *read_container(struct outline_reader *r, const char *p, unsig
   return r->scan.wrong ? NULL : w.after;
 }
 
-// Returns the position after the value; NULL if it is not JSON.
+// Reads a value. Returns the position after it, or NULL if it is not JSON.
 static const char *read_value(struct outline_reader *r, const char *p, unsigned depth, struct outline *v) {
   r->values++;
   v->type = json_scan_type(&r->scan, p);
@@ -73,7 +74,7 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-// Makes the root an array of the first value and the values that follow it.
+// Makes the root an array: of the first value and of the values that follow it in the text.
 static void read_more(struct outline_reader *r, const char *p, struct outline_text *out) {
   struct outline first = out->root, *all = &out->root, **to = &all->child;
   *all = (struct outline){.type = JSON_ARRAY, .count = 0, .span = {r->scan.begin, 0}};

@@ -7,7 +7,7 @@
 #include "base/text/utf8.h"
 #include "result/summary/summary_impl.h"
 
-// Returns STR_NONE if the text is too long.
+// Returns the formatted text in the arena, or STR_NONE if it is too long.
 __attribute__((format(printf, 2, 0))) static str format(struct arena *a, const char *fmt, va_list ap) {
   char text[1024];
   int n = vsnprintf(text, sizeof text, fmt, ap);
@@ -89,7 +89,7 @@ void summary_write_ends(const struct summary *s, struct brief *b) {
 
 void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
                             size_t chars) {
-  enum { REST_TOKENS = 12 };  // reserved for the last line
+  enum { REST_TOKENS = 12 };  // tokens reserved for the last line
   size_t at = 0;
   for (; at < count; at++) {
     size_t begin = brief_begin(b);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summaries of texts that are too long to pass on. A summary depends on the kind of the text (content_kind.h):
+// Summarises texts that are too long to pass on. A summary depends on the kind of the text (content_kind.h):
 //
-//   JSON              shape with counts, a table of the rows if there are any, the members that take most of the size
-//   words and JSON    the beginning of the words, and the summary of the JSON
-//   tables            columns with types and ranges, the number of rows, the first and the last rows
-//   logs              number of lines, levels, time span, each different error once, first and last lines
-//   diffs, source     files or definitions, then the beginning
-//   HTML              title, headings, the beginning of its text
-//   prose, Markdown   the beginning, by sentences, and the headings
-//   binary data       type and size
+// JSON shape with counts, a table of the rows if there are any, the members that take most of the size
+// words and JSON the beginning of the words, and the summary of the JSON
+// tables columns with types and ranges, the number of rows, the first and the last rows
+// logs number of lines, levels, time span, each different error once, first and last lines
+// diffs, source files or definitions, then the beginning
+// HTML title, headings, the beginning of its text
+// prose, Markdown the beginning, by sentences, and the headings
+// binary data type and size
 //
-// A text is analysed once; its summary can then be written with several budgets. Fast passes read the whole text;
-// costly passes read some tens of kilobytes. Nothing is copied: the text must outlive the summary. The same text and
-// budget give the same bytes.
+// A text is analysed once; its summary can then be written with several budgets. Most of a long text is read only by
+// fast passes: costly passes read some tens of kilobytes. Nothing is copied: the text must outlive the summary. The
+// same text and budget always give the same bytes.
 #pragma once
 #include "result/summary/brief.h"
 #include "result/summary/content_kind.h"
 
 enum { SUMMARY_VIEWS = 2, SUMMARY_FACTS = 20, SUMMARY_FACT_CHARS = 200 };
 
-// A view of the text (result/view/view.h) that the summary proposes.
+// A proposed view (result/view/view.h) of the text.
 struct summary_view {
   const char *label;
   str selector;  // JSON
@@ -39,15 +39,16 @@ struct summary {
 // Analyses a text, which must not be empty.
 void summary_look(str text, struct arena *a, struct summary *out);
 
-// The same, but treats the text as prose.
+// Like summary_look, but treats the text as prose.
 void summary_look_text(str text, struct arena *a, struct summary *out);
 
-// Writes lines that fit into the budget. For prose, the lines begin with the unchanged beginning of the text; returns
-// its number of bytes. Returns 0 for every other kind.
+// Writes lines that fit into the budget. For prose, these lines begin with the unchanged beginning of the text, and the
+// function returns its number of bytes. For every other kind, returns 0.
 size_t summary_write(const struct summary *s, struct brief *b);
 
-// Writes the first and the last lines of any kind of text, as the summary of an error.
+// Writes the first and the last lines of a text of any kind, as the summary of an error.
 void summary_write_ends(const struct summary *s, struct brief *b);
 
-// Returns one line without control characters, at most `max` bytes, with an ellipsis if the text was longer.
+// Returns the text as one line of at most `max` bytes, without control characters. A longer text is cut, with an
+// ellipsis.
 str summary_line(str text, size_t max, struct arena *a);

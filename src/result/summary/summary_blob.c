@@ -7,12 +7,12 @@
 enum { URI_BYTES = 200 };  // maximum length of the head of a data: URI
 
 struct blob {
-  const char *inside;  // type of the data in base64; NULL: unknown
+  const char *inside;  // type of the data that base64 encodes; NULL if unknown
   str media_type;      // type in a data: URI
   size_t lines;
 };
 
-// Returns the type of base64 data by its first bytes; the text may have line ends.
+// Returns the type of base64 data by its first bytes. The base64 text may have line ends.
 static const char *magic_of_base64(str text) {
   char digits[512];
   size_t n = 0;

@@ -27,7 +27,7 @@ static bool is_definition(str line) {
   if (line.n < 5) return false;
   for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
     if (*starts[i].p == *line.p && str_starts(line, starts[i])) return true;
-  // C and similar languages: the line begins with a letter, has an opening bracket and ends with a brace
+  // C and similar languages: the line begins with a letter, has a "(" and ends with a "{"
   return ascii_is_letter(*line.p) && line.p[line.n - 1] == '{' && memchr(line.p, '(', line.n);
 }
 
@@ -78,9 +78,9 @@ static str diff_name(str line) {
   return str_starts(name, STR("b/")) || str_starts(name, STR("a/")) ? str_from(name, 2) : name;
 }
 
-// The lines of a hunk are counted, so that a line in a hunk is never taken for the header of a file.
+// The lines of a hunk are counted, so that none of them is mistaken for the header of a file.
 struct hunk {
-  uint64_t before, after;  // remaining lines
+  uint64_t before, after;  // lines of the hunk that are still to come
 };
 
 static uint64_t take_number(str *s) {
@@ -89,7 +89,7 @@ static uint64_t take_number(str *s) {
   return n;
 }
 
-// Reads a range of a hunk's header and returns its number of lines: 5 for -12,5; 1 for -12.
+// Reads a range in the header of a hunk. Returns its number of lines: 5 for -12,5; 1 for -12.
 static uint64_t take_range(str *s) {
   *s = str_from(*s, 1);
   take_number(s);

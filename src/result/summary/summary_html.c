@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summary of HTML and XML: title, headings, the text without its tags.
+// Summary of HTML and XML: title, headings, and the text without tags.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "base/text/utf8.h"
@@ -11,18 +11,18 @@ enum { LOOKED_BYTES = 512 << 10, HEADINGS = 32, HEADING_CHARS = 80, TEXT_BYTES =
 struct html_page {
   str title;
   str headings[HEADINGS];
-  size_t heading_count, unread, links, tables, elements;  // unread: headings that did not fit into the array
-  str root;                                               // the first element
+  size_t heading_count, unread, links, tables, elements;  // unread: number of headings that did not fit into the array
+  str root;                                               // name of the first element
   str text;
 };
 
 struct html_reader {
   struct html_page *page;
   struct buf text;
-  str *into;  // the title or heading being read, or NULL
+  str *into;  // where the text of the current title or heading goes; NULL outside of them
   size_t into_at;
-  bool hidden;    // inside script, style or a similar element
-  str hidden_by;  // name of the element that hides
+  bool hidden;    // the text is inside script, style or a similar element
+  str hidden_by;  // name of the element that hides the text
 };
 
 // ---- tags ----
@@ -91,7 +91,7 @@ static void end_special(struct html_reader *r, struct arena *a) {
   ASSERT(r->into_at <= r->text.n);
   str text = str_trim((str){r->text.p + r->into_at, r->text.n - r->into_at});
   *r->into = arena_str(a, text);
-  if (r->into == &r->page->title) r->text.n = r->into_at;  // the first line of the summary has the title
+  if (r->into == &r->page->title) r->text.n = r->into_at;  // the summary already begins with the title
   else if (text.n) r->page->heading_count++;
   r->into = NULL;
 }
@@ -126,7 +126,7 @@ static void read_tag(struct html_reader *r, str tag, struct arena *a) {
   if (!r->hidden && hides(name) && tag.p[tag.n - 1] != '/') r->hidden = true, r->hidden_by = name;
 }
 
-// Returns the length of the tag or comment at the start of rest.
+// Returns the length of the tag or comment with which `rest` begins.
 static size_t tag_length(str rest) {
   if (str_starts(rest, STR("<!--"))) {
     const char *end = memmem(rest.p, rest.n, "-->", 3);

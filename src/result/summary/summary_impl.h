@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that the files of the summary share: each kind of content has one that analyses the text and one that
-// writes the summary.
+// Functions that the files of the summary share. Each kind of content has one function that analyses the text, and one
+// that writes the summary.
 #pragma once
 #include "result/summary/summary.h"
 
@@ -24,7 +24,7 @@ void summary_write_html(const struct summary *s, struct brief *b);
 size_t summary_write_prose(const struct summary *s, struct brief *b);
 void summary_write_blob(const struct summary *s, struct brief *b);
 
-// Treats the text as prose after a closer look found that the guess of its kind was wrong.
+// Treats the text as prose, because a closer look found that the guess of its kind was wrong.
 void summary_fall_back(struct summary *s);
 
 // A line of a text with its number.
@@ -33,13 +33,13 @@ struct numbered_line {
   size_t number;
 };
 
-// Writes "NUMBER: line" for as many of the lines as fit, then the number of lines left out, including `more` lines that
-// are not in the list.
+// Writes "NUMBER: line" for as many of the lines as fit, then the number of lines left out. `more` is the number of
+// lines that are not in the list, but are also left out.
 void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
                             size_t chars);
 
-// Add a proposed view or a fact, if there is room. `selector` and `fact` are formats as for printf; the selector is
-// JSON.
+// Add a proposed view or a fact, if the summary has room for it. `selector` and `fact` are formats as for printf; the
+// selector is JSON.
 void summary_add_view(struct summary *s, const char *label, const char *selector, ...)
     __attribute__((format(printf, 3, 4)));
 void summary_add_fact(struct summary *s, const char *fact, ...) __attribute__((format(printf, 2, 3)));

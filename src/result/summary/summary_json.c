@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summary of JSON: its shape, the rows of its main table, the columns that take most of the size.
+// Summary of JSON: its shape, the rows of its main table, and the columns that take most of the size.
 #include "base/assert.h"
 #include "result/summary/outline.h"
 #include "result/summary/summary_impl.h"
 #include "result/table/grid.h"
 
 enum {
-  VALUE_CHARS = 80,     // characters shown of a value that is not a container
-  KEY_CHARS = 60,       // characters shown of a key
-  KEYS_SHOWN = 6,       // keys of an object that a line shows
-  TABLE_SHARE = 4,      // a table is shown if it takes a quarter of the text or more
-  TABLE_DEPTH = 5,      // levels to search for a table
-  POINTER_BYTES = 512,  // longest JSON Pointer to the table
+  VALUE_CHARS = 80,     // maximum characters shown of a value that is not a container
+  KEY_CHARS = 60,       // maximum characters shown of a key
+  KEYS_SHOWN = 6,       // maximum number of an object's keys in a line
+  TABLE_SHARE = 4,      // a table is shown if it makes up at least a quarter of the text
+  TABLE_DEPTH = 5,      // number of levels that are searched for a table
+  POINTER_BYTES = 512,  // maximum bytes of the JSON Pointer to the table
 };
 
 struct json_shape {
   struct outline_text text;
   const struct outline *table;  // the main table, an array of objects; or NULL
-  str pointer;                  // JSON Pointer to the table, for a JSON string; STR_NONE if a key has escapes
+  str pointer;                  // JSON Pointer to the table, escaped for a JSON string; STR_NONE if a key has escapes
   struct grid grid;
 };
 
 struct json_place {
-  const struct outline *at[TABLE_DEPTH + 1];  // the members on the way from the root
+  const struct outline *at[TABLE_DEPTH + 1];  // the members on the path from the root to a value
   size_t depth;
 };
 
@@ -53,7 +53,7 @@ static void find_table(const struct outline *v, struct json_place *way, const st
   }
 }
 
-// Writes the JSON Pointer to a place. Keys are copied unchanged, so returns false for a key with escapes.
+// Writes the JSON Pointer to a place. Keys are copied as written, so the function returns false for a key with escapes.
 static bool put_pointer(struct buf *out, const struct json_place *p) {
   for (size_t i = 0; i < p->depth; i++) {
     if (memchr(p->at[i]->key.p, '\\', p->at[i]->key.n)) return false;
@@ -122,7 +122,7 @@ static void add_views(struct summary *s, const struct json_shape *sh) {
   buf_done(&pointer);
 }
 
-// Short members are facts: strings without quotes, everything else as JSON.
+// Adds short members as facts: strings without quotes, other values as JSON.
 static void add_member_facts(struct summary *s, const struct outline *root) {
   for (const struct outline *m = root->child; m; m = m->next) {
     bool string = m->type == JSON_STRING && m->span.n >= 2;
@@ -217,7 +217,7 @@ static bool write_member(struct brief *b, const struct outline *m, int indent) {
   return brief_end(b, begin);
 }
 
-// Writes the members of an object. Below a member that takes most of the object's size, writes its members as well.
+// Writes the members of an object. If a member takes most of the object's size, also writes the members of this member.
 static void write_members(struct brief *b, const struct outline *v, int indent, size_t tokens, unsigned depth) {
   struct brief share = brief_share(b, tokens);
   size_t shown = 0;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summary of logs and output of programs: levels, time span, each different error once, first and last lines.
+// Summary of logs and of the output of programs: levels, time span, each different error once, first and last lines.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 
 enum {
-  GROUPS = 24,          // different errors
+  GROUPS = 24,          // maximum number of different errors
   SEEN = 256,           // slots of the hash table of errors
-  MESSAGE_BYTES = 160,  // bytes of an error that are compared
-  FAILURE_CHARS = 240,  // characters of an error in the summary
-  COMPARED = 50000,     // lines that are compared with earlier errors
+  MESSAGE_BYTES = 160,  // number of bytes of an error that are compared
+  FAILURE_CHARS = 240,  // maximum characters of an error in the summary
+  COMPARED = 50000,     // maximum number of lines that are compared with earlier errors
 };
 
 struct failure {
   uint64_t key;
   str line;
-  size_t count, number;  // number of equal lines; line number of the first, from 0
+  size_t count, number;  // number of equal lines; number of the first such line, from 0
 };
 
 struct journal {
@@ -25,13 +25,13 @@ struct journal {
   str since, until;
   struct failure failures[GROUPS];
   size_t failure_count, compared;
-  size_t others;        // lines with errors that are not in the array
-  uint16_t seen[SEEN];  // index into failures, plus 1
+  size_t others;        // number of lines with errors that are not in the array
+  uint16_t seen[SEEN];  // by hash: index into `failures` plus 1, or 0
 };
 
 // ---- equal errors ----
 
-// Returns a hash of the line that ignores the time and the digits of numbers.
+// Returns a hash of a line. Lines that differ only in their time and in digits have the same hash.
 static uint64_t key_of(str line) {
   uint64_t h = 0xcbf29ce484222325;
   str time = content_log_time(line);

@@ -6,7 +6,7 @@
 #include "result/text_cut.h"
 #include "json/scan.h"
 
-enum { WORDS_SHARE = 5, VIEW_LINES = 40 };  // words get a fifth of the tokens
+enum { WORDS_SHARE = 5, VIEW_LINES = 40 };  // words get one fifth of the tokens; lines of the view of the words
 
 struct mixed {
   struct summary json;
@@ -31,7 +31,8 @@ static str words_before(str text) {
   return is_fence(last) ? trimmed((str){text.p, text.n - last.n}) : text;
 }
 
-// Returns the JSON value at the start of a text; the whole text if more values follow or the value is incomplete.
+// Returns the JSON value with which a text begins. Returns the whole text if more values follow or the value is
+// incomplete.
 static str json_of(str text) {
   struct json_scan scan = json_scan(text);
   const char *end = json_scan_skip(&scan, text.p);

@@ -33,7 +33,7 @@ static void read_first(struct table_summary *ts, struct arena *a) {
   grid_finish(g);
 }
 
-// Reads rows near the end. A row with too few cells was cut inside quotes and is not shown.
+// Reads rows near the end. A row with too few cells is not shown: its beginning was cut off inside quotes.
 static void read_last(struct table_summary *ts) {
   struct sheet *t = &ts->sheet;
   const char *end = t->bytes.p + t->bytes.n, *from = t->first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of a table, as written in the source, and functions that return its text, number and type, or shorten it for a
-// line. Views and summaries share them.
+// A cell of a table, as written in the source. Functions return its text, number and type, or shorten it for a line.
+// Views and summaries share them.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -20,11 +20,11 @@ static inline struct cell cell_of_field(str raw) {
   return (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
 }
 
-// Returns the value as text: strings unescaped (in the arena if that changes them), containers as written, STR_NONE for
-// CELL_NONE.
+// Returns the value as text. Strings are unescaped, in the arena if this changes them; containers are returned as
+// written; CELL_NONE gives STR_NONE.
 str cell_text(const struct cell *c, struct arena *a);
 
-// Returns whether the cell is a number in the syntax of JSON; a field may have quotes and blanks around the number.
+// Returns whether the cell is a number in the syntax of JSON. A field may have quotes and blanks around the number.
 bool cell_number(const struct cell *c, double *out);
 bool text_number(str text, double *out);
 
@@ -45,11 +45,11 @@ enum cell_type {
 
 enum cell_type cell_type(const struct cell *c);
 
-// Returns whether a text is a number as people write it: digits with signs, commas, percent or currency.
+// Returns whether a text looks like a number that people write: digits with signs, commas, percent or currency.
 bool text_looks_numeric(str s);
 
-// Returns the raw value without blanks and quotes around it; escapes stay as they are.
+// Returns the value as written, without blanks and quotes around it; escapes are not decoded.
 str cell_inside(const struct cell *c);
 
-// Appends the value on one line, at most `chars` characters, with an ellipsis if it has more.
+// Appends the value on one line of at most `chars` characters. A longer value is cut, with an ellipsis.
 void cell_put_short(struct buf *out, const struct cell *c, size_t chars);

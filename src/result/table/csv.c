@@ -45,8 +45,8 @@ static const char *find_separator(const struct csv *c, const char *p) {
 
 // ---- 64 bytes at once
 
-// Removes separators inside quotes. Returns false if quotes are misplaced: an opening quote must be at the start of a
-// field or after a quote, a closing quote before a separator, a line end or a quote.
+// Removes separators inside quotes. Returns false if quotes are misplaced: before an opening quote there must be the
+// start of a field or a quote; after a closing quote a separator, a line end or a quote.
 __attribute__((noinline)) static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
   uint64_t inside = block_between(quotes) ^ c->inside;
   for (uint64_t opening = quotes & inside; opening; opening &= opening - 1) {
@@ -85,7 +85,7 @@ static inline bool read_block(struct csv *c, const char *p) {
   return n < BLOCK_BYTES ? read_last_block(c, p, n) : read_bytes(c, p, block_load(p), BLOCK_BYTES);
 }
 
-// Returns the next separator, the end of the text if no separator follows, or NULL if quotes are misplaced.
+// Returns the next separator. Returns the end of the text if no separator follows, or NULL if quotes are misplaced.
 static const char *next_separator(struct csv *c) {
   if (!c->block && c->at < end_of(c) && !read_block(c, c->at)) return NULL;
   while (!c->ahead) {
@@ -218,8 +218,8 @@ void csv_put(struct buf *out, str value) {
 
 // ---- the delimiter
 
-// Returns the number of fields if it is the same in all of the first rows, else 0. Ignores a row that the end of the
-// sample cuts.
+// Returns the number of fields in a row if all of the first rows have the same number, otherwise 0. Ignores a row that
+// the end of the sample cuts.
 static size_t fields_in_common(str text, bool whole, char delimiter) {
   struct csv c;
   struct csv_field field;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads comma-separated values (RFC 4180) and similar formats, field by field, without copying. Lines end with \n,
-// \r\n, or \r if there is no \n; a field in quotes may contain delimiters, line ends, and quotes written twice. Any
-// bytes are accepted: a quote that does not begin a field is a plain character, and a quoted field that is never closed
-// reaches to the end of the text.
+// Reads comma-separated values (RFC 4180) and similar formats, field by field, without copying. Lines end with \n or
+// \r\n, or with \r if the text has no \n. A field in quotes may contain delimiters, line ends, and quotes written
+// twice. Any bytes are accepted: a quote that does not begin a field is a plain character, and a quoted field that is
+// never closed reaches to the end of the text.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -12,24 +12,24 @@ struct csv {
   str text;
   char delimiter, newline;
   const char *at;  // start of the next field
-  bool careful;    // quotes are misplaced: read byte by byte
-  // Separators in the last 64 bytes read (bits), and whether these bytes end inside quotes.
+  bool careful;    // quotes are misplaced, so the text is read byte by byte
+  // The block of 64 bytes that was read last, and one bit for each of its bytes.
   const char *block;
-  uint64_t ahead, ends, inside;  // ends: separators at which a row ends
+  uint64_t ahead, ends, inside;  // unread separators; line ends; all bits if the block ends inside quotes
 };
 
 struct csv_field {
   str raw;       // field as written, including quotes
-  bool row_end;  // the last field of its row
+  bool row_end;  // whether the field is the last of its row
 };
 
-// Starts at the first field, after a byte order mark.
+// Starts at the first field. Skips a byte order mark.
 void csv_open(struct csv *c, str text, char delimiter);
 
 // Continues reading at `row`, the start of a row.
 void csv_seek(struct csv *c, const char *row);
 
-// The slow path of csv_next: reads further bytes.
+// The slow path of csv_next: reads more bytes.
 bool csv_next_far(struct csv *c, struct csv_field *out);
 
 // Reads the next field. Returns false at the end of the text.
@@ -44,8 +44,8 @@ static inline bool csv_next(struct csv *c, struct csv_field *out) {
   return true;
 }
 
-// Must be called at the start of a row. Reads the first `max` (at least 1) fields of the row as written, and skips the
-// rest. Returns the number of fields read; 0 at the end of the text.
+// Reads the first `max` (at least 1) fields of the next row as written, and skips the rest of the row. Must be called
+// at the start of a row. Returns the number of fields read, or 0 at the end of the text.
 size_t csv_row(struct csv *c, size_t max, str *out);
 
 // Skips the rest of the current row.
@@ -54,10 +54,10 @@ void csv_skip_row(struct csv *c);
 // Returns the number of lines in `text`, including empty ones. Line ends inside quotes do not count.
 size_t csv_count(const struct csv *c, str text);
 
-// Returns the value of a field without its quotes; in the arena if the field has quotes written twice.
+// Returns the value of a field, without its quotes. The value is in the arena if the field has quotes written twice.
 str csv_value(str raw, struct arena *a);
 
-// Returns the delimiter (, ; tab or |) that gives the first lines the same number of fields, or 0.
+// Returns the delimiter (comma, semicolon, tab or |) with which the first lines have equal numbers of fields, or 0.
 char csv_detect(str text);
 
 // Appends a field, in quotes if it needs them.

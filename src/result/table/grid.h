@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first rows of a table from any source, the types and ranges of its columns, and functions that write both into a
+// The first rows of a table from any source, and the types and ranges of its columns. Functions write both into a
 // summary.
 #pragma once
 #include "result/summary/brief.h"
@@ -9,10 +9,10 @@ enum { GRID_COLUMNS = 40, GRID_ROWS = 60, GRID_DISTINCT = 4, GRID_SHOWN = 8 };
 
 struct grid_column {
   struct cell name;
-  enum cell_type type;                           // common type of its cells
-  size_t bytes;                                  // size of its cells
-  size_t filled, longest;                        // number of cells that are not empty, size of the longest
-  const struct cell *low, *high;                 // range of numbers or dates, or NULL
+  enum cell_type type;                           // type that all cells have
+  size_t bytes;                                  // size of all its cells
+  size_t filled, longest;                        // number of cells that are not empty; size of the longest cell
+  const struct cell *low, *high;                 // lowest and highest number or date, or NULL
   const struct cell *values[GRID_DISTINCT + 1];  // the first different values
   size_t distinct;                               // number of `values`
 };
@@ -24,20 +24,22 @@ struct grid {
   size_t shown[GRID_SHOWN], shown_count;  // columns that a summary shows in its rows
 };
 
-// Returns the index of the column with this name, which is added if it is new; GRID_COLUMNS if there is no room.
+// Returns the index of the column with this name. Adds the column if it is new. Returns GRID_COLUMNS if there is no
+// room.
 size_t grid_add_column(struct grid *g, struct cell name);
 
-// Analyses all columns. Must be called once, after the last row was added and before anything is written. Rows will not
-// show columns with long values, lists or objects.
+// Analyses all columns. Must be called once, after the last row was added and before anything is written. Columns with
+// long values, lists or objects will not be shown in rows.
 void grid_finish(struct grid *g);
 
 // Appends the names of the first columns, separated by commas.
 void grid_put_names(const struct grid *g, struct buf *out, size_t max);
 
-// Writes a line with the types and ranges of the columns. rows: number of rows of the whole table.
+// Writes a line with the types and ranges of the columns. `rows` is the number of rows in the whole table.
 void grid_write_columns(const struct grid *g, struct brief *b, size_t rows, size_t tokens);
 
-// Writes the column names and as many of the first rows as fit, one on each line. Returns the number of rows.
+// Writes the column names and as many of the first rows as fit, each on its own line. Returns the number of rows
+// written.
 size_t grid_write_rows(const struct grid *g, struct brief *b, size_t tokens);
 
 // Writes one more row, such as the last row of the table, in the same form.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are collected unsorted. When there are twice as many as wanted, quickselect keeps the half that sorts first: it
-// partitions the list repeatedly around a row.
+// Rows are collected unsorted. When there are twice as many rows as wanted, quickselect drops the half that sorts last:
+// it partitions the list repeatedly around a row.
 #include "result/table/row_sort.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void swap(struct row_sort *s, size_t i, size_t k) {
   s->list[k] = row;
 }
 
-// Moves the rows that sort before the pivot (the median of three rows) to its left. Returns the index of the pivot.
+// Moves the rows that sort before the pivot (the median of three rows) in front of it. Returns the index of the pivot.
 static size_t partition(struct row_sort *s, size_t from, size_t to) {
   ASSERT(to > from && to <= s->count);
   size_t a = from, b = from + (to - from) / 2, c = to - 1, left = from;
@@ -65,8 +65,8 @@ static size_t partition(struct row_sort *s, size_t from, size_t to) {
   return left;
 }
 
-// Moves the rows that sort first to the indexes up to `at`. Sorts the list if partitioning makes too little progress,
-// which an attacker can cause.
+// Moves the rows that sort first to the indexes up to `at`. If partitioning makes too little progress, which an
+// attacker can cause, sorts the whole list.
 static void select_first(struct row_sort *s, size_t at) {
   size_t from = 0, to = s->count;
   ASSERT(at < s->count);

@@ -19,7 +19,7 @@ static const char *end_of(const struct sheet *t) {
 
 // ---- opening
 
-// A header and the rows of a Markdown table begin with a pipe: the field before that pipe is empty and is skipped.
+// The header and the rows of a Markdown table begin with a pipe. The field before this pipe is empty and is skipped.
 static void read_header(struct sheet *t, struct arena *a) {
   struct csv_field field = {.row_end = false};
   if (t->kind == SHEET_MARKDOWN) csv_next(&t->csv, &field);
@@ -27,7 +27,7 @@ static void read_header(struct sheet *t, struct arena *a) {
     if (t->columns < SHEET_COLUMNS) t->names[t->columns++] = str_trim(csv_value(field.raw, a));
   bool empty_end = t->kind == SHEET_MARKDOWN && t->columns && !t->names[t->columns - 1].n;
   if (empty_end) t->columns--;
-  if (t->kind == SHEET_MARKDOWN) csv_skip_row(&t->csv);  // the rule
+  if (t->kind == SHEET_MARKDOWN) csv_skip_row(&t->csv);  // the line of dashes
   t->named = true;
   t->first = t->csv.at;
 }
@@ -56,7 +56,7 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
     return t->first && !t->scan.wrong;
   }
   if (path.n) {
-    fault_set(f, FAULT_INVALID, "path needs JSON, and this is not JSON");
+    fault_set(f, FAULT_INVALID, "path needs JSON; this text is not JSON");
   } else if (open_markdown(t, a)) {
     return true;
   } else if ((delimiter = csv_detect(t->bytes))) {
@@ -86,13 +86,13 @@ static size_t find_column(const struct sheet *t, str name) {
   return i;
 }
 
-// The number of a field also counts the empty field before the first pipe of a Markdown row.
+// The number of a field in a Markdown row also counts the empty field before the first pipe.
 static bool want_field(struct sheet *t, size_t i, str name, struct fault *f) {
   size_t column = find_column(t, name);
   if (column == t->columns) return no_column(t, name, f);
   uint8_t field = (uint8_t)(column + (t->kind == SHEET_MARKDOWN));
   if (memchr(t->field, field, i)) {
-    fault_set(f, FAULT_INVALID, "column \"%.*s\" is named twice", STR_ARG(utf8_cut(name, NAME_SHOWN)));
+    fault_set(f, FAULT_INVALID, "several columns are named \"%.*s\"", STR_ARG(utf8_cut(name, NAME_SHOWN)));
     return false;
   }
   t->field[i] = field;
@@ -106,13 +106,13 @@ bool sheet_all_seen(const struct sheet *t) {
 }
 
 bool sheet_has_wanted(const struct sheet *t, struct fault *f) {
-  bool unknown = !t->next_row || t->wrong;  // not all rows were read, or no row
+  bool unknown = !t->next_row || t->wrong;  // no row was read, or invalid JSON ended the rows early
   for (size_t i = 0; i < t->wanted_count && !unknown && !sheet_all_seen(t); i++)
     if (!(t->seen >> i & 1)) return no_column(t, t->wanted[i], f);
   return true;
 }
 
-// In JSON every name is accepted: rows may differ, and only the first rows were read to find names.
+// In JSON every name is accepted, because rows may differ, and only the first rows were read to find names.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f) {
   ASSERT(count <= SHEET_COLUMNS);
   t->wanted_count = t->wanted_end = 0;
@@ -141,7 +141,7 @@ void sheet_rewind(struct sheet *t) {
   else csv_seek(&t->csv, t->first);
 }
 
-// Reads lines until one is a row. Returns its number of fields, 0 at the end.
+// Reads lines until a line is a row. Returns the row's number of fields, or 0 at the end of the table.
 static size_t split_next_line(struct sheet *t, str *out) {
   size_t n = 0;
   while (!n && t->csv.at < end_of(t)) {
@@ -153,7 +153,7 @@ static size_t split_next_line(struct sheet *t, str *out) {
   return n;
 }
 
-// Returns whether the next line is empty, and so not a row.
+// Returns whether the next line is empty, and so is not a row.
 static inline bool at_empty_line(const struct sheet *t, const char *end) {
   const char *p = t->csv.at;
   if (p >= end || *p > '\r') return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a text as a table, row by row, without copying. Views (result/view) and summaries (result/summary) use it for
-// all tables: comma-separated values and similar formats, tables between pipes, columns aligned with blanks, a JSON
-// array (or the members of an object, with their keys as the column "key"), and JSON lines.
+// Reads a text as a table, row by row, without copying. Views (result/view) and summaries (result/summary) use this
+// reader for all tables: comma-separated values and similar formats, tables between pipes, columns aligned with blanks,
+// JSON arrays, JSON objects (each member is a row, with its key as the column "key"), and JSON lines.
 //
-// A column is named by the header, or by the key of a member; "a.b" and "/a/b" name a value inside a member. A row that
-// is an array has the columns "0", "1", …; a row that is a single value has the column "value".
+// The name of a column is in the header, or is the key of a member; "a.b" and "/a/b" name a value inside a member. A
+// row that is an array has the columns "0", "1", …; a row that is a single value has the column "value".
 #pragma once
 #include "base/fault.h"
 #include "result/table/cell.h"
@@ -12,17 +12,17 @@
 #include "json/scan.h"
 
 enum {
-  SHEET_COLUMNS = 64,  // maximum of columns in a header, and of wanted columns
-  SHEET_LISTED = 40,   // maximum of columns for sheet_open_as
+  SHEET_COLUMNS = 64,  // maximum number of columns in a header, and of wanted columns
+  SHEET_LISTED = 40,   // maximum number of columns for sheet_open_as
 };
 
 enum sheet_kind {
   SHEET_CSV,         // fields between delimiters, perhaps quoted: CSV, TSV
   SHEET_MARKDOWN,    // every row begins with a pipe
-  SHEET_PIPES,       // lines with pipes: psql and mysql, and Markdown in a summary
+  SHEET_PIPES,       // lines with pipes, as psql and mysql print them; in summaries also Markdown
   SHEET_ALIGNED,     // columns aligned with blanks, as kubectl prints them
   SHEET_JSON,        // elements of an array or members of an object
-  SHEET_JSON_LINES,  // one value after another
+  SHEET_JSON_LINES,  // one JSON value after another
 };
 
 struct sheet {
@@ -37,14 +37,14 @@ struct sheet {
   struct cell cells[SHEET_COLUMNS];  // the wanted columns of that row, in their order
   str wanted[SHEET_COLUMNS];
   size_t wanted_count;
-  uint64_t seen;      // for JSON: bits of the wanted columns that at least one row had (also as null)
+  uint64_t seen;      // for JSON: bits of the wanted columns that a row had so far (also as null)
   size_t wanted_end;  // number of leading fields that hold all wanted columns
   bool wrong;         // invalid JSON ended the rows; json_scan_fault(&scan) describes it
   // Private state of the readers.
-  struct csv csv;                // also holds the position in tables that are read by lines
+  struct csv csv;                // in tables that are read by lines: only the position
   uint8_t field[SHEET_COLUMNS];  // field number of each wanted column
   size_t starts[SHEET_LISTED];   // SHEET_ALIGNED with by_place: offset of each column in a line
-  bool by_place;  // columns have fixed offsets; otherwise each is one word, and the last is the rest of the line
+  bool by_place;  // columns have fixed offsets; otherwise each column is one word, and the last is the rest of the line
   struct json_scan scan;
   struct json_walk walk;
   struct sheet_keys *keys;  // for JSON: names to look for in a row
@@ -60,14 +60,16 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
 // missing. Returns false if the text is not such a table.
 bool sheet_open_as(struct sheet *t, str text, enum sheet_kind kind, char delimiter);
 
-// Sets the columns that `cells` holds from now on, at most SHEET_COLUMNS. Returns false with f set if one is unknown.
+// Sets the columns that `cells` holds from now on, at most SHEET_COLUMNS. Returns false, with f set, if a column is
+// unknown.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f);
 
-// Returns whether every wanted column was in at least one of the rows read so far. Always true for tables with a
-// header.
+// Returns whether each wanted column was in at least one of the rows read so far. Tables with a header always return
+// true.
 bool sheet_all_seen(const struct sheet *t);
 
-// After the last row: returns false, with f set as by sheet_want, if no row had one of the wanted columns.
+// Must be called after the last row. Returns false, with f set as by sheet_want, if no row had one of the wanted
+// columns.
 bool sheet_has_wanted(const struct sheet *t, struct fault *f);
 
 void sheet_rewind(struct sheet *t);
@@ -77,15 +79,16 @@ void sheet_seek(struct sheet *t, const char *begin, size_t row);  // moves to a 
 bool sheet_next(struct sheet *t);
 
 // Reads the first `max` (at least 1) fields of the next row of a text table, as written. Returns the number of fields
-// read; 0 at the end.
+// read, or 0 at the end.
 size_t sheet_fields(struct sheet *t, size_t max, str *out);
 
-// The same for a table opened with sheet_open_as: at most SHEET_LISTED fields. In a wider CSV row, the last field is
-// the rest of the row.
+// Like sheet_fields, for a table opened with sheet_open_as: at most SHEET_LISTED fields. In a CSV row with more fields,
+// the last one holds the rest of the row.
 size_t sheet_listed(struct sheet *t, str out[SHEET_LISTED]);
 
 // Returns the number of rows of a table opened with sheet_open_as, counted in one fast pass.
 size_t sheet_count(const struct sheet *t);
 
-// Returns the number of dashes in a line that separates header and rows (|---|:--:|, ---+---); 0 for any other line.
+// Returns the number of runs of dashes in a line that separates the header from the rows, such as |---|:--:| or
+// ---+---; 0 for any other line.
 size_t sheet_rule(str line);

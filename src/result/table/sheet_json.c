@@ -9,23 +9,23 @@
 
 enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 
-// The columns that are read from a member.
+// The columns whose values are read from a member of a row.
 struct sheet_key {
-  int column;      // the column with the member's name, or -1
-  uint64_t leads;  // bits of the columns whose values are inside the member
+  int column;      // the column that has the member's name, or -1
+  uint64_t leads;  // bits of the columns with values inside the member, such as "a.b"
 };
 
 // The part of a column's name after the name of its member.
 struct sheet_inner {
-  str rest, token, tail;  // the whole part; its first token; the part after that token
+  str rest, token, tail;  // all of this part; its first token; the text after that token
   char sep;
-  struct json_names names;  // the first token alone
+  struct json_names names;  // has only `token`, to search for it
 };
 
 struct sheet_keys {
   str texts[2 * SHEET_COLUMNS];
   struct sheet_key list[2 * SHEET_COLUMNS];
-  struct json_names names;  // all `texts`
+  struct json_names names;  // has all `texts`, to search for them
   struct sheet_inner *inner[SHEET_COLUMNS];
 };
 
@@ -36,7 +36,7 @@ static bool keep_first(void *ctx, const char *value, const char **out_after) {
   return false;
 }
 
-// A path to all elements of a container means the container itself: $.items[*] means $.items.
+// A path to all elements of a container means the container itself: $.items[*] is read as $.items.
 static const char *follow_path(struct sheet *t, str path, struct arena *a, struct fault *f) {
   const char *found = NULL;
   if (str_ends(path, STR("[*]"))) path.n -= 3;
@@ -44,7 +44,7 @@ static const char *follow_path(struct sheet *t, str path, struct arena *a, struc
   struct json_path *query = json_path_compile(a, path, f);
   struct json_path_limits limits = json_path_limits_for(t->bytes.n);
   if (!query || !json_path_each(query, t->bytes, &limits, a, keep_first, &found, f)) return NULL;
-  if (!found) fault_set(f, FAULT_INVALID, "there is nothing at path");
+  if (!found) fault_set(f, FAULT_INVALID, "path selects nothing");
   return found;
 }
 
@@ -57,12 +57,12 @@ static const char *follow_pointer(struct sheet *t, str pointer, struct fault *f)
     v = json_pointer_step(&t->scan, v, token, &count);
     far += 1 + token.n;
   }
-  if (!v) fault_set(f, FAULT_INVALID, "there is nothing at path");
+  if (!v) fault_set(f, FAULT_INVALID, "path selects nothing");
   return v;
 }
 
-// Returns the first member of the root that is an array of objects or arrays; the root if there is none, or if the root
-// is an array.
+// Returns the first member of the root that is an array of objects or arrays. Returns the root if it is an array or has
+// no such member.
 static const char *find_rows(struct sheet *t, const char *root) {
   struct json_walk w, inner;
   json_walk_open(&w, &t->scan, root);
@@ -87,7 +87,7 @@ void sheet_json_rewind(struct sheet *t) {
   open_rows(t, t->first);
 }
 
-// In an object, `begin` is the start of a row's key.
+// `begin` is the start of a row; if the rows are members of an object, it is the start of the row's key.
 void sheet_json_seek(struct sheet *t, const char *begin) {
   t->walk = (struct json_walk){.scan = &t->scan, .after = begin};
   if (t->kind == SHEET_JSON) t->walk.close = *t->first == '{' ? '}' : ']';
@@ -116,7 +116,7 @@ static void set_cell(struct sheet *t, size_t i, struct json_walk *w) {
   t->cells[i] = (struct cell){span, !span.n || *span.p == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// Follows the rest of a column's name, such as "b.0" or "/b/0", from the value of a member.
+// Follows the rest of a column's name, such as "b.0" or "/b/0", starting at the value of a member.
 static const char *follow_tokens(struct sheet *t, const char *value, str rest, char sep) {
   while (rest.n && value) {
     str token, tail;
@@ -147,9 +147,9 @@ static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
   t->cells[i] = (struct cell){{value, (size_t)(after - value)}, *value == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// Sets the cells whose values are a member or are inside it. If a member's whole key is the name of a column, that
-// member is preferred to a value inside another member; of members with the same key, the first counts. Returns whether
-// the member itself is the value of a column.
+// Sets the cells whose values are this member or are inside it. A member whose whole key is a column's name takes
+// precedence over a value inside another member; of several members with the same key, the first counts. Returns
+// whether the member itself became the value of a column.
 static bool take_member(struct sheet *t, const struct sheet_key *key, struct json_walk *w, uint64_t *had) {
   for (uint64_t left = key->leads; left; left &= left - 1) {
     size_t i = (size_t)__builtin_ctzll(left);
@@ -269,7 +269,7 @@ static void name_columns(struct sheet *t, struct arena *a) {
   }
 }
 
-// Returns whether the first line is one JSON value and the next line begins another value.
+// Returns whether the first line is one JSON value and the next line begins another JSON value.
 static bool is_lines(struct sheet *t, const char *root) {
   const char *line = memchr(t->bytes.p, '\n', t->bytes.n < LONGEST_LINE ? t->bytes.n : LONGEST_LINE);
   struct json_scan scan = json_scan(line ? (str){t->bytes.p, (size_t)(line - t->bytes.p)} : STR(""));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens text tables of a known format, perhaps without a header, for summaries; and reads the rows of tables that are
+// Opens text tables of a known format, perhaps without a header, for summaries. Also reads the rows of tables that are
 // read by lines: cells between pipes, and columns aligned with blanks.
 #include "base/ascii.h"
 #include "base/assert.h"
@@ -131,7 +131,7 @@ static bool open_csv(struct sheet *t, char delimiter) {
   return count >= 2;
 }
 
-// A rule must follow the header; mysql also prints one before it.
+// A line of dashes must follow the header; mysql also prints such a line before it.
 static bool open_pipes(struct sheet *t) {
   str names[SHEET_LISTED], rest = t->bytes, line = STR("");
   while (rest.n && (!str_trim(line).n || is_rule(line))) line = measure_next_line(&rest);
@@ -150,8 +150,8 @@ static bool is_capitals(str header) {
   return upper > 2 && lower * 2 <= upper;
 }
 
-// Returns whether most rows fit the header: they have a blank before each of its columns, or as many words as it has
-// columns.
+// Returns whether most rows fit the header: a row must have a blank before each column of the header, or as many words
+// as the header has columns.
 static bool rows_fit(const struct sheet *t, str body) {
   size_t rows = 0, good = 0;
   while (body.n && rows < SAMPLE_ROWS) {

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/text/word.h"
 
-// Four slots for each value keep searches short. A value whose first PROBES slots are taken is treated as beyond the
-// limit.
+// Four slots for each value keep searches short. A value that finds its first PROBES slots taken is treated as beyond
+// the limit.
 enum { SLOTS = 4 * TALLY_VALUES, PROBES = 32 };
 
 void tally_init(struct tally *t) {
@@ -19,7 +19,8 @@ void tally_done(struct tally *t) {
   mem_free(t->slots);
 }
 
-// If an attacker chooses values with equal hashes, they are treated as beyond the limit and do not cost time.
+// An attacker may choose values with equal hashes. Such values are treated as beyond the limit, so they cost little
+// time.
 static uint64_t hash_cell(str s) {
   const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
   uint64_t h = s.n * odd;
@@ -28,7 +29,7 @@ static uint64_t hash_cell(str s) {
   return h ^ h >> 29;
 }
 
-// For values of the same length, up to eight bytes, the hash is unique, so their bytes need no comparison.
+// For values of at most eight bytes and equal length, equal hashes mean equal values, so the bytes are not compared.
 static inline bool is_value(const struct tally_value *v, str raw, uint64_t hash) {
   return v->hash == hash && v->cell.raw.n == raw.n && (raw.n <= 8 || memcmp(v->cell.raw.p, raw.p, raw.n) == 0);
 }
@@ -67,7 +68,7 @@ static void add_text(struct tally *t, const struct cell *c, struct arena *a) {
   if (str_cmp(text, cell_text(&t->most, a)) > 0) t->most = *c;
 }
 
-// The number of a value seen before is known; as text, such a value cannot be a new extreme.
+// A value seen before has a known number; as text, it cannot be a new extreme.
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
   double number = 0;
   t->count++;

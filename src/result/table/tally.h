@@ -3,7 +3,7 @@
 #pragma once
 #include "result/table/sheet.h"
 
-enum { TALLY_VALUES = 4096 };  // limit of different values
+enum { TALLY_VALUES = 4096 };  // maximum number of different values
 
 struct tally_value {
   struct cell cell;  // first occurrence of the value
@@ -16,11 +16,11 @@ struct tally_value {
 struct tally {
   size_t count, nulls;  // number of cells, and of empty cells
   size_t numbers;
-  double min, max, sum;        // of the cells that are numbers
-  struct cell least, most;     // extremes of cells that are not numbers, compared as text
+  double min, max, sum;        // values of the cells that are numbers
+  struct cell least, most;     // first and last text in bytewise order, of the cells that are not numbers
   struct tally_value *values;  // different values, in the order of their first occurrence
   size_t distinct;
-  bool more;  // there are values beyond the limit
+  bool more;  // the column has more than TALLY_VALUES different values
   uint32_t *slots;
 };
 
@@ -28,9 +28,9 @@ void tally_init(struct tally *t);
 void tally_done(struct tally *t);
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch);
 
-// Returns the entry of a cell's value, adding it if it is new; NULL beyond the limit.
+// Returns the entry of a cell's value, and adds it if it is new. Returns NULL if it is beyond the limit.
 struct tally_value *tally_value(struct tally *t, const struct cell *c);
 
-// Sets out[] to at most `max` of the most frequent values; equally frequent ones are in the order of their first
-// occurrence. Returns their number.
+// Sets out[] to the `max` most frequent values, or fewer if there are fewer. Equally frequent values are in the order
+// of their first occurrence. Returns the number of values in out[].
 size_t tally_top(const struct tally *t, const struct tally_value **out, size_t max);

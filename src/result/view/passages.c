@@ -14,20 +14,21 @@
 enum { BEFORE = 240, SHORT_LINE = 60, MOST_TIMES = 3, KNOWN = 256, LETTERS = 3 };
 
 struct term {
-  str needle;  // the beginning of the word, in lower case
-  str stem;    // empty: the needle is the whole word, unchanged
+  str needle;  // the beginning of the word in lower case, which is searched
+  str stem;    // stem of the word; if empty, a word in the text must equal the needle
   size_t passages;
-  bool common;  // in too many passages: no longer searched
+  bool common;  // found in too many passages: no longer searched
 };
 
-// Caches the term of a word in the text, so that each word is stemmed once.
+// Caches which term a word of the text has, so that each word is stemmed once.
 struct known {
   char word[WORD_MOST_BYTES];
   uint8_t n;
-  int8_t term;  // -1: none
+  int8_t term;  // index of the term; -1 if the word has no term
 };
 
-// A passage found, in eight bytes: its position, the frequency of each term, its length, and bonuses for its rank.
+// A passage that was found, in eight bytes: its position, the frequency of each term, its length, and two bonuses for
+// the ranking.
 struct passage_posting {
   uint32_t at;
   uint32_t times : 16, pairs : 2, exact : 1, length : 13;
@@ -42,11 +43,11 @@ struct passage_finder {
   struct known known[KNOWN];
   struct passage_posting *records;
   size_t found, room;
-  // the current passage
+  // The current passage.
   const char *begin, *end;
   unsigned times[PASSAGE_WORDS], pairs;
   bool exact;
-  int last_term;          // the last term found
+  int last_term;          // index of the last term found
   const char *last_word;  // end of the last word found
 };
 
@@ -63,7 +64,8 @@ static void add_term(struct passage_finder *d, str needle, str stem) {
   if (d->count < PASSAGE_WORDS && needle.n) d->terms[d->count++] = (struct term){.needle = needle, .stem = stem};
 }
 
-// If the stem ends with i, the word in the text may have y instead, so the needle ends before the i.
+// Adds a word of the query. If its stem ends with i, the word in the text may have y instead, so the needle ends before
+// the i.
 static void add_word(struct passage_finder *d, str word, struct arena *a) {
   str stem = arena_str(a, stemmer_stem(d->stemmer, word)), needle = stem;
   while (needle.n > LETTERS && needle.p[needle.n - 1] == 'i') needle.n--;
@@ -71,7 +73,7 @@ static void add_word(struct passage_finder *d, str word, struct arena *a) {
   add_term(d, needle, stem);
 }
 
-// Adds the parts of the query between blanks that have non-ASCII characters: they are searched unchanged.
+// Adds the parts of the query, split at blanks, that have non-ASCII characters. They are searched unchanged.
 static void add_written(struct passage_finder *d) {
   for (str rest = d->query, part; rest.n;) {
     str_cut(rest, ' ', &part, &rest);
@@ -104,8 +106,8 @@ static str word_at(const struct passage_finder *d, const char *p) {
   return (str){p, (size_t)(q - p)};
 }
 
-// A word begins after a byte that is not part of a word, at a capital after a small letter, and between letters and
-// digits.
+// Returns whether a word begins at p: after a byte that is not part of a word, at a capital after a small letter, or
+// between a letter and a digit.
 static bool begins_word(const struct passage_finder *d, const char *p) {
   if (p == d->text.p || !is_word_byte(p[-1])) return true;
   if ((unsigned char)*p >= 0x80) return true;
@@ -125,7 +127,7 @@ static int term_of(struct passage_finder *d, str small) {
   return -1;
 }
 
-// Returns the term of a word, or -1.
+// Returns the index of the term that a word has, or -1.
 static int look_up(struct passage_finder *d, str word) {
   char small[WORD_MOST_BYTES];
   uint32_t hash = (uint32_t)word.n;
@@ -143,19 +145,19 @@ static int look_up(struct passage_finder *d, str word) {
 
 // ---- passages
 
-// Moves p back to the previous byte that is not a blank, and returns it; 0 at the beginning of the text.
+// Moves p back to the previous byte that is not a blank, and returns this byte, or 0 at the beginning of the text.
 static char before(const struct passage_finder *d, const char **p) {
   while (*p > d->text.p && *--*p == ' ') continue;
   return **p == ' ' ? 0 : **p;
 }
 
-// Moves p forward to the next byte that is not a blank, and returns it; 0 at the end.
+// Moves p forward to the next byte that is not a blank, and returns this byte, or 0 at the end.
 static char after(const char **p, const char *last) {
   while (*p + 1 < last && *++*p == ' ') continue;
   return **p == ' ' ? 0 : **p;
 }
 
-// Returns whether an object begins at p that seems to be an element of an array, in JSON without line ends.
+// Returns whether an object begins at p that seems to be an element of an array. Used for JSON without line ends.
 static bool begins_row(const struct passage_finder *d, const char *p) {
   if (!d->json || *p != '{' || p == d->text.p) return d->json && p == d->text.p;
   char c = before(d, &p);
@@ -180,7 +182,7 @@ static const char *find_line_begin(const char *near, const char *p) {
   return old ? old + 1 : near;
 }
 
-// Returns the beginning of the passage with a hit: the beginning of the hit's line or row, if it is near.
+// Returns the beginning of the passage around a hit: the beginning of the hit's line or row, if it is near.
 static const char *find_begin(const struct passage_finder *d, const char *hit) {
   const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p;
   if (d->end > near) near = d->end;
@@ -198,7 +200,7 @@ static const char *next_end(const struct passage_finder *d, const char *p, const
   return p ? p : stop;
 }
 
-// A passage ends with its line; a short passage includes the next lines up to an empty one.
+// Returns the end of a passage: the end of its line. A short passage also includes the next lines, up to an empty one.
 static const char *find_end(const struct passage_finder *d, const char *hit, const char *begin) {
   const char *last = d->text.p + d->text.n, *p = hit;
   if (last - begin > PASSAGE_BYTES) last = begin + PASSAGE_BYTES;
@@ -273,7 +275,7 @@ static void check(struct passage_finder *d, const char *p) {
   }
 }
 
-// Returns the positions in 64 bytes (bits) at which the first letters of a term occur; reads up to two bytes more.
+// Returns the positions (bits) in 64 bytes at which the first letters of a term occur. Reads up to two more bytes.
 static uint64_t candidates(const struct passage_finder *d, const char *p) {
   struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
                third = block_or(block_load(p + 2), 0x20), all = {0};
@@ -288,7 +290,7 @@ static uint64_t candidates(const struct passage_finder *d, const char *p) {
   return block_high(all);
 }
 
-// Returns the positions (bits) of small letters that follow small letters: no word begins there.
+// Returns the positions (bits) of small letters that follow small letters. No word begins at these positions.
 static uint64_t inside_words(const char *p) {
   struct block b = block_load(p);
   uint64_t small = block_below(b, '{') & ~block_below(b, 'a');

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds passages of a text with the words of a query, best first. A passage is a line, with the following lines if it
-// is short; in JSON without line ends, an object of an array; in other text without line ends, some bytes around the
-// word.
+// Finds the passages of a text that have words of a query, best first. A passage is a line; a short line is joined with
+// the following lines. In JSON without line ends, a passage is an object in an array; in other text without line ends,
+// it is some bytes around the word.
 //
-// Words are compared by their stems, ignoring case; words with non-ASCII letters are compared exactly. BM25 over the
-// words ranks passages, with a bonus for words that are adjacent as in the query, and a larger one for the whole query.
-// The text is read once; each passage found takes eight bytes of memory.
+// Words are compared by their stems, ignoring case; words with non-ASCII letters are compared exactly. Passages are
+// ranked by BM25 over the words. Words that are adjacent as in the query give a bonus, the whole query gives a larger
+// one. The text is read once; each passage found takes eight bytes of memory.
 #pragma once
 #include "base/arena.h"
 
 enum {
-  PASSAGE_WORDS = 8,        // words of a query that count
-  PASSAGES_MOST = 1 << 20,  // ranked passages; further ones are only counted
-  PASSAGES_COMMON = 20000,  // a word found in this many passages is ignored in the rest of the text
+  PASSAGE_WORDS = 8,        // maximum number of words of a query that count; further words are ignored
+  PASSAGES_MOST = 1 << 20,  // maximum number of passages that are ranked; further ones are only counted
+  PASSAGES_COMMON = 20000,  // a word found in this many passages is not searched in the rest of the text
   PASSAGE_BYTES = 480,      // maximum length of a passage
 };
 
@@ -22,13 +22,13 @@ struct passage {
 };
 
 struct passages {
-  str words[PASSAGE_WORDS];  // the words that count
+  str words[PASSAGE_WORDS];  // the words of the query that count
   size_t words_count;
-  size_t found;  // passages with one of the words
-  bool more;     // there may be more, because a word is common
+  size_t found;  // number of passages that have one of the words
+  bool more;     // there may be more passages, because a common word was not searched everywhere
   struct passage *best;
   size_t count;
 };
 
-// Sets *out, in the arena, to the best passages: skips the first `start` and returns at most `top`.
+// Sets *out, in the arena, to the best passages. Skips the first `start` of them and returns at most `top`.
 void passages_find(str text, str query, size_t start, size_t top, struct arena *a, struct passages *out);

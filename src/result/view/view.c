@@ -109,7 +109,7 @@ void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
   view_put_edited(out, o, &edit, 1);
 }
 
-// Notes that the range of a selector is outside a text that is not empty.
+// Writes a note that the range of a selector is outside a text that is not empty.
 static void note_none(const struct view_order *o, struct buf *out, size_t total, const char *what) {
   view_begin_note(o, out);
   buf_printf(out, "out of range: there are %zu %s, counted from 0", total, what);
@@ -127,7 +127,7 @@ static void note_chars(const struct view_order *o, const struct view_chars *char
              chars->start + count, chars->from + width, bytes.n, chars->start + count, chars->count - count);
 }
 
-// Appends the longest beginning that fits together with its note. Each attempt leaves more room for the note.
+// Appends the longest beginning of `text` that fits together with its note. Each attempt leaves more room for the note.
 static void cut_chars(const struct view_order *o, const struct view_chars *chars, str text, struct buf *out) {
   size_t begin = out->n, limit = o->limit;
   for (size_t room = VIEW_NOTE_TOKENS;; room += VIEW_NOTE_TOKENS / 4) {
@@ -161,8 +161,8 @@ void view_put_head(struct buf *out, str bytes, str span) {
   buf_printf(out, "{\"type\":\"head\",\"start\":%zu,\"chars\":%zu}", start, measure_all_chars(span));
 }
 
-// Returns the byte offset of the last `chars` characters. If they are near the end, counts only from a character
-// boundary shortly before them.
+// Returns the byte offset of the last `chars` characters. If `chars` is small, counts only from a character boundary
+// near the end.
 static size_t from_end(str bytes, size_t chars) {
   enum { CHAR_BYTES = 4, NEAR = 1 << 20 };
   size_t at = chars < NEAR && bytes.n > CHAR_BYTES * (chars + 1) ? bytes.n - CHAR_BYTES * (chars + 1) : 0, from;
@@ -198,7 +198,7 @@ struct line_range {
   size_t from;               // byte offset of the first line
 };
 
-// Appends the lines that may fit to `text`, each with a line end. Returns their number.
+// Appends lines, each with a line end, to `text`, as many as may fit. Returns their number.
 static size_t gather_lines(const struct line_range *l, size_t max_bytes, struct buf *text) {
   str rest = str_from(l->order->bytes, l->from);
   size_t count = 0;
@@ -231,7 +231,7 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   l.from = measure_skip_lines(o->bytes, l.start);
   size_t near = o->limit * MEASURE_TOKEN_BYTES;
   struct buf text;
-  buf_init(&text, 8 * near);  // room for `near` bytes and one more line; each byte may become three
+  buf_init(&text, 8 * near);  // each byte may become three; one more line may follow `near` bytes
   bool whole = gather_lines(&l, near, &text) == l.end - l.start;
   if (!view_put_lines(o, buf_view(&text), whole, note_lines, &l, out)) {
     // The first line does not fit: shows the selected lines as a range of characters.
@@ -305,7 +305,7 @@ static bool known_members(const struct view_order *o, const char *members, struc
   return ok;
 }
 
-// If the view imitates the gateway, shows a notice first, within the same limit.
+// Shows a view. If the view imitates the gateway, shows a notice first, within the same limit.
 static bool show_marked(struct view_order *o, view_show *show, struct buf *out, struct fault *f) {
   size_t begin = out->n;
   if (!show(o, out, f)) return false;

@@ -2,8 +2,8 @@
 // Shows a part of a stored piece as text that fits a context window. A selector names the part:
 //
 //   {"type": "head", "start": 0, "chars": 500}     characters (code points); both are optional
-//   {"type": "lines", "start": 0, "end": 100}      lines from 0, end exclusive; both are optional
-//   {"type": "rows", "start": 0, "end": 100}       the same
+//   {"type": "lines", "start": 0, "end": 100}      lines from 0 up to, but not including, end; both are optional
+//   {"type": "rows", "start": 0, "end": 100}       the same as lines
 //   {"type": "json_keys", "keys": ["a", "b"]}      these members of a JSON object, sorted and indented;
 //                                                  "start": number of members to skip
 //   {"type": "path", "path": "$.items[*].name"}    the results of a JSONPath query (json/path/path.h) in JSON
@@ -13,7 +13,7 @@
 //                                                  "start": number of passages to skip
 //   {"type": "records", "columns": ["a"]}          rows of a table, chosen by "where", "sort" and "limit"; "path":
 //                                                  the table in JSON text; "start": number of rows to skip
-//   {"type": "stats", "column": "a", "by": "b"}    statistics of a column, for each value of another one; "where",
+//   {"type": "stats", "column": "a", "by": "b"}    statistics of column "a" for each value of column "b"; "where",
 //                                                  "path" and "start" as with records
 //
 // Negative numbers count from the end, as in a slice in Python. Lines are joined by \n.
@@ -32,7 +32,7 @@ enum {
   VIEW_KEYS_MAX = 64,
 };
 
-// Appends the view. Invalid UTF-8 is shown as U+FFFD. A limit of 0 is the default. `mark` is the prefix of the
-// gateway's lines (mcp/server/session.h). Fails, with nothing written, if the selector is invalid, if the bytes are not
-// JSON as the selector needs it, or with FAULT_LIMIT if a query takes too many steps.
+// Appends the view. Invalid UTF-8 is shown as U+FFFD. A limit of 0 means the default. `mark` is the start of the
+// gateway's lines (mcp/server/session.h). Fails, with nothing written, if the selector is invalid or needs JSON that
+// the bytes are not. Fails with FAULT_LIMIT if a query takes too many steps.
 bool view_select(str bytes, const struct json *selector, size_t limit, str mark, struct buf *out, struct fault *f);

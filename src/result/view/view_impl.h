@@ -5,11 +5,12 @@
 #include "json/scan.h"
 #include "json/write.h"
 
-// Tokens reserved for the last line at the first attempt, and maximum size of a selector that the last line repeats.
+// Number of tokens reserved for the last line at the first attempt; maximum size of a selector that the last line
+// repeats.
 enum { VIEW_NOTE_TOKENS = 60, VIEW_REPEATED = 240 };
 
-// JSON up to this size is checked as a whole first, and all results are counted. Larger JSON is read only as far as the
-// answer needs.
+// JSON up to this size is first checked as a whole, and all results are counted. Larger JSON is read only as far as the
+// view needs.
 enum { VIEW_SMALL = 1 << 20 };
 
 // The request for a view.
@@ -19,26 +20,26 @@ struct view_order {
   size_t limit;      // tokens
   str mark;          // prefix of the gateway's lines
   str type;          // type of the selector
-  const char *form;  // a valid selector of this type, for error messages
+  const char *form;  // a valid selector of this type, shown in error messages
 };
 
 typedef bool view_show(const struct view_order *o, struct buf *out, struct fault *f);
 
 view_show view_show_keys, view_show_path, view_show_pointer, view_show_search, view_show_records, view_show_stats;
 
-// ---- members of the selector. A missing or null member has the value `usual`. On failure f is set.
+// ---- members of the selector. A missing or null member has the value `usual`. A failure sets f.
 
 bool view_number(const struct view_order *o, str name, int64_t usual, int64_t *out, struct fault *f);
 bool view_string(const struct view_order *o, str name, str usual, struct arena *a, str *out, struct fault *f);
 const struct json *view_member(const struct view_order *o, str name);  // NULL if missing or null
 
-// Sets f to "NAME must be WHAT: {a valid form}" and returns false.
+// Sets f to "NAME must be WHAT: FORM", where FORM is a valid selector. Always returns false.
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f);
 
-// Sets f, which has the place and the reason, to "TYPE needs JSON …" and returns false.
+// Sets f to "TYPE needs JSON …", which includes the place and the reason that f had before. Always returns false.
 bool view_no_json(const struct view_order *o, struct fault *f);
 
-// Converts an index of a slice as Python does: negative numbers count from the end; the result is from 0 to `count`.
+// Converts an index as a slice in Python does: negative numbers count from the end. The result is from 0 to `count`.
 size_t view_place(int64_t index, size_t count);
 
 // ---- answers
@@ -58,16 +59,17 @@ void view_put_head(struct buf *out, str bytes, str span);
 // Writes the mark and a blank, at the start of a line of the gateway.
 void view_begin_note(const struct view_order *o, struct buf *out);
 
-// Writes the last line of a view with `shown` lines, without the mark: where the view is cut, and the next selector.
+// Writes the last line of a view that shows `shown` lines. The line, written without the mark, says where the view is
+// cut, and has the next selector.
 typedef void view_note(void *ctx, size_t shown, struct buf *out);
 
 // Appends as many of the lines (each ends with \n) as fit together with the note. Returns false, with nothing written,
 // if no line fits.
 bool view_cut_lines(const struct view_order *o, str lines, view_note *note, void *ctx, struct buf *out);
 
-// Appends all lines without the last line end if they fit, otherwise as view_cut_lines does.
+// Appends all lines, without the last line end, if they fit; otherwise does the same as view_cut_lines.
 bool view_put_lines(const struct view_order *o, str lines, bool whole, view_note *note, void *ctx, struct buf *out);
 
-// Writes "go on with {the same selector with these changes}", or words instead of a long selector.
+// Writes "go on with SELECTOR", the same selector with these changes. Describes a long selector in words instead.
 void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count);
-void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // writes it with another start
+void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // changes only `start`

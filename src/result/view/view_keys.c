@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selected members of a JSON object. A stored piece may be too large to parse as a whole, so its members are found by
+// Shows selected members of a JSON object. A stored piece may be too large to parse as a whole, so members are found by
 // skipping their values; only members that are shown are parsed.
 #include <stdlib.h>
 
@@ -11,11 +11,11 @@
 #include "text/tokens.h"
 #include "json/write.h"
 
-// Bytes of a key in a note, and keys of the object that a message can name.
+// Maximum bytes of a key in a note; maximum number of the object's keys in a message.
 enum { KEY_SHOWN = 40, KEYS_KNOWN = 64 };
 
 struct wanted_key {
-  str key, value;  // value.p NULL: not found
+  str key, value;  // value.p is NULL if the object does not have the key
 };
 
 struct keys {
@@ -29,7 +29,7 @@ struct keys {
 
 // ---- finding members ----
 
-// Reads the whole object: an object that is broken after the last requested member is not accepted.
+// Reads the whole object, so that an object that is broken after the last requested member is rejected.
 static bool find_members(struct keys *k, struct fault *f) {
   struct json_scan scan = json_scan(k->order->bytes);
   struct json_walk w;
@@ -89,7 +89,7 @@ static void write_array(struct buf *out, const struct json *v, unsigned depth, s
   buf_char(out, ']');
 }
 
-// Numbers and strings stay as in the source.
+// Writes a value. Numbers and strings stay as in the source.
 static void write_value(struct buf *out, const struct json *v, unsigned depth, struct arena *a) {
   if (v->child && json_is(v, JSON_OBJECT)) write_object(out, v, depth, a);
   else if (v->child) write_array(out, v, depth, a);
@@ -100,7 +100,8 @@ static void write_value(struct buf *out, const struct json *v, unsigned depth, s
 
 // ---- the answer ----
 
-// Appends members while they fit. *out_next is the first member that does not. Returns false if a member is not JSON.
+// Appends members while they fit. Sets *out_next to the first member that does not fit. Returns false if a member is
+// not JSON.
 static bool write_members(struct keys *k, struct buf *text, size_t *out_next, struct fault *f) {
   ASSERT(k->start <= k->count && k->count <= VIEW_KEYS_MAX);
   size_t i = k->start, left = k->order->limit, near = k->order->limit * MEASURE_TOKEN_BYTES;
@@ -127,7 +128,7 @@ static bool write_members(struct keys *k, struct buf *text, size_t *out_next, st
   return true;
 }
 
-// Writes a selector for a member that does not fit even alone.
+// Writes a note with a selector for a member that does not fit even alone.
 static void note_large(struct buf *out, const struct keys *k, size_t at) {
   const struct wanted_key *w = &k->list[at];
   str key = utf8_cut(w->key, KEY_SHOWN);
@@ -156,7 +157,7 @@ static void write_shown(struct buf *out, const struct keys *k, str members, size
   view_put_next(out, k->order, next);
 }
 
-// If the members fit without the note but not with it, writes one member fewer.
+// Shows members. If they fit without the note but not with the note, shows one member fewer.
 static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
   size_t next, begin = out->n, count = k->count;
   struct buf text;
@@ -180,7 +181,7 @@ static int compare_wanted(const void *a, const void *b) {
   return str_cmp(((const struct wanted_key *)a)->key, ((const struct wanted_key *)b)->key);
 }
 
-// Keeps the members that were found, sorted, without duplicates.
+// Drops keys that were not found and duplicates, and sorts the others.
 static void sort_found(struct keys *k) {
   size_t n = 0;
   qsort(k->list, k->count, sizeof *k->list, compare_wanted);
@@ -200,7 +201,8 @@ static bool read_keys(struct keys *k, struct arena *a, struct fault *f) {
   return ok || view_refuse(k->order, STR("keys"), "a list of at most 64 names", f);
 }
 
-// Some keys may be missing; if all are missing, they are probably mistyped, which is an error.
+// Returns whether the object has any of the keys. Some keys may be missing. If all are missing, they are probably
+// mistyped, which is an error.
 static bool has_any(struct keys *k, str first, struct fault *f) {
   struct fault why;
   if (k->count || !first.p || !k->known_count) return true;

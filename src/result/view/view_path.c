@@ -6,17 +6,17 @@
 #include "json/path/path.h"
 #include "json/write.h"
 
-// Limits the bytes that are read of results with many blanks, as a multiple of the bytes that may be shown.
+// Limits the bytes that are read if results have many blanks, as a multiple of the bytes that may be shown.
 enum { READ_MOST = 64 };
 
 struct results {
   const struct view_order *order;
   struct json_scan scan;  // finds the ends of values
-  size_t start;           // results to skip
-  size_t total;           // results seen; all results if count_all
+  size_t start;           // number of results to skip
+  size_t total;           // number of results seen so far; of all results if count_all
   bool count_all;
-  size_t near;  // bytes that may be shown
-  size_t read;  // bytes of the results so far, including blanks
+  size_t near;  // number of bytes that may be shown
+  size_t read;  // number of bytes of the results so far, including blanks
   str first;    // the first result to show
   bool whole;   // `text` has all results
   bool broken;  // a result is not JSON
@@ -39,7 +39,7 @@ static bool put_result(struct results *r, str value) {
   return true;
 }
 
-// Writes results while they may fit, then only counts.
+// Writes results as long as they may fit; then only counts them.
 static bool take_result(void *ctx, const char *value, const char **out_after) {
   struct results *r = ctx;
   ASSERT(!r->broken);
@@ -76,7 +76,7 @@ static void note_cut(void *ctx, size_t shown, struct buf *out) {
   view_put_next(out, r->order, r->start + shown);
 }
 
-// Writes a selector for a result that does not fit even alone.
+// Writes a note with a selector for a result that does not fit even alone.
 static void note_large(struct buf *out, const struct results *r) {
   view_begin_note(r->order, out);
   buf_printf(out, "result %zu does not fit; read it with ", r->start);

@@ -9,7 +9,7 @@
 
 enum { POINTER_SHOWN = 60 };  // bytes of a pointer in a message
 
-// Describes the last existing value on the way of a pointer.
+// Describes the last value that exists on the path of a pointer.
 static str describe(const struct json_scan *scan, const char *v, size_t count, struct arena *a) {
   switch (json_scan_type(scan, v)) {
   case JSON_OBJECT: return arena_printf(a, "has %zu members", count);
@@ -46,7 +46,8 @@ static bool no_member(const struct view_order *o, struct json_scan *scan, const 
   return false;
 }
 
-// Text that only begins like a value, such as a line of a log, is not JSON.
+// Returns whether the text begins with a JSON value. Text that only begins like a value, such as a line of a log, is
+// not JSON.
 static bool is_value(const struct view_order *o, struct json_scan *scan, const char *first) {
   const char *end = first < o->bytes.p + o->bytes.n ? json_scan_skip(scan, first) : NULL;
   return end && json_scan_ends(scan, end);
@@ -62,7 +63,7 @@ static bool show_value(const struct view_order *o, struct json_scan *scan, const
   ASSERT(v >= o->bytes.p && v <= o->bytes.p + o->bytes.n);
   const char *end = json_scan_skip(scan, v);
   if (!end || (v == json_scan_first(scan) && !json_scan_ends(scan, end))) return wrong(o, scan, f);
-  // The value is shown as written, so that a client can continue with a range of characters.
+  // Shows the value as written, so that a client can read the rest as a range of characters.
   struct view_chars chars = {.from = (size_t)(v - o->bytes.p)};
   chars.count = measure_all_chars((str){v, (size_t)(end - v)});
   chars.start = measure_all_chars((str){o->bytes.p, chars.from});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows columns of the rows of a table that meet conditions, sorted. A first pass reads only the columns for conditions
-// and sorting, to find the rows; a second pass reads the rows to show.
+// Shows columns of the rows of a table that meet conditions, sorted. A first pass finds the rows: it reads only the
+// columns that conditions and sorting need. A second pass reads the rows to show.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "result/table/row_sort.h"
@@ -24,11 +24,11 @@ struct records {
   bool sorted, descending;
   size_t sort_column;
   struct row_sort sort;
-  size_t start, limit;  // matching rows to skip, and to show at most
-  bool limited;         // a limit was given
+  size_t start, limit;  // number of matching rows to skip; maximum number of rows to show
+  bool limited;         // the selector has a limit
   struct found_row *list;
   size_t count, room;
-  size_t rows, met;  // rows read, and rows that meet the conditions
+  size_t rows, met;  // number of rows read; number of rows that meet the conditions
   bool ended;        // all rows were read
   struct arena arena, scratch;
 };
@@ -78,7 +78,8 @@ static bool read_bounds(struct records *r, struct fault *f) {
   return false;
 }
 
-// If none of the first rows has a shown column, reads all rows, to distinguish an unknown name from an empty column.
+// If none of the first rows has a shown column, reads all rows to find out whether the name is unknown or the column is
+// empty.
 static bool read_doubtful(struct records *r, struct fault *f) {
   struct sheet *t = &r->table;
   size_t ignored;
@@ -109,7 +110,8 @@ static void add_row(struct records *r) {
   r->list[r->count++] = (struct found_row){t->begin, t->row};
 }
 
-// Finds one row more than the limit. If rows are not sorted, stops when it has these rows and has seen every column.
+// Finds one row more than the limit. If rows are not sorted, stops as soon as these rows are found and every wanted
+// column was seen.
 static void find_rows(struct records *r) {
   bool enough = false;
   row_sort_init(&r->sort, r->start + r->limit + 1, r->descending);
@@ -142,7 +144,7 @@ static void put_header(struct records *r, struct buf *text) {
   buf_char(text, '\n');
 }
 
-// Returns the number of rows written.
+// Writes rows to `text`. Returns the number of rows written.
 static size_t put_rows(struct records *r, size_t near, struct buf *text) {
   size_t i = 0;
   for (; i < r->count && i < r->limit && text->n <= near; i++) {
@@ -160,7 +162,7 @@ static size_t put_rows(struct records *r, size_t near, struct buf *text) {
 
 static void note_rows(void *ctx, size_t lines, struct buf *out) {
   struct records *r = ctx;
-  size_t shown = lines ? lines - 1 : 0;  // without the header
+  size_t shown = lines ? lines - 1 : 0;  // number of rows shown: the header is not a row
   ASSERT(shown <= r->limit);
   bool limit_left = r->limited && shown < r->limit;
   struct str_digits digits, rest;

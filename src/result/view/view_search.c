@@ -23,7 +23,7 @@ struct search_hits {
   const struct view_order *order;
   struct passages passages;
   size_t start;
-  size_t place[TOP_MAX];  // line or character at which each begins
+  size_t place[TOP_MAX];  // for each passage: number of the line or character at which it begins
   bool by_lines;
 };
 
@@ -51,7 +51,7 @@ static void count_places(struct search_hits *d) {
   }
 }
 
-// Returns whether passages are located by lines. Text with very long lines is located by characters.
+// Returns whether passages are located by lines. In text with very long lines, they are located by characters.
 static bool has_lines(str bytes) {
   enum { LOOKED_AT = 64 << 10, LINE = 2000 };
   str begin = {bytes.p, bytes.n < LOOKED_AT ? bytes.n : LOOKED_AT};
@@ -72,7 +72,7 @@ static void put_passage(const struct search_hits *d, size_t i, struct arena *a, 
   buf_done(&repaired);
 }
 
-// `lines` includes the first line, which has the number of passages.
+// Writes the note. `lines` includes the first line, which has the number of passages.
 static void note_more(void *ctx, size_t lines, struct buf *out) {
   const struct search_hits *d = ctx;
   size_t shown = lines ? lines - 1 : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of one column of a table, or of each: counts, minimum and maximum, sum, and the most frequent values; or
-// the same for each group of rows with an equal value in another column.
+// Statistics of one column of a table, or of each column: counts, minimum and maximum, sum, and the most frequent
+// values. With `by`, the counts and sums for each group of rows that have the same value in another column.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -9,10 +9,10 @@
 #include "result/text_cut.h"
 #include "result/view/view_table.h"
 
-// CELLS_READ limits the cells that are read for statistics of all columns; a single column is read completely.
+// CELLS_READ limits how many cells are read for statistics of all columns; a single column is read completely.
 enum { CELLS_READ = 500000, TOP_OF_ONE = 20, TOP_OF_MANY = 3, GROUPS_SHOWN = 1000 };
 
-// Counts for one value of `by`.
+// The statistics of one group: of the rows with one value of `by`.
 struct group {
   size_t count, numbers;
   double min, max, sum;
@@ -22,12 +22,12 @@ struct stats {
   const struct view_order *order;
   struct sheet table;
   struct view_where where;
-  struct view_columns columns;  // columns of the tallies first
+  struct view_columns columns;  // columns that have tallies come first
   size_t tallied;
   struct tally tallies[SHEET_COLUMNS];
   bool grouped;
   size_t by;
-  struct tally groups;  // values of `by`
+  struct tally groups;  // the different values of `by`
   struct group list[TALLY_VALUES];
   size_t rows, start;
   bool partly;  // not all rows were read
@@ -69,7 +69,7 @@ static void read_rows(struct stats *s) {
 
 // ---- the answer
 
-// Sums are exact to about 15 digits; further digits are rounding errors.
+// Writes a sum with about 15 digits: further digits would be rounding errors.
 static void put_sum(struct buf *out, double sum) {
   char text[32];
   double rounded;
@@ -102,7 +102,7 @@ static void put_counts(struct stats *s, const struct tally *t, struct buf *out) 
   put_range(s, t, out);
 }
 
-// Returns whether frequent values are worth showing: one occurs twice, or there are few values.
+// Returns whether frequent values are worth showing: a value occurs twice, or there are few different values.
 static bool has_frequent(const struct tally *t) {
   for (size_t i = 0; i < t->distinct; i++)
     if (t->values[i].count > 1) return true;
@@ -164,7 +164,7 @@ static void put_columns(struct stats *s, size_t near, struct buf *text) {
   for (size_t i = s->start; i < s->tallied && text->n <= near; i++) put_column(s, i, text);
 }
 
-// The first line has the number of rows; with groups, the second line is a header.
+// Writes the note. The first line of the view has the number of rows; with groups, the second line is a header.
 static void note_cut(void *ctx, size_t lines, struct buf *out) {
   struct stats *s = ctx;
   size_t ahead = s->grouped ? 2 : 1, shown = lines > ahead ? lines - ahead : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by records and stats: columns to read, and conditions on rows.
+// Code that the views `records` and `stats` share: columns to read, and conditions on rows.
 #pragma once
 #include "result/table/sheet.h"
 #include "result/view/view_impl.h"
@@ -12,7 +12,7 @@ struct view_columns {
   size_t count;
 };
 
-// Adds a column and sets its index. Fails if there are too many columns.
+// Adds a column if it is not in the list. Sets *out_place to its index. Fails if there are too many columns.
 bool view_add_column(struct view_columns *c, str name, size_t *out_place, struct fault *f);
 
 enum view_operator {
@@ -35,7 +35,7 @@ struct view_operand {
 };
 
 struct view_condition {
-  size_t column;  // index in view_columns
+  size_t column;  // index of the column in view_columns
   enum view_operator op;
   struct view_operand *operands;
   size_t count;
@@ -47,18 +47,19 @@ struct view_where {
   size_t count;
 };
 
-// Reads `where` of the selector, a list of {"column","op","value"}, and adds its columns.
+// Reads the member `where` of the selector, a list of {"column","op","value"}, and adds the columns of the conditions
+// to `c`.
 bool view_read_where(const struct view_order *o, struct arena *a, struct view_columns *c, struct view_where *out,
                      struct fault *f);
 
 // Returns whether the current row meets all conditions.
 bool view_row_meets(const struct view_where *w, const struct sheet *t, struct arena *scratch);
 
-// Adds a valid form of the selector to f, and returns false.
+// Adds a valid form of the selector to the message in f. Always returns false.
 bool view_no_table(const struct view_order *o, struct fault *f);
 
 // Writes a number in its shortest form.
 void view_put_number(struct buf *out, double value);
 
-// Writes a cell on one line, shortened if long, in quotes if necessary.
+// Writes a cell on one line. Shortens a long cell, and puts it in quotes if necessary.
 void view_put_cell(struct buf *out, const struct cell *c, struct arena *scratch);

@@ -24,7 +24,7 @@ bool view_add_column(struct view_columns *c, str name, size_t *out_place, struct
     return true;
   }
   if (c->count == SHEET_COLUMNS) {
-    fault_set(f, FAULT_INVALID, "more than %d columns at once", SHEET_COLUMNS);
+    fault_set(f, FAULT_INVALID, "more than %d columns selected", SHEET_COLUMNS);
     return false;
   }
   *out_place = c->count;
@@ -105,7 +105,7 @@ static int compare_doubles(double a, double b) {
   return (a > b) - (a < b);
 }
 
-// Compares numbers with numbers, and everything else by the bytes of the text.
+// Compares two numbers by value, and everything else as text, byte by byte.
 static int compare(const struct cell *cell, const struct view_operand *x, struct arena *a) {
   double number;
   if (x->is_number && cell_number(cell, &number)) return compare_doubles(number, x->number);
@@ -136,7 +136,7 @@ static bool meets_value(const struct view_condition *c, const struct cell *cell,
   return false;
 }
 
-// An empty cell meets only is_null and !=.
+// Returns whether the row meets all conditions. An empty cell meets only is_null and !=.
 bool view_row_meets(const struct view_where *w, const struct sheet *t, struct arena *scratch) {
   for (size_t i = 0; i < w->count; i++) {
     const struct view_condition *c = &w->list[i];

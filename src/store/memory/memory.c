@@ -5,7 +5,7 @@
 #include "base/crypto/rand.h"
 #include "base/mem.h"
 
-#define SPARE_FIRST (UINT64_C(1) << 48)  // first number in a spare: higher than all numbers in its place
+#define SPARE_FIRST (UINT64_C(1) << 48)  // first number in a spare place: above all numbers in the place on disk
 
 // Joins two names to a key. The length of the first name makes the key unambiguous.
 str memory_key(str first, str second) {

@@ -35,7 +35,8 @@ str memory_key(str first, str second);
 void memory_key_free(str key);
 void *memory_find(const struct map *m, str first, str second);
 
-// Apply a write of each kind. Return false, without any change, if the limits do not allow the write.
+// Each of these functions applies one kind of write. They return false, without any change, if the limits do not allow
+// the write.
 bool memory_put_pieces(struct memory *m, struct store_write *w);
 bool memory_use_piece(struct memory *m, struct store_write *w);
 bool memory_add_records(struct memory *m, struct store_write *w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces in memory. A stored piece never changes: a new piece with its handle replaces it. A found piece holds a
-// reference.
+// Pieces in memory. A stored piece never changes: storing another piece under its handle replaces it. Each found piece
+// holds a reference to the stored piece.
 #include <stdatomic.h>
 
 #include "base/mem.h"
@@ -112,7 +112,7 @@ void memory_drop_old_pieces(struct memory *m, int64_t now) {
   }
 }
 
-// Drops the least recently used pieces, the owner's own first.
+// Drops least recently used pieces: first those of `owner`, then those of all owners.
 static void make_room(struct memory *m, str owner, uint64_t cost, uint64_t most) {
   const struct store_limits *l = &m->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;

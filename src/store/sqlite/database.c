@@ -25,7 +25,7 @@ enum {
 void database_works(struct database *d, uint64_t bytes) {
   if (d->locked) sqlite3_busy_timeout(d->write.handle, WRITE_PATIENCE_MS);
   d->locked = false;
-  if (bytes < d->refused) return;  // only a write of this size counts: a full disk may still accept smaller ones
+  if (bytes < d->refused) return;  // the disk may still be full for a write of the size that failed
   d->refused = 0;
   if (!atomic_exchange(&d->failing, false)) return;
   log_info(d->place.opt->log, "%.*s: can be written again", STR_ARG(d->place.opt->folder));
@@ -98,8 +98,8 @@ void database_close_writer(struct database *d) {
   close_writer(d, db_close);
 }
 
-// Closes the connections: SQLite recovers truncated shared memory from the log only if no connection uses the old
-// memory.
+// Closes both connections, because SQLite rebuilds truncated shared memory from the write-ahead log only if no
+// connection uses the old memory.
 void database_abandon_truncated(struct database *d) {
   struct fault f;
   bool emptied = d->write.handle && db_emptied(&d->write, &f);
@@ -215,7 +215,7 @@ static void end_transaction(struct database *d) {
 }
 
 bool database_commit(struct database *d, struct fault *f) {
-  if (d->write.lost) db_explain(&d->write, f);  // detects a statement whose failure was ignored
+  if (d->write.lost) db_explain(&d->write, f);  // an earlier statement may have failed without a check of its result
   if (d->write.lost || !db_do(&d->write, DB_COMMIT, f)) return false;
   end_transaction(d);
   return true;

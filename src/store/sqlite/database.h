@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between the files of the SQLite backend, which uses one folder with a database, and files for large
-// pieces.
+// The interface between the files of the SQLite backend. The backend stores data in one folder, as a database and as
+// files for large pieces.
 #pragma once
 #include <stdatomic.h>
 
@@ -13,14 +13,14 @@ struct database {
   struct db write;       // connection of the writer
   struct db read;        // connection of the loop; protected by `reading`
   uv_mutex_t reading;    // held by the loop while it reads, and by the writer while it closes `read`
-  int folder;            // folder of the files
+  int folder;            // file descriptor of the folder with the files of large pieces
   bool swept;            // files that remain from a crash were removed
   bool lazy;             // the current transaction is committed without a sync
   bool has_notes;        // the table of notes exists
   atomic_bool given_up;  // the database failed permanently
   atomic_bool failing;   // the database does not work, and the log says so
   atomic_bool lost;      // the loop found the shared memory truncated: the writer must open everything again
-  bool locked;           // the writer waited in vain for a lock, and does not wait again until the lock was free
+  bool locked;           // waiting for a lock timed out: the writer does not wait for locks until a write succeeds
   uint64_t refused;      // size of the last group that did not fit on the disk
   int64_t retry_at;      // wall clock of the next attempt to open the database
 };
@@ -30,10 +30,11 @@ static inline struct database *database_of(struct store_place *p) {
   return CONTAINER_OF(p, struct database, place);
 }
 
-// For the writer. database_ready opens a database again after a failure, since the folder may have been replaced.
-// Returns false after logging the reason.
+// For the writer. database_ready opens the database if necessary. After a failure, it waits for a while, then opens the
+// database again, since the folder may have been replaced. Returns false if the database is not open.
 void database_close_writer(struct database *d);
-// Closes both connections if another process has truncated their files: they share memory and locks.
+// Closes both connections if another process has truncated their files: both must be closed, because they share memory
+// and locks.
 void database_abandon_truncated(struct database *d);
 bool database_ready(struct database *d, int64_t now);
 bool database_begin(struct database *d, bool lazy, struct fault *f);
@@ -43,16 +44,16 @@ void database_bury(struct database *d);                   // removes the files o
 void database_works(struct database *d, uint64_t bytes);  // to be called after a group of this size was written
 void database_fails(struct database *d, const struct fault *f);
 
-// For the loop. Returns NULL if there is no database. Otherwise the caller must call database_read_done before any
-// other use.
+// For the loop. Returns the connection for reading, or NULL if the database is missing or cannot be opened. The caller
+// must call database_read_done before any other use of the database.
 struct db *database_read(struct database *d);
 void database_read_done(struct database *d, struct db *db);  // `db` may be NULL
 
-// Returns rows and bytes under a name in the table `usage`, or zeros if the name is not there.
+// Returns the number of rows and bytes that the table `usage` has for a name, or zeros if it has no such name.
 struct piece_usage database_usage(struct db *db, str name);
 
-// Files of large pieces, within a transaction. `aside`: name under which the file was written before the transaction,
-// or NULL.
+// Files of large pieces. database_place and database_remove_unnamed give a file its final name, or remove it. `aside`
+// is the name under which the bytes were written before the transaction, or NULL.
 bool database_place(struct database *d, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
                     struct fault *f);
 bool database_has_file(const struct database *d, const unsigned char hash[SHA256_SIZE], size_t n);
@@ -64,7 +65,7 @@ enum { DATABASE_FILE_NAME = 2 * SHA256_SIZE + 1 };
 
 enum applied { APPLY_OK, APPLY_REFUSED, APPLY_FAILED };
 
-// The steps of a write, for each kind.
+// The functions that carry out one kind of write.
 struct writing {
   // Called before the transaction; may be NULL.
   bool (*prepare)(struct database *d, struct store_write *w, struct fault *f);

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-enum { UNFINISHED_S = 3600 };  // an older unfinished file remains from a crash
+enum { UNFINISHED_S = 3600 };  // an unfinished file that is older remains from a crash
 
 static str key_of(const unsigned char hash[SHA256_SIZE]) {
   return (str){(const char *)hash, SHA256_SIZE};
@@ -69,8 +69,8 @@ static bool next_doomed(struct database *d, unsigned char out[SHA256_SIZE]) {
   return some && hash.n == SHA256_SIZE;
 }
 
-// Removes the files of dropped rows. A separate transaction, because the one that dropped the rows must be committed
-// first. If it is lost in a crash, the next call does the same again.
+// Removes the files of dropped rows. Uses a separate transaction, because the one that dropped the rows must be
+// committed first. If a crash undoes this transaction, the next call removes the files.
 void database_bury(struct database *d) {
   unsigned char hash[SHA256_SIZE];
   struct fault f;
@@ -109,7 +109,7 @@ static void sweep(struct database *d, int64_t now) {
     bool remove = false;
     if (parse_name(name, hash)) remove = !is_named(d, hash);
     else if (str_ends(name, STR(FILE_UNFINISHED)) && fstatat(d->folder, name.p, &st, AT_SYMLINK_NOFOLLOW) == 0)
-      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may still be writing a newer one
+      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may still be writing a newer file
     if (remove) unlinkat(d->folder, name.p, 0);
   }
   closedir(dir);

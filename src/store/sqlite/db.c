@@ -11,7 +11,8 @@
 #include "base/assert.h"
 #include "io/mapped.h"
 
-enum { WAL_PAUSE_MS = 20 };  // while it changes to WAL, SQLite does not wait for locks
+// Pause between attempts to switch to WAL: during the switch, SQLite does not wait for locks.
+enum { WAL_PAUSE_MS = 20 };
 
 static const char *const statement_texts[] = {
 #define X(name, text) text,
@@ -114,8 +115,8 @@ str db_column(sqlite3_stmt *q, int at) {
   return (str){p ? p : "", p ? (size_t)n : 0};
 }
 
-// Steps a statement, and detects whether pages of the shared memory were missing: then the result may be wrong. SQLite
-// recovers its shared memory when a read begins, so a statement that has not returned a row yet is restarted, once.
+// Steps a statement, and detects whether pages of the shared memory were missing, because the result may then be wrong.
+// SQLite recovers its shared memory when a read begins, so a read that has not returned a row yet is restarted, once.
 static int step(struct db *d, sqlite3_stmt *q) {
   int before = mapped_missing();
   bool first = !sqlite3_stmt_busy(q) && sqlite3_get_autocommit(d->handle) && sqlite3_stmt_readonly(q);
@@ -171,7 +172,8 @@ static bool read_number(struct db *d, const char *text, int64_t *out, struct fau
   return ok;
 }
 
-// Switches to WAL. If several processes start together, one makes the change, and the others get SQLITE_BUSY at once.
+// Switches to WAL. If several processes start together, one of them makes the change, and the others get SQLITE_BUSY at
+// once and must try again.
 static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   for (int waited = 0; waited <= patience_ms; waited += WAL_PAUSE_MS) {
     sqlite3_stmt *q = NULL;
@@ -228,9 +230,9 @@ static bool prepare(struct db *d, int patience_ms, struct fault *f) {
   return known && use_wal(d, patience_ms, f) && exec(d, settings, f) && (version == db_version || migrate(d, f));
 }
 
-// Creates the file with mode 0600, which SQLite then also gives to its other files. By itself, SQLite would let
-// everybody read them. An existing file is not opened: closing it would drop the locks of the other connections of this
-// process.
+// Creates the file with mode 0600; SQLite then uses this mode for its other files, too. A file created by SQLite would
+// be readable for everybody. An existing file is not opened here, because closing it would drop the locks of this
+// process's other connections.
 static bool make_private(const char *path, struct fault *f) {
   int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd >= 0) close(fd);
@@ -242,7 +244,7 @@ static bool make_private(const char *path, struct fault *f) {
 static bool is_own(const char *path, const char *suffix, struct fault *f) {
   char name[PATH_MAX];
   struct stat st;
-  if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int)sizeof name) return true;  // too long to be opened
+  if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int)sizeof name) return true;  // too long for any file
   if (lstat(name, &st) != 0) return true;
   bool own = S_ISREG(st.st_mode) && st.st_uid == geteuid();
   if (!own || (st.st_mode & (S_IWGRP | S_IWOTH)))

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // An SQLite connection: opens the database with the tables of this version, and prepares each statement once. Only one
-// thread may use it at a time. Private to src/store/sqlite/.
+// thread may use a connection at a time. Private to src/store/sqlite/.
 #pragma once
 #include <sqlite3.h>
 
 #include "base/fault.h"
 #include "base/str.h"
 
-// Name and text of every statement. When rows are deleted and added, triggers update `usage` and `doomed`: see
-// tables.c.
+// The name and SQL text of every statement. When rows are added or deleted, triggers update the tables `usage` and
+// `doomed` (tables.c).
 #define DB_STATEMENTS(X) \
   X(BEGIN, "BEGIN IMMEDIATE") \
   X(COMMIT, "COMMIT") \
@@ -68,7 +68,7 @@ enum db_statement {
       DB_STATEMENT_COUNT
 };
 
-// after_ms of a fault caused by the lock of another process; it is 0 in other faults.
+// A fault that is caused by another process's lock has this after_ms; other faults have 0.
 enum { DB_LOCKED_MS = 1000 };
 
 struct db {
@@ -77,9 +77,9 @@ struct db {
   sqlite3_stmt *statements[DB_STATEMENT_COUNT];
 };
 
-// Creates missing files and tables, and upgrades tables of an older version. Waits at most patience_ms for the lock of
-// another process, now and in later statements. On failure, `f` has a code as set by db_explain and says what to do;
-// d->lost may be set.
+// Opens the database; creates missing files and tables, and upgrades older tables. This call and later statements wait
+// at most patience_ms for the lock of another process. On failure, `f` has a code as set by db_explain and says what to
+// do, and d->lost may be set.
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
 void db_close(struct db *d);
 void db_abandon(struct db *d);  // db_close without a checkpoint, which would use damaged shared memory
@@ -87,14 +87,16 @@ void db_abandon(struct db *d);  // db_close without a checkpoint, which would us
 // Returns whether another process truncated the database to 0 bytes since it was opened. If so, sets `f`.
 bool db_emptied(const struct db *d, struct fault *f);
 
-// Returns a statement to bind and run, or NULL if preparing it failed: running NULL then fails with the reason.
+// Returns a statement that is ready to bind and run, or NULL if preparing it failed: db_run and db_next report that
+// failure when they get NULL.
 sqlite3_stmt *db_statement(struct db *d, enum db_statement which);
 
-// Bind a parameter, numbered from 1. The bytes must live until the statement is run. `q` may be NULL.
+// Bind a value to the parameter with the number `at` (from 1). The bytes must live until the statement is run. `q` may
+// be NULL.
 void db_bind_text(sqlite3_stmt *q, int at, str s);
 void db_bind_blob(sqlite3_stmt *q, int at, str s);  // STR_NONE binds NULL
 void db_bind_int(sqlite3_stmt *q, int at, int64_t v);
-// Returns a column, numbered from 0. The text is valid until `q` is stepped or reset.
+// Returns the column with the number `at` (from 0). The text is valid until `q` is stepped or reset.
 str db_column(sqlite3_stmt *q, int at);
 
 // Creates the table of notes if it does not exist.
@@ -106,15 +108,15 @@ bool db_do(struct db *d, enum db_statement which, struct fault *f);  // runs a s
 bool db_do_int(struct db *d, enum db_statement which, int64_t value, struct fault *f);  // with one number
 
 // Steps to the next row. Returns 1 for a row, 0 if there are no more rows, or -1 on failure, with the reason in `f`.
-// Unless it returns 1, the statement is reset.
+// Resets the statement unless it returns 1.
 int db_next(struct db *d, sqlite3_stmt *q, struct fault *f);
 
-// Sets `f` to the reason of the last failure and the way to fix it. FAULT_INVALID: permanent; FAULT_LIMIT: the disk is
-// full; FAULT_IO: any other failure, which may be temporary.
+// Sets `f` to the reason of the last failure and the way to fix it. The code is FAULT_INVALID for a permanent failure,
+// FAULT_LIMIT if the disk is full, and FAULT_IO for all others, which may be temporary.
 void db_explain(const struct db *d, struct fault *f);
 
-// The tables, defined in tables.c for db.c.
+// The definitions of the tables (tables.c).
 enum { DB_APPLICATION = 0x54476174 };      // marks a file as a database of Toolgate
-extern const char *const db_migrations[];  // SQL text from each version to the next
+extern const char *const db_migrations[];  // for each version: SQL text that upgrades the tables to the next
 extern const int db_version;
 extern const char db_notes[];  // SQL text that creates the table of notes, which is created with the first note

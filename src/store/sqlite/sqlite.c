@@ -72,7 +72,7 @@ static struct store_place *open_place(const struct store_options *opt, bool spar
   return &d->place;
 }
 
-// The writer's connection must be closed last, because closing it makes the checkpoint.
+// The writer's connection must be closed last, because SQLite makes a checkpoint when the last connection is closed.
 static void close_place(struct store_place *p) {
   struct database *d = database_of(p);
   db_close(&d->read);

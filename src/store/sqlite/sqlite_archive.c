@@ -59,7 +59,7 @@ static void bind_query(sqlite3_stmt *s, const struct archive_search *x, int64_t 
   db_bind_int(s, 10, older);
 }
 
-// The columns are those of RECORD_FIND_HEAD.
+// Passes a row of a statement that begins with RECORD_FIND_HEAD to x->each.
 static void pass_record(struct archive_search *x, sqlite3_stmt *s) {
   struct archive_record r = {
       .number = (uint64_t)sqlite3_column_int64(s, 0),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters, leases, keys and entries, stored as rows of one table. Each is read and replaced in one transaction.
+// Counters, leases, keys and entries, stored as rows of one table. A change reads and replaces a row in one
+// transaction.
 #include "store/sqlite/database.h"
 
-// The columns are those of NOTE_HEAD.
+// Reads a row of a statement that begins with NOTE_HEAD.
 static struct note note_of(sqlite3_stmt *q, str space) {
   return (struct note){
       .space = space,

@@ -15,9 +15,9 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-// The file of a large entry.
+// The file that a batch writes for an entry with large bytes.
 struct filed {
-  char aside[FILE_ASIDE_SIZE];  // name under which the file was written; empty if it was not
+  char aside[FILE_ASIDE_SIZE];  // name under which the file was written; empty if no file was written
   bool placed;
 };
 
@@ -50,7 +50,7 @@ static struct piece_usage usage_of(struct db *db, str owner) {
   return usage;
 }
 
-// Runs a statement on the rows of an owner and a handle. Pass STR_NONE if the statement does not have the parameter.
+// Runs a statement whose parameters are an owner and a handle. A parameter that is STR_NONE is not bound.
 static bool run_on(struct db *db, enum db_statement which, str owner, str handle, struct fault *f) {
   sqlite3_stmt *q = db_statement(db, which);
   if (owner.p) db_bind_text(q, 1, owner);
@@ -58,7 +58,7 @@ static bool run_on(struct db *db, enum db_statement which, str owner, str handle
   return db_run(db, q, f);
 }
 
-// Drops the least recently used pieces, the owner's own first.
+// Drops least recently used pieces: first those of `owner`, then those of all owners.
 static bool make_room(struct database *d, str owner, uint64_t cost, uint64_t most, struct fault *f) {
   const struct store_limits *l = &d->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;
@@ -199,7 +199,7 @@ static str append(char **to, str s) {
   return (str){at, s.n};
 }
 
-// The columns are those of DB_PIECE_FIND. Does not read the bytes of a file.
+// Copies a row of DB_PIECE_FIND. Does not read bytes that are in a file.
 static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
   str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);

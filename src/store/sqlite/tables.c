@@ -2,10 +2,10 @@
 // The tables of each version. A released version must not change: add a new version at the end.
 #include "store/sqlite/db.h"
 
-// `usage` counts rows and bytes for the limits: of all pieces ("pieces"), of an owner's pieces ("pieces of O"), of the
-// archive. `doomed` lists files that may have lost their last row: the process that holds the lock checks and removes
-// them. `used` is a counter that rises with every use, so that the order does not depend on the clocks of several
-// processes.
+// `usage` has the number of rows and bytes that count against the limits; its rows are "pieces" (all pieces), "pieces
+// of O" (pieces of the owner O), "archive" and "notes". `doomed` lists files that may have lost their last row: a
+// process that holds the lock checks and removes them. `used` orders pieces by their last use: each use sets a new
+// maximum. It is not a time, because the clocks of several processes may differ.
 static const char version_1[] =
     "CREATE TABLE usage (name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE doomed (hash BLOB PRIMARY KEY) WITHOUT ROWID;"

@@ -59,8 +59,8 @@ void direct_request(struct surface *d, struct request *r) {
 // Capabilities of the servers that a client may use.
 struct abilities {
   struct surface *d;
-  bool *sources;  // servers the client may use, by index
-  bool all;       // declare every capability: some server has not declared its own yet, and empty lists are legal
+  bool *sources;  // for each server: whether the client may use it
+  bool all;  // all capabilities are declared, because some server has not declared its own yet; empty lists are legal
 };
 
 static struct abilities abilities_of(struct surface *d, struct session *s, struct arena *a) {
@@ -103,7 +103,7 @@ static void add_instructions(void *ctx, str server, str text) {
   buf_str(b, text);
 }
 
-// Tasks are a capability in the revisions with sessions and an extension in the stateless ones; the bridge translates.
+// Revisions with sessions declare tasks as a capability, stateless revisions as an extension. The bridge translates.
 static void put_tasks(const struct abilities *a, const struct session *s, struct json_writer *w) {
   bool able = is_able(a, STR("tasks"));
   for (unsigned i = 0; i < upstreams_count(a->d->upstreams) && !able; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode direct: every tool, resource and prompt of every upstream with its full definition, and the whole protocol is
-// passed through in both directions.
+// Mode direct: lists every tool, resource and prompt of every upstream with its full definition, and forwards all
+// methods of the protocol in both directions.
 #pragma once
 #include "mcp/server/session.h"
 

@@ -71,7 +71,8 @@ static bool level_passes(const struct session *s, const struct json *params) {
   return level == SESSION_LOG_UNSET || level >= s->log_level;
 }
 
-// Checks the current rules, which may have changed since the connection was opened.
+// Returns whether the current rules let the client use the server of the lane. The rules may have changed since the
+// connection was opened.
 static bool may_receive(struct surface *d, const struct session *s, const struct lane *lane) {
   struct caller caller;
   struct fault f;
@@ -94,14 +95,16 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
     // another client's messages.
     if (lane->mixed && !via) s = NULL;
   }
-  bool addressed = s && (related || !s->revision->stateless);  // stateless clients: only during a request
+  bool addressed = s && (related || !s->revision->stateless);  // stateless clients get messages only during requests
   bool wanted = addressed && s->mode == MODE_DIRECT && s->state == SESSION_OPEN && level_passes(s, m->params) &&
                 may_receive(d, s, lane);
   if (wanted) session_notify(related ? related->session : s, related, m->method, params_of(m));
-  else log_debug(d->opt.loop->log, "%.*s: dropped a log message without an addressee", STR_ARG(lane_name(lane)));
+  else
+    log_debug(d->opt.loop->log, "%.*s: dropped a log message that no client may or wants to get",
+              STR_ARG(lane_name(lane)));
 }
 
-// Forwards a notification of any other kind.
+// Forwards a notification that needs no special handling.
 static void other(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   struct request *related;
   struct session *s = calls_addressee(lane, via, &related);
@@ -110,17 +113,17 @@ static void other(struct surface *d, struct lane *lane, struct link_call *via, c
                method_may_notify(m->method, false, s->revision) && !s->revision->stateless && may_receive(d, s, lane);
   if (known) session_notify(s, related, m->method, params_of(m));
   else
-    log_debug(d->opt.loop->log, "%.*s: dropped %.*s, which has no addressee", STR_ARG(lane_name(lane)),
+    log_debug(d->opt.loop->log, "%.*s: dropped %.*s: no client may receive it", STR_ARG(lane_name(lane)),
               STR_ARG(m->method));
 }
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   if (!method_may_notify(m->method, false, link_revision(lane->link))) {
-    log_debug(d->opt.loop->log, "%.*s: dropped %.*s, which its protocol revision does not define",
+    log_debug(d->opt.loop->log, "%.*s: dropped %.*s: not in the protocol revision of the connection",
               STR_ARG(lane_name(lane)), STR_ARG(m->method));
     return;
   }
-  // Progress of requests in flight is handled elsewhere, so this progress is late.
+  // Progress of requests in flight does not reach this function, so this progress is too late.
   if (str_eq(m->method, STR("notifications/progress"))) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) calls_ask_cancelled(&d->calls, lane, m);
   else if (str_eq(m->method, STR("notifications/resources/updated"))) direct_resource_updated(d, lane, m);

@@ -64,7 +64,7 @@ static void mark_unavailable(struct buf *out, str text) {
 // capabilities.
 struct view {
   unsigned source;
-  uint32_t seen;  // bits of item.seen
+  uint32_t seen;  // the bits of item.seen that the client's connections show
   bool down;
 };
 
@@ -80,7 +80,7 @@ struct page {
 };
 
 static bool is_seen(struct page *p, const struct item *item) {
-  // Items are ordered by server.
+  // Items are ordered by server, so the view is computed once for each server.
   struct upstreams *all = p->d->upstreams;
   const struct session *s = p->r->session;
   unsigned source = item->source;

@@ -13,8 +13,8 @@ void direct_list(struct surface *d, struct request *r);
 // Reads the cursor of a list with `count` items. A cursor is valid while the version of the list is the same. If the
 // cursor is invalid, refuses the request and returns false.
 bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at);
-// Returns the version of a list after adding `name`; `before` is the version without it, 0 for an empty list. Pass only
-// names that the client may see.
+// Computes the version of a list, item by item: returns the version after adding `name` to the list of version `before`
+// (0: the empty list). Must be called only with names that the client may see.
 uint64_t direct_list_version(const struct surface *d, uint64_t before, str name);
 // Returns the end of the page that begins at `at`. Lists for the operator have one page.
 size_t direct_page_end(const struct surface *d, const struct session *s, size_t at, size_t count);

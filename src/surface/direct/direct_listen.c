@@ -51,7 +51,7 @@ void direct_listen_notify(struct surface_client *client, str method, str params)
   if (json_is(p, JSON_OBJECT)) {
     json_copy_edited(&members, p, &(struct json_edit){STR("_meta"), STR_NONE}, 1);
     ASSERT(members.n >= 2);
-    send_tagged(client, method, str_trim((str){members.p + 1, members.n - 2}));  // without the braces
+    send_tagged(client, method, str_trim((str){members.p + 1, members.n - 2}));  // removes the braces of the object
   } else {
     send_tagged(client, method, STR_NONE);
   }
@@ -88,7 +88,7 @@ static void acknowledge(struct surface_client *client) {
     json_end_array(&w);
   }
   json_end_object(&w);
-  // The request may stay open for days, so its audit line ends now.
+  // The request may stay open for days, so its audit line is written now.
   audit_recorder_close(client->d->opt.calls.audit_recorder, l->request, buf_view(&b));
   send_tagged(client, STR("notifications/subscriptions/acknowledged"), buf_view(&b));
   buf_done(&b);
@@ -137,7 +137,7 @@ void direct_listen(struct surface *d, struct request *r) {
   struct listening *l = &client->listening;
   const struct json *asked = json_get(r->msg.params, STR("notifications"));
   if (!json_is(asked, JSON_OBJECT)) {
-    request_fail(r, RPC_INVALID_PARAMS, "subscriptions/listen needs params.notifications, an object", STR_NONE);
+    request_fail(r, RPC_INVALID_PARAMS, "params.notifications must be an object", STR_NONE);
     return;
   }
   l->request = r;

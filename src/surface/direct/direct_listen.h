@@ -11,7 +11,7 @@ struct surface_client;
 void direct_listen_init(struct surface_client *client);
 void direct_listen(struct surface *d, struct request *r);
 void direct_listens_check(struct surface *d);  // must be called when upstreams have settled: continues waiting requests
-void direct_listen_settled(struct surface_client *client);  // an upstream accepted or refused one subscription
+void direct_listen_settled(struct surface_client *client);  // must be called when an upstream has answered
 
 // Returns whether the client receives changes of this list.
 bool direct_listens(const struct surface_client *client, enum item_kind kind);

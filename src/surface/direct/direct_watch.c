@@ -17,12 +17,12 @@ struct subscription {
   struct surface_client *client;
   struct watcher watcher;
   struct lane_waiter waiter;
-  struct call *call;  // resources/subscribe, until the upstream has accepted
+  struct call *call;  // the request resources/subscribe while it waits for the upstream; otherwise NULL
   enum watch_kind kind;
   unsigned source;
   bool agreed;
   str id;     // URI or task id at the upstream
-  str shown;  // the id as the client names it
+  str shown;  // URI or task id as the client names it
   char text[];
 };
 
@@ -76,7 +76,7 @@ static bool is_allowed(struct surface_client *client, unsigned source) {
   return surface_caller(client->d, client->session, &caller, &f) && surface_sees_server(client->d, &caller, source);
 }
 
-// Skips subscriptions that the upstream has not accepted yet: they are checked again before each update.
+// Skips subscriptions that the upstream has not accepted yet: the rules are checked again before each update.
 void direct_unsubscribe_denied(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
     struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
@@ -95,7 +95,7 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
   if (!c) return;                                    // the client no longer waits
-  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server was replaced: asks the new server
+  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server was replaced: sends the request to the new one
   else if (f) call_fault(c, f);
   else if (!refusal) call_reply(c, STR("{}"));
   else if (!call_try_next(c)) call_answer(c, refusal);
@@ -143,7 +143,7 @@ void direct_unsubscribe(struct surface *d, struct request *r) {
 
 static void on_lane(struct lane_waiter *w, const struct fault *f);
 
-// The server was replaced: waits for a connection to the new one. Returns false if there is no such server, or if it
+// The server was replaced: waits for a connection to the new server. Returns false if there is no such server, or if it
 // has too many connections.
 static bool await_anew(struct subscription *sub) {
   struct fault full;
@@ -182,7 +182,7 @@ static bool find_source(struct surface_client *client, enum watch_kind kind, str
   struct surface *d = client->d;
   struct caller caller;
   struct fault f;
-  if (kind == WATCH_RESOURCE) {  // only listed URIs: trying every server would be slow for a request with many URIs
+  if (kind == WATCH_RESOURCE) {  // only listed URIs: asking every server for each URI of a long list would be slow
     if (!surface_caller(d, client->session, &caller, &f)) return false;
     struct naming names = surface_naming(d, &caller, upstreams_catalog(d->upstreams));
     return naming_route(&names, shown, out, 1) == 1 && out->listed;

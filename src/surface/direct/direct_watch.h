@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subscriptions of clients to resources and tasks. A client with a session subscribes to one resource per request
-// (resources/subscribe); a stateless client names all in subscriptions/listen. Each upstream gets one subscription for
-// all clients (upstream/lane/watch.h).
+// (resources/subscribe); a stateless client lists all its subscriptions in one request (subscriptions/listen). If
+// several clients subscribe to the same resource, the upstream gets one subscription (upstream/lane/watch.h).
 #pragma once
 #include "call/call.h"
 #include "upstream/lane/watch.h"
@@ -17,12 +17,12 @@ void direct_unsubscribe_denied(struct surface *d);  // ends subscriptions that t
 enum call_result direct_subscribe(void *surface, struct call *c);
 void direct_subscribe_over(void *surface, struct call *c);
 
-void direct_watch_anew(struct surface *d);  // repeats subscriptions of abandoned connections
-void direct_watch_again(struct surface_client *client, struct lane *lane);  // repeats subscriptions of a ready lane
+void direct_watch_anew(struct surface *d);  // repeats lost subscriptions on new connections
+void direct_watch_again(struct surface_client *client, struct lane *lane);  // repeats those of a ready lane
 void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m);
 void direct_resource_updated(struct surface *d, struct lane *lane, const struct rpc_message *m);
 
-// Adds a subscription of an open subscriptions/listen; ignores a resource or task that the client may not see. `shown`
-// is its URI or id as the client names it.
+// Adds one subscription of an open subscriptions/listen. `shown` is the URI or task id as the client names it. Ignores
+// a resource or task that the client may not see.
 void direct_listen_to(struct surface_client *client, enum watch_kind kind, str shown);
 void direct_put_agreed(const struct surface_client *client, enum watch_kind kind, struct json_writer *w);

@@ -20,11 +20,11 @@ struct browse {
   struct surface *d;
   struct request *r;
   enum directory_kind kind;
-  struct card cards[NODES_MOST + 1];  // one more for the marker that seen_arrange adds
+  struct card cards[NODES_MOST + 1];  // has room for the marker that seen_arrange adds
   size_t count;
-  size_t more;  // cards left out beyond NODES_MOST
-  bool all;     // `path` is the root
-  str server;   // the server whose path is listed, or STR_NONE
+  size_t more;  // number of cards left out beyond NODES_MOST
+  bool all;     // the client browses the root path
+  str server;   // the server whose path the client browses, or STR_NONE
 };
 
 static void add_entry(struct browse *b, const struct entry *e, const float *score) {
@@ -72,7 +72,7 @@ static void answer(struct browse *b) {
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
-  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // tokens of the answer, including the lines below the cards
+  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // limit for the answer with the lines below the cards
   meta_put_unavailable(b->d, b->r, true, most, &text, &w);
   if (b->all || !b->count) meta_put_unavailable(b->d, b->r, false, most, &text, &w);
   if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, most, &text, &w);

@@ -10,13 +10,13 @@
 
 enum { EVERY_LEVEL = 1000 };
 
-// The parts of a definition that remain after a pruning step. Level 0 of a schema is the schema itself, level 1 its
-// properties.
+// The pruning steps, from the complete definition to the smallest. Level 0 of a schema is the schema itself, level 1
+// its properties.
 static const struct prune {
-  const char *pruned;  // what the member "pruned" says, apart from the output schema
-  bool output;         // keeps the output schema
-  int texts;           // keeps descriptions down to this level; unless EVERY_LEVEL, drops titles and examples
-  int depth;           // keeps schemas down to this level
+  const char *pruned;  // the missing parts as the member "pruned" lists them, without the output schema
+  bool output;         // the output schema is kept
+  int texts;           // deepest level that keeps descriptions; below EVERY_LEVEL, titles and examples are dropped
+  int depth;           // deepest level that keeps schemas
 } steps[] = {
     {NULL, true, EVERY_LEVEL, EVERY_LEVEL},
     {NULL, false, EVERY_LEVEL, EVERY_LEVEL},

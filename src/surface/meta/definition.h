@@ -4,8 +4,8 @@
 //   {"tool_id", "description", "args_schema", "output_schema"?, "pruned"?}
 //
 // A definition has at most gateway.definition_budget tokens. A larger definition is pruned in steps until it fits;
-// "pruned" lists the missing parts. The details of the fault ARGS_INVALID are never pruned: they have the schema of the
-// wrong argument.
+// "pruned" lists the missing parts. Pruning does not affect the details of the fault ARGS_INVALID: they quote the part
+// of the original input schema that explains the errors, up to 16 KiB (step_schema.c).
 #pragma once
 #include "catalog/directory/directory.h"
 #include "mcp/server/session.h"

@@ -49,7 +49,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
     if (member) json_member_raw(&w, kept[i], json_span(member));
   }
   json_end_object(&w);
-  // All parts were checked against the limits before, and the depth does not grow.
+  // Every part of the message was checked against the limits before, and the message is not nested deeper now.
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
@@ -64,7 +64,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
 static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
                    const struct caller_options *options) {
   const struct item *item = find_now(d, e);
-  ASSERT(item);  // meta_lookup and meta_call_by_id have found it
+  ASSERT(item);  // was found by meta_lookup or meta_call_by_id
   const struct call_method *method = method_of(item->kind);
   str name = uri.p ? uri : item->name;
   meta_rewrite(r, method, name, args);
@@ -200,11 +200,11 @@ void meta_tool_execute(struct surface *d, struct request *r) {
   str id;
   if (!meta_known_args(d, r, names, 5)) return;
   if (!meta_string(r, STR("tool_id"), &id) || !meta_takes_args(d, args)) {
-    meta_refuse(d, r, "tool_execute needs tool_id, a string, and args, an object");
+    meta_refuse(d, r, "tool_id must be a string; args, if given, must be an object");
     return;
   }
   if (!read_caller_options(meta_args(r), &options) || !meta_max_tokens(r, &options.max_tokens)) {
-    meta_refuse(d, r, "dry_run is true or false, timeout_ms and max_tokens are whole numbers above 0");
+    meta_refuse(d, r, "dry_run must be true or false; timeout_ms and max_tokens must be whole numbers above 0");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
@@ -231,7 +231,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
   str id;
   if (!meta_known_args(d, r, names, 2)) return;
   if (!meta_string(r, STR("prompt_id"), &id) || !object_or_none(args)) {
-    meta_refuse(d, r, "prompt_get needs prompt_id, a string, and may have args, an object of strings");
+    meta_refuse(d, r, "prompt_id must be a string; args, if given, must be an object of strings");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_PROMPTS, id);
@@ -243,7 +243,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   str id, uri;
   if (!meta_known_args(d, r, names, 2)) return;
   if (!meta_string(r, STR("resource_id"), &id)) {
-    meta_refuse(d, r, "resource_read needs resource_id, a string");
+    meta_refuse(d, r, "resource_id must be a string");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_RESOURCES, id);
@@ -276,7 +276,7 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
   str id;
   if (!meta_known_args(d, r, names, 1)) return;
   if (!meta_string(r, STR("tool_id"), &id)) {
-    meta_refuse(d, r, "tool_hydrate needs tool_id, a string");
+    meta_refuse(d, r, "tool_id must be a string");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);

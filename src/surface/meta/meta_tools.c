@@ -35,12 +35,12 @@
 
 struct meta_entry {
   const char *name, *description, *schema;
-  unsigned modes;             // bits of enum surface_mode
-  enum directory_kind needs;  // offered only if the catalog has entries of this kind; always for tools
-  const char *id;             // the argument that names an entry, or NULL
+  unsigned modes;             // modes that offer the meta-tool, as bits of enum surface_mode
+  enum directory_kind needs;  // offered to clients that see an entry of this kind; for tools to all clients
+  const char *id;             // name of the argument that names an entry, or NULL
   meta_tool *run;
   bool read_only;
-  bool calls;  // sends a request to a server
+  bool calls;  // the meta-tool sends a request to a server
 };
 
 enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, IN_BOTH = IN_GATEWAY | IN_TRANSPARENT };
@@ -186,7 +186,7 @@ static void list(struct surface *d, struct request *r) {
 
 // ---- requests
 
-// Limits apply to meta-tools that call servers after their arguments are checked, to other meta-tools at once.
+// Runs a meta-tool. Checks the rate limits first, except for a meta-tool that calls a server: its call checks them.
 static void run(struct surface *d, struct request *r, const struct meta_entry *e) {
   struct fault f;
   struct buf details;
@@ -217,8 +217,8 @@ static void call(struct surface *d, struct request *r) {
                  STR_NONE);
 }
 
-// Returns the called meta-tool and sets *out_id to the id in its arguments. Returns NULL if it takes no id or the
-// request has none.
+// Returns the called meta-tool and sets *out_id to the id in its arguments. Returns NULL if the meta-tool takes no id
+// or the arguments have none.
 static const struct meta_entry *find_named(struct surface *d, const struct request *r, str *out_id) {
   str name;
   if (!json_string(json_get(r->msg.params, STR("name")), (struct arena *)&r->arena, &name)) return NULL;
@@ -264,8 +264,8 @@ static uint64_t call_until(struct surface *d, const struct request *r) {
   return first && now + d->opt.start_wait_ms > until ? now + d->opt.start_wait_ms : until;
 }
 
-// Returns the time limit of tools/list. In mode gateway it is short: the list hardly depends on the servers, and some
-// clients start without tools if the list is late. Clients are notified when resources or prompts add meta-tools.
+// Returns the time limit of tools/list. The limit is short in mode gateway: the list hardly depends on the servers, and
+// some clients start without tools if the list is late. Clients are notified when resources or prompts add meta-tools.
 static uint64_t list_until(struct surface *d, const struct session *s) {
   uint64_t until = surface_wait_until(d, s), longest = d->opt.start_wait_ms, wait = d->opt.list_wait_ms;
   bool brief = s->mode == MODE_GATEWAY && !s->as_operator && wait < longest;

@@ -22,12 +22,12 @@ typedef void meta_tool(struct surface *d, struct request *r);
 void meta_reply(struct surface *d, struct request *r, str text, str structured);
 // Ends the request with a fault. details: a raw JSON object, or STR_NONE.
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details);
-// The same for a request that names an entry which the caller may not see (`hidden`).
+// Like meta_fail, for a request that names an entry which the caller may not see (`hidden`).
 void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
                       str details);
 void meta_refuse(struct surface *d, struct request *r, const char *message);  // ends the request with ARGS_INVALID
 
-const struct json *meta_args(const struct request *r);  // the arguments: an object, or NULL
+const struct json *meta_args(const struct request *r);  // returns the arguments of a meta-tool: an object, or NULL
 
 // Returns whether all arguments have one of these names; if not, refuses the request.
 bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count);
@@ -37,5 +37,5 @@ bool meta_string(const struct request *r, str name, str *out);
 
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w);
 void meta_request(struct surface *d, struct request *r);
-str meta_operation(const struct request *r);  // the meta-tool that the request calls, or STR_NONE
-bool meta_is_call(str operation);             // returns whether the meta-tool calls a server
+str meta_operation(const struct request *r);  // returns the meta-tool that the request calls, or STR_NONE
+bool meta_is_call(str operation);             // returns whether the meta-tool of this name calls a server

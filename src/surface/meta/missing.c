@@ -9,7 +9,7 @@
 #include "surface/visibility.h"
 #include "json/write.h"
 
-enum { MOVED_BYTES = 1 << 20 };  // limit of definitions compared to find a renamed entry
+enum { MOVED_BYTES = 1 << 20 };  // bytes of definitions that are compared to find a renamed entry
 enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // maximum bytes of ids in a message
 
 struct missing {
@@ -17,7 +17,7 @@ struct missing {
   struct request *r;
   enum directory_kind kind;
   str id;
-  const uint64_t *visible;  // in the scratch arena; NULL: all entries
+  const uint64_t *visible;  // bits of the visible entries, in the scratch arena; NULL: all entries are visible
 };
 
 static bool sees(const struct missing *m, const struct entry *e) {
@@ -36,7 +36,7 @@ static const struct entry *find_renamed(const struct missing *m, const struct to
   return NULL;
 }
 
-// Returns whether the entry has arguments, and would have the hash of the id if it still had the old name.
+// Returns whether the entry has arguments, and an id made of the old name and these arguments would have the same hash.
 static bool takes_the_same(const struct entry *e, enum directory_kind kind, const struct tool_id_parts *parts,
                            struct arena *a) {
   struct fault ignored;
@@ -49,8 +49,8 @@ static bool takes_the_same(const struct entry *e, enum directory_kind kind, cons
   return str_eq(hash, parts->hash8);
 }
 
-// Finds an entry of the same server with a new name but the same arguments, by the hash in the id, which covers the
-// name and the names of the arguments. Returns NULL if there are several.
+// Finds an entry of the same server with a new name but the same arguments. The hash in the id covers the name and the
+// names of the arguments. Returns NULL if several entries match, or if there are too many definitions to compare.
 static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
   const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   const struct entry *found = NULL;
@@ -74,8 +74,8 @@ static const struct entry *find_moved(const struct missing *m, const struct tool
 struct missing_server {
   unsigned source;
   bool starting;
-  str reason;      // in the scratch arena
-  uint64_t after;  // seconds
+  str reason;      // reason why the server is unavailable, in the scratch arena
+  uint64_t after;  // seconds until the caller should try again
 };
 
 // Returns whether the id names a server that this caller may use and whose definitions are unknown.
@@ -167,7 +167,7 @@ static void report(const struct missing *m, struct json_writer *w, struct fault 
   else if (candidates > 1) report_ambiguous(m, same, candidates, w, f);
   else if ((whole || !complete) && is_unavailable(m, &parts, &away)) {
     report_unavailable(m, &away, w, f);
-    near = 0;  // the id names this server, so does not suggest entries of other servers
+    near = 0;  // the id names this server, so entries of other servers are not suggested
   } else report_unknown(m, near ? like[0] : NULL, w, f);
   ASSERT(near <= DIRECTORY_SUGGESTIONS);
   if (near) put_ids(w, STR("suggestions"), like, near);

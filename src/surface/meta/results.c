@@ -10,23 +10,23 @@
 #include "surface/servers/servers.h"
 #include "surface/surface_state.h"
 
-// Views of larger artifacts, and JSONPath queries, run on another thread.
+// Views of artifacts above AT_ONCE bytes, and JSONPath queries, run on another thread.
 enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20 };
 
 struct viewing {
   struct work work;
   struct list node;
   struct surface *d;
-  struct request *request;  // NULL after cancellation
+  struct request *request;  // NULL after the request was cancelled
   struct found_artifact piece;
   struct arena arena;
   const struct json *selector;
   str handle, mark;
-  str agent;      // agent of the request
-  size_t tokens;  // limit of the view
+  str agent;      // agent that the request names, or STR_NONE
+  size_t tokens;  // maximum tokens of the view
   struct buf text;
-  bool exact;  // hidden characters stay
-  bool shown;  // `text` is the view; otherwise `fault` is set
+  bool exact;  // leaves hidden characters in the view
+  bool shown;  // `text` has the view; otherwise `fault` is set
   bool damaged;
   struct fault fault;
   uv_work_t job;
@@ -43,7 +43,7 @@ static void viewing_free(struct viewing *v) {
 static void on_cancel(struct work *work, struct request *r, str reason) {
   struct viewing *v = CONTAINER_OF(work, struct viewing, work);
   v->request = NULL;
-  uv_cancel((uv_req_t *)&v->job);  // on_looked runs in any case
+  uv_cancel((uv_req_t *)&v->job);  // on_looked is called even if the job is cancelled
 }
 
 static const struct work_ops work_ops = {"view", on_cancel};
@@ -63,11 +63,12 @@ static struct viewing *viewing_new(struct surface *d, struct request *r, str han
   v->mark = arena_str(&v->arena, str_of(r->session->mark));
   if (selector)
     v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
-  ASSERT(v->selector || !selector);  // the text was parsed before
+  ASSERT(v->selector || !selector);  // the same text was parsed before
   return v;
 }
 
-// Makes the view. Removes hidden characters: artifacts for programs, such as structured content, are stored with them.
+// Makes the view and removes its hidden characters: artifacts for programs, such as structured content, still have
+// them.
 static void look(struct viewing *v) {
   ASSERT(v->selector);
   v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, v->mark, &v->text, &v->fault);
@@ -190,8 +191,8 @@ void meta_tool_view(struct surface *d, struct request *r) {
   size_t tokens;
   if (!meta_known_args(d, r, names, r->session->mode == MODE_SERVERS ? 4 : 3)) return;
   bool selects = json_is(selector, JSON_OBJECT) || (r->session->as_operator && !selector);
-  if (!meta_max_tokens(r, &tokens)) meta_refuse(d, r, "max_tokens is a whole number above 0");
+  if (!meta_max_tokens(r, &tokens)) meta_refuse(d, r, "max_tokens must be a whole number above 0");
   else if (meta_string(r, STR("handle"), &handle) && selects)
     view_piece(d, r, handle, selector, tokens ? tokens : VIEW_TOKENS);
-  else meta_refuse(d, r, "tool_view needs handle, a string, and selector, an object such as {\"type\":\"head\"}");
+  else meta_refuse(d, r, "handle must be a string; selector must be an object such as {\"type\":\"head\"}");
 }

@@ -10,7 +10,7 @@
 
 // ---- list_servers
 
-enum { SAID_TOKENS = 40 };  // tokens of an instructions' first line, shown if there is no configured description
+enum { SAID_TOKENS = 40 };  // limit for the line of instructions that replaces a missing description
 
 static str describe(struct servers_ask *a, unsigned source) {
   const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
@@ -45,7 +45,7 @@ void servers_list(struct servers_ask *a) {
   bool metadata = false;
   if (!meta_known_args(a->d, a->r, names, 2)) return;
   if (wanted && wanted->type != JSON_NULL && !json_bool(wanted, &metadata)) {
-    meta_refuse(a->d, a->r, "include_metadata is true or false");
+    meta_refuse(a->d, a->r, "include_metadata must be true or false");
     return;
   }
   struct buf b;
@@ -81,11 +81,11 @@ void servers_execute(struct servers_ask *a) {
   struct call_place place = {servers_string(a, STR("server")), servers_string(a, STR("tool"))};
   if (!meta_known_args(a->d, a->r, names, 5)) return;
   if (!meta_takes_args(a->d, args)) {
-    meta_refuse(a->d, a->r, "execute_tool needs server and tool, strings, and args, an object");
+    meta_refuse(a->d, a->r, "args, if given, must be an object");
     return;
   }
   if (!read_timeout(json_get(a->args, STR("timeout_ms")), &options.timeout_ms)) {
-    meta_refuse(a->d, a->r, "timeout_ms is a whole number of milliseconds");
+    meta_refuse(a->d, a->r, "timeout_ms must be a whole number of milliseconds");
     return;
   }
   meta_rewrite(a->r, &method, place.tool, meta_args_text(args));

@@ -11,9 +11,9 @@
 enum { NAMES_MOST = 10000, PATTERN_BYTES = 256 };
 
 struct choice {
-  struct map names;  // empty: any name
-  str pattern;       // STR_NONE: any name
-  int64_t budget;    // tokens
+  struct map names;  // names of requested tools; empty: tools of any name
+  str pattern;       // pattern for names of tools; STR_NONE: tools of any name
+  int64_t budget;    // maximum tokens of all definitions
   bool has_budget;
 };
 
@@ -50,7 +50,7 @@ static bool read_names(struct servers_ask *a, struct choice *c) {
 // Returns NULL on success, otherwise the error message.
 static const char *read_choice(struct servers_ask *a, struct choice *c) {
   const struct json *pattern = json_get(a->args, STR("pattern")), *budget = json_get(a->args, STR("max_schema_tokens"));
-  if (!read_names(a, c)) return "names must be an array of names, or a string with commas between them; at most 10000";
+  if (!read_names(a, c)) return "names must be an array or a comma-separated string of at most 10000 names";
   if (given(pattern) && (!json_string(pattern, &a->r->arena, &c->pattern) || c->pattern.n > PATTERN_BYTES))
     return "pattern must be a string such as get_*, of at most 256 bytes";
   c->has_budget = given(budget);
@@ -66,10 +66,10 @@ static bool is_chosen(const struct choice *c, str shown, str name) {
 }
 
 struct shown {
-  struct buf tools;  // the definitions, with commas between them
+  struct buf tools;  // the returned definitions, with commas between them
   size_t available, returned;
-  int64_t used;  // tokens
-  bool full;     // a definition did not fit; later ones are only counted
+  int64_t used;  // tokens of the returned definitions
+  bool full;     // a definition did not fit; later tools are only counted
 };
 
 static str definition_of(struct servers_ask *a, const struct item *item, str shown) {
@@ -90,7 +90,7 @@ static str definition_of(struct servers_ask *a, const struct item *item, str sho
   return definition;
 }
 
-// Charges the exact tokens of a definition to the budget. Returns false if it does not fit.
+// Adds the exact tokens of a definition to the tokens used. Returns false if the definition does not fit the budget.
 static bool fits(const struct choice *c, struct shown *s, str definition) {
   if (!c->has_budget) return true;
   int64_t left = c->budget - s->used;

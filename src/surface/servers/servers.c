@@ -25,7 +25,7 @@ struct servers_entry {
   servers_tool *run;
   enum { ALWAYS, WITH_DEBUG, WITH_BOUNDED } when;
   bool read_only;
-  bool calls;  // sends a request to a server
+  bool calls;  // the tool sends a request to a server
 };
 
 static void view(struct servers_ask *a) {
@@ -181,7 +181,7 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
 
 // ---- requests
 
-// Limits apply to tools that call servers after their arguments are checked, to other tools at once.
+// Checks the rate limits, except for a tool that calls a server: its call checks them after its arguments.
 static bool is_within_limits(struct surface *d, struct request *r, const struct servers_entry *e) {
   struct fault f;
   struct buf details;
@@ -215,7 +215,7 @@ static void run(struct surface *d, struct request *r, const struct servers_entry
   } else if (!caller_find(d->calls.rules, r->session, named.p ? named : STR(""), &a.caller, &f)) {
     fail_unknown(&a, &f);
   } else if (!texts) {
-    meta_refuse(d, r, "server and tool are strings");
+    meta_refuse(d, r, "server and tool must be strings");
   } else if (is_within_limits(d, r, e)) {
     audit_recorder_agent(r, a.caller.id);
     a.who = (struct lane_user){r->session, a.caller.id};
@@ -243,7 +243,7 @@ bool servers_is_call(str operation) {
 static void call(struct surface *d, struct request *r) {
   const struct servers_entry *e = called(d, r);
   const struct json *args = json_get(r->msg.params, STR("arguments"));
-  if (!e) request_fail(r, RPC_INVALID_PARAMS, "Unknown tool: call tools of servers with execute_tool", STR_NONE);
+  if (!e) request_fail(r, RPC_INVALID_PARAMS, "Unknown tool: use execute_tool to call a server's tool", STR_NONE);
   else if (args && args->type != JSON_OBJECT && args->type != JSON_NULL)
     meta_refuse(d, r, "arguments must be an object");
   else run(d, r, e);

@@ -14,9 +14,9 @@
 struct servers_ask {
   struct surface *d;
   struct request *r;
-  const struct json *args;  // arguments; NULL if absent
+  const struct json *args;  // arguments of the tool; NULL if absent
   struct caller caller;
-  struct lane_user who;  // the same caller, for choosing connections
+  struct lane_user who;  // the caller in the form that upstreams use to choose a connection
 };
 
 typedef void servers_tool(struct servers_ask *a);
@@ -25,8 +25,8 @@ servers_tool servers_list, servers_tools, servers_execute, servers_status;
 // Finds the server that the argument `server` names, if the agent may use it. Returns false after refusing the request.
 bool servers_find(struct servers_ask *a, unsigned *out_source);
 
-str servers_string(const struct servers_ask *a, str name);  // a string argument; empty if absent or not a string
-str servers_named(const struct request *r);                 // the agent that the request names, or STR_NONE
+str servers_string(const struct servers_ask *a, str name);  // string argument; empty if absent or not a string
+str servers_named(const struct request *r);                 // returns the agent that the request names, or STR_NONE
 
 // Returns whether get_server_tools can be answered now: the server has listed its tools, or the request will be
 // refused.
@@ -35,5 +35,5 @@ surface_ready servers_tools_ready;
 void servers_describe(const struct session *s, struct json_writer *w);
 void servers_request(struct surface *d, struct request *r);
 str servers_operation(const struct surface *d,
-                      const struct request *r);  // the tool that the request calls, or STR_NONE
-bool servers_is_call(str operation);             // returns whether the tool calls a server
+                      const struct request *r);  // returns the tool that the request calls, or STR_NONE
+bool servers_is_call(str operation);             // returns whether the tool of this name calls a server

@@ -24,13 +24,13 @@ enum verb {
 };
 unsigned verb_kinds(str stem);  // bits of enum verb; 0 for other words
 
-// Words with the same meaning for someone who looks for a tool (data/thesaurus.txt).
+// Relations between words, for someone who looks for a tool (data/thesaurus.txt).
 enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
 
-// Writes at most `max` stems that `stem` may mean, or is short for, to out. Returns their number. The strings stay
-// valid.
+// Writes at most `max` stems to out: stems with the same meaning as `stem`, or stems that `stem` is short for. Returns
+// their number. The strings stay valid.
 size_t thesaurus_find(enum thesaurus_relation relation, str stem, str *out, size_t max);
 
-// Returns the share (0 to 1) of a large sample of tool definitions that have a word with this stem
-// (data/background.txt). A small catalog does not show how common a word is.
+// Returns the share (0 to 1) of tool definitions in a large sample that have a word with this stem
+// (data/background.txt). It is used because a small catalog does not show how common a word is.
 double background_share(str stem);

@@ -29,7 +29,7 @@ class Stemmer:
             sys.exit(f"{LIBRARY} has no stemmer for English")
 
     def stem(self, word):
-        """Equals stemmer_stem in words.c."""
+        """Returns the same stem as stemmer_stem in words.c."""
         if len(word) < 3 or not re.fullmatch("[a-z]+", word):
             return word
         stem = self.library.sb_stemmer_stem(self.english, word.encode(), len(word))
@@ -57,7 +57,7 @@ def read_sections(path, names):
 
 
 def read_thesaurus(path, stemmer):
-    """Returns {stem: [stems it may stand for]} and {stem: [stems it is short for]}, in the order of the file."""
+    """Returns {stem: [stems with the same meaning]} and {stem: [stems that it is short for]}, in the order of the file."""
     means, short_for = {}, {}
     for line in read_lines(path):
         left, sign, right = re.fullmatch(r"([^=>]+)([=>]?)([^=>]*)", line).groups()

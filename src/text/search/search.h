@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search over tool definitions: in memory, lexical, deterministic. docs/internals/retrieval.md describes and
-// measures the ranking.
+// Searches tool definitions by words, in memory; the same input gives the same hits. docs/internals/retrieval.md
+// describes and measures the ranking.
 //
 // The documents of each server form a part. Most of the work is the analysis of a part, which happens once for each
 // version of the part; an index joins parts cheaply. Parts and indexes are immutable; parts are reference-counted. Any
@@ -17,7 +17,7 @@
 #include "base/str.h"
 
 enum search_field {
-  SEARCH_NAME,   // the server's name of the tool
+  SEARCH_NAME,   // name of the tool at its server
   SEARCH_TITLE,  // display name
   SEARCH_DESCRIPTION,
   SEARCH_PARAMS,       // names of parameters
@@ -28,10 +28,10 @@ enum search_field {
 
 // Text beyond these bounds is ignored.
 enum {
-  SEARCH_MOST_NAME_BYTES = 512,       // name, title, tags, or a server's name
-  SEARCH_MOST_TEXT_BYTES = 16 << 10,  // any other field, or a server's instructions
+  SEARCH_MOST_NAME_BYTES = 512,       // each of: name, title, tags, name of the server
+  SEARCH_MOST_TEXT_BYTES = 16 << 10,  // each of: any other field, instructions of the server
   SEARCH_MOST_QUERY_BYTES = 4 << 10,
-  SEARCH_MOST_QUERY_TERMS = 64,  // different words of a query, without stop words
+  SEARCH_MOST_QUERY_TERMS = 64,  // maximum number of different words in a query, without stop words
   SEARCH_MOST_HITS = 200,
 };
 
@@ -48,14 +48,14 @@ struct search_source {
   size_t count;
 };
 
-// Analyses and copies the documents. The seed protects hash tables from servers that choose colliding keys; results do
-// not depend on the seed.
+// Analyses and copies the documents. The seed protects hash tables from servers that choose colliding keys; it does not
+// affect results.
 struct search_part *search_part_new(const struct search_source *source, const struct hash_key *seed);
 struct search_part *search_part_ref(struct search_part *p);
 void search_part_unref(struct search_part **p);
 
-// Returns the part that search_part_new would make of the documents whose bit is set (bit d & 63 of word d / 64 for
-// document d), without a new analysis. `p` must not itself come from search_part_sift.
+// Returns a part with only the documents whose bit is set in `keep` (for document d: bit d & 63 of word d / 64), as
+// search_part_new would make it, but without a new analysis. `p` must not itself come from search_part_sift.
 struct search_part *search_part_sift(const struct search_part *p, const uint64_t *keep);
 
 // Joins parts; takes a reference to each. Parts without documents have no effect.
@@ -73,11 +73,11 @@ struct search_query {
 
 struct search_hit {
   uint32_t doc;
-  float score;  // above 0; comparable only with scores of the same search
+  float score;  // above 0; must be compared only with scores of the same search
 };
 
-// Writes at most top_k hits to out, best first: score descending, cost ascending, id ascending by bytes. Returns the
-// number of hits, which is 0 if no word of the query occurs in a document. The result for a smaller top_k is a prefix
-// of the result for a larger one. All memory comes from `scratch`, which the caller resets.
+// Writes at most top_k hits to out, best first: by descending score, then by ascending cost, then by id. Returns the
+// number of hits, which is 0 if no word of the query occurs in a document. The hits for a smaller top_k are the first
+// hits for a larger one. All memory comes from `scratch`, which the caller resets.
 size_t search_run(const struct search_index *x, const struct search_query *q, struct arena *scratch,
                   struct search_hit *out);

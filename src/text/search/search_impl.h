@@ -8,7 +8,7 @@
 #include "text/search/words.h"
 
 enum {
-  GROUP_SERVER = SEARCH_FIELDS,  // name of the server, as a further field of each of its documents
+  GROUP_SERVER = SEARCH_FIELDS,  // name of the server, treated as one more field of each of its documents
   GROUP_LEAD,                    // first words of a description, counted separately from the rest
   GROUPS,
 };
@@ -20,22 +20,22 @@ enum { PART_MAGIC = 0x53506172, INDEX_MAGIC = 0x53496478 };
 
 // Weights of the ranking. docs/internals/retrieval.md describes how they were chosen.
 struct search_weights {
-  float field[GROUPS];                       // weight of one occurrence in this field
-  float length[GROUPS];                      // normalization by length: 0 none, 1 full
-  float saturation;                          // the higher, the more repeated occurrences count
-  float background;                          // number of background documents that are added to measure rarity
-  float number, weak;                        // weight of a number, and of a WORD_WEAK, in a query
-  float synonym, typo, joined, spelled_out;  // weights of words derived from a word of the query
+  float field[GROUPS];   // weight of one occurrence in this field
+  float length[GROUPS];  // normalization by length: 0 none, 1 full
+  float saturation;      // a higher value lets repeated occurrences of a word count more
+  float background;      // number of documents that background statistics add when rarity is measured
+  float number, weak;    // weights of a number and of a WORD_WEAK in a query
+  float synonym, typo, joined, spelled_out;  // weights of terms derived from a word of the query
   float context;                             // loss of query words that occur only in sentences without a request
-  float name_coverage, precision;            // gains if the query covers the name, and name and description
+  float name_coverage, precision;            // gains if the query covers the name; the name and description
   float pair;                                // gain of words that are neighbours in both query and document
-  float server;                              // gain of tools whose server's whole text matches
+  float server;                              // gain if the texts of all tools of the server match the query
   float instructions;                        // weight of a word that occurs only in the server's instructions
   float verb;                                // loss of a tool whose action differs from the requested one
   float retired;                             // loss of a deprecated tool
   float clause;                              // gain of a tool that matches one clause well
   float repeat, covered;                     // losses of a tool that matches the same words as earlier hits
-  float copy, alike;                         // loss of a copy of an earlier hit; similarity from which a tool is a copy
+  float copy, alike;                         // loss of a copy of an earlier hit; minimum similarity of a copy
 };
 extern const struct search_weights search_weights;
 
@@ -69,11 +69,11 @@ struct search_part {
   size_t entry_count;
   uint32_t *words;  // terms in the order of the text; NO_TERM between fields
   size_t word_count;
-  uint32_t *server_tf;    // by term: occurrences in the whole text of the server, taken as one document
+  uint32_t *server_tf;    // by term: number of occurrences in all texts of the server together
   bool *in_instructions;  // by term: whether the server's name or instructions have it
   uint32_t server_length;
   // Only for search_part_sift; empty in a part that search_part_sift made:
-  uint32_t *met;  // the terms of each document in the order of first occurrence, at the indexes of its entries
+  uint32_t *met;  // for each document: its terms in the order of first occurrence, at the indexes of its entries
   uint32_t *own;  // terms of the server's name and instructions, in the order of the text
   size_t met_count, own_count;
   size_t bytes;
@@ -83,7 +83,7 @@ struct search_part {
 // same key. Returns 0 for a name without letters and digits.
 uint64_t search_name_key(struct arena *scratch, str name);
 
-// ---- an index: numbers the terms of all parts together ----
+// ---- an index: joins parts, and numbers the terms of all of them ----
 
 struct posting {
   uint32_t doc;  // number of the document, or of the part
@@ -91,7 +91,7 @@ struct posting {
 };
 
 struct postings {
-  uint32_t *first;  // by term: index in `list`; one more at the end
+  uint32_t *first;  // by term: index in `list` of its first posting; one more element at the end
   struct posting *list;
 };
 
@@ -105,14 +105,14 @@ struct search_index {
   size_t bytes;
   struct search_part **parts;
   size_t part_count, doc_count, term_count;
-  uint32_t *part_first;   // first document of each part; one more at the end
+  uint32_t *part_first;   // number of the first document of each part; one more element at the end
   uint32_t **part_terms;  // for each part, the numbers of its terms in the index
   // By document:
   uint32_t *doc_part;
-  uint32_t *order;        // rank of a document by cost, then by id
+  uint32_t *order;        // rank of the document when all are ordered by cost, then by id
   uint32_t *by_id;        // documents in the order of their ids
   float *name_mass;       // sum of the idf of the different terms in the name
-  float *norm;            // length of the vector of the idf of all terms in name and description
+  float *norm;            // length of the vector with the idf of each term in name and description
   struct named *names;    // ordered by key, then by document
   float average[GROUPS];  // average length of a field, over the documents that have it
   // By term:
@@ -121,8 +121,8 @@ struct search_index {
   uint32_t *letters;  // result of search_letters
   float *idf, *server_idf;
   struct postings docs, servers;
-  struct postings instructions;  // parts whose server has the term in its name or instructions
-  struct stemmer *stemmer;       // for queries
+  struct postings instructions;  // parts whose server's name or instructions have the term
+  struct stemmer *stemmer;       // stems the words of queries
 };
 
 const struct doc *search_doc_at(const struct search_index *x, uint32_t doc, const struct search_part **out_part);
@@ -141,7 +141,7 @@ enum { MOST_CLAUSES = 8, MOST_USES = 40 };
 
 struct use {  // a term of the index that a word of the query may stand for
   uint32_t term;
-  float worth;  // weighted idf; lower for a derived word
+  float worth;  // weighted idf; lower if the term is derived from the word
 };
 
 struct query_term {

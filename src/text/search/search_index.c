@@ -141,7 +141,8 @@ float search_impact(const struct search_index *x, const struct doc *d, const str
   return tf * (w->saturation + 1) / (w->saturation + tf);
 }
 
-// Turns the counts in first[1...] into offsets of the lists. Filling the list of a term advances the term's offset.
+// Turns the counts in first[1...] into offsets of the lists. Later, filling the list of a term advances the term's
+// offset.
 static void postings_open(struct search_index *x, struct postings *p) {
   for (size_t t = 0; t < x->term_count; t++) p->first[t + 1] += p->first[t];
   p->list = array(x, p->first[x->term_count], sizeof *p->list);
@@ -155,8 +156,8 @@ static void fill_docs(struct search_index *x) {
   for (size_t i = 0; i < x->part_count; i++)
     for (size_t e = 0; e < x->parts[i]->entry_count; e++)
       x->docs.first[x->part_terms[i][x->parts[i]->entries[e].term] + 1]++;
-  // Background documents are added to the real ones. Otherwise "specific" would seem rare in a catalog of fifty tools
-  // of which only one has it.
+  // Adds background documents to the real ones. Without them, "specific" would seem rare in a catalog of fifty tools of
+  // which only one has this word.
   double extra = search_weights.background;
   x->idf = array(x, x->term_count, sizeof *x->idf);
   for (size_t t = 0; t < x->term_count; t++)
@@ -208,7 +209,7 @@ static void fill_instructions(struct search_index *x) {
         x->instructions.list[x->instructions.first[x->part_terms[i][t] + 1]++] = (struct posting){(uint32_t)i, 1};
 }
 
-// ---- life ----
+// ---- creation and destruction ----
 
 struct search_index *search_index_new(struct search_part *const *parts, size_t count, const struct hash_key *seed) {
   struct search_index *x = MEM_NEW(struct search_index);

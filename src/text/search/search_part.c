@@ -9,9 +9,9 @@
 #include "text/search/search_impl.h"
 
 enum {
-  MOST_WORDS = 4096,      // maximum of words of a field
+  MOST_WORDS = 4096,      // maximum number of words that are read from a field
   LEAD_WORDS = 20,        // first words of a description, which usually say what the tool does
-  MOST_PAIR_WORDS = 160,  // maximum of a document's words that are stored in order, to find neighbours
+  MOST_PAIR_WORDS = 160,  // maximum number of words of a document that are stored in order, to find neighbours
 };
 
 struct spelling {  // a word before stemming
@@ -95,7 +95,7 @@ static void keep_word(struct part_builder *b, struct doc *d, uint32_t term) {
 }
 
 // Returns whether a description marks its tool as deprecated: it starts with "deprecated", or has this word in capitals
-// or followed by a colon. Inside a sentence ("list deprecated packages") the word may refer to anything.
+// or before a colon. Inside a sentence ("list deprecated packages") the word may refer to anything.
 static bool says_deprecated(str text) {
   static const str word = STR("deprecated");
   for (size_t at = 0; at + word.n <= text.n; at++) {
@@ -126,8 +126,8 @@ static void add_field(struct part_builder *b, struct doc *d, unsigned group, str
   if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
 }
 
-// Returns how many occurrences of a term in a document count for its server: all except those in the server's name,
-// which counts only once for the server.
+// Returns how many occurrences of a term in a document count for its server. Occurrences in the field with the server's
+// name do not, because the server's name counts only once for the server.
 static uint32_t occurrences(const struct doc_entry *e) {
   uint32_t n = 0;
   for (unsigned g = 0; g < GROUPS; g++) n += g == GROUP_SERVER ? 0 : e->tf[g];
@@ -178,7 +178,7 @@ static void add_server_text(struct part_builder *b, str text, size_t max_bytes) 
   struct word_list list = words_split(&b->scratch, utf8_cut(text, max_bytes), MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
     struct search_part *p = b->part;
-    uint32_t term = spelling_of(b, list.words[i])->term;  // may move server_tf
+    uint32_t term = spelling_of(b, list.words[i])->term;  // this call may move server_tf
     p->own = grown(p->own, p->own_count + 1, &b->own_cap, sizeof *p->own);
     p->own[p->own_count++] = term;
     p->server_tf[term]++;
@@ -241,12 +241,12 @@ struct search_part *search_part_new(const struct search_source *source, const st
 
 // ---- a part with some of the documents ----
 
-// Terms get the same numbers as if the hidden documents did not exist, so that not even the order of additions depends
-// on them.
+// Terms get the same numbers as if the hidden documents did not exist. Otherwise the order in which weights are added
+// would depend on the hidden documents.
 struct sieve {
   const struct search_part *from;
   struct search_part *to;
-  uint32_t *numbers;  // by term of `from`: the same term's number in `to`, or NO_TERM
+  uint32_t *numbers;  // by term of `from`: number of this term in `to`, or NO_TERM
 };
 
 // Returns a term's number in the new part, and assigns it at the first use.

@@ -11,13 +11,13 @@
 enum {
   MOST_WORDS = 512,
   MOST_SEQUENCE = 2 * MOST_WORDS,
-  SHORTEST_CLAUSE = 3,  // minimum of words that count; a shorter clause is joined with the next
+  SHORTEST_CLAUSE = 3,  // minimum number of words that count in a clause; a shorter clause is joined with the next one
   MOST_SPELLED_OUT = 8,
 };
 
 struct guesses {
   const struct search_index *x;
-  unsigned made;  // number of query words for which typos were searched (at most MOST_GUESSED)
+  unsigned made;  // number of query words whose typos were searched (at most MOST_GUESSED)
 };
 
 struct query_reader {
@@ -26,11 +26,11 @@ struct query_reader {
   struct query *q;
   struct guesses guesses;
   unsigned clause;
-  size_t clause_words;  // number of words of the current clause that count
+  size_t clause_words;  // number of words of the current clause, without function and request words
   uint32_t sentence;    // clauses of the current sentence, as bits
   bool requests;        // the current sentence requests something
   bool request_words;   // also count WORD_REQUEST words, because the query has no others
-  str last_word;        // the previous word, if it counted
+  str last_word;        // the previous word; empty if it was a function or request word
   uint16_t last_slot;
 };
 
@@ -54,7 +54,8 @@ static int compare(const void *key, const void *entry) {
 
 // ---- terms that a word may stand for ----
 
-enum { MOST_GUESSED = 8, SHORTEST_GUESSED = 5 };  // maximum of words of a query; minimum of letters of a word
+// Maximum number of query words that may have typos, and minimum length of such a word.
+enum { MOST_GUESSED = 8, SHORTEST_GUESSED = 5 };
 
 static void add_use(struct query_term *t, uint32_t term, float worth) {
   for (size_t i = 0; i < t->use_count; i++) {
@@ -71,7 +72,7 @@ static void add_synonyms(const struct search_index *x, struct query_term *t, flo
   for (size_t i = 0; i < n; i++) {
     uint32_t term = search_find_term(x, found[i]);
     if (term == NO_TERM) continue;
-    // A synonym never has a higher worth than the word itself.
+    // The worth of a synonym must not exceed that of the word itself.
     float idf = x->idf[term] * weight;
     if (t->own != NO_TERM && idf > t->idf) idf = t->idf;
     add_use(t, term, search_weights.synonym * idf);
@@ -89,8 +90,8 @@ static bool is_typo(str a, str b) {
   return i + 1 < a.n && a.p[i] == b.p[i + 1] && a.p[i + 1] == b.p[i] && str_eq(str_from(a, i + 2), str_from(b, i + 2));
 }
 
-// Adds terms that a mistyped word may mean. A typo changes at most two bits of a word's set of letters, so most terms
-// need no comparison. The first letter must match, because it is seldom wrong.
+// Adds terms that a mistyped word may mean. A typo changes at most two bits of a word's set of letters
+// (search_letters), so most terms need no comparison. The first letter must match, because it is seldom wrong.
 static void add_guesses(struct guesses *g, struct query_term *t, float weight) {
   const struct search_index *x = g->x;
   uint32_t letters = search_letters(t->stem);
@@ -136,7 +137,7 @@ static void add_joined(struct query_term *t, uint32_t term, float idf) {
   add_use(t, term, t->own != NO_TERM && t->idf < idf ? t->idf : idf);
 }
 
-// Joins a word with the word before it, so that "file name" also matches "filename".
+// Adds the term of two adjacent words written as one, so that "file name" also matches "filename".
 static void join_words(struct query_reader *r, str word, uint16_t slot) {
   if (!r->last_word.n || r->last_slot == NO_SLOT || slot == NO_SLOT || slot == r->last_slot) return;
   char joined[2 * WORD_MOST_BYTES];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks documents for a query in three steps: scores all documents by their words; scores the best of them, the
-// candidates, by more criteria; picks the hits.
+// Ranks documents for a query in three steps. First scores all documents by their words. Then scores the best
+// documents, the candidates, by more criteria. Then picks the hits from the candidates.
 #include <math.h>
 
 #include "base/assert.h"
@@ -34,11 +34,11 @@ struct ranking {
 };
 
 enum { MOST_CANDIDATES = SEARCH_MOST_HITS };
-enum { NAMED = 1000 };  // score if the query equals the name, twice that for the id; no other score is as high
+enum { NAMED = 1000 };  // score if the query equals the name (twice this if it equals the id), above all other scores
 
 // ---- all documents ----
 
-// For each document, adds the best of a query word's uses to its score, not the sum of the uses.
+// A word of the query may stand for several terms. Adds only the best of their scores to each document, not the sum.
 static void add_best(struct ranking *r, const struct query_term *t, float *best, uint32_t *touched) {
   const struct postings *p = &r->x->docs;
   size_t count = 0;
@@ -143,7 +143,7 @@ static void choose_candidates(struct ranking *r) {
 
 // ---- queries that name a document ----
 
-// "github:create_issue#678543c8" and "create_issue@1.2" name create_issue.
+// Returns the name in an id: create_issue for "github:create_issue#678543c8" and for "create_issue@1.2".
 static str bare_name(str id) {
   for (size_t i = 0; i < id.n; i++)
     if (id.p[i] == '#' || id.p[i] == '@') id.n = i;
@@ -199,8 +199,8 @@ static void index_uses(struct ranking *r) {
   ASSERT(n <= q->term_count * MOST_USES + 1);
 }
 
-// Raises the share of each query term that may stand for this term of the document. Returns the highest worth of the
-// term in the query, which is lower for a synonym.
+// Raises the share of each query term that may stand for the term of the document. Returns the highest worth that the
+// term has in the query, which is lower for a synonym.
 static float share_entry(struct ranking *r, struct candidate *c, uint32_t term, float impact) {
   float asked = 0;
   for (uint16_t s = r->first_slot[term]; s; s = r->slots[s].next) {
@@ -230,7 +230,7 @@ static void share_out(struct ranking *r, struct candidate *c) {
   if (c->coverage > 1) c->coverage = 1;
 }
 
-// Returns the worth of two neighbouring terms of the document that are also neighbours in the query.
+// Returns the worth of two neighbouring terms of a document, or 0 if they are not neighbours in the query.
 static float pair_worth(const struct query *q, uint32_t a, uint32_t b, bool *seen) {
   float worth = 0;
   for (size_t i = 0; i + 1 < q->sequence_count; i++) {
@@ -267,7 +267,8 @@ static const float *score_servers(struct ranking *r) {
   return scores;
 }
 
-// Computes the scores of the whole query and of each clause, which are not yet comparable with each other.
+// Computes the scores of a candidate for the whole query and for each clause. These scores have different scales until
+// combine() is called.
 static void add_up(struct ranking *r, struct candidate *c, float norm) {
   const struct search_weights *w = &search_weights;
   float factor = 1 + w->name_coverage * c->coverage + w->precision * c->precision / norm;
@@ -280,7 +281,8 @@ static void add_up(struct ranking *r, struct candidate *c, float norm) {
   c->score *= factor;
 }
 
-// Combines the scores of the whole query and of the best clause, each as a share of the best candidate's score.
+// Combines the scores for the whole query and for the best clause. Each counts as a share of the best candidate's
+// score.
 static void combine(struct ranking *r) {
   const struct search_weights *w = &search_weights;
   float top = 0, top_clause[MOST_CLAUSES] = {0};
@@ -299,8 +301,8 @@ static void combine(struct ranking *r) {
     const struct doc *d = search_doc_at(r->x, c->doc, &part);
     if (d->verbs && r->query.verbs && !(d->verbs & r->query.verbs)) c->score *= 1 - w->verb;
     c->score += w->clause * best;
-    if (d->retired) c->score *= 1 - w->retired;  // its replacement usually has similar words
-    c->score += 4 * c->named;                    // more than all other criteria together
+    if (d->retired) c->score *= 1 - w->retired;  // the tool that replaces it usually has similar words
+    c->score += 4 * c->named;                    // this gain exceeds all other criteria together
   }
 }
 
@@ -332,15 +334,15 @@ static void refine(struct ranking *r) {
 
 // ---- picking ----
 
-// Hits are picked one by one, so that the first hits match everything that a query requests: a tool that adds little to
-// earlier hits moves down. Losses only grow, so scores fall from hit to hit.
+// Hits are picked one by one, so that the first hits match everything that a query requests: a tool that matches little
+// more than earlier hits moves down. A tool's loss only grows, so scores fall from hit to hit.
 
-enum { MOST_SPREAD = 20 };  // hits that are picked this way; later hits keep their order
+enum { MOST_SPREAD = 20 };  // number of hits that are picked this way; later hits keep their order
 
 struct picker {
   struct ranking *r;
-  float most[SEARCH_MOST_QUERY_TERMS];  // by query term: the best share of a candidate
-  float left[SEARCH_MOST_QUERY_TERMS];  // by query term: 1 if no picked hit matches it, lower the better one does
+  float most[SEARCH_MOST_QUERY_TERMS];  // by query term: the highest share that a candidate has
+  float left[SEARCH_MOST_QUERY_TERMS];  // by query term: 1 if no picked hit matches it; less if one does
   bool *marked;                         // by term of the index: whether the last hit has the term
 };
 
@@ -401,7 +403,7 @@ static float mark_terms(struct picker *p, uint32_t doc, bool mark) {
   return mass;
 }
 
-// Lowers the score of copies of a hit: the same tool from another server or in another version.
+// Lowers the score of copies of a hit. A copy is the same tool from another server or in another version.
 static void demote_copies(struct picker *p, const struct candidate *picked) {
   struct ranking *r = p->r;
   const struct search_part *part;

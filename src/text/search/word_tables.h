@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables behind lexicon.h, written by make_word_tables.py at build time. They contain offsets instead of pointers,
-// so that the dynamic linker does not have to relocate anything at the start.
+// The tables that lexicon.c searches, written by make_word_tables.py at build time. They contain offsets instead of
+// pointers, so that the dynamic linker does not have to relocate anything when the program starts.
 #pragma once
 #include "base/str.h"
 
@@ -17,7 +17,7 @@ struct word_table {
 extern const char word_texts[];      // words, each followed by NUL
 extern const uint16_t word_lists[];  // lists of offsets in word_texts, each followed by 0
 
-extern const struct word_table thesaurus_table, short_form_table;  // by stem: offset of a list in word_lists
+extern const struct word_table thesaurus_table, short_form_table;  // by stem: offset of its list in word_lists
 extern const struct word_table stopword_table;                     // by word: enum word_class
 extern const struct word_table verb_table;                         // by stem: bits of enum verb
-extern const struct word_table background_table;  // by stem: number of definitions per 1000 that have the stem
+extern const struct word_table background_table;  // by stem: number of definitions per 1000 that have it

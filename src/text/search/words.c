@@ -12,7 +12,7 @@
 enum kind { BREAK, LOWER, UPPER, DIGIT, IDEOGRAPH, MARK, APOSTROPHE };
 
 struct glyph {
-  uint32_t c;  // the code point as written
+  uint32_t c;  // the code point before it is folded
   enum kind kind;
 };
 
@@ -22,8 +22,8 @@ static bool in_range(uint32_t c, uint32_t first, uint32_t last) {
   return c >= first && c <= last;
 }
 
-// Returns whether a character belongs to a script without blanks between words, or to Hangul, whose words include
-// particles.
+// Returns whether a character belongs to a script that writes no blanks between words, or to Hangul, where a word
+// includes its particles.
 static bool is_ideograph(uint32_t c) {
   if (c < 0x0e00) return false;
   return in_range(c, 0x0e00, 0x0e7f) || in_range(c, 0x3040, 0x30ff) || in_range(c, 0x3400, 0x9fff) ||
@@ -57,7 +57,8 @@ static enum kind kind_of(uint32_t c) {
   return c < 0x80 ? BREAK : kind_above_ascii(c);
 }
 
-// Converts to lower case, and removes accents in Latin, Greek and Cyrillic; in other scripts, marks distinguish words.
+// Converts a character to lower case, and removes accents in Latin, Greek and Cyrillic. Accents in other scripts stay,
+// because they distinguish words.
 static uint32_t fold(uint32_t c) {
   if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
   utf8proc_int32_t parts[8];
@@ -78,7 +79,8 @@ static bool is_ascii(str s) {
   return true;
 }
 
-// NFKC joins letters and accents, and replaces full-width and other compatibility forms.
+// Normalizes the text to NFKC, which joins letters with their accents and replaces full-width and other compatibility
+// forms.
 static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n) {
   struct glyph *g = arena_alloc(a, (text.n + 1) * sizeof *g);
   utf8proc_int32_t *codes = arena_alloc(a, (text.n + 1) * sizeof *codes);
@@ -88,7 +90,7 @@ static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n
     int boundclass = 0;
     utf8proc_option_t options = UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t wrote = utf8proc_decompose_char(c, codes + n, (utf8proc_ssize_t)(room - n), options, &boundclass);
-    if (wrote < 0 || (size_t)wrote > room - n) break;  // the compatibility forms exceed the room: the text is cut here
+    if (wrote < 0 || (size_t)wrote > room - n) break;  // the compatibility forms need more room: the text is cut here
     n += (size_t)wrote;
   }
   utf8proc_ssize_t composed = utf8proc_normalize_utf32(codes, (utf8proc_ssize_t)n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -157,7 +159,7 @@ static size_t split_letters(struct splitter *s, size_t from) {
     while (kind_at(s, to) == LOWER || kind_at(s, to) == MARK) to++;
   }
   add_word(s, from, to);
-  // Text after an apostrophe is grammar: 's, n't, 're.
+  // Text after an apostrophe is not a word: 's, n't, 're.
   if (kind_at(s, to) == APOSTROPHE && kind_at(s, to + 1) == LOWER) {
     size_t tail = to + 1;
     while (kind_at(s, tail) == LOWER) tail++;
@@ -178,7 +180,7 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
   struct word_list out = {0};
   struct splitter s = {.arena = a, .max = max, .out = &out};
   s.g = glyphs_of(a, text, &s.n);
-  // Every glyph begins at most one word.
+  // At most one word begins at each glyph.
   out.words = arena_alloc(a, (s.n < max ? s.n : max) * sizeof *out.words + 1);
   for (size_t i = 0; i < s.n && out.count < max;) {
     switch (s.g[i].kind) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits a text into the words that search compares.
 //
-// A text is split at everything that is neither letter nor digit, at camelCase borders and between letters and digits;
-// each word is folded: NFKC, lower case, without accents. Chinese, Japanese, Korean and Thai, which put no blanks
-// between words, give overlapping pairs of characters.
+// A text is split at every character that is neither letter nor digit, at camelCase borders, and between letters and
+// digits. Each word is folded: NFKC, lower case, without accents. In Chinese, Japanese, Korean and Thai, which put no
+// blanks between words, the words are overlapping pairs of characters.
 #pragma once
 #include "base/arena.h"
 #include "base/str.h"
@@ -11,7 +11,7 @@
 enum { WORD_MOST_BYTES = 48 };  // longer words are cut, because they are data, not language
 
 struct word_list {
-  str *words;  // none of them is empty
+  str *words;  // non-empty strings
   size_t count;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds for Streamable HTTP and for a URL without a transport, which is tried as Streamable HTTP first, then as
-// HTTP+SSE.
+// The kind for Streamable HTTP, and the kind for a URL without a configured transport. The latter tries Streamable HTTP
+// first, then HTTP+SSE.
 #include "upstream/kinds/kind_http.h"
 
 #include "base/crypto/locked.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file in place of a server (upstream/snapshot.h). No tool ever runs: a call returns the reply in the file, or a
-// sentence saying that nothing was called.
+// The kind for a JSON file that replaces a server (upstream/snapshot.h). A call runs no tool: it returns the reply in
+// the file, or a sentence saying that nothing was called.
 #include "upstream/snapshot.h"
 
 #include "base/text/utf8.h"
@@ -33,7 +33,7 @@ static bool matches_template(const struct snapshot *s, str uri) {
   return false;
 }
 
-// Answers with the text that the definition of a resource contains. `text` and `type` are copied as raw JSON.
+// Answers a read with the text in the definition of the resource. `text` and `type` are copied as raw JSON.
 static void answer_declared(struct adapter_call *c, const struct json *text, const struct json *type) {
   struct json_writer w = adapter_begin(c);
   json_put_key(&w, STR("contents"));
@@ -47,8 +47,7 @@ static void answer_declared(struct adapter_call *c, const struct json *text, con
   adapter_end(c, &w);
 }
 
-// A successful result of a tool with an outputSchema must match the schema, which invented text would not: such a call
-// fails.
+// If a tool has an outputSchema, a successful result must match it. The sentence would not, so it is sent as an error.
 static void answer(void *own, struct adapter_call *c) {
   const struct snapshot *s = own;
   const struct snapshot_entry *reply = map_find(&s->replies[c->kind], c->name);

@@ -5,7 +5,7 @@
 
 // ---- launchers
 
-// Command lines of launchers: the program and its first words that are not options. NULL: no such word is required.
+// A launcher is recognized by its program and the first words that are not options. NULL: any word.
 static const struct {
   const char *program, *first, *second;
   enum upstream_launcher kind;
@@ -22,8 +22,8 @@ static const struct {
     {"dnx", NULL, NULL, UPSTREAM_LAUNCHER},
 };
 
-// Skips options up to `word`, and `word` itself. A word after an option may be the option's value, as in "uv
-// --directory DIR run". Returns false if another word comes first.
+// Skips `word` and the options before it. An option may be followed by its value, as in "uv --directory DIR run".
+// Returns false if the arguments contain another word instead.
 static bool take_word(const str **args, size_t *count, const char *word) {
   if (!word) return true;
   bool value = false;
@@ -62,7 +62,7 @@ enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
 
 // ---- the process
 
-// Variables that every server receives: identity, paths and locale; proxies and certificates.
+// Variables of the gateway that every server receives: user, paths, locale, proxies and certificates.
 static const char *const handed_on[] = {
     "PATH",
     "HOME",
@@ -111,8 +111,8 @@ static bool has_variable(const char *const *env, size_t count, const char *varia
   return false;
 }
 
-// Returns the minimal environment and the configured variables. A name may occur several times in the gateway's
-// environment: the first occurrence counts, as for getenv.
+// Returns the server's environment: the variables in `handed_on` and the configured ones. If a variable occurs several
+// times in the gateway's environment, the first one counts, as for getenv.
 static const char **make_env(struct upstream *u) {
   const struct upstream_spec *spec = u->spec;
   size_t n = 0;
@@ -147,8 +147,8 @@ static bool prepare(struct upstream *u, struct fault *f) {
 
 // ---- errors
 
-// Returns the length of a quoted or bracketed remark at `at`, with the blank before it: it starts with `first` and ends
-// with `last`, or where the text was cut. Returns 0 if there is no remark.
+// Returns the length of the quoted or bracketed text that starts at `at` with a blank and `first`. It ends with `last`,
+// or at the end of a message that was cut. Returns 0 if there is no such text.
 static size_t aside(str text, size_t at, char first, char last) {
   if (text.p[at] != ' ' || at + 1 == text.n || text.p[at + 1] != first) return 0;
   str rest = str_from(text, at + 2);

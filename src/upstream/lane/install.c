@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few lanes install at the same
-// time, and only one per npm cache. A lane keeps its place until its program runs or the lane gives up. An npx that was
-// given up blocks its npm cache until its process has ended, because the process may still be cleaning up.
+// Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few lanes may install at the
+// same time, and only one per npm cache; other lanes wait. A lane installs until its program runs or the attempt has
+// failed. After a failed attempt, the npm cache stays blocked until the npx process has ended, because the process may
+// still be changing the cache.
 #include <errno.h>
 #include <openssl/evp.h>
 #include <signal.h>
@@ -14,9 +15,9 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  TELL_MS = 30 * 1000,                       // interval of the log messages about running installations
-  LOOK_MS = 50,                              // interval of the checks for ended processes
-  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // after this time, the guard has killed the processes
+  TELL_MS = 30 * 1000,                       // interval of the log messages about installations
+  LOOK_MS = 50,                              // how often to check whether a process has ended
+  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // after this time, the guard has killed an ending process
 };
 
 static struct loop *loop_of(const struct lane *lane) {
@@ -50,8 +51,8 @@ static str package_of(const struct upstream_spec *s) {
   return known && str_ends(s->command, STR("npx")) ? s->args[i] : STR_NONE;
 }
 
-// Returns whether the npm cache has the package. npm installs into _npx/HASH, where HASH is the start of the SHA-512 of
-// the package's name, and writes the file .package-lock.json at the end.
+// Returns whether the npm cache already has the package. npm installs a package into _npx/HASH, where HASH is the start
+// of the SHA-512 of the package's name, and writes the file .package-lock.json last.
 static bool is_in_npm_cache(struct upstream *u) {
   enum { HASH = 8 };
   unsigned char digest[EVP_MAX_MD_SIZE];
@@ -134,7 +135,7 @@ static void run(struct lane *lane) {
   if (!timer_running(&q->tell)) timer_start(loop_of(lane), &q->tell, TELL_MS);
 }
 
-// Adds the lane to the queue: first attempts come before retries of failed installations.
+// Adds the lane to the queue. First attempts come before retries.
 static void wait_in_line(struct installs *q, struct lane *lane) {
   struct list *before = &q->waiting;
   if (!lane->upstream->install_failures)
@@ -162,7 +163,7 @@ bool install_enter(struct lane *lane) {
   return false;
 }
 
-// Starts the waiting lanes that may run now, in order.
+// Starts those waiting lanes that may run now, in the order of the queue.
 static void start_next(struct upstreams *all) {
   struct installs *q = &all->installs;
   if (all->stopping) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane: opens one connection to one upstream when needed, restarts it with back-off, and keeps its definitions
+// A lane opens one connection to one upstream when needed, reopens it after failures, and keeps its definitions
 // current.
 #include <stdio.h>
 
@@ -9,19 +9,20 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  FORGET_MS = 1000,     // a server that loses the session sooner than this after the start counts as failing
+  FORGET_MS = 1000,     // a session lost within this time after the handshake counts as a failure
   REFRESH_MS = 20,      // list changes within this time are fetched together
   REFRESH_SLOWEST = 6,  // maximum number of times that REFRESH_MS is doubled
   REFRESH_CALM_MS = 3000,
   VERDICT_MS = 3600 * 1000,
 };
 
-// The capabilities that a shared lane declares: all of them, because any client may have any of them.
+// A shared lane declares all capabilities, because any of its clients may have them.
 #define EVERYTHING \
   "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
 
 static const str everything = STR("{" EVERYTHING "}");
-// The capabilities that the gateway's own requests to a stateless server declare, so that it lists all its definitions.
+// The capabilities in the gateway's own requests to a stateless server, so that the server lists all of its
+// definitions.
 static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
 
 unsigned lane_index(const struct lane *lane) {
@@ -186,8 +187,8 @@ static void remember_era(struct lane *lane, enum link_era era) {
   lane->upstream->era_at = loop_now(loop_of(lane));
 }
 
-// Returns the era to try first. A known handshake era expires after some time, because a wrong era causes no visible
-// failure. A known stateless era needs no such check: opening the connection checks it.
+// Returns the era to try first. A known handshake era expires after some time: after an update of the server, the
+// handshake would still succeed. A known stateless era needs no such check, because opening the connection checks it.
 static enum link_era era_to_try(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   switch (u->spec->protocol) {
@@ -206,7 +207,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && settled_in;
   bool other_transport = lane->kind->other && spec->protocol != UPSTREAM_PROTOCOL_STATELESS && link_wrong_transport(l);
   bool by_probe = lane->probing && link_probe_failed(l);
-  // After FAULT_IO, the launcher itself did not start, and a retry is cheap: this does not count as an installation.
+  // FAULT_IO means that the launcher itself did not start. This costs little, so it does not count as an installation.
   bool installing = lane->installs == INSTALL_RUNS && f->code != FAULT_IO;
   listing_free(lane);
   watches_lost(lane);
@@ -214,17 +215,18 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   lane->link = NULL;
   if (other_transport) lane->kind = lane->kind->other;
   if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
-  // The detected era did not open the server and may be outdated: detect the era again.
+  // Connecting failed, perhaps because the stored era is outdated: detect the era again.
   else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
     remember_era(lane, LINK_ERA_UNKNOWN);
-  // A server that lost the session, uses the other transport, or fails at server/discover is not broken: the lane is
-  // opened again at once.
+  // Losing the session, using the other transport and failing at server/discover are not failures of the server: the
+  // lane is opened again at once.
   bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
   if (anew) lane_start(lane);
   else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE, installing);
 }
 
-// Moves the waiters of `lane` to `shared`: a stateless server needs only one lane. Frees `lane`.
+// Moves the waiters and subscriptions of `lane` to `shared`, because a stateless server needs only one lane. Frees
+// `lane`.
 static void join(struct lane *lane, struct lane *shared) {
   struct upstreams *all = lane->upstream->all;
   struct list waiting;
@@ -234,7 +236,7 @@ static void join(struct lane *lane, struct lane *shared) {
     list_push(&waiting, n);
   }
   watches_move(lane, shared);
-  // If requests or calls still refer to the lane, it is freed with its session instead.
+  // Requests or calls may still refer to the lane. In this case, the lane is freed with its session.
   if (!lane->asks && list_empty(&lane->calls)) lane_free(&lane);
   // The server works, so the shared lane need not wait for its next retry.
   if (shared->state == LANE_DOWN || shared->state == LANE_IDLE) lane_start(shared);
@@ -242,7 +244,8 @@ static void join(struct lane *lane, struct lane *shared) {
   lane_settled(all);
 }
 
-// Replaces a client's own lane to a stateless server by a shared one. Returns false if `lane` was given up.
+// Makes a session's own lane shared if its server is stateless. If the owner has a shared lane already, moves the
+// waiters there and returns false; then `lane` must not be used.
 static bool keep_lane(struct lane *lane) {
   struct upstream *u = lane->upstream;
   if (!lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
@@ -277,8 +280,8 @@ static void on_ready(void *ctx, struct link *l) {
   if (lane->state == LANE_READY) listing_start(lane);
 }
 
-// Lists the stale kinds a moment later. While a server reports changes without a pause, the delay grows, since each
-// list costs time for all clients.
+// Requests stale lists again after a delay. The delay grows while a server reports changes without a pause, because
+// each new list costs time for all clients.
 void lane_refresh_soon(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   uint64_t now = loop_now(loop_of(lane));
@@ -342,7 +345,7 @@ static void on_notification(void *ctx, struct link *l, struct link_call *via, co
   if (watches_receive(lane, &via, m)) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
-  // The changed list is fetched first; clients are notified when the catalog has it.
+  // Fetches the changed list first. Clients are notified when the catalog contains it.
   if (changed && !lane->listing) lane_refresh_soon(lane);
   if (!changed) lane->upstream->all->ev->notification(lane->upstream->all->ctx, lane, via, m);
 }
@@ -352,8 +355,8 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
   lane->unreachable = f != NULL;
   if (f) log_warn(loop_of(lane)->log, "%.*s: %s", STR_ARG(lane_name(lane)), f->message);
   else log_info(loop_of(lane)->log, "%.*s: can be reached again", STR_ARG(lane_name(lane)));
-  // The server may be a new process. A server with sessions would have rejected the old session; a stateless one does
-  // not.
+  // The server may be a new process with other definitions. A server with sessions would have rejected the old session,
+  // but a stateless server does not.
   if (!f && lane_stateless(lane)) lane_refresh(lane);
 }
 
@@ -378,7 +381,8 @@ void lane_begin(struct lane *lane) {
                                             on_request, on_notification, on_installed};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
-  bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;  // even if the server is stateless
+  // Such a lane is the session's even if the server is stateless.
+  bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;
   struct link_options link = {
       .loop = opt->loop,
       .scratch = &u->all->scratch,

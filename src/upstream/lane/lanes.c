@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds or creates the lane of an agent, a session, or all clients; limits the number of lanes, and closes idle lanes
-// to make room for new ones.
+// Finds or creates the lane of an agent, a principal, a session, or all clients. Limits the number of lanes, and closes
+// idle lanes to make room for new ones.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/turns.h"
@@ -8,7 +8,7 @@
 
 enum {
   FULL_RETRY_MS = 1000,  // time after which a caller that got no lane may try again
-  MAX_NAME = 1024,       // maximum length of an agent's name; without rules, clients may choose any name
+  MAX_NAME = 1024,       // maximum bytes of an agent's name, because clients may choose any name if there are no rules
 };
 
 // ---- owners
@@ -111,8 +111,8 @@ bool lane_is_idle(const struct lane *lane) {
 
 // ---- idle lanes
 
-// Returns the time without use after which a lane closes, or 0 for never. A session's own lane closes with the session,
-// and the common lane stays open. A lane opened ahead may close if all clients use lanes of their own.
+// Returns the idle time after which a lane closes, or 0 for never. A session's own lane closes with the session, and
+// the common lane stays open. But if no client has used the common lane, it closes if other lanes exist.
 static uint64_t idle_ms(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   bool ahead = lane == u->common && !lane->used && u->own.total;
@@ -126,7 +126,7 @@ void lanes_idle_start(struct lane *lane) {
   if (ms) timer_start(lane->upstream->all->opt.loop, &lane->idle, ms);
 }
 
-// Frees the lane of an agent or principal, which may never return. Other lanes only close their connection.
+// Frees the lane of an agent or principal, because its owner may never return. Other lanes only close their connection.
 static void put_to_rest(struct lane *lane, uint64_t ms) {
   log_info(lane->upstream->all->opt.loop->log, "%.*s: closing a connection that was not used for %llu s",
            STR_ARG(lane_name(lane)), (unsigned long long)ms / 1000);
@@ -151,13 +151,13 @@ void lanes_on_idle(struct timer *t) {
 
 // ---- room for new lanes
 
-// The lanes that may be closed, either of one principal or of all.
+// Idle lanes that may be closed: those of one principal, or those of all principals.
 struct spare {
   struct lane *idlest;
   size_t count;
 };
 
-// A connected session keeps its own lane, because the server may hold state for this session.
+// The own lane of a connected session must stay, because the server may hold state for this session.
 static bool may_go(const struct lane *lane) {
   bool left = lane->session ? lane->session->stream_closed : lane->share && lane->state != LANE_STARTING;
   return left && lane_is_idle(lane);
@@ -166,7 +166,7 @@ static bool may_go(const struct lane *lane) {
 static void add_spare(struct spare *to, struct lane *lane) {
   const struct lane *best = to->idlest;
   to->count++;
-  // Prefer a lane of the principal with the most lanes; among that principal's lanes, the least recently used one.
+  // Prefer the principal with the most lanes and, among its lanes, the least recently used one.
   size_t most = best ? best->share->count : 0, has = lane->share->count;
   if (!best || has > most || (has == most && lane->used_at < best->used_at)) to->idlest = lane;
 }
@@ -177,8 +177,8 @@ static void close_spare(const struct upstream *u, struct lane *lane) {
   lane_free(&lane);
 }
 
-// Makes room for one more lane of the principal `payer`. Up to its share, idle lanes of other principals are closed for
-// it; above its share, only its own idle lanes. Returns false if there is no room.
+// Makes room for one more lane of the principal `payer`. If the principal has less than its share, closes an idle lane
+// of any principal; otherwise closes only an idle lane of this principal. Returns false if there is no room.
 static bool make_room(struct upstream *u, str payer) {
   struct spare any = {0}, own = {0};
   if (shares_allow(&u->own, payer, 0)) return true;
@@ -205,13 +205,13 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
               has, STR_ARG(u->spec->name), u->own.max);
   else
     fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
-              "no further client can get its own connection to server \"%.*s\" (limits.own_connections is %zu)",
+              "server \"%.*s\" has reached its limit of connections for single clients (limits.own_connections is %zu)",
               STR_ARG(u->spec->name), u->own.max);
   f->undone = true;
   f->after_ms = FULL_RETRY_MS;
 }
 
-// ---- lanes opened ahead
+// ---- lanes opened in advance
 
 // Returns the common lane if no client has used it yet, or NULL.
 static struct lane *opened_ahead(const struct upstream *u) {
@@ -219,14 +219,15 @@ static struct lane *opened_ahead(const struct upstream *u) {
   return lane && !lane->used && lane_is_idle(lane) ? lane : NULL;
 }
 
-// Returns whether this client can take over the lane unchanged: the lane must have declared the client's capabilities,
-// and must not have refused a request of the server that the client would have answered.
+// Returns whether the client can take over this unused lane: the lane must have declared the client's capabilities, and
+// must not have refused a request of the server that the client could have answered.
 static bool suits(const struct lane *lane, const struct session *s) {
   const struct upstream *u = lane->upstream;
   if (!str_eq(lane->profile, lanes_profile(u, s))) return false;
   if (!lanes_have_own(u, s)) return true;
-  // Clients of stateless revisions are promised more about roots (callers.c), so they need a new lane. With isolation
-  // "session", requests to a stateless server declare capabilities that were fixed when its lane was opened.
+  // Clients of stateless revisions that have roots are promised more about roots (callers.c), so they need a new lane.
+  // With isolation "session", requests to a stateless server declare capabilities that were fixed when its lane was
+  // opened.
   bool promises = s->revision->stateless && s->can_list_roots;
   bool has_session = lane->state == LANE_READY && !lane_stateless(lane);
   return !lane->asked && !promises && (u->spec->isolation != UPSTREAM_ISOLATE_SESSION || has_session);
@@ -243,11 +244,12 @@ static struct lane *adopt(struct lane *lane, struct session *s, const struct lan
   return lane;
 }
 
-// Closes a lane that was opened ahead, because the first client needs other capabilities. A starting program may be
-// installing itself: it is not interrupted, and its lane closes later.
+// Closes an unused lane that does not suit its first client. If the lane's program is starting, it may be installing
+// itself: the lane is not interrupted, and closes later.
 static void give_up(struct lane *lane) {
   log_debug(lane->upstream->all->opt.loop->log,
-            "%.*s: closing the connection that was opened ahead: a client opens its own", STR_ARG(lane_name(lane)));
+            "%.*s: replacing the connection that was opened in advance: it does not suit its first client",
+            STR_ARG(lane_name(lane)));
   if (lane->state != LANE_STARTING) {
     lane_free(&lane);
     return;
@@ -274,7 +276,7 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
     f->undone = true;
     return NULL;
   }
-  // An operator's command uses existing lanes unchanged, because clients will use them afterwards.
+  // A command of the operator uses existing lanes without changing them, because clients will use them later.
   bool passes_by = who->session->as_operator;
   struct lane *lane = lanes_find(u, who), *ahead = opened_ahead(u);
   if (lane && (lane != ahead || passes_by || suits(lane, who->session))) return lane;

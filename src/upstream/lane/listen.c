@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// subscriptions/listen: one request to a stateless server, whose response is the stream of all notifications.
+// subscriptions/listen: one request to a stateless server, whose response is a stream of all notifications.
 //
-// The set of requested notifications cannot be changed: a new stream replaces the old one, which ends only when the
-// server has acknowledged the new one, so that no notification is lost.
+// The request fixes the notifications that a stream carries. To change them, a new stream is opened. The old stream
+// ends when the server has acknowledged the new one, so that no notification is lost.
 #include "base/mem.h"
 #include "mcp/meta.h"
 #include "upstream/lane/watch_impl.h"
 #include "json/write.h"
 
 enum {
-  PATIENCE_MS = 30000,  // how long to wait for the acknowledgement
+  PATIENCE_MS = 30000,  // timeout for the acknowledgement of a stream
   RETRY_FIRST_MS = 1000,
   RETRY_MAX_MS = 30000,
-  STABLE_MS = 10000,  // after a stream that lasted this long, the shortest delay applies
+  STABLE_MS = 10000,  // a stream that lasted this long resets the delay between retries
 };
 
 struct listen {
@@ -38,7 +38,7 @@ static bool is_true(const struct json *v) {
   return json_bool(v, &value) && value;
 }
 
-// Returns whether the server declares that it reports changes of the list of this capability.
+// Returns whether the server reports changes of the list that belongs to this capability.
 static bool declares(const struct watches *home, const char *capability) {
   const struct json *all = link_server_capabilities(home->lane->link);
   return is_true(json_get(json_get(all, str_of(capability)), STR("listChanged")));
@@ -77,7 +77,7 @@ static void try_later(struct watches *home) {
   if (!home->refused) timer_start(home->loop, &home->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
 }
 
-// The server never acknowledged the stream: all watches that it requested have failed.
+// Fails all watches that the stream requested, because the server never acknowledged the stream.
 static void asked_in_vain(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
@@ -88,7 +88,8 @@ static void asked_in_vain(struct watches *home, const struct rpc_message *refusa
   watches_leave(home);
 }
 
-// Marks the agreed watches for another request, or as requested by the replacement stream if there is one.
+// Called when the server has ended a stream: the agreed watches must be requested again, unless another stream has
+// requested them already.
 static void no_longer_told(struct watches *home) {
   home->gap = true;
   LIST_EACH(it, &home->list) {
@@ -184,7 +185,7 @@ static void listen_open(struct watches *home) {
   put_params(&params, home);
   if (params.over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "cannot be asked: the request would be larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "cannot be asked to report changes: the request would be larger than limits.message");
     listen_over(s, NULL, &f);
   } else {
     timer_start(home->loop, &s->patience, PATIENCE_MS);
@@ -196,7 +197,7 @@ static void listen_open(struct watches *home) {
 
 void listen_update(struct watches *home) {
   bool unasked = false, waited_for = false;
-  if (home->next) return;  // its acknowledgement will call this function again
+  if (home->next) return;  // on_acknowledged will call this function again
   LIST_EACH(it, &home->list) {
     const struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     waited_for |= !list_empty(&t->waiting);
@@ -206,7 +207,7 @@ void listen_update(struct watches *home) {
     listen_close(home);
     return;
   }
-  // Without a waiting watcher, do not try again after a refusal or before the retry timer.
+  // After a refusal, and before the retry timer ends, open a stream only if a watcher waits for it.
   if (!waited_for && (home->refused || timer_running(&home->retry))) return;
   if (!home->current || home->shrunk || unasked) listen_open(home);
 }
@@ -221,7 +222,7 @@ void listen_init(struct watches *home) {
 
 // ---- received messages
 
-// Marks the watches that an acknowledgement names. Returns their number.
+// Marks the watches whose URI or task id the acknowledgement contains. Returns their number.
 static size_t mark_honoured(struct watches *home, enum watch_kind kind, const struct json *ids) {
   struct arena a;
   size_t n = 0;
@@ -264,10 +265,10 @@ static void on_acknowledged(struct listen *s, const struct json *params) {
   timer_stop(&home->retry);
   for (int i = 0; i < LISTS; i++) n += is_true(json_get(agreed, str_of(lists[i].key)));
   for (int i = 0; i < THINGS; i++) n += mark_honoured(home, things[i].kind, json_get(agreed, str_of(things[i].key)));
-  home->refused = n == 0;  // the server may end an empty stream at once; opening it again would change nothing
+  home->refused = n == 0;  // the server may end a stream without notifications at once; retrying would not help
   if (home->gap) lane_refresh(home->lane);
   home->gap = false;
-  watches_gather(home);  // requests watches that were added in the meantime
+  watches_gather(home);  // requests the watches that were added while the stream was being opened
   tell_acknowledged(home);
 }
 
@@ -276,7 +277,8 @@ static bool has_id(const struct listen *s, const struct json *id) {
   return s && s->call.link && json_int(id, &value) && value >= 0 && (uint64_t)value == s->call.wait.id;
 }
 
-// Returns the stream that a notification came on. On stdio, where all streams share a pipe, the notification names it.
+// Returns the stream to which a notification belongs. On stdio, all streams share one pipe, and the notification
+// contains the id of its stream.
 static struct listen *stream_of(const struct watches *home, const struct link_call *via, const struct json *id) {
   struct listen *both[] = {home->next, home->current};
   for (int i = 0; i < 2; i++)
@@ -289,7 +291,7 @@ bool listen_receive(struct watches *home, struct link_call **via, const struct r
   const struct json *meta = json_get(m->params, STR("_meta"));
   const struct json *tag = ended ? json_get(m->params, STR("requestId")) : json_get(meta, META_SUBSCRIPTION);
   struct listen *s = stream_of(home, *via, tag);
-  // On stdio, a replaced stream may continue. Its notifications are duplicates of the new stream's: drop them.
+  // On stdio, a replaced stream may still send notifications. The new stream sends the same ones, so drop these.
   if (!s && tag && !ended) return true;
   if (s) *via = NULL;
   if (str_eq(m->method, STR("notifications/subscriptions/acknowledged"))) {

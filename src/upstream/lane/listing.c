@@ -12,7 +12,7 @@ struct list_task {
   enum item_kind kind;
   struct link_call call;
   unsigned pages;
-  char cursor[MAX_CURSOR];  // raw JSON of the last cursor
+  char cursor[MAX_CURSOR];  // the last cursor, as raw JSON
 };
 
 struct listing {
@@ -23,14 +23,14 @@ struct listing {
   unsigned open;
 };
 
-// Copies the previous definitions of a kind that was not or could not be listed.
+// Copies the previous definitions of a kind that was not requested now, or whose request failed.
 static void keep_old(struct listing *g, enum item_kind kind) {
   struct profile *p = profile_of(g->lane);
   if (!p) p = profile_kept(g->lane->upstream);
   if (p) definitions_copy(g->definitions, p->definitions, kind);
 }
 
-// Logs a failed list request. For tools, the server's error message becomes the reason why the lane is not usable.
+// Logs a failed list request. If it was for tools, its error also becomes the reason why the lane cannot be used.
 static void note_refusal(struct list_task *t, const char *how, str words) {
   struct lane *lane = t->listing->lane;
   struct fault f;
@@ -52,7 +52,7 @@ static void task_done(struct list_task *t, bool ok) {
   lane_listed(lane);
 }
 
-// Writes the params of a list request from raw JSON. `meta`, `cursor` or both may be empty.
+// Writes the params of a list request. `meta` and `cursor` are raw JSON; they may be empty.
 static void put_params(struct buf *out, str meta, str cursor) {
   buf_init(out, meta.n + cursor.n + 64);
   if (!meta.n && !cursor.n) return;
@@ -94,8 +94,8 @@ static bool next_page(struct list_task *t, const struct json *result) {
   return true;
 }
 
-// Returns the message of the server's error. Secrets must be masked before the text is cut: a cut could leave part of a
-// secret.
+// Returns the message of the server's error, with secrets masked. The message is cut only afterwards: a cut secret
+// would not be masked.
 static str said(struct listing *g, const struct json *error) {
   str message = STR("without a message");
   json_string(json_get(error, STR("message")), &g->words, &message);
@@ -141,7 +141,7 @@ void listing_start(struct lane *lane) {
   g->definitions = definitions_new(origin_of(lane));
   g->definitions->description_max = lane->upstream->all->opt.description_max;
   arena_init(&g->words);
-  g->open = 1;  // one more than the open requests, until all are sent
+  g->open = 1;  // counts the open requests, plus one until all requests are sent
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);
   bool first = !lane->view;
@@ -159,7 +159,7 @@ void listing_start(struct lane *lane) {
     }
     g->open++;
     ask_page(t);
-    if (lane->listing != g) return;  // the link was lost during the request
+    if (lane->listing != g) return;  // sending a request failed, and the link is lost
   }
   task_done(&g->tasks[0], true);
 }

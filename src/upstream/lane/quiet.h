@@ -3,6 +3,6 @@
 #pragma once
 #include "upstream/upstream.h"
 
-// `name` is the value of the header Mcp-Name for a stateless HTTP server, or STR_NONE. Does nothing if the lane is not
-// ready.
+// Sends nothing if the lane is not ready. `name` is the value of the HTTP header Mcp-Name, which only stateless servers
+// need; otherwise STR_NONE.
 void lane_send_quietly(struct lane *lane, str method, str name, str params);

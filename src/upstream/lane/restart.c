@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles a lost connection of a lane: fails the waiting calls, and restarts the lane after a delay that doubles.
+// Handles a lost connection of a lane: fails the waiting calls, and reopens the lane after a delay. The delay doubles
+// with each failure.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -11,7 +12,7 @@ enum {
   BACKOFF_MAX_MS = 30000,
   INSTALL_BACKOFF_FIRST_MS = 60 * 1000,  // long, because each installation is slow and delays other lanes
   INSTALL_BACKOFF_MAX_MS = 30 * 60 * 1000,
-  STABLE_MS = 30000,  // a lane that was ready for this long restarts with the shortest delay
+  STABLE_MS = 30000,  // a lane that was ready for this long is reopened after the shortest delay
 };
 
 static uint64_t back_off(unsigned failures, uint64_t first_ms, uint64_t max_ms) {
@@ -24,8 +25,8 @@ void lane_settled(struct upstreams *all) {
   if (!all->stopping) all->ev->lane_settled(all->ctx);
 }
 
-// Returns whether a lane is restarted even if no call needs it: the common lane, a lane with a subscription, and a lane
-// whose definitions are not known yet.
+// Returns whether to reopen a lane even if no call needs it. This is done for the common lane, for lanes with a
+// subscription, and if the lane's definitions are not known yet.
 static bool restarts_unused(const struct lane *lane) {
   if (lane->session || lane->spare) return false;
   return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
@@ -43,7 +44,7 @@ void lane_down(struct lane *lane, const struct fault *f, str said, bool installi
                       ? back_off(lane->upstream->install_failures, INSTALL_BACKOFF_FIRST_MS, INSTALL_BACKOFF_MAX_MS)
                       : back_off(lane->failures, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
   lane->retry_at = now + wait;
-  // A failure that repeats is logged as a warning only once.
+  // Repetitions of a failure are logged as debug messages.
   bool news = lane->state == LANE_READY || strcmp(lane->why.message, f->message) != 0;
   lane->state = LANE_DOWN;
   lane->tried = true;

@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
-enum { RETRY_MS = 1000 };  // time after which a rejected call may be tried again
+enum { RETRY_MS = 1000 };  // time after which a client may repeat a rejected call
 
-// The waiting calls of one principal, in one line for each caller. Freed when no call waits.
+// The waiting calls of one principal, with one line for each caller. Freed when no call of the principal waits.
 struct turn_house {
   struct list node;   // in the ring
   struct list lines;  // struct turn_line; the first one has the next turn
@@ -19,7 +19,7 @@ struct turn_house {
 };
 
 struct turn_line {
-  struct list node;  // in the list `lines` of its house
+  struct list node;  // in turn_house.lines
   struct turn_house *house;
   struct list turns;
   size_t count;
@@ -122,7 +122,7 @@ static struct turn_house *fullest(const struct turns *home) {
   return found;
 }
 
-// Returns the longest line; of several longest lines, the last one.
+// Returns the longest line; if several are equally long, the last of them.
 static struct turn_line *longest(const struct turn_house *house) {
   struct turn_line *found = NULL;
   LIST_EACH(it, &house->lines) {
@@ -137,8 +137,8 @@ static struct turn_line *longest(const struct turn_house *house) {
 static uint64_t most(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   uint64_t configured = u->spec->max_in_flight ? u->spec->max_in_flight : u->all->opt.max_in_flight;
-  // A call that waits for its client's answer does not count: before it answers, the client may have to make another
-  // call.
+  // A call during which the server has asked its client a question does not count: the client may have to make another
+  // call before it answers.
   return configured ? configured + lane->asks : UINT64_MAX;
 }
 
@@ -188,7 +188,7 @@ static void on_kick(struct deferred *d) {
   leave(home);
 }
 
-// Starts waiting calls later, not now, because the caller may be in the middle of a change.
+// Starts waiting calls later, because the caller may be in the middle of a change.
 void turns_kick(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   struct turns *home = lane->turns;
@@ -210,7 +210,7 @@ void turn_hold(struct turn *t, struct lane *lane) {
   list_push(&lane->users, &t->node);
 }
 
-// Returns the line that must give up its last call to make room for `who`: a line of another principal with more
+// Returns the line that must lose its last call to make room for a call of `who`: a line of another principal with more
 // waiting calls, else a longer line of another caller of the same principal, else NULL.
 static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
   struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);

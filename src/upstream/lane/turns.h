@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns limit the calls in flight on a lane. Further calls wait, in one line for each caller. Principals take turns,
-// and so do the callers of one principal: a caller that floods a server delays only its own principal, whatever agent
-// names it uses. The number of waiting calls is also limited: above the limit, the principal with the most waiting
-// calls loses the last call of its longest line.
+// Turns limit the calls in flight on a lane. Further calls wait, in one line for each caller. Waiting principals take
+// turns, and so do the callers of one principal: a caller that floods a server delays only its own principal, even if
+// it uses many agent names. The number of waiting calls is limited, too: when it is exceeded, the principal with the
+// most waiting calls loses the last call of its longest line.
 //
-// A call also holds its lane: a lane that is held does not close as idle.
+// A call also holds its lane, which prevents the lane from being closed as idle.
 #pragma once
 #include "upstream/upstream.h"
 
@@ -15,27 +15,27 @@ struct turn {
   struct turn_line *line;
   enum {
     TURN_NONE,
-    TURN_HOLDS,   // holds the lane without a request in flight
-    TURN_WAITS,   // in a line
+    TURN_HOLDS,   // holds the lane, but has no request in flight
+    TURN_WAITS,   // waits in a line
     TURN_CALLED,  // the turn has come, and `go` will be called next
     TURN_RUNS,    // in flight
   } state;
-  // Called when the turn begins (`f` is NULL), or when the call was rejected because of `f`. Never called before
+  // Called when the turn begins (`f` is NULL), or when the call is rejected (`f` has the reason). Never called before
   // turn_take returns.
   void (*go)(struct turn *t, const struct fault *f);
 };
 
-// A caller: a principal, and the name of one of its agents or sessions.
+// A caller is identified by its principal and the name of its agent or session.
 struct turn_caller {
   str principal, name;
 };
 
 void turn_init(struct turn *t);
-void turn_hold(struct turn *t, struct lane *lane);  // leaves the lane that it held before
+void turn_hold(struct turn *t, struct lane *lane);  // leaves the lane that the turn held before
 
-// Takes a turn on the held lane, or waits in the line of `who`. Returns TURN_RUNS or TURN_WAITS. If too many calls
-// wait, leaves the lane and returns TURN_NONE with the reason in `f`.
+// Takes a turn on the held lane, or waits in the line of `who`. Returns TURN_RUNS or TURN_WAITS. If too many calls are
+// waiting, leaves the lane and returns TURN_NONE; `f` has the reason.
 int turn_take(struct turn *t, const struct turn_caller *who, struct fault *f);
-void turn_end(struct turn *t);                  // the request has ended; the turn still holds the lane
+void turn_end(struct turn *t);                  // the request has ended; the call still holds the lane
 size_t turns_waiting(const struct lane *lane);  // number of waiting calls
 void turn_leave(struct turn *t);                // does nothing if no lane is held

@@ -6,7 +6,7 @@
 #include "upstream/lane/turns.h"
 #include "upstream/upstream_impl.h"
 
-// Returns a larger number for a better state.
+// Returns a number that is larger for a better state.
 static int rank(enum lane_state state) {
   static const int ranks[] = {[LANE_DOWN] = 0, [LANE_IDLE] = 1, [LANE_STARTING] = 2, [LANE_READY] = 3};
   return ranks[state];

@@ -5,7 +5,7 @@
 
 struct upstream_status {
   str name;
-  enum lane_state state;  // the best state of its connections; LANE_IDLE if none is open
+  enum lane_state state;  // best state of its lanes; LANE_IDLE if it has no lane
   const char *why;        // error message, if the state is LANE_DOWN
   size_t open;            // number of ready connections
   size_t in_flight;       // number of calls in flight
@@ -19,7 +19,7 @@ struct upstream_detail {
   const char *state;             // "ready", "starting", "installing", "waiting" (to be installed), "down" or "idle"
   char progress[LANE_PROGRESS];  // progress of an installation; may be empty
   const char *last_error;        // error message of the last failed connection; may be NULL
-  const char *said;              // the most informative line that the program printed before it failed; may be empty
+  const char *said;              // the most useful line that the program printed before it failed; may be empty
   int64_t ready_ms;              // age of the oldest ready connection in milliseconds, or -1 if no connection is ready
   int pids[STATUS_PIDS];         // ids of its processes
   size_t pid_count;
@@ -29,8 +29,8 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
 // Returns the last lines that the server's processes wrote to stderr.
 const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
 
-// Writes the lists of a server, from which a command can build the same catalog. Adds the members "instructions",
-// "anonymous" and "definitions" to the object that the caller has begun.
+// Writes a server's definitions, from which a command can build the same catalog as the gateway. Adds the members
+// "instructions", "anonymous" and "definitions" to the object that the caller has begun.
 struct json_writer;
 void upstreams_put_definitions(const struct upstreams *all, unsigned index, struct json_writer *w);
 

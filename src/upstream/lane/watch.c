@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subscriptions of a lane and their watchers; sends resources/subscribe to servers with a handshake.
+// The subscriptions of a lane and their watchers. Sends resources/subscribe to servers with a handshake; listen.c
+// handles stateless servers.
 //
-// watch_start and watch_stop send nothing: on_gather sends requests at the end of the turn of the loop. Therefore only
-// on_gather frees a watch, unless the lane is freed.
+// watch_start and watch_stop send nothing: on_gather sends all requests at the end of the turn of the loop. Watches are
+// freed only by on_gather, or together with the lane.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/watch_impl.h"
@@ -95,7 +96,7 @@ bool watches_wanted(const struct lane *lane) {
 void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = t->home;
   bool agreed = !refusal && !f;
-  // A watcher that is added while this loop runs is settled the next time.
+  // A watcher that is added during this loop must wait for the next call of this function.
   for (struct list *n; (n = list_pop(&t->waiting));) list_push(&t->settling, n);
   home->busy++;
   for (struct list *n; (n = list_pop(&t->settling));) {
@@ -174,7 +175,7 @@ void watches_ready(struct lane *lane) {
   if (listen_wanted(home)) watches_gather(home);
 }
 
-// Marks all subscriptions of a lost link, so that they are requested again on the next link.
+// Resets all subscriptions after the link was lost, so that they are requested again on the next link.
 static void forget_asked(struct list *watches) {
   LIST_EACH(it, watches) {
     struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between watch.c (subscriptions) and listen.c (the stream of a stateless server); private to them.
+// The interface between watch.c (subscriptions) and listen.c (the stream of a stateless server); used only by these
+// files.
 #pragma once
 #include "base/map.h"
 #include "base/shares.h"
@@ -10,22 +11,23 @@ enum { WATCH_KINDS = 2 };
 
 enum watch_state {
   WATCH_IDLE,     // not yet requested
-  WATCH_ASKED,    // waits for the answer
+  WATCH_ASKED,    // requested, waits for the server's answer
   WATCH_AGREED,   // the upstream sends changes
-  WATCH_REFUSED,  // refused; requested again for the next watcher, or when the lane is opened again
-  WATCH_LEAVING,  // unsubscribing, waits for the answer
+  WATCH_REFUSED,  // refused; requested again when another watcher is added or the lane is opened again
+  WATCH_LEAVING,  // unsubscribing, waits for the server's answer
 };
 
 // One watched resource or task.
 struct lane_watch {
   struct list node;  // in the lane's watches
   struct watches *home;
-  struct share *share;  // share of the principal that watched first
+  struct share *share;  // share of the principal whose watcher was the first
   enum watch_kind kind;
   enum watch_state state;
-  struct list waiting, settling, agreed;  // struct watcher: waiting for an answer, receiving the answer now, watching
-  struct link_call call;                  // resources/subscribe or unsubscribe
-  bool honoured;                          // the current acknowledgement includes this watch
+  // Lists of struct watcher: those that wait for an answer, those that are getting it now, and those that watch.
+  struct list waiting, settling, agreed;
+  struct link_call call;  // resources/subscribe or unsubscribe
+  bool honoured;          // temporary: the acknowledgement includes this watch
   str id;
   char text[];
 };
@@ -36,16 +38,16 @@ struct watches {
   struct loop *loop;
   unsigned busy;
   struct map by_id[WATCH_KINDS];
-  struct shares shares;    // by principal
-  struct list list, todo;  // struct lane_watch: all watches, and those that watches_next has not returned yet
+  struct shares shares;    // number of watches of each principal
+  struct list list, todo;  // struct lane_watch; `todo` has those that watches_next has yet to return
   struct deferred gather;  // sends the requests of one turn of the loop together
   // The streams of a stateless server: `current` is acknowledged; `next` will replace it.
   struct listen *current, *next;
   struct timer retry;
   unsigned tries;
-  bool refused;  // the server does not support subscriptions/listen or its params
-  bool shrunk;   // a watch that the stream includes has ended
-  bool gap;      // changes may have been lost while there was no stream
+  bool refused;  // the server rejected subscriptions/listen, or agreed to no notifications
+  bool shrunk;   // a watch that the stream includes is no longer needed
+  bool gap;      // there was no stream for some time: changes may have been lost
 };
 
 // Iterate over all watches, each at most once. A watch stays valid until watches_leave.
@@ -53,10 +55,10 @@ void watches_enter(struct watches *home);
 struct lane_watch *watches_next(struct watches *home);
 void watches_leave(struct watches *home);
 
-// Requests the idle watches at the end of this turn of the loop.
+// Sends requests for the watches in state WATCH_IDLE at the end of this turn of the loop.
 void watches_gather(struct watches *home);
 
-// Passes the answer to the waiting watchers. The upstream has agreed if `refusal` and `f` are NULL.
+// Passes the answer to all watchers that wait for it. If `refusal` and `f` are NULL, the upstream has agreed.
 void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f);
 
 void listen_init(struct watches *home);

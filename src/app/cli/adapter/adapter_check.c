@@ -52,7 +52,7 @@ void adapter_report_add(struct adapter_report *r, enum adapter_code code, str po
   va_start(ap, fmt);
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
-  str shown = utf8_cut(str_of(message), sizeof message - 2);  // without a part of a character at the end
+  str shown = utf8_cut(str_of(message), sizeof message - 2);  // without half a character at the end
   ++*(codes[code].remark ? &r->remarks : &r->findings);
   if (r->json) put_json(r, code, pointer, tool, shown);
   else put_text(r, code, pointer, shown);
@@ -62,14 +62,14 @@ void adapter_report_add(struct adapter_report *r, enum adapter_code code, str po
 
 struct sorted_tool {
   const struct adapter_tool *tool;
-  bool covered;  // a capability is for it
+  bool covered;  // a capability names this tool
 };
 
 // A server with its tools, ordered by name.
 struct compared {
   struct sorted_tool *tools;
   size_t count;
-  bool read, listed;  // the tools are read; those without a capability are reported
+  bool read, listed;  // `tools` is filled; tools without a capability were reported
 };
 
 struct comparison {
@@ -77,7 +77,7 @@ struct comparison {
   const struct governance *governance;
   const struct inventory *inventory;
   struct arena *arena;
-  struct compared *servers;  // as in the inventory
+  struct compared *servers;  // one for each server of the inventory
 };
 
 static int compare_tools(const void *a, const void *b) {
@@ -102,7 +102,7 @@ static void read_tools(struct comparison *c, unsigned source) {
   s->read = true;
 }
 
-// Returns the server of an adapter; NULL if it has none that can be compared.
+// Returns the server of an adapter. NULL: the adapter names no server, or an unknown or unavailable one.
 static struct compared *server_of(struct comparison *c, const struct governance_adapter *adapter) {
   for (unsigned i = 0; i < c->inventory->server_count; i++) {
     const struct inventory_server *s = &c->inventory->servers[i];
@@ -119,7 +119,7 @@ static str below(struct comparison *c, str pointer, const char *member) {
   return arena_printf(c->arena, "%.*s/%s", STR_ARG(pointer), member);
 }
 
-// live: STR_NONE if the tool has no such schema.
+// Reports a pin that differs from `live`, the hash of the tool's current schema; `live` is STR_NONE without a schema.
 static void compare_pin(struct comparison *c, const struct governance_capability *capability, const char *member,
                         str pin, str live) {
   if (!pin.p || str_eq(pin, live)) return;
@@ -166,7 +166,8 @@ static void report_missing(struct comparison *c, const struct governance_adapter
                      STR_ARG(adapter->server));
 }
 
-// Several adapters of one server share its tools, so all capabilities are compared before.
+// Reports an unknown server, and the tools that no capability names. The tools of a server may be divided among several
+// adapters, so the capabilities of all adapters must be compared before.
 static void compare_adapter(struct comparison *c, const struct governance_adapter *adapter) {
   struct compared *s = server_of(c, adapter);
   if (!s) {
@@ -176,7 +177,7 @@ static void compare_adapter(struct comparison *c, const struct governance_adapte
   for (size_t i = 0; i < s->count && !s->listed; i++)
     if (!s->tools[i].covered)
       adapter_report_add(c->report, ADAPTER_TOOL_WITHOUT_CAPABILITY, below(c, adapter->pointer, "capabilities"),
-                         s->tools[i].tool->name, "no capability is for the tool \"%.*s\" of the server \"%.*s\"",
+                         s->tools[i].tool->name, "no capability names the tool \"%.*s\" of the server \"%.*s\"",
                          STR_ARG(s->tools[i].tool->name), STR_ARG(adapter->server));
   s->listed = true;
 }

@@ -4,7 +4,7 @@
 #include "app/gateway_client/inventory.h"
 #include "govern/govern.h"
 
-// code, whether it is only a remark
+// Each row: a code, and whether findings with this code are only remarks.
 #define ADAPTER_FINDINGS(X) \
   X(GOVERNANCE_INVALID, false)      /* the file cannot be used */ \
   X(SERVER_UNKNOWN, false)          /* no such server is in use */ \
@@ -20,17 +20,17 @@ enum adapter_code {
 #undef X
 };
 
-// Findings, as text or as JSON.
+// Collects findings, as text or as JSON.
 struct adapter_report {
-  str file;  // as the operator named it
+  str file;  // path of the governance file, as the operator wrote it
   bool json;
-  struct buf out;   // of text: a line for each finding; of JSON: the elements of a list
-  size_t findings;  // without remarks
+  struct buf out;   // text: one line for each finding; JSON: the elements of the list
+  size_t findings;  // number of findings, without remarks
   size_t remarks;
-  bool incomplete;  // a server could not be compared
+  bool incomplete;  // some server could not be compared
 };
 
-// Adds a finding. tool may be STR_NONE.
+// Adds a finding. `tool` may be STR_NONE.
 void adapter_report_add(struct adapter_report *r, enum adapter_code code, str pointer, str tool, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 

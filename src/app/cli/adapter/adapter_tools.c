@@ -13,7 +13,7 @@ static bool says(const struct json *annotations, str hint, bool value) {
   return json_bool(json_get(annotations, hint), &given) && given == value;
 }
 
-// Only hints that are there count: a tool without hints may destroy.
+// Only hints that are present count: a tool without hints is treated as destructive.
 static void suggest(struct adapter_tool *t, const struct json *annotations) {
   t->class = CLASS_ACT;
   t->mode = APPROVAL_DESTRUCTIVE;
@@ -46,7 +46,7 @@ static str pin_of(const struct json *schema, struct arena *a) {
 static void read_tool(struct adapter_tool *t, const struct item *item, struct arena *a, struct arena *scratch) {
   struct fault f;
   const struct json *definition = json_parse(scratch, item->text, &json_default_limits, &f);
-  ASSERT(definition);  // it was parsed when it was received
+  ASSERT(definition);  // the definition was parsed before, when it was received
   t->name = arena_str(a, item->name);
   t->usable = governance_is_id(t->name);
   suggest(t, json_get(definition, STR("annotations")));

@@ -7,7 +7,8 @@
 #include "govern/govern.h"
 #include "json/write.h"
 
-// "adp_" and the name of the server, in which '_' replaces the dot, which ids cannot have, and other ASCII punctuation.
+// Makes the id of the adapter: "adp_" and the name of the server. '_' replaces dots, which ids must not contain, and
+// other ASCII punctuation.
 static str adapter_id(str server, struct arena *a) {
   char *id = arena_cstr(a, arena_printf(a, "adp_%.*s", STR_ARG(server)));
   for (char *c = id; *c; c++)
@@ -17,8 +18,8 @@ static str adapter_id(str server, struct arena *a) {
 
 // ---- YAML
 
-// A double-quoted scalar. All but printable ASCII is escaped: YAML takes some other characters for the end of a line,
-// and a letter that only looks like another one must be visible to the person who reviews the file.
+// Writes a double-quoted scalar. Escapes everything except printable ASCII: YAML treats some other characters as line
+// ends, and the person who reviews the file must see letters that only look like ASCII letters.
 static void put_quoted(struct buf *out, str s) {
   buf_char(out, '"');
   while (s.n) {

@@ -10,7 +10,7 @@ struct adapter_draft {
   size_t count;
 };
 
-// YAML with comments. Tools whose names a governance file cannot have are comments.
+// Writes YAML with comments. Tools whose names are not valid in a governance file become comments.
 void adapter_write_yaml(struct buf *out, const struct adapter_draft *d);
-// JSON on one line, without these tools.
+// Writes JSON on one line, without the tools whose names are not valid.
 void adapter_write_json(struct buf *out, const struct adapter_draft *d);

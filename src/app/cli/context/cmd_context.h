@@ -16,7 +16,8 @@ enum { CONTEXT_FILE_BYTES = 64 << 20 };
 // Reads a whole file, or standard input if the path is "-". On failure prints the reason on stderr and returns false.
 bool context_read(const char *path, struct buf *out);
 
-// Reads a header or footer of a prompt in the same way. Replaces invalid UTF-8. Without a path the text is empty.
+// Reads the header or footer of a prompt like context_read, and replaces invalid UTF-8. Without a path the text is
+// empty.
 bool context_read_text(const char *path, struct buf *out);
 
 // Reads the events of --session: a file, or a recorded session. Prints errors and returns the exit code.
@@ -44,7 +45,7 @@ bool context_export_session(struct context_place *p, str session, struct buf *ou
 // Prints the fault on stderr and returns the exit code: EXIT_CANNOT for FAULT_IO, EXIT_NO for other faults.
 int context_failed(const struct fault *f);
 
-// "2026-01-31T12:00:00.000Z"
+// A time as text: "2026-01-31T12:00:00.000Z".
 struct context_time {
   char text[32];
 };

@@ -18,7 +18,7 @@ static const struct command command = {
 // ---- times
 
 static bool digits(str *s, size_t n, int *out) {
-  ASSERT(n <= 9);  // fits in an int
+  ASSERT(n <= 9);  // nine digits fit in an int
   uint64_t v;
   if (s->n < n || !str_to_u64((str){s->p, n}, &v)) return false;
   *out = (int)v;
@@ -96,10 +96,10 @@ static bool print(void *ctx, const struct retrieved *r) {
   json_member_str(&w, STR("message_id"), r->message_id);
   if (r->duplicate) json_member_bool(&w, STR("duplicate"), true);
   if (order->search.n) {
-    char score[512];  // holds every double
+    char score[512];  // has room for every double in decimal
     json_member_raw(&w, STR("score"), (str){score, (size_t)snprintf(score, sizeof score, "%.4f", r->score)});
   }
-  json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // without line breaks
+  json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // removes line breaks
   json_end_object(&w);
   buf_char(&out, '\n');
   ASSERT(!out.over);

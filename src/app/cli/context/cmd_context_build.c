@@ -102,7 +102,7 @@ static size_t smallest(const struct pack *p) {
   size_t least = SIZE_MAX;
   for (size_t i = 0; i < p->count; i++)
     if (p->items[i].fate == PACK_OVER_BUDGET && p->items[i].alone < least) least = p->items[i].alone;
-  ASSERT(least != SIZE_MAX);  // an event is over the budget
+  ASSERT(least != SIZE_MAX);  // this is called only if some event is over the budget
   return least;
 }
 
