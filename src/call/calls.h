@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of calls for surfaces: starts the call for a request, and checks requests that are not calls.
+// Functions for surfaces: start calls, enforce limits on requests, report refused requests, mask texts of servers.
 #pragma once
 #include "call/context.h"
 

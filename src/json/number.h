@@ -7,7 +7,7 @@
 struct json_number {
   bool negative;
   str digits;    // the source text from the first to the last significant digit; may contain a decimal point
-  size_t count;  // number of significant digits; 0 means zero
+  size_t count;  // number of significant digits; 0 if the number is zero
   int64_t exponent;
 };
 

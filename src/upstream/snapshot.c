@@ -158,7 +158,9 @@ static void read_object(struct snapshot_reader *r, const struct json *root) {
 static void read_root(struct snapshot_reader *r, const struct json *root) {
   if (json_is(root, JSON_ARRAY)) read_list(r, ITEM_TOOL, STR_NONE, root);
   else if (json_is(root, JSON_OBJECT)) read_object(r, root);
-  else fail_at(r, STR_NONE, STR_NONE, "must be an array of tools, or an object with such arrays");
+  else
+    fail_at(r, STR_NONE, STR_NONE,
+            "must be an array of tools, or an object with tools, resources, resourceTemplates or prompts");
   size_t total = 0;
   for (int kind = 0; kind < ITEM_KINDS; kind++) total += r->s->count[kind];
   if (!total && !r->failed)

@@ -67,7 +67,7 @@ static void a_file_that_is_no_catalog_is_refused_at_the_place_that_is_wrong(void
     str text;
     const char *report;
   } table[] = {
-      {STR("5"), "!: must be an array of tools, or an object with such arrays\n"},
+      {STR("5"), "!: must be an array of tools, or an object with tools, resources, resourceTemplates or prompts\n"},
       {STR("{\"tool\":[]}"), "!: must have \"tools\", \"resources\", \"resourceTemplates\" or \"prompts\"\n"},
       {STR("[]"), "!: has no usable entry: list at least one tool, resource or prompt\n"},
       {STR("{\"tools\":{\"a\":1},\"prompts\":null}"), "!/tools: must be a list\n!/prompts: must be a list\n"},

@@ -26,7 +26,7 @@ static size_t name_length(str s) {
   return n;
 }
 
-// Replaces ${input:id}, which an editor asks for, by the variable ${ID}.
+// Replaces ${input:id}, a value for which an editor would prompt its user, with the environment variable ${ID}.
 static void put_input(struct client_text *t, struct buf *out, str id) {
   char *name = arena_cstr(t->arena, id);
   for (size_t i = 0; i < id.n; i++) {

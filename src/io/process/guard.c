@@ -94,7 +94,8 @@ static void stop(struct guard_child *k, uint64_t leave_ms, uint64_t grace_ms) {
   kill_from(k, now + leave_ms + grace_ms);
 }
 
-// Repeats SIGKILL until the keeper ends: a process that was forked in between is killed the next time.
+// Sends the signals that are due. SIGKILL is sent again, with growing delays, until the keeper ends, because a server
+// may fork a process while its tree is being killed.
 static void kill_due(struct guard_watch *w) {
   uint64_t now = now_ms();
   LIST_EACH(it, &w->children) {

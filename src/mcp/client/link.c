@@ -121,7 +121,7 @@ str link_meta(const struct link *l) {
 // ---- calls
 
 static void tell_cancelled(struct link *l, uint64_t id, str reason) {
-  // For a stateless server, the end of the exchange means that the request is cancelled.
+  // If each request to a stateless server has its own exchange, closing the exchange cancels the request.
   if (l->state != LINK_READY || (link_is_stateless(l) && l->ops->exchanges)) return;
   struct buf params;
   buf_init(&params, 4096);

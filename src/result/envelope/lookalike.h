@@ -2,8 +2,8 @@
 // Detects server text that imitates the gateway: lines that start with a mark (mcp/server/session.h), handles, calls of
 // tool_view, faults, and answers that ask for an approval or report a dry run.
 //
-// The gateway's lines are known by their mark. A model could still mistake other text for such lines, so that text gets
-// a notice in front.
+// The gateway's lines are known by their mark. A model could still mistake other text for such lines. Therefore the
+// gateway puts a notice in front of a text that imitates it.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"

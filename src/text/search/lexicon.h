@@ -24,7 +24,7 @@ enum verb {
 };
 unsigned verb_kinds(str stem);  // bits of enum verb; 0 for other words
 
-// Relations between words, for someone who looks for a tool (data/thesaurus.txt).
+// Relations between words that the tool search uses (data/thesaurus.txt).
 enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
 
 // Writes at most `max` stems to out: stems with the same meaning as `stem`, or stems that `stem` is short for. Returns
