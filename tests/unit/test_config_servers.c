@@ -105,13 +105,13 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{}", "", "needs \"command\"");
   drops(p, "{\"command\":\"x\",\"url\":\"http://localhost/\"}", "", "both");
   drops(p, "{\"command\":\"\"}", "/command", "empty");
-  drops(p, "{\"command\":1}", "/command", "text");
+  drops(p, "{\"command\":1}", "/command", "string");
   drops(p, "{\"command\":\"a\\u0000b\"}", "/command", "NUL");
   drops(p, "{\"command\":\"x\",\"args\":\"-y\"}", "/args", "list");
-  drops(p, "{\"command\":\"x\",\"args\":[\"a\",2]}", "/args/1", "text");
+  drops(p, "{\"command\":\"x\",\"args\":[\"a\",2]}", "/args/1", "string");
   drops(p, "{\"command\":\"x\",\"env\":{\"A=B\":\"\"}}", "/env/A=B", "variable");
   drops(p, "{\"command\":\"x\",\"env\":{\"A\\n\":\"\"}}", "/env/A?", "variable");
-  drops(p, "{\"command\":\"x\",\"env\":{\"A\":1}}", "/env/A", "text");
+  drops(p, "{\"command\":\"x\",\"env\":{\"A\":1}}", "/env/A", "string");
   drops(p, "{\"command\":\"x\",\"env\":[]}", "/env", "object");
   drops(p, "{\"command\":\"x\",\"type\":\"http\"}", "", "needs \"url\"");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"stdio\"}", "", "needs \"command\"");
