@@ -133,9 +133,9 @@ const struct governance_agent *governance_agent_get(const struct governance *g, 
   return found ? found : &g->others;
 }
 
-const struct json *governance_context(const struct governance_agent *p, str agent, enum approval_mode safety_mode,
+const struct json *governance_context(const struct governance_agent *p, str name, enum approval_mode safety_mode,
                                       struct arena *a) {
-  struct json_edit edits[2] = {{STR("agent"), json_escaped(a, agent)}};
+  struct json_edit edits[2] = {{STR("agent"), json_escaped(a, name)}};
   size_t count = 1;
   struct fault f;
   if (safety_mode < p->safety)
