@@ -200,7 +200,7 @@ void meta_tool_execute(struct surface *d, struct request *r) {
   str id;
   if (!meta_known_args(d, r, names, 5)) return;
   if (!meta_string(r, STR("tool_id"), &id) || !meta_takes_args(d, args)) {
-    meta_refuse(d, r, "tool_id must be a string; args, if given, must be an object");
+    meta_refuse(d, r, "tool_execute needs tool_id (a string) and may have args (an object)");
     return;
   }
   if (!read_caller_options(meta_args(r), &options) || !meta_max_tokens(r, &options.max_tokens)) {
@@ -231,7 +231,7 @@ void meta_prompt_get(struct surface *d, struct request *r) {
   str id;
   if (!meta_known_args(d, r, names, 2)) return;
   if (!meta_string(r, STR("prompt_id"), &id) || !object_or_none(args)) {
-    meta_refuse(d, r, "prompt_id must be a string; args, if given, must be an object of strings");
+    meta_refuse(d, r, "prompt_get needs prompt_id (a string) and may have args (an object of strings)");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_PROMPTS, id);
@@ -243,7 +243,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   str id, uri;
   if (!meta_known_args(d, r, names, 2)) return;
   if (!meta_string(r, STR("resource_id"), &id)) {
-    meta_refuse(d, r, "resource_id must be a string");
+    meta_refuse(d, r, "resource_read needs resource_id (a string)");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_RESOURCES, id);

@@ -194,5 +194,5 @@ void meta_tool_view(struct surface *d, struct request *r) {
   if (!meta_max_tokens(r, &tokens)) meta_refuse(d, r, "max_tokens must be a whole number above 0");
   else if (meta_string(r, STR("handle"), &handle) && selects)
     view_piece(d, r, handle, selector, tokens ? tokens : VIEW_TOKENS);
-  else meta_refuse(d, r, "handle must be a string; selector must be an object such as {\"type\":\"head\"}");
+  else meta_refuse(d, r, "tool_view needs handle (a string) and selector (an object, such as {\"type\":\"head\"})");
 }
