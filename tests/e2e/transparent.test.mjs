@@ -151,7 +151,7 @@ describe('tool_hydrate', () => {
     assert.deepEqual([fault.path, fault.details.suggestions[0]], ['github:create_isue', CREATE]);
     assert.ok(fault.message.includes(CREATE), fault.message);
     for (const args of [{}, { tool_id: 5 }, { tool_id: null }])
-      assert.match(faultOf(await client.call('tool_hydrate', args), 'ARGS_INVALID').message, /tool_id must be a string/);
+      assert.match(faultOf(await client.call('tool_hydrate', args), 'ARGS_INVALID').message, /needs tool_id/);
     const extra = await client.call('tool_hydrate', { tool_id: CREATE, args: {} });
     assert.match(faultOf(extra, 'ARGS_INVALID').message, /"args"/);
   });

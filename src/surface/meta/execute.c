@@ -276,7 +276,7 @@ void meta_tool_hydrate(struct surface *d, struct request *r) {
   str id;
   if (!meta_known_args(d, r, names, 1)) return;
   if (!meta_string(r, STR("tool_id"), &id)) {
-    meta_refuse(d, r, "tool_id must be a string");
+    meta_refuse(d, r, "tool_hydrate needs tool_id (a string)");
     return;
   }
   const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
