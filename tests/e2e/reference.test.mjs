@@ -126,6 +126,7 @@ test('docs/operate/storage.md has the files of the state folder', async (t) => {
 
 /** The files that make a block a whole configuration, or null if it is none: `{ name: text }`. */
 function asFiles({ kind, text }) {
+  if (kind === 'yaml' && /^context:/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
   if (kind === 'yaml') return /^(scrape_configs|groups):/.test(text) ? null : { 'toolgate.yaml': `${/^transport:/m.test(text) ? '' : 'transport: http\n'}${text}` };
   if (kind !== 'json') return null;
   let value;
@@ -144,7 +145,7 @@ function asFiles({ kind, text }) {
 describe('toolgate check accepts the configurations of the documentation', { concurrency: 4 }, () => {
   const servers = '{"mcpServers": {"up": {"command": "cat"}}}';
   const BASE = { '.mcp.json': servers, '.config/toolgate/mcp.json': servers,
-    'docs.json': '{"server": "docs", "tools": [{"name": "a", "inputSchema": {"type": "object"}}]}' };
+    'docs.json': '{"server": "docs", "tools": [{"name": "a", "inputSchema": {"type": "object"}}]}', 'governance.yaml': '{}' };
   for (const page of pages())
     for (const block of blocksOf(page)) {
       const files = asFiles(block);

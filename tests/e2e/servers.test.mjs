@@ -616,8 +616,8 @@ test('the conversation of docs/reference/servers.md goes as it is printed there'
   for (const [, name, args, answer] of printed)
     assert.deepEqual(JSON.parse(textOf(await client.call(name, JSON.parse(args)))), JSON.parse(answer));
   const cost = countTokens(JSON.stringify((await client.tools()).slice(0, 3)));
-  assert.match(page, new RegExp(`cost ${cost} tokens together`));
-  assert.match(fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8'), new RegExp(`tools by server \\(${cost} tokens\\)`));
+  assert.match(page, new RegExp(`${cost} tokens in total`));
+  assert.match(fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8'), new RegExp(`\\(${cost} tokens\\)`));
 });
 
 test('secrets are masked in whole results too, where that is configured', async (t) => {

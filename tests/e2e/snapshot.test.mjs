@@ -99,7 +99,7 @@ test('check and serve refuse a catalog that cannot be used, and say where it is 
   const file = path.join(dir, 'c.json');
   for (const [text, place] of [
     ['', /c\.json: line 1/],
-    ['[]', /c\.json: is a catalog of nothing/],
+    ['[]', /c\.json: has no usable entry/],
     ['{"tools": {}}', /c\.json:\/tools: must be a list/],
     ['{"tools": [{"name": "a"}], "replies": {"tool": {}}}', /c\.json:\/replies\/tool: is not a known key/],
   ]) {
