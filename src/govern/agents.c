@@ -175,23 +175,23 @@ static bool hide(str pointer, str *out_pointer) {
 }
 
 // The least that rules do to every call of an agent, whatever its arguments.
-struct outlook {
+struct governance_outlook {
   bool denied;  // a rule without a condition denies, or no rule can match
   enum approval_mode lowest;
 };
 
 // Rules without a condition raise the lowest mode; other rules can lower it. A call of class act needs a mode above
 // read_only.
-static struct outlook look_ahead(const struct governance *g, const struct governance_capability *c,
-                                 const struct governance_subject *who) {
+static struct governance_outlook look_ahead(const struct governance *g, const struct governance_capability *c,
+                                            const struct governance_subject *who) {
   enum approval_mode least = c->class == CLASS_ACT ? APPROVAL_LOCAL_WRITE : APPROVAL_READ_ONLY;
   enum approval_mode always = APPROVAL_NONE, sometimes = c->mode;
-  struct outlook out = {.denied = g->bundle_count && c->mode > APPROVAL_READ_ONLY};
+  struct governance_outlook out = {.denied = g->bundle_count && c->mode > APPROVAL_READ_ONLY};
   for (size_t i = 0; i < g->bundle_count; i++)
     for (size_t k = 0; k < g->bundles[i].rule_count; k++) {
       const struct governance_rule *rule = &g->bundles[i].rules[k];
       if (rule->intent.p && !(who->intent.p && str_eq(rule->intent, who->intent))) continue;
-      if (!rule->allow && !rule->condition) return (struct outlook){.denied = true};
+      if (!rule->allow && !rule->condition) return (struct governance_outlook){.denied = true};
       if (rule->allow) out.denied = false;
       if (rule->mode == APPROVAL_NONE || rule->mode < least) continue;
       if (!rule->condition && (always == APPROVAL_NONE || rule->mode > always)) always = rule->mode;
@@ -218,7 +218,7 @@ bool governance_shows(const struct governance *g, const struct governance_agent 
     permitted = true;
   }
   if (!permitted) return hide(STR("/permissions"), out_pointer);
-  struct outlook rules = look_ahead(g, c, &p->subject);
+  struct governance_outlook rules = look_ahead(g, c, &p->subject);
   if (rules.denied) return hide(STR("/bundles"), out_pointer);
   return (rules.lowest <= ceiling && rules.lowest <= c->mode) || hide(c->pointer, out_pointer);
 }

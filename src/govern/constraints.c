@@ -19,7 +19,7 @@ struct path_step {
   size_t index;
 };
 
-struct check {
+struct constraint_check {
   const struct keyword *keyword;
   const struct json *value;  // the keyword's value in the file
   union {
@@ -33,7 +33,7 @@ struct constraint {
   str path, pointer;
   const struct path_step *steps;
   size_t step_count;
-  const struct check *checks;
+  const struct constraint_check *checks;
   size_t check_count;
   bool required, waivable;
 };
@@ -48,45 +48,45 @@ struct keyword {
   int needs;  // required type of the argument (enum json_type); -1 accepts any type
   // Reads c->value. Returns an error message, or NULL on success. `why` is a buffer in which the message may be
   // written.
-  const char *(*read)(struct arena *a, struct check *c, char why[REGEX_WHY]);
+  const char *(*read)(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]);
   // Returns whether `value` satisfies the keyword. `text` is the unescaped string, if `value` is a string.
-  bool (*holds)(const struct check *c, const struct json *value, str text, struct check_run *run);
+  bool (*holds)(const struct constraint_check *c, const struct json *value, str text, struct check_run *run);
 };
 
 // ---- keywords
 
-static const char *read_number(struct arena *a, struct check *c, char why[REGEX_WHY]) {
+static const char *read_number(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]) {
   return json_is(c->value, JSON_NUMBER) ? NULL : "must be a number";
 }
 
-static bool holds_min(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_min(const struct constraint_check *c, const struct json *value, str text, struct check_run *run) {
   return exact_compare(value, c->value) >= 0;
 }
 
-static bool holds_max(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_max(const struct constraint_check *c, const struct json *value, str text, struct check_run *run) {
   return exact_compare(value, c->value) <= 0;
 }
 
-static const char *read_values(struct arena *a, struct check *c, char why[REGEX_WHY]) {
+static const char *read_values(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]) {
   return json_is(c->value, JSON_ARRAY) && c->value->count ? NULL : "must be a list of at least one value";
 }
 
-static bool holds_enum(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_enum(const struct constraint_check *c, const struct json *value, str text, struct check_run *run) {
   JSON_EACH(it, c->value)
     if (json_same(it, value)) return true;
   return false;
 }
 
-static const char *read_any(struct arena *a, struct check *c, char why[REGEX_WHY]) {
+static const char *read_any(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]) {
   return NULL;
 }
 
-static bool holds_const(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_const(const struct constraint_check *c, const struct json *value, str text, struct check_run *run) {
   return json_same(c->value, value);
 }
 
 // Also compiles the pattern without its anchors: "a)|(b" is invalid, but would be valid between them.
-static const char *read_pattern(struct arena *a, struct check *c, char why[REGEX_WHY]) {
+static const char *read_pattern(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]) {
   str pattern;
   if (!json_string(c->value, a, &pattern)) return "must be a regular expression";
   if (pattern.n > CONSTRAINT_TEXT_MAX) return "is longer than 4096 bytes";
@@ -96,33 +96,36 @@ static const char *read_pattern(struct arena *a, struct check *c, char why[REGEX
 }
 
 // A match that needs too many steps counts as a violation.
-static bool holds_pattern(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_pattern(const struct constraint_check *c, const struct json *value, str text, struct check_run *run) {
   return text.n <= CONSTRAINT_TEXT_MAX && regex_match(c->regex, text, &run->room, &run->budget->steps) == REGEX_YES;
 }
 
-static const char *read_count(struct arena *a, struct check *c, char why[REGEX_WHY]) {
+static const char *read_count(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]) {
   return exact_count(c->value, &c->count) ? NULL : "must be a whole number, 0 or more";
 }
 
-static bool holds_min_length(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_min_length(const struct constraint_check *c, const struct json *value, str text,
+                             struct check_run *run) {
   return utf8_count(text) >= c->count;
 }
 
-static bool holds_max_length(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_max_length(const struct constraint_check *c, const struct json *value, str text,
+                             struct check_run *run) {
   return utf8_count(text) <= c->count;
 }
 
-static bool holds_max_items(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_max_items(const struct constraint_check *c, const struct json *value, str text,
+                            struct check_run *run) {
   return value->count <= c->count;
 }
 
-static const char *read_format(struct arena *a, struct check *c, char why[REGEX_WHY]) {
+static const char *read_format(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]) {
   str name;
   c->format = json_string(c->value, a, &name) ? schema_format_find(name) : NULL;
   return c->format ? NULL : "must be a format of JSON Schema, such as \"date\" or \"uuid\"";
 }
 
-static bool holds_format(const struct check *c, const struct json *value, str text, struct check_run *run) {
+static bool holds_format(const struct constraint_check *c, const struct json *value, str text, struct check_run *run) {
   return c->format->check(text);
 }
 
@@ -197,9 +200,10 @@ static str below(struct reader *r, str pointer, const struct json *member) {
   return json_pointer_below(r->arena, pointer, json_key(member, r->arena));
 }
 
-static void read_keyword(struct reader *r, const struct json *member, struct constraint *c, struct check *checks) {
+static void read_keyword(struct reader *r, const struct json *member, struct constraint *c,
+                         struct constraint_check *checks) {
   char why[REGEX_WHY];
-  struct check check = {.keyword = keyword_find(member), .value = member};
+  struct constraint_check check = {.keyword = keyword_find(member), .value = member};
   const char *wrong = NULL;
   if (json_key_is(member, STR("required"))) {
     if (!json_bool(member, &c->required)) wrong = "must be true or false";
@@ -227,7 +231,7 @@ static void read_constraint(struct reader *r, str pointer, const struct json *v,
   }
   struct path_step *kept = ARENA_ARRAY(r->arena, struct path_step, c.step_count);
   if (c.step_count) memcpy(kept, steps, c.step_count * sizeof *steps);
-  struct check *checks = ARENA_ARRAY(r->arena, struct check, v->count);
+  struct constraint_check *checks = ARENA_ARRAY(r->arena, struct constraint_check, v->count);
   c.steps = kept;
   c.checks = checks;
   JSON_EACH(it, v) read_keyword(r, it, &c, checks);
@@ -266,7 +270,7 @@ static void add(struct violations *out, struct arena *a, const struct constraint
   out->last = v;
 }
 
-static bool has_type(const struct check *check, const struct json *value) {
+static bool has_type(const struct constraint_check *check, const struct json *value) {
   return check->keyword->needs < 0 || check->keyword->needs == value->type;
 }
 
@@ -281,7 +285,7 @@ static void check_argument(const struct constraint *c, const struct json *value,
   run->budget->bytes -= spent ? run->budget->bytes : value->n;
   if (!spent) json_string(value, a, &text);
   for (size_t i = 0; i < c->check_count; i++) {
-    const struct check *check = &c->checks[i];
+    const struct constraint_check *check = &c->checks[i];
     bool wrong = has_type(check, value) && (spent || !check->keyword->holds(check, value, text, run));
     if (wrong) add(out, a, c, check->keyword->name);
   }

@@ -56,7 +56,7 @@ static const struct json *make_context(const struct json *context, str intent, s
   return made;
 }
 
-static bool read_steps(const struct json *steps, const struct json *context, struct arena *a, struct plan *p,
+static bool read_steps(const struct json *steps, const struct json *context, struct arena *a, struct governance_plan *p,
                        struct fault *f) {
   if (!json_is(steps, JSON_ARRAY) || steps->count > PLAN_STEPS_MAX)
     return fail(f, STR("/steps"), "must be a list of at most 1000 steps");
@@ -69,9 +69,9 @@ static bool read_steps(const struct json *steps, const struct json *context, str
   return true;
 }
 
-bool plan_read(const struct json *v, struct arena *a, struct plan *out, struct fault *f) {
+bool plan_read(const struct json *v, struct arena *a, struct governance_plan *out, struct fault *f) {
   static const str known[] = {STR("intent"), STR("read_only"), STR("context"), STR("steps")};
-  struct plan p = {.intent = STR_NONE};
+  struct governance_plan p = {.intent = STR_NONE};
   if (!json_is(v, JSON_OBJECT)) return fail(f, STR(""), "a plan must be an object");
   if (!check_members(v, known, sizeof known / sizeof *known, a, STR(""), f)) return false;
   const struct json *intent = json_get(v, STR("intent")), *context = json_get(v, STR("context"));
@@ -89,7 +89,7 @@ bool plan_read(const struct json *v, struct arena *a, struct plan *out, struct f
   return true;
 }
 
-void plan_decide(const struct governance *g, const struct plan *p, size_t step, struct arena *a,
+void plan_decide(const struct governance *g, const struct governance_plan *p, size_t step, struct arena *a,
                  struct governance_decision *out) {
   ASSERT(step < p->count);
   governance_decide(g, &p->steps[step].question, a, out);

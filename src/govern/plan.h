@@ -16,7 +16,7 @@ struct plan_step {
   struct governance_question question;
 };
 
-struct plan {
+struct governance_plan {
   str intent;  // STR_NONE if absent
   bool read_only;
   struct plan_step *steps;
@@ -25,9 +25,9 @@ struct plan {
 
 // Reads a plan; *out points into `v`. The plan's intent applies if the context has no intent. On failure, returns
 // false; f has a message and, as its path, the JSON Pointer of the error.
-bool plan_read(const struct json *v, struct arena *a, struct plan *out, struct fault *f);
+bool plan_read(const struct json *v, struct arena *a, struct governance_plan *out, struct fault *f);
 
 // Decides about one step, like governance_decide. In a read-only plan, the code for a capability of class act is
 // CLASS_INTENT_CONFLICT.
-void plan_decide(const struct governance *g, const struct plan *p, size_t step, struct arena *a,
+void plan_decide(const struct governance *g, const struct governance_plan *p, size_t step, struct arena *a,
                  struct governance_decision *out);

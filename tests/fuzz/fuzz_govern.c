@@ -2,7 +2,7 @@
 // Governance files and decisions. The input is a file, a newline, and a question. A file is refused with at least one
 // problem; a decision keeps within the capability's highest mode, is complete, and is the same twice.
 #include "base/assert.h"
-#include "govern/report.h"
+#include "govern/decision_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -26,7 +26,7 @@ static void assert_plan(const char *text, const char *expected) {
   struct arena a;
   struct buf b;
   struct fault f = {0};
-  struct plan p;
+  struct governance_plan p;
   struct governance *g = governance_of(file);
   arena_init(&a);
   buf_init(&b, 1 << 16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // toolgate govern decide | check
 #include "app/cli/command.h"
-#include "govern/report.h"
+#include "govern/decision_text.h"
 
 enum { MOST_OUTPUT = 16 << 20 };
 

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "app/cli/command.h"
+#include "govern/decision_text.h"
 #include "govern/plan.h"
-#include "govern/report.h"
 #include "io/file.h"
 
 enum { MOST_FILE = 4 << 20, MOST_OUTPUT = 64 << 20 };
@@ -26,7 +26,7 @@ static const struct command check = {
 };
 
 // Decides about each step. Returns whether all are allowed.
-static bool decide_all(const struct governance *g, const struct plan *p, struct arena *a,
+static bool decide_all(const struct governance *g, const struct governance_plan *p, struct arena *a,
                        struct governance_decision *decisions) {
   bool allowed = true;
   for (size_t i = 0; i < p->count; i++) {
@@ -36,7 +36,8 @@ static bool decide_all(const struct governance *g, const struct plan *p, struct 
   return allowed;
 }
 
-static void put_json(struct buf *out, const struct plan *p, const struct governance_decision *decisions, bool allowed) {
+static void put_json(struct buf *out, const struct governance_plan *p, const struct governance_decision *decisions,
+                     bool allowed) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_bool(&w, STR("allowed"), allowed);
@@ -54,7 +55,8 @@ static void put_json(struct buf *out, const struct plan *p, const struct governa
   buf_char(out, '\n');
 }
 
-static void put_text(struct buf *out, const struct plan *p, const struct governance_decision *decisions, bool allowed) {
+static void put_text(struct buf *out, const struct governance_plan *p, const struct governance_decision *decisions,
+                     bool allowed) {
   for (size_t i = 0; i < p->count; i++) {
     buf_printf(out, "%.*s  %.*s  ", STR_ARG(p->steps[i].id), STR_ARG(p->steps[i].question.capability));
     governance_put_text(out, &decisions[i]);
@@ -63,7 +65,7 @@ static void put_text(struct buf *out, const struct plan *p, const struct governa
   buf_printf(out, "%s\n", allowed ? "every step is allowed" : "the plan is not allowed");
 }
 
-static int check_plan(const struct governance *g, const struct plan *p, struct arena *a, bool json) {
+static int check_plan(const struct governance *g, const struct governance_plan *p, struct arena *a, bool json) {
   struct buf out;
   struct governance_decision *decisions = ARENA_ARRAY(a, struct governance_decision, p->count);
   bool allowed = decide_all(g, p, a, decisions);
@@ -75,7 +77,7 @@ static int check_plan(const struct governance *g, const struct plan *p, struct a
 }
 
 // Returns EXIT_OK; otherwise the problem is printed on stderr.
-static int load_plan(const char *path, struct arena *a, struct buf *text, struct plan *out) {
+static int load_plan(const char *path, struct arena *a, struct buf *text, struct governance_plan *out) {
   struct fault f = {0};
   int fd = open(path, O_RDONLY | O_CLOEXEC), status = EXIT_CANNOT;
   if (fd < 0) fault_set(&f, FAULT_IO, "%s", strerror(errno));
@@ -90,7 +92,7 @@ static int load_plan(const char *path, struct arena *a, struct buf *text, struct
 
 static int run_check(int argc, char **argv) {
   struct arguments args = {0};
-  struct plan plan;
+  struct governance_plan plan;
   struct arena a;
   struct buf text;
   int status;

@@ -72,7 +72,7 @@ struct compared {
   bool read, listed;  // `tools` is filled; tools without a capability were reported
 };
 
-struct comparison {
+struct adapter_comparison {
   struct adapter_report *report;
   const struct governance *governance;
   const struct inventory *inventory;
@@ -93,7 +93,7 @@ static struct sorted_tool *find_tool(const struct compared *s, str name) {
   return s->count ? bsearch(&name, s->tools, s->count, sizeof *s->tools, compare_name) : NULL;
 }
 
-static void read_tools(struct comparison *c, unsigned source) {
+static void read_tools(struct adapter_comparison *c, unsigned source) {
   struct compared *s = &c->servers[source];
   const struct adapter_tool *tools = adapter_tools(c->inventory->directory, source, c->arena, &s->count);
   s->tools = ARENA_ARRAY(c->arena, struct sorted_tool, s->count);
@@ -103,7 +103,7 @@ static void read_tools(struct comparison *c, unsigned source) {
 }
 
 // Returns the server of an adapter. NULL: the adapter names no server, or an unknown or unavailable one.
-static struct compared *server_of(struct comparison *c, const struct governance_adapter *adapter) {
+static struct compared *server_of(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   for (unsigned i = 0; i < c->inventory->server_count; i++) {
     const struct inventory_server *s = &c->inventory->servers[i];
     if (!adapter->server.p || !str_eq(s->name, adapter->server) || s->error) continue;
@@ -115,20 +115,20 @@ static struct compared *server_of(struct comparison *c, const struct governance_
 
 // ---- capabilities
 
-static str below(struct comparison *c, str pointer, const char *member) {
+static str below(struct adapter_comparison *c, str pointer, const char *member) {
   return arena_printf(c->arena, "%.*s/%s", STR_ARG(pointer), member);
 }
 
 // Reports a pin that differs from `live`, the hash of the tool's current schema; `live` is STR_NONE without a schema.
-static void compare_pin(struct comparison *c, const struct governance_capability *capability, const char *member,
-                        str pin, str live) {
+static void compare_pin(struct adapter_comparison *c, const struct governance_capability *capability,
+                        const char *member, str pin, str live) {
   if (!pin.p || str_eq(pin, live)) return;
   if (!live.p) live = STR("absent, or has no canonical form");
   adapter_report_add(c->report, ADAPTER_SCHEMA_DRIFT, below(c, capability->pointer, member), capability->name,
                      "the schema of the server's tool is %.*s", STR_ARG(live));
 }
 
-static void compare_capability(struct comparison *c, const struct governance_capability *capability) {
+static void compare_capability(struct adapter_comparison *c, const struct governance_capability *capability) {
   struct compared *s = server_of(c, capability->adapter);
   if (!s) return;
   struct sorted_tool *found = find_tool(s, capability->name);
@@ -151,7 +151,7 @@ static void compare_capability(struct comparison *c, const struct governance_cap
 
 // ---- adapters
 
-static void report_missing(struct comparison *c, const struct governance_adapter *adapter) {
+static void report_missing(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   str at = below(c, adapter->pointer, "server");
   for (size_t i = 0; i < c->inventory->server_count; i++) {
     const struct inventory_server *s = &c->inventory->servers[i];
@@ -168,7 +168,7 @@ static void report_missing(struct comparison *c, const struct governance_adapter
 
 // Reports an unknown server, and the tools that no capability names. The tools of a server may be divided among several
 // adapters, so the capabilities of all adapters must be compared before.
-static void compare_adapter(struct comparison *c, const struct governance_adapter *adapter) {
+static void compare_adapter(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   struct compared *s = server_of(c, adapter);
   if (!s) {
     if (adapter->server.p) report_missing(c, adapter);
@@ -183,7 +183,7 @@ static void compare_adapter(struct comparison *c, const struct governance_adapte
 }
 
 void adapter_check(struct adapter_report *r, const struct governance *g, const struct inventory *i, struct arena *a) {
-  struct comparison c = {r, g, i, a, ARENA_ARRAY(a, struct compared, i->server_count)};
+  struct adapter_comparison c = {r, g, i, a, ARENA_ARRAY(a, struct compared, i->server_count)};
   for (size_t k = 0; k < governance_capability_count(g); k++) compare_capability(&c, governance_capability_at(g, k));
   for (size_t k = 0; k < governance_adapter_count(g); k++) compare_adapter(&c, governance_adapter_at(g, k));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "govern/report.h"
+#include "govern/decision_text.h"
 
 static void put_mode(struct json_writer *w, str key, enum approval_mode mode) {
   json_member_str_or_null(w, key, str_of(approval_mode_name(mode)));
