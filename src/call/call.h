@@ -44,8 +44,8 @@ struct call {
   struct caller_options options;
   // the caller
   struct caller caller;           // found when the call began, or when a request continued the parked call
-  struct policy *policy;          // current rules at that time; NULL if there are none
-  struct governance *governance;  // current governance file at that time; NULL if there is none
+  struct policy *policy;          // current rules at that time, or NULL
+  struct governance *governance;  // current governance file at that time, or NULL
   // the item
   struct catalog *catalog;                       // when the target was last searched
   const struct item *item;                       // the tool or prompt; NULL if the target is neither

@@ -38,7 +38,7 @@ struct violations {
   struct violation *first, *last;
 };
 
-// The work that remains for all constraints of a decision. What exceeds it counts as a violation.
+// The work that remains for all constraints of a decision. A check that exceeds it counts as violated.
 struct constraints_budget {
   size_t steps;  // of patterns
   size_t bytes;  // of arguments; an argument counts once for each constraint on it

@@ -14,7 +14,7 @@ struct survey_entry {
   const struct policy_entry *entry;
   bool matches;                     // an existing server or tool
   bool decides;                     // decides about at least one server or tool
-  const struct policy_entry *over;  // an entry that took precedence over this one; NULL if there is none
+  const struct policy_entry *over;  // an entry that took precedence over this one, or NULL
 };
 
 struct survey_agent {

@@ -38,14 +38,6 @@ static const char *reason_of(const struct policy_decision *d) {
 
 #define UNKNOWN_SERVER "no server of that name is configured"
 
-static bool has_server(const struct config *c, str name) {
-  for (size_t i = 0; i < c->upstream_count; i++)
-    if (str_eq(c->upstreams[i].name, name)) return true;
-  for (size_t i = 0; i < c->disabled_count; i++)
-    if (str_eq(c->disabled[i], name)) return true;
-  return false;
-}
-
 // Returns whether no configured server has this name; false if the configuration cannot be read. The caller only warns,
 // because rules may name servers that do not exist yet.
 static bool is_unknown_server(const struct arguments *args) {
@@ -54,7 +46,7 @@ static bool is_unknown_server(const struct arguments *args) {
   struct config c;
   said.transport = "stdio";  // no listener, so the address is not checked
   config_problems_init(&problems);
-  bool unknown = config_load(&c, &said, environ, &problems) && !has_server(&c, str_of(args->operands[1]));
+  bool unknown = config_load(&c, &said, environ, &problems) && !config_has_server(&c, str_of(args->operands[1]));
   for (size_t i = 0; i < problems.count; i++) unknown = unknown && !problems.list[i].left_out;
   config_done(&c);
   config_problems_done(&problems);

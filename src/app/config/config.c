@@ -437,6 +437,14 @@ bool config_token_file(const struct config_options *opt, char *const *env, struc
   return find_file(opt, env, a, problems, find_token_file, out);
 }
 
+bool config_has_server(const struct config *c, str name) {
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (str_eq(c->upstreams[i].name, name)) return true;
+  for (size_t i = 0; i < c->disabled_count; i++)
+    if (str_eq(c->disabled[i], name)) return true;
+  return false;
+}
+
 void config_done(struct config *c) {
   for (size_t i = 0; i < c->upstream_count; i++) spec_done(&c->upstreams[i]);
   policy_unref(&c->policy);

@@ -226,6 +226,8 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems);
 void config_done(struct config *c);
 
+bool config_has_server(const struct config *c, str name);  // configured, also if it is disabled
+
 // Loads the configuration without servers, for commands that need only the rules. Returns true if there are rules:
 // out->policy holds the rules that `serve` would use, out->rules_file their file. On false, *out needs no config_done.
 bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,

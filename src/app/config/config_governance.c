@@ -34,21 +34,13 @@ struct governance *config_load_governance(const char *path, str named_by, struct
   return g;
 }
 
-static bool has_server(const struct config *c, str name) {
-  for (size_t i = 0; i < c->upstream_count; i++)
-    if (str_eq(c->upstreams[i].name, name)) return true;
-  for (size_t i = 0; i < c->disabled_count; i++)
-    if (str_eq(c->disabled[i], name)) return true;
-  return false;
-}
-
 // Warns about adapters of servers that are not configured, and names the servers that no adapter governs.
 static void check_servers(struct config_loader *l, str file) {
   const struct config *c = l->config;
   const struct governance *g = c->governance;
   for (size_t i = 0; i < governance_adapter_count(g); i++) {
     const struct governance_adapter *a = governance_adapter_at(g, i);
-    if (a->server.p && !has_server(c, a->server))
+    if (a->server.p && !config_has_server(c, a->server))
       config_warn(l, &(struct config_place){file, a->pointer}, "there is no server \"%.*s\"", STR_ARG(a->server));
   }
   for (size_t i = 0; i < c->upstream_count; i++)

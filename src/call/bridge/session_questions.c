@@ -37,7 +37,7 @@ struct ask {
   str method;           // sampling, elicitation or roots_list
   char *task;           // the server's id of the task that the question is about, or NULL
   struct call *during;  // the call that the question belongs to; NULL: any call may send the question
-  struct call *by;      // the parked call that was answered with the question; NULL if there is none
+  struct call *by;      // the parked call that was answered with the question, or NULL
 };
 
 static char *copy_text(str s) {

@@ -45,7 +45,7 @@ static struct share *largest(const struct tasks *t, struct share *own, bool by_b
   return most;
 }
 
-// Returns the principal's oldest task, or its oldest task with a result; NULL if there is none.
+// Returns the principal's oldest task, or its oldest task with a result, or NULL.
 static struct task *oldest(const struct share *s, bool with_result) {
   LIST_EACH(it, &s->members) {
     struct task *task = CONTAINER_OF(it, struct task, by_share);
