@@ -11,7 +11,7 @@
 enum {
   GATHER_MS = 1,           // during a burst, lines are collected for this time and written together
   COUNTED_MOST = 65536,    // longer texts are not counted; counting takes about 0.7 ms, on another thread
-  ARGUMENTS_MOST = 16384,  // longer arguments are not searched for secrets
+  ARGUMENTS_MOST = 16384,  // longer arguments are logged as null instead of being searched for secrets
   SESSION_SHOWN = 8,       // bytes of a session id in the log: the whole id would let a reader use the session
   RULE_MOST = 4096,
   PARTS_MOST = 16,  // parts of a result's content that are counted
@@ -23,15 +23,15 @@ struct audit_recorder {
   struct deferred due;
   struct timer later;
   struct refusals refusals;
-  struct timer minute;  // runs until the oldest minute with counted refusals ends
+  struct timer minute;  // ends with the oldest minute in which refusals were counted
   uint64_t written_at;  // loop time
   uv_work_t work;
   bool writing, freed;
-  struct list waiting;  // requests that wait until audit_ready has an answer
+  struct list waiting;  // requests that wait until audit_ready no longer returns AUDIT_WAIT
   struct timer ask;     // time of the next check
 };
 
-// A waiting request; in the request's arena.
+// A request that waits until the log is checked. Allocated in the request's arena.
 struct audit_waiter {
   struct work work;
   struct list node;
@@ -45,7 +45,7 @@ struct audit_recorder_note {
   uint64_t began_us;
   str params;                    // raw, as received
   str written;                   // the part that a model wrote: the arguments, or else the params
-  const struct json *arguments;  // to be logged; NULL: not logged
+  const struct json *arguments;  // arguments to log, or NULL to log none
   struct secrets_known secrets;
   enum fault_code fault;
   str unknown_rule;
@@ -82,9 +82,9 @@ static void on_written(uv_work_t *work, int status) {
   loop_end(loop, LOOP_JOB, LOOP_CALLBACK(on_written));
 }
 
-// Writes lines on another thread, because the disk may be slow, other processes may hold the lock, and counting tokens
-// takes time. One job runs at a time, so that lines added in the meantime are written together. A failed write is
-// repeated even if no line is waiting.
+// Writes the pending lines on another thread, because the disk may be slow, another process may hold the lock of the
+// log, and counting tokens takes time. Only one thread writes at a time; lines that are added meanwhile are then
+// written together. A failed write is repeated even if no new line is pending.
 static void write_lines(struct audit_recorder *l) {
   timer_stop(&l->later);
   if (l->writing) return;
@@ -97,7 +97,8 @@ static void write_lines(struct audit_recorder *l) {
   ASSERT(uv_queue_work(&l->opt.loop->uv, &l->work, on_work, on_written) == 0);
 }
 
-// Runs before the event loop waits. Writes pending lines at once. During a burst of lines, writes them after GATHER_MS.
+// Runs before the event loop waits. Writes pending lines at once or, if lines were written less than GATHER_MS ago,
+// after GATHER_MS.
 static void on_due(struct deferred *d) {
   struct audit_recorder *l = CONTAINER_OF(d, struct audit_recorder, due);
   bool burst = loop_now(l->opt.loop) - l->written_at < GATHER_MS;
@@ -124,7 +125,7 @@ static void settle(struct request *r, enum audit_readiness state, audit_admitted
   admitted(ctx, r, &f);
 }
 
-// Admits or refuses the waiting requests if audit_ready has an answer, otherwise asks again later.
+// Admits or refuses the waiting requests. If the state of the log is not known yet (AUDIT_WAIT), checks it again later.
 static enum audit_readiness admit_waiting(struct audit_recorder *l) {
   enum audit_readiness state = audit_ready(l->opt.audit);
   if (state == AUDIT_WAIT) {
@@ -270,7 +271,7 @@ void audit_recorder_shown_text(struct request *r, str text, str structured) {
       both ? arena_printf(&r->arena, "%.*s\n%.*s", STR_ARG(text), STR_ARG(structured)) : arena_str(&r->arena, text);
 }
 
-// Does not count the tokens of a long result, whose values may not be in memory.
+// The tokens of a long result are not counted, because the values of a long result may have no nodes in memory.
 void audit_recorder_shown(struct request *r, const struct json *result) {
   struct audit_recorder_note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
@@ -286,7 +287,7 @@ static str keep(struct request *r, str text) {
   return text.n ? arena_str(&r->arena, text) : STR_NONE;
 }
 
-// Copies text that a client may have written, with secrets masked.
+// Returns a copy of `text` with secrets masked. A client may have written the text.
 static str keep_masked(struct request *r, str text) {
   const struct audit_recorder_note *n = r->note;
   if (!text.n) return STR_NONE;
@@ -375,7 +376,7 @@ static enum audit_decision decision_of(enum fault_code code) {
   }
 }
 
-// Returns the name of a JSON-RPC error code, for errors without a fault.
+// Returns the name that is logged for a JSON-RPC error without a fault.
 static str name_of(int code) {
   switch (code) {
   case RPC_METHOD_NOT_FOUND: return STR("METHOD_NOT_FOUND");
@@ -400,7 +401,8 @@ static void conclude(struct audit_recorder_note *n, const struct request *r, str
   e->code = name_of(r->code);
 }
 
-// Returns whether a fault means that the gateway refused the request, or does not know its target, and did nothing.
+// Returns whether a fault with this code means that the gateway did nothing: it refused the request, or does not know
+// the request's target.
 static bool is_refusal(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:
@@ -420,7 +422,8 @@ static bool is_refusal(enum fault_code code) {
   }
 }
 
-// Returns whether the request gets its own line. Otherwise the request is a repeated refusal and has been counted.
+// Returns true if the request gets its own line. Returns false if the request was refused repeatedly; then the refusal
+// has been counted.
 static bool has_line(struct audit_recorder *l, const struct audit_recorder_note *n, const struct request *r,
                      str answer) {
   bool failed = n->denied || n->fault;
@@ -441,7 +444,7 @@ static void identify(struct audit_recorder_note *n, struct request *r) {
   e->principal = session_principal(s);
   e->subject = s->subject;
   e->issuer = s->issuer;
-  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // with s->callers, several clients share the session
+  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // if s->callers is set, several clients share the session
 }
 
 void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer) {

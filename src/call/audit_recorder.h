@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes exactly one line of the audit log for every request that a surface receives. Only repeated refusals have no
-// line (call/refusals.h).
+// Writes one line of the audit log for every request that a surface receives, except for repeated refusals, which are
+// counted (call/refusals.h).
 //
 // audit_recorder_open gives each request a note, in which the functions below collect facts for the line: the server,
 // the tool, the decision of the rules, the fault. The session reports the end of every request, whether it was
-// answered, refused, cancelled or abandoned by its client. Then audit_recorder_close writes the line. So a new
-// operation is logged without additional code.
+// answered, refused, cancelled or abandoned by its client. Then audit_recorder_close writes the line. So no operation
+// needs code of its own to be logged.
 //
-// Without an audit log, requests have no notes, and the functions do nothing.
+// If no audit log is configured, requests have no notes, and the functions do nothing.
 #pragma once
 #include "call/caller.h"
 #include "observe/audit.h"
@@ -26,19 +26,18 @@ struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *o
 void audit_recorder_free(struct audit_recorder **recorder);  // writes the remaining lines; call it before the loop ends
 void audit_recorder_rotate(struct audit_recorder *l);        // continues in a new file; NULL: does nothing
 
-// Returns false if the log is required and cannot be written at the moment. Then *out_why is the error of the log,
-// perhaps "".
+// Returns false if the configuration requires the audit log and the log cannot be written at the moment. Sets *out_why
+// to the reason of the last failure, or to "".
 bool audit_recorder_ready(struct audit_recorder *l, const char **out_why);
-bool audit_recorder_failing(const struct audit_recorder *l);   // the log cannot be written at the moment
-uint64_t audit_recorder_lost(const struct audit_recorder *l);  // lines lost since the start
-uint64_t
-audit_recorder_breaks(const struct audit_recorder *l);  // logs that were set aside or found empty since the start
+bool audit_recorder_failing(const struct audit_recorder *l);     // the log cannot be written at the moment
+uint64_t audit_recorder_lost(const struct audit_recorder *l);    // number of lines that were lost since the start
+uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // log files set aside or found empty since the start
 
 // Gives a request its note. `operation` must be a constant or in the request's memory; `mode` must be a constant.
 void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
-// Calls `admitted` when it is known whether the request may run: at once, or later while the log is being checked. `f`
-// is NULL or, if a required log cannot be written, the reason to refuse the request. If the request is cancelled first,
-// `admitted` is not called.
+// audit_recorder_admit checks whether the audit log can be written, and calls `admitted` with the result: at once, or
+// when the check has ended. `f` is NULL if the request may run. If the log is required and cannot be written, `f` is
+// the reason to refuse the request. If the request is cancelled first, `admitted` is not called.
 typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
 // Writes the line of a request. answer.p is NULL if the request gets no answer.
@@ -47,25 +46,28 @@ void audit_recorder_close(struct audit_recorder *l, struct request *r, str answe
 // Logs an event other than a request, such as a refused connection or changed rules. Does nothing if `l` is NULL.
 void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e);
 
-// Set facts in the note. Values are copied; a later value replaces an earlier one.
+// The following functions set facts in the request's note. They copy their arguments. A later call of a function
+// replaces the value of an earlier one.
 void audit_recorder_agent(struct request *r, str agent);
 void audit_recorder_server(struct request *r, str server);
 void audit_recorder_tool(struct request *r, str server, str tool);
-// `target` is a URI, a prompt, a task or a handle. Its secrets are masked.
+// `target` is a URI, the name of a prompt, the id of a task, or the handle of an artifact. Secrets in `target` are
+// masked.
 void audit_recorder_target(struct request *r, str target);
-// Sets the decision of the rules. It is logged even if the client only learns that the item does not exist.
+// Sets the decision of the rules. The log has the decision even if the client was only told that the item does not
+// exist.
 void audit_recorder_decided(struct request *r, const struct policy_decision *d);
-// Sets the rule as a dotted path, or STR_NONE, for cases without a struct policy_decision.
+// Sets the rule that decided, if there is no struct policy_decision. `rule` is a dotted path or STR_NONE.
 void audit_recorder_rule(struct request *r, str rule);
-// The rule that is logged if the request fails because its caller is unknown.
+// Sets the rule that is logged if the request fails because the caller is unknown.
 void audit_recorder_unknown(struct request *r, str rule);
-// Sets known secrets. In the line they are masked, like all text that looks like a secret.
+// Sets the known secrets to mask in the line. Text that looks like a secret is always masked.
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
 void audit_recorder_trace(struct request *r, str trace);  // the trace id, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);
-// Set the part of the answer that the client shows its model (mcp/server/clients.h), whose tokens are counted. If
-// neither function is called, the whole answer is counted. `structured` is the raw structuredContent of the same
-// answer, or STR_NONE.
+// Set the part of the answer whose tokens are counted: the part that the client shows its model (mcp/server/clients.h).
+// If neither function is called, the tokens of the whole answer are counted. `structured` is the raw structuredContent
+// of the same answer, or STR_NONE.
 void audit_recorder_shown(struct request *r, const struct json *result);
 void audit_recorder_shown_text(struct request *r, str text, str structured);
 

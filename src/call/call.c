@@ -57,7 +57,8 @@ str call_ref_member(const struct json *ref) {
   return json_equals_str(json_get(ref, STR("type")), STR("ref/prompt")) ? STR("name") : STR("uri");
 }
 
-// A ticket is also bound to the mode, to the agent that the request names, and to the server if the request names it.
+// A ticket is bound not only to the method, but also to the session's mode, the agent that the request names, and the
+// server if the request names one. All of them are put into `method`.
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
   str agent = c->named, server = find_is_set(c) ? call_server(c) : c->place.server;

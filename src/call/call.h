@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call: one governed execution, from a client's request to the upstream's answer.
 //
-// A call runs through the steps of the table in call/pipeline.h, in order: out to the upstream, and back with the
-// outcome. Every call ends in exactly one answer to its request, or is cancelled.
-//   - On the way out a step reads c->item and the params of the request. It ends the call with call_refuse or call_end.
-//     A step that has the answer (a cache) sets c->reply and continues with call_restart(c, STEP_FIREWALL).
+// A call runs through the steps of the table in call/pipeline.h, in order. The first steps lead to the upstream; the
+// steps after step_dispatch handle the outcome. Every call ends in exactly one answer to its request, or is cancelled.
+//   - A step before step_dispatch reads c->item and the params of the request. It ends the call with call_refuse or
+//     call_end. A step that has the answer already, such as the cache, sets c->reply and continues with call_restart(c,
+//     STEP_FIREWALL).
 //   - The outcome is c->reply or c->failure; an error that the upstream reported is in both. Before step_firewall,
 //     c->reply is valid only until the step returns; step_firewall copies the outcome to c->answer. A step that waits
 //     must therefore follow step_firewall, or drop the outcome and call call_restart(c, STEP_CONNECT).
@@ -16,7 +17,7 @@
 
 enum { CALL_MAX_ROUTES = 8 };
 
-// Why a call failed. In the request's arena.
+// The reason why a call failed. Allocated in the request's arena.
 struct call_failure {
   struct fault fault;
   str server;     // the server that was called, or STR_NONE
@@ -26,15 +27,16 @@ struct call_failure {
   bool upstream;  // `code` and `data` come from the upstream
 };
 
-// The part of a call that several steps use. The states of the steps follow it (call/pipeline.h).
+// The members of a call that several steps use. In memory, the states of the steps follow this struct
+// (call/pipeline.h).
 struct call {
   uint32_t magic;
   struct work work;  // work of `request`
-  struct list node;  // in context->free_calls, when the call is not used
+  struct list node;  // in context->free_calls, if the struct is free for reuse
   size_t step;
   struct call_context *context;
   // the request
-  struct request *request;  // NULL while parked; afterwards it may belong to another session than `session`
+  struct request *request;  // NULL while the call is parked; the next request may belong to another session
   struct session *session;  // the client's session
   struct session *owner;    // session that owns the connection; perhaps another one, if the call is about a task
   const struct call_method *method;
@@ -44,17 +46,17 @@ struct call {
   struct caller_options options;
   // the caller
   struct caller caller;           // found when the call began, or when a request continued the parked call
-  struct policy *policy;          // current rules at that time, or NULL
-  struct governance *governance;  // current governance file at that time, or NULL
+  struct policy *policy;          // rules when `caller` was found, or NULL
+  struct governance *governance;  // governance file when `caller` was found, or NULL
   // the item
   struct catalog *catalog;                       // when the target was last searched
   const struct item *item;                       // the tool or prompt; NULL if the target is neither
   str task_tool;                                 // the tool of the task that the request is about, or STR_NONE
-  struct catalog_route routes[CALL_MAX_ROUTES];  // possible upstreams; several only for a URI that no server lists
+  struct catalog_route routes[CALL_MAX_ROUTES];  // upstreams to try; more than one only for a URI that no server lists
   size_t route_count, route;
   struct lane *lane;
   bool sent;          // the server may have received the request
-  bool to_stateless;  // the upstream was stateless when the request was sent last
+  bool to_stateless;  // the upstream was stateless when the last request was sent
   // the clock
   uint64_t began;     // loop time of the start
   uint64_t began_us;  // start in microseconds, for metrics and spans
@@ -72,12 +74,13 @@ struct call {
 
 // ---- functions that end a call; each returns CALL_DONE, after which the call may be freed
 
-// End the call with the upstream's reply, or with a fault of the upstream, to which the server's name is added.
+// End the call with the upstream's reply, or with a fault of the upstream. The server's name is put before the fault's
+// message.
 enum call_result call_answer(struct call *c, const struct rpc_message *reply);
 enum call_result call_fault(struct call *c, const struct fault *f);
 
-// End the call with a failure that is not the upstream's. `code` is for the JSON-RPC error. `details` and `data` are
-// raw JSON (see call_failure) and are copied.
+// End the call with a failure that the upstream did not cause. `code` is the code of the JSON-RPC error. `details` and
+// `data` are raw JSON (see call_failure); they are copied.
 enum call_result call_end(struct call *c, const struct fault *f, int code, str details);
 enum call_result call_refuse(struct call *c, int code, const char *message, str data);
 
@@ -97,8 +100,8 @@ str call_tool_name(const struct call *c);          // name of the tool, or of th
 str call_tool_id(struct call *c);                  // the tool's id, or STR_NONE
 str call_tool_safe(struct call *c);                // the client-safe name, or STR_NONE
 str call_ref_member(const struct json *ref);       // the member of params.ref that names the target
-struct ticket_use call_use(const struct call *c);  // what a ticket for this call is bound to
+struct ticket_use call_use(const struct call *c);  // caller and request to which tickets for this call are bound
 
-// Returns whether the call must not go to another server or be repeated, because the client has answered a question or
-// the call has become a task.
+// Returns whether the call must stay with its server and must not be repeated, because the client has answered a
+// question of the server, or because the call has become a task.
 bool call_is_bound(const struct call *c);

@@ -4,9 +4,9 @@
 #include "base/assert.h"
 #include "base/text/utf8.h"
 
-enum { NAME_SHOWN = 100 };  // bytes of a name in a message
+enum { NAME_SHOWN = 100 };  // maximum bytes of a name in an error message
 
-// A client of the control socket may name any agent, because it can read the rules file anyway.
+// A client of the control socket (s->as_operator) may name any agent, because it can read the rules file anyway.
 static struct identity_question question(const struct rulebook *book, const struct session *s, str named) {
   return (struct identity_question){
       .policy = book->policy,
@@ -18,7 +18,7 @@ static struct identity_question question(const struct rulebook *book, const stru
 }
 
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
-  // Fast path, because this runs several times for each request.
+  // A fast path, because this function runs several times for each request.
   if (!rulebook_limits(book) && !named.n && !session_agent(s).n) {
     *out = (struct caller){.id = book->fallback.n ? book->fallback : STR("")};
     return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that all calls of a gateway share. Owned by the surface, which implements struct call_surface.
+// The state that all calls of a gateway share. The surface owns it, and implements struct call_surface.
 #pragma once
 #include "call/bridge/ticket.h"
 #include "call/caller.h"
@@ -13,8 +13,8 @@
 
 struct call;
 
-// Results of a step. CALL_NEXT: the next step runs. CALL_WAIT: a callback will continue the call. CALL_DONE: the call
-// has ended.
+// The result of a step: the next step runs (CALL_NEXT), a callback will continue the call (CALL_WAIT), or the call has
+// ended or was restarted (CALL_DONE).
 enum call_result { CALL_NEXT, CALL_WAIT, CALL_DONE };
 
 enum { CALL_MAX_STEPS = 48 };
@@ -29,17 +29,19 @@ struct call_results {
   bool keep_hidden;                   // keep hidden characters in the texts of servers
 };
 
-// Functions of the surface that calls use.
+// Callbacks that the surface provides for calls.
 struct call_surface {
   // Returns the loop time until which a request of this session may wait for starting upstreams.
   uint64_t (*wait_until)(void *ctx, const struct session *s);
-  // Carries out a `local` method when its call has a lane. Returns the same values as a step.
+  // Carries out a call of a `local` method (struct call_method). The call has a lane. Returns the same values as a
+  // step.
   enum call_result (*local)(void *ctx, struct call *c);
   // Called when a call of a `local` method has ended or was cancelled.
   void (*local_over)(void *ctx, struct call *c);
-  // Called when a CALL_META call has succeeded. `about` is the client's name for the target.
+  // Called when a call of the form CALL_META has succeeded. `about` is the target as the client named it.
   void (*used)(void *ctx, const struct session *s, str about);
-  // Returns the part of a catalog that a caller sees, with the caller's names; valid until `names` is called again.
+  // Returns the items of a catalog that a caller may see, under the names that the caller uses. The result is valid
+  // until `names` is called again.
   struct naming (*names)(void *ctx, const struct caller *c, const struct catalog *catalog);
   // Return the id and the client-safe name of a tool of the current catalog, or STR_NONE.
   str (*id_of)(void *ctx, const struct item *tool);
@@ -53,36 +55,36 @@ struct call_context {
   void *ctx;                     // for the functions of `surface`
   const struct rulebook *rules;  // the rules in force
   struct call_results results;
-  struct buf params, text;  // params and other messages while they are composed
+  struct buf params, text;  // buffers in which params and other messages are composed
   struct arena scratch;     // reset after each use
   // memory of calls
   struct list free_calls;  // for reuse
   size_t free_count;
   size_t call_size;                                          // bytes of a call with the states of all steps
   uint32_t state_at[CALL_MAX_STEPS];                         // offset of each step's state
-  uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];  // steps with `cancel`, and with `done`, in table order
+  uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];  // steps with `cancel`, and steps with `done`, in order
   size_t cancelling_count, done_count;
   // calls that wait
-  struct list unsettled;  // calls in step_find that wait for starting upstreams
+  struct list unsettled;  // calls in step_find that wait for an upstream to start
   struct {
     struct list open;     // unanswered questions of servers
-    struct deferred due;  // sends waiting questions to stateless clients
+    struct deferred due;  // sends open questions to stateless clients
     uint64_t next;
   } asks;
   struct {
-    struct map waiting;  // calls that wait for their client's answers, by number
+    struct map waiting;  // parked calls that wait for their client's answers, by number
     struct list all;     // calls in `waiting`, and calls that a request has continued
     uint64_t next;
   } parked;
   struct tickets tickets;
   struct tasks *tasks;
-  // the controls; NULL: not configured
+  // the controls of calls; a pointer is NULL if the control is not configured
   struct controls controls;
   struct checkers *checkers;  // compiled input schemas
   struct limiter *limiter;
   struct allowances *allowances;
   struct result_cache *cache;
-  struct store *store;  // stores the parts that are cut from results
+  struct store *store;  // stores the pieces that are cut from results
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;
@@ -108,4 +110,4 @@ struct call_options {
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
-void call_context_done(struct call_context *x);  // all calls must have ended
+void call_context_done(struct call_context *x);  // before, all calls must have ended

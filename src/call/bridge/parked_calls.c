@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parked calls. A server with a session asks while a stateless client waits for its call. The client cannot receive a
-// request, so its call is answered with input_required: the questions and an encrypted ticket. The call is parked: it
-// stays in memory without a request. The client calls again with the answers and the ticket; that request continues the
-// call, and the answers go to the server.
+// Parked calls. A server with a session may ask a question during the call of a stateless client. The client cannot
+// receive a request, so the gateway answers the client's request with input_required: the questions and an encrypted
+// ticket. The call is then parked: it stays in memory without a request. The client sends its request again, with its
+// answers and the ticket. The new request continues the call, and the server gets the answers.
 #include "call/bridge/parked_calls.h"
 #include "base/assert.h"
 #include "base/mem.h"
@@ -13,24 +13,27 @@
 #include "call/steps/steps.h"
 #include "mcp/meta.h"
 
-enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };  // calls, and bytes of replies to them
+enum {
+  MAX_PARKED = 100000,
+  MAX_KEPT = 64 << 20
+};  // maximum number of parked calls, and of bytes of all replies stored for them
 
 struct parking {
   struct list node;
   struct call *call;
-  uint64_t number;  // key in parked.waiting; 0: a request has continued the call
+  uint64_t number;  // key in parked.waiting; 0 after a request has continued the call
   struct timer expiry;
-  char *reply;  // received while the call was parked, or NULL
+  char *reply;  // the server's reply if it came while the call was parked, otherwise NULL
   size_t reply_n;
-  struct large_message *large_message;  // the reply, if it is large
+  struct large_message *large_message;  // the server's reply if it is a large message, otherwise NULL
   bool failed;                          // the call failed while it was parked
   struct fault why;
-  struct arena arena;  // copies of data from the call's first request
+  struct arena arena;  // copies of data from the call's first request, which has ended
   bool moved;
 };
 
 struct park_state {
-  struct parking *parking;  // NULL: the call was never parked
+  struct parking *parking;  // NULL if the call was never parked
 };
 
 static struct parking *parking_of(const struct call *c) {
@@ -110,7 +113,7 @@ bool park(struct call *c) {
   map_add(&x->parked.waiting, key_of(&p->number), p);
   timer_start(x->loop, &p->expiry, x->tickets.life_ms);
   call_clock(c);
-  struct ticket_use use = call_use(c);  // must precede call_detach, which drops the arguments
+  struct ticket_use use = call_use(c);  // must be called before call_detach, which drops the arguments
   call_detach(c, p->moved ? NULL : &p->arena);
   p->moved = true;
   put_questions(c, &use, &x->text);
@@ -123,18 +126,19 @@ bool park(struct call *c) {
   call_audit(c, true);
   c->request = NULL;
   r->work = NULL;
-  log_debug(x->loop->log, "session %.8s: %s waits for its client's answers", c->session->id, c->method->name);
+  log_debug(x->loop->log, "session %.8s: the call of %s is parked until the client answers the server's questions",
+            c->session->id, c->method->name);
   request_reply_whole(r, buf_view(&x->text));
   return true;
 }
 
-// Returns whether a parked call holds a connection that c needs.
+// Returns whether a parked call holds a connection to the server that the call `c` wants to reach.
 static bool takes_place(const struct parking *p, const struct call *c) {
   const struct call *other = p->call;
   return p->number && other->routes[other->route].source == c->routes[c->route].source && other->session->callers;
 }
 
-// Returns the number of a principal's parked calls that hold connections that `c` needs.
+// Returns how many parked calls of a principal hold a connection to the server that the call `c` wants to reach.
 static size_t count_of(const struct call *c, int principal) {
   size_t n = 0;
   LIST_EACH(it, &c->context->parked.all) {
@@ -172,7 +176,7 @@ bool park_allowed(struct call *c, const struct call *by) {
   if (!caller_find(c->context->rules, by->session, by->named, &now, &f) || !str_eq(now.id, c->caller.id)) return false;
   str tool = call_tool_name(c);
   if (!caller_may(&now, call_server(c), tool.p ? ITEM_TOOL : ITEM_RESOURCE, tool)) return false;
-  // The arguments were decided by the governance file of the time when the call was parked.
+  // The governance file has changed since the arguments of the parked call were checked against it.
   if (now.governance != c->governance) return false;
   now.id = c->caller.id;
   c->caller = now;
@@ -206,7 +210,8 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   memcpy(p->reply, reply->root->p, p->reply_n);
 }
 
-// Handles the stored reply and forgets it, because another reply may follow.
+// Handles the stored reply of the server. Removes the reply from `p`, because the call may be parked again and get
+// another reply.
 static void answer_kept(struct call *c) {
   struct parking *p = parking_of(c);
   struct large_message *large_message = p->large_message;
@@ -277,7 +282,7 @@ void calls_forget(struct call_context *x, struct session *s) {
       call_drop(c, STR("the client is gone"));
       continue;
     }
-    // The request that continues the call belongs to another session.
+    // This call continues with a request of another session, so that request must get an answer.
     call_stop(c, STR("the client is gone"));
     fault_set(&f, FAULT_SHUTTING_DOWN, "server \"%.*s\" is being disconnected", STR_ARG(call_server(c)));
     call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);

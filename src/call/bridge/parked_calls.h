@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parked calls wait, without a request, until their stateless client answers questions of a server with a session.
+// Parked calls are calls without a request. Each waits until its stateless client answers questions of a server with a
+// session.
 #pragma once
 #include "call/pipeline.h"
 
@@ -7,8 +8,9 @@
 // questions and returns false.
 bool park(struct call *c);
 
-// Gives up one parked call to free a connection that `c` needs. Chooses the principal with most parked calls on such
-// connections or, with `own`, the principal of `c`, and gives up its oldest such call. Returns false if there is none.
+// Gives up one parked call to free a connection to the server that the call `c` wants to reach: the oldest call of the
+// principal that has most parked calls on such connections or, if `own` is set, of the principal of `c`. Returns false
+// if there is no such call.
 bool park_make_room(const struct call *c, bool own);
 struct call *park_find(struct call_context *x, uint64_t number);  // NULL if there is no such parked call
 
@@ -16,14 +18,15 @@ struct call *park_find(struct call_context *x, uint64_t number);  // NULL if the
 // under the current rules.
 bool park_allowed(struct call *c, const struct call *by);
 
-// Frees a parked call. The questions of its server are refused.
+// Frees a parked call and refuses the server's questions.
 void park_give_up(struct call *c, const char *why);
 
-// Continues a parked call with the client's next request `r`, which the call will answer.
+// Continues a parked call with `r`, the client's next request. The outcome of the call becomes the answer to `r`.
 void park_resume(struct call *c, struct request *r);
 bool park_is(const struct call *c);
 bool park_was(const struct call *c);       // the call is parked, or was parked earlier
-struct arena *call_arena(struct call *c);  // lives as long as the call
+struct arena *call_arena(struct call *c);  // an arena that lives as long as the call, even while the call is parked
 
-// Stores the upstream's reply to a parked call, or the failure of the call, until the client's next request.
+// Stores the upstream's reply to a parked call until the client's next request. If `f` is not NULL, stores the failure
+// `f` instead.
 void park_keep(struct call *c, const struct rpc_message *reply, const struct fault *f);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of servers with a session to clients: sampling, elicitation, roots. A question goes to the client of the
-// call to which the question belongs. A client with a session gets a request under an id of the gateway, and its answer
-// goes back under the server's id. A stateless client gets the question as the answer to its call (parked_calls.c), and
-// answers by calling again.
+// Questions that servers with a session ask clients: sampling, elicitation, roots. A question goes to the client whose
+// call caused it. A client with a session gets the question as a request with an id of the gateway; the gateway sends
+// the client's answer to the server with the server's id. A stateless client gets the question as the answer to its
+// call (parked_calls.c), and sends its answer with its next request.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -14,19 +14,19 @@
 #include "mcp/methods.h"
 #include "json/write.h"
 
-enum { MAX_ASKS = 256 };  // unanswered questions of one connection
+enum { MAX_ASKS = 256 };  // maximum number of unanswered questions on one connection
 
 struct asks_state {
-  unsigned sent;  // questions sent to the call's client
+  unsigned sent;  // number of questions sent to the call's client
 };
 
 struct ask {
   struct list node;
   struct call_context *x;
   struct lane *lane;
-  uint64_t lane_opened;  // lane.ready_at when asked; it differs after a restart of the lane
+  uint64_t lane_opened;  // lane.ready_at when the question came; lane.ready_at changes when the lane is restarted
   struct session *session;
-  char *id;  // raw id of the server's request
+  char *id;  // raw JSON: the id of the server's request
   // for a client with a session
   struct rpc_wait wait;
   char *token;  // raw JSON: the server's progress token, or NULL
@@ -36,7 +36,7 @@ struct ask {
   size_t bytes;         // of `question`
   str method;           // sampling, elicitation or roots_list
   char *task;           // the server's id of the task that the question is about, or NULL
-  struct call *during;  // the call that the question belongs to; NULL: any call may send the question
+  struct call *during;  // the call that the question belongs to; NULL if any call may send the question
   struct call *by;      // the parked call that was answered with the question, or NULL
 };
 
@@ -59,21 +59,22 @@ static bool is_call(const struct lane *lane, struct link_call *via) {
 
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related) {
   *out_related = NULL;
-  // Messages on a session's own connection are for that session, even if another session has a call there about one of
-  // the owner's tasks.
+  // Messages on a session's own connection are for that session, even if they belong to a call of another session.
+  // Another session may call there about a task of the connection's owner.
   bool strangers = is_call(lane, via) && lane->session && call_of_link(via)->session != lane->session;
   if (is_call(lane, via) && !strangers) {
     *out_related = call_of_link(via)->request;
     return call_of_link(via)->session;
   }
-  // A message on a pipe does not name its call: the addressee is known only if one client has calls in flight.
+  // A message on a pipe does not say to which call it belongs. So its client is known only if no other client has calls
+  // in flight.
   struct session *only = lane->session;
   LIST_EACH(it, &lane->calls) {
     struct call *c = call_on_lane(it);
     if (lane->session && c->session != lane->session) continue;
     if (only && c->session != only) return NULL;
     only = c->session;
-    if (c->request) *out_related = c->request;  // if the session has several calls, the latest request
+    if (c->request) *out_related = c->request;  // the request of the latest call, if the session has several
   }
   return only;
 }
@@ -102,7 +103,7 @@ static bool may_ask(const struct session *s, const struct lane *lane, str method
   if (str_eq(method, elicitation)) return s->can_elicit;
   if (str_eq(method, roots_list)) return s->can_list_roots;
   if (str_starts(method, STR("tasks/"))) return s->has_tasks;
-  // A method of an extension goes to the client that owns the lane, unless this client is stateless.
+  // A method of a protocol extension goes only to the client that owns the lane, and only if the client has a session.
   return lane->session == s && !s->revision->stateless && method_is_foreign(method);
 }
 
@@ -230,8 +231,8 @@ static bool can_send(const struct call *c, const struct session *s) {
   return c->session == s && c->request && call_may_ask(c);
 }
 
-// Returns the call that awaits the task and can send its questions. If there is none, returns NULL, and tasks/get of
-// the task sends them.
+// Returns the call that waits for the task and can send the task's questions to its client. Returns NULL if there is no
+// such call; then the answer to tasks/get contains the questions.
 static struct call *call_for_task(struct lane *lane, const char *task, const struct session *s) {
   LIST_EACH(it, &lane->calls) {
     struct call *c = call_on_lane(it);
@@ -240,8 +241,8 @@ static struct call *call_for_task(struct lane *lane, const char *task, const str
   return NULL;
 }
 
-// Returns the call that a question belongs to, or NULL: over HTTP the call of `via`, on a pipe the latest call that can
-// send the question.
+// Returns the call that a question belongs to, or NULL if it is unknown. Over HTTP this is the call of `via`; on a
+// pipe, it is the latest call that can send the question to its client.
 static struct call *call_during(struct lane *lane, struct link_call *via, const struct session *s, const char *task) {
   struct call *latest = NULL;
   if (task) return call_for_task(lane, task, s);
@@ -254,8 +255,8 @@ static struct call *call_during(struct lane *lane, struct link_call *via, const 
   return latest;
 }
 
-// Returns a call that can be answered with the question, or NULL. If the question belongs to a call, only that call
-// can.
+// Returns a call that can be answered with the question, or NULL. If the question belongs to a call, no other call is
+// returned.
 static struct call *sender_of(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
     struct call *c = call_on_lane(it);
@@ -264,7 +265,8 @@ static struct call *sender_of(const struct ask *a) {
   return NULL;
 }
 
-// Returns whether a question waits for this client and may be sent by the call `by` or, if `by` is NULL, by tasks/get.
+// Returns whether the question is for this client and may be part of the answer to the call `by` or, if `by` is NULL,
+// of the answer to tasks/get.
 static bool is_for(const struct ask *a, const struct session *s, const struct lane *lane, const struct call *by) {
   if (by && a->task && a->during != by) return false;
   bool free = (!a->by || a->by == by) && (!a->during || !by || a->during == by);
@@ -277,7 +279,8 @@ static bool is_open(const struct call_context *x, const struct ask *which) {
   return false;
 }
 
-// Sends questions. Runs deferred, so that questions that arrive together are sent together.
+// Sends questions to stateless clients. Runs at the end of a turn of the loop, so that questions that arrive together
+// are sent together.
 static void on_due(struct deferred *d) {
   struct call_context *x = CONTAINER_OF(d, struct call_context, asks.due);
   for (bool again = true; again;) {
@@ -286,7 +289,7 @@ static void on_due(struct deferred *d) {
       struct ask *a = CONTAINER_OF(it, struct ask, node);
       struct call *c = a->question && !a->by && lane_alive(a) ? sender_of(a) : NULL;
       if (!c) continue;
-      // park sends all questions of this client, or frees some of them.
+      // park sends all open questions for this client, or frees some of them: iterate from the start again.
       if (!park(c) && is_open(x, a)) ask_refuse(a, STR("the client cannot be asked now"));
       again = true;
       break;
@@ -303,7 +306,7 @@ void asks_due(struct call *c) {
 }
 
 static void ask_by_answer(struct ask *a, struct link_call *via, const struct rpc_message *m) {
-  // Members that the stateless revision does not have.
+  // Members of a question's params that the stateless revision does not have.
   static const struct json_edit gone[] = {{STR("_meta"), {0}}, {STR("task"), {0}}, {STR("elicitationId"), {0}}};
   ASSERT(!a->question && a->session->revision->stateless);
   struct buf b;
@@ -352,7 +355,7 @@ void asks_put(struct call_context *x, struct session *s, struct lane *lane, stru
     struct ask *a = CONTAINER_OF(it, struct ask, node);
     if (!is_for(a, s, lane, by) || (!by && !is_of_task(a, task))) continue;
     if (!a->key[0]) {
-      // The keys are q1, q2, … for a call, and t1, t2, … for a task, whose questions several requests may send.
+      // The keys of questions are q1, q2, … in answers to a call. They are t1, t2, … in answers to tasks/get.
       struct asks_state *sent = by ? call_state(by, STEP_ASKS) : NULL;
       if (sent) snprintf(a->key, sizeof a->key, "q%u", ++sent->sent);
       else snprintf(a->key, sizeof a->key, "t%llu", (unsigned long long)++x->asks.next);
@@ -422,7 +425,8 @@ void calls_lane_ready(struct call_context *x, struct lane *lane) {
 void asks_forget(struct call_context *x, const struct session *s) {
   LIST_EACH(it, &x->asks.open) {
     struct ask *a = CONTAINER_OF(it, struct ask, node);
-    // All questions on the session's own connections end too, because these connections end with the session.
+    // Also refuse questions for other clients on the session's own connections, because these connections end with the
+    // session.
     if (a->session == s || a->lane->session == s) ask_refuse(a, STR("the client is gone"));
   }
 }
@@ -440,8 +444,8 @@ static const struct json *related_task(const struct json *params) {
   return json_is(id, JSON_STRING) ? id : NULL;
 }
 
-// Returns the agent that the client named in the call of a message. If that call is unknown, uses a call of this client
-// in flight on the lane.
+// Returns the agent that the client named in the call to which a message of the server belongs. If that call is
+// unknown, returns the agent of any call of this client in flight on the lane.
 static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
   if (is_call(lane, via)) return call_of_link(via)->named;
   LIST_EACH(it, &lane->calls) {
@@ -469,8 +473,8 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
     return;
   }
   const struct json *task = related_task(m->params);
-  // Outside of a call, a server may ask only for roots; the next call sends this question. Any other question would
-  // reach an unrelated call.
+  // A server that asks a stateless client outside of a call may ask only for roots; the client's next call sends this
+  // question. Any other question would be sent with an unrelated call.
   bool homeless = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
   if (homeless) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of servers with a session to clients: sampling, elicitation, roots.
+// Passes questions from servers with a session to clients: sampling, elicitation, roots.
 #pragma once
 #include "call/call.h"
 
@@ -10,32 +10,34 @@ void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct
 // Must be called when a lane is ready: drops the questions of the lane's earlier connection.
 void calls_lane_ready(struct call_context *x, struct lane *lane);
 
-// Returns the session that a message on a lane is for, or NULL if it is unknown. Sets *out_related to the request
-// during which the message came, or NULL.
+// Returns the session that a server's message on a lane is for, or NULL if the session is unknown. Sets *out_related to
+// the client's request that the message belongs to, or NULL if the request is unknown.
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related);
-// Returns the request that a log message of a stateless server belongs to, or NULL if the client wants no log messages
-// or the request is unknown. On a pipe, the request is known only if one client has calls in flight.
+// Returns the client's request that a log message of a stateless server belongs to. Returns NULL if the client wants no
+// log messages or the request is unknown. On a pipe, the request is known only if no other client has calls in flight.
 struct request *calls_logged(struct lane *lane, struct link_call *via);
 
 // ---- for calls
 
 void asks_init(struct call_context *x);
-void call_clock(struct call *c);  // pauses the timeouts while the client has open questions, otherwise resumes them
+void call_clock(struct call *c);  // pauses the call's timeouts if its client has open questions, otherwise resumes them
 
-// Must be called when a call whose answer may contain questions is in flight. Sends the open questions soon.
+// Must be called when a call is in flight and its answer may contain questions. Sends the open questions at the end of
+// this turn of the loop.
 void asks_due(struct call *c);
 
 // Writes all open questions for this session's client: "q1":{"method":…,"params":…},… `by` is the call whose answer
 // will contain the questions; NULL in an answer to tasks/get. `task` is the server's id of that task.
 void asks_put(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task, struct buf *out);
 
-// Passes the answers to the server. Questions without an answer are sent again.
+// Passes the client's answers to the server. Questions without an answer are sent to the client again.
 void asks_answer(struct call_context *x, struct session *s, struct lane *lane, struct call *by, str task,
                  const struct json *responses);
-unsigned asks_sent(const struct call *c);  // number of questions sent to the client so far
+unsigned asks_sent(const struct call *c);  // number of questions sent to the call's client so far
 bool asks_open(const struct call *c);      // returns whether there are questions for the client
 
-// Returns whether there are questions that the capabilities of the call's request allow. Refuses all other questions.
+// Refuses the questions for which the call's request does not declare the capability. Returns whether other questions
+// are left.
 bool asks_declared(struct call *c);
 
 void asks_refuse(struct call *c, str why);  // refuses all questions of the call

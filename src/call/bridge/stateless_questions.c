@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stateless server answers a call with questions (input_required) while a client with a session waits. The client
-// gets a request for each question; when all questions are answered, the call goes to the server again, with the
-// answers and the server's state.
+// A stateless server may answer the call of a client with a session with questions (input_required). The client gets a
+// request for each question. When the client has answered all of them, the gateway sends the call to the server again,
+// with the answers and the server's requestState. One such exchange is a round.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -43,7 +43,7 @@ struct round_question {
   struct call *call;
   struct rpc_wait wait;
   str key;     // raw JSON: the server's key for the question
-  str answer;  // raw JSON in the request's arena; empty: not answered
+  str answer;  // the client's answer, as raw JSON in the request's arena; empty before the answer
   bool elicits;
   const struct json *asked;  // the server's question; valid only until it is sent
 };
@@ -61,7 +61,7 @@ static void free_all(struct rounds_state *s) {
   }
 }
 
-// Notifies the client that the open questions need no answer.
+// Notifies the client that it need not answer the open questions any more.
 static void cancel(struct call *c, void *state, str reason) {
   struct rounds_state *s = state;
   if (!s->call) return;
@@ -112,7 +112,9 @@ static void go_on(struct rounds_state *s) {
   bool over = b.over;
   s->responses = b.n > 2 ? arena_str(&c->request->arena, buf_view(&b)) : STR_NONE;
   buf_done(&b);
-  if (over) call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
+  if (over)
+    call_refuse(c, RPC_INVALID_PARAMS, "the client's answers to the server's questions are larger than limits.message",
+                STR_NONE);
   else if (task_id(c).n) task_answer(c, s->responses);
   else call_restart(c, STEP_CONNECT);
 }
@@ -121,8 +123,8 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct rounds_state, timer));
 }
 
-// Fails the call if the client refused a question that is not a form: the protocol can report a cancelled form to the
-// server, but no other refusal.
+// Fails the call, because the client refused a question that is not an elicitation. The protocol can report a cancelled
+// elicitation to the server, but no other refusal.
 static void refused(struct round_question *q, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = q->call;
   str why = f ? str_of(f->message) : STR("no reason given");
@@ -151,8 +153,8 @@ static void on_answer(struct rpc_wait *w, const struct rpc_message *reply, const
 
 // ---- asking
 
-// Revisions with sessions require an elicitationId for a URL. The gateway uses a random id, since no message refers to
-// it.
+// Revisions with sessions require an elicitationId if an elicitation opens a URL. The gateway adds a random id, because
+// no other message refers to this id.
 static str with_elicitation_id(struct call *c, const struct json *params) {
   bool needed = json_equals_str(json_get(params, STR("mode")), STR("url")) && !json_get(params, STR("elicitationId"));
   if (!needed) return json_span(params);
@@ -189,7 +191,8 @@ static bool add_questions(struct call *c, const struct json *asked) {
   const struct session *s = c->session;
   JSON_EACH(it, asked) {
     str answered = state_of(c)->answered;
-    // A task repeats a question until it has the answer. The client receives the question only once.
+    // A stateless server repeats a task's question until it has the answer. The client must receive the question only
+    // once.
     str pattern = answered.n ? arena_printf(&c->request->arena, ",%.*s,", STR_ARG(raw_key(it))) : STR_NONE;
     if (answered.n && memmem(answered.p, answered.n, pattern.p, pattern.n)) continue;
     const struct json *method = json_get(it, STR("method"));
@@ -231,14 +234,14 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
   }
   ASSERT(list_empty(&s->questions));
   s->call = c;
-  // The answers are stored in the request's memory, so their number is limited.
+  // The number of questions is limited, because all answers are stored in the request's memory.
   if (++s->count > MAX_ROUNDS || (asked && asked->count > MAX_QUESTIONS)) {
     fail(c, s->count > MAX_ROUNDS ? "asked for input more than 16 times in one call"
                                   : "asked more than 32 questions at once");
     return;
   }
   if (asked && asked->type == JSON_OBJECT && !add_questions(c, asked)) {
-    fail(c, "asked a question for which the client does not declare the capability");
+    fail(c, "asked the client a question for which the client does not declare the capability");
     return;
   }
   if (state && state->n > MAX_STATE) {
@@ -246,7 +249,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     return;
   }
   s->state = json_is(state, JSON_STRING) && !task_id(c).n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
-  // Without questions, the server only wants to receive the same request again later.
+  // A server that sends no questions only wants to receive the same request again later.
   if (list_empty(&s->questions) && task_id(c).n) {
     s->count--;
     task_wait(c);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks across the eras. In 2025-11-25 the client asks for a task, polls it (tasks/get), and waits for its result
-// (tasks/result); in 2026-07-28 the server decides, and tasks/get returns everything. A client gets the tasks of a
-// server of the other era in the form of the client's era. A client without tasks gets the result when a tool requires
-// a task.
+// Translates tasks between the eras. In 2025-11-25 the client asks for a task, polls the task (tasks/get), and waits
+// for its result (tasks/result). In 2026-07-28 the server decides whether to create a task, and tasks/get returns the
+// result too. A client gets the tasks of a server of the other era in the form of the client's era. If a client does
+// not support tasks and the server creates one, the gateway waits for the task and answers with its result.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -29,8 +29,8 @@ struct task_state {
   str declared;    // the client's capabilities, for requests about the task
   str answers;     // raw JSON of the client's answers to the task's questions
   str shown;       // members of the task so far, for a stateless client
-  uint64_t until;  // loop time when the gateway stops waiting for the task
-  bool abandoned;  // the task was cancelled, because nobody waits for its result
+  uint64_t until;  // loop time at which the gateway stops waiting for the task
+  bool abandoned;  // the gateway has cancelled the task, because nobody waits for its result
 };
 
 static struct task_state *state_of(const struct call *c) {
@@ -107,7 +107,7 @@ void task_prepare(struct call *c) {
     bool offered = json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT);
     if (!call_is_stateless(c) && wanted && offered) s->kind = TASK_CORE;
   } else if (required && c->method->form != CALL_DIRECT) {
-    s->kind = TASK_AWAITED;  // clients cannot get tasks from meta-tools
+    s->kind = TASK_AWAITED;  // a meta-tool cannot return a task to the client
   } else if (required && call_is_stateless(c)) {
     s->kind = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
   } else if (required && !c->session->revision->tasks) {
@@ -152,7 +152,7 @@ str task_capabilities(struct call *c) {
 
 // ---- requests of the gateway about a task
 
-// Only where call_begin may be used.
+// Sends a request about the call's task to the server. May be used only where call_begin may be used.
 static void send_about(struct call *c, const char *method, str responses, call_done *done) {
   ASSERT(c->lane && done);
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
@@ -180,7 +180,7 @@ static void send_about(struct call *c, const char *method, str responses, call_d
   call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
 }
 
-// Returns false if the reply is a failure, which becomes the outcome of the call.
+// Returns whether the request about a task succeeded. A failure becomes the outcome of the call.
 static bool succeeded(struct call *c, const struct rpc_message *reply, const struct fault *f) {
   if (f) call_fault(c, f);
   else if (reply->kind == RPC_ERROR || !json_is(reply->result, JSON_OBJECT)) call_answer(c, reply);
@@ -240,7 +240,7 @@ static void on_polled(struct link_call *lc, const struct rpc_message *reply, con
     call_answer(c, &end);
   } else if (status_is(task, "input_required") && call_is_stateless(c)) {
     struct fault asks;
-    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asked a question that this client cannot answer during a task");
+    fault_set(&asks, FAULT_UPSTREAM_ERROR, "asked a question, but this client cannot answer questions during a task");
     call_fault(c, &asks);
   } else if (status_is(task, "input_required")) {
     rounds_begin(c, reply);
@@ -268,7 +268,7 @@ void task_abandon(struct call *c) {
   struct task_state *s = state_of(c);
   if (s->kind != TASK_AWAITED || !s->id.n || s->abandoned) return;
   s->abandoned = true;
-  // Between two requests the call holds no lane, so the lane is searched again; it may be gone.
+  // The call holds no lane between two requests, so its lane may have been freed: look it up.
   struct lane_user who = call_user(c);
   struct lane *lane = upstreams_lane_find_for(c->context->upstreams, c->routes[c->route].source, &who);
   if (!lane || lane->state != LANE_READY) return;
@@ -314,7 +314,8 @@ static void answer_task(struct call *c, const struct json *task, str shown) {
   buf_done(&b);
 }
 
-// Answers a client that asked for a task with a completed task, because the server has answered without a task.
+// The client asked for a task, but the server has answered with a result. Answers the client with a completed task that
+// has this result.
 static void answer_finished(struct call *c, const struct rpc_message *reply) {
   char id[RAND_ID_SIZE];
   rand_id(c->context->loop->rand, id);
@@ -340,12 +341,13 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_done(&result);
 }
 
-// Returns whether the server refused the request because it accepts only clients that support tasks. The request is
-// then sent again with this capability.
+// Returns whether the server refused the request because the request does not declare support for tasks. The gateway
+// then sends the request again with this capability.
 static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
-  bool passes = call_is_stateless(c) &&
-                c->method->form == CALL_DIRECT;  // such a client decides itself whether to declare the capability
+  bool passes =
+      call_is_stateless(c) &&
+      c->method->form == CALL_DIRECT;  // a stateless client in mode direct decides itself whether to declare tasks
   if (reply->kind != RPC_ERROR || passes || !c->to_stateless || task_kind(c) != TASK_NONE) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
@@ -393,7 +395,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "closed the connection of its task while the answer was read");
     return true;
   }
-  // If the server makes a task and the client does not support tasks, the gateway waits for the task's result.
+  // If the server creates a task and the client does not support tasks, the gateway waits for the task's result.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
   if (s->kind == TASK_AWAITED) {
@@ -440,7 +442,8 @@ static void on_cancelled_core(struct link_call *lc, const struct rpc_message *re
 
 // ---- tasks/get, tasks/update, tasks/cancel of a stateless client, to a server with a session
 
-// Answers with the members of the task so far, and one more member if name is set.
+// Answers tasks/get with the members of the task in s->shown and, if `name` is not NULL, one more member with the value
+// `raw`.
 static void reply_shown(struct call *c, const char *name, str raw) {
   struct buf b;
   buf_init(&b, c->context->text.max);
@@ -509,7 +512,8 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   buf_done(&b);
 }
 
-// Cancelling a task that has ended succeeds too.
+// Answers tasks/cancel. An error of the server is ignored, because for the client, cancelling a task that has ended
+// succeeds.
 static void on_cancelled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   if (f) call_fault(c, f);
@@ -547,7 +551,7 @@ enum call_result task_finished(struct call *c, const struct task *task) {
   struct buf b;
   buf_init(&b, c->context->text.max);
   if (str_eq(method, STR("tasks/cancel")))
-    return call_refuse(c, RPC_INVALID_PARAMS, "Cannot cancel a task that has ended", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS, "cannot cancel a task that has ended", STR_NONE);
   if (str_eq(method, STR("tasks/result"))) buf_str(&b, str_of(task->result));
   else tasks_put_finished(task, &b);
   call_reply(c, buf_view(&b));

@@ -13,18 +13,19 @@ enum call_task {
 };
 struct task;
 enum call_task task_kind(const struct call *c);
-str task_id(const struct call *c);  // the server's id of the task that the call is about or waits for; empty: no task
-void task_prepare(struct call *c);  // sets the kind before the request is sent
+str task_id(const struct call
+                *c);  // the server's id of the task that the call is about or waits for; empty if there is no task
+void task_prepare(struct call *c);  // sets task_kind(c); must be called before the request is sent
 
-// Sets *out to the edit of the params by which the upstream does or does not make a task. Returns false if the params
-// need no edit.
+// Sets *out to an edit that adds the member `task` to the params or removes it. The member asks the upstream to create
+// a task. Returns false if the params need no edit.
 bool task_edit(const struct call *c, struct json_edit *out);
-str task_capabilities(struct call *c);  // the client's capabilities, for a stateless server
+str task_capabilities(struct call *c);  // the client's capabilities to declare in a request to a stateless server
 bool task_reply(struct call *c,
-                const struct rpc_message *reply);  // handles a reply about a task; false: it is not about a task
-bool task_method(struct call *c);  // sends a tasks/ method to a server of the other era; false: no such method
+                const struct rpc_message *reply);  // handles a reply about a task; returns false for other replies
+bool task_method(struct call *c);  // sends a tasks/ method to a server of the other era; returns false for other calls
 void task_answer(struct call *c, str answers);  // sends the client's answers to a task's questions
 void task_wait(struct call *c);                 // polls again later: the task asks nothing new
 void task_abandon(struct call *c);              // cancels a task whose result nobody waits for
-enum call_result task_finished(struct call *c,
-                               const struct task *task);  // answers a tasks/ method for a task of the gateway
+// Answers a tasks/ method about a completed task that the gateway has created.
+enum call_result task_finished(struct call *c, const struct task *task);

@@ -36,7 +36,8 @@ void tasks_done(struct tasks *t) {
   map_done(&t->by_key);
 }
 
-// Returns the principal with most tasks, or with most bytes of results. `own` wins a tie.
+// Returns the principal with the most tasks or, if `by_bytes` is set, with the most bytes of results. If `own` has as
+// many as another principal, returns `own`.
 static struct share *largest(const struct tasks *t, struct share *own, bool by_bytes) {
   struct share *most = own;
   size_t at = 0;
@@ -45,7 +46,8 @@ static struct share *largest(const struct tasks *t, struct share *own, bool by_b
   return most;
 }
 
-// Returns the principal's oldest task, or its oldest task with a result, or NULL.
+// Returns the principal's oldest task or, if `with_result` is set, its oldest task with a result. Returns NULL if the
+// principal has no such task.
 static struct task *oldest(const struct share *s, bool with_result) {
   LIST_EACH(it, &s->members) {
     struct task *task = CONTAINER_OF(it, struct task, by_share);
@@ -54,7 +56,8 @@ static struct task *oldest(const struct share *s, bool with_result) {
   return NULL;
 }
 
-// Writes the scope of a client's task ids: the session of a client with a session, the principal of a stateless client.
+// Writes the scope in which a client's task ids are unique: the session of a client with a session, or the principal of
+// a stateless client.
 static size_t put_scope(const struct session *s, char out[MAX_SCOPE]) {
   if (s->revision->stateless) return (size_t)snprintf(out, MAX_SCOPE, "principal %d:", s->principal);
   return (size_t)snprintf(out, MAX_SCOPE, "%s:", s->id);
@@ -88,10 +91,10 @@ static str put_text(char **at, str s) {
   return copy;
 }
 
-// Adds a task. A client normally gets the server's id of the task. But stateless clients of one principal may share
-// several connections, and the ids of a server with a session are unique on one connection only; for such a task, they
-// get an id of the gateway. Returns NULL if these clients already know a task of another server by this id, because
-// requests with the id go to that server.
+// Adds a task. The client normally gets the server's id of the task. But the ids of a server with a session are unique
+// on one connection only, and the stateless clients of a principal may share several connections. So a stateless client
+// gets a random id for a task of a server with a session. Returns NULL if another server has given this client a task
+// with the same id, because requests with this id go to the other server.
 static struct task *add(struct tasks *t, const struct call *c, str id) {
   ASSERT(id.n <= TASK_ID_MOST);
   const struct session *s = c->session;
@@ -126,8 +129,8 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   if (t->shares.total > MAX_TASKS) {
     struct task *old = oldest(largest(t, task->share, false), false);
     ASSERT(old);
-    drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node)
-                        : old);  // `task` itself: every principal has only one task
+    // If every principal has only one task, `old` may be the new task: drop the oldest task of all principals instead.
+    drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node) : old);
   }
   return task;
 }
@@ -149,7 +152,7 @@ bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
   t->held += result.n;
   task->share->bytes += result.n;
   clock_print(clock_wall_ms(c->context->loop->clock), task->made);
-  // If the only result exceeds the limit, it is kept, because its client is about to ask for it.
+  // A result that exceeds the limit alone is stored if there is no other, because its client is about to ask for it.
   while (t->held > MAX_HELD && t->held > result.n) {
     struct task *old = oldest(largest(t, task->share, true), true);
     ASSERT(old);

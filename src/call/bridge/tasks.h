@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the upstream and the client of each task. If there are too many tasks, drops the oldest task of the principal
-// with most tasks. So a principal cannot lose tasks because another principal creates many.
+// Stores the upstream and the client of each task. If there are too many tasks, the oldest task of the principal with
+// the most tasks is dropped. So a principal that creates many tasks loses its own tasks, not those of other principals.
 #pragma once
 #include "base/shares.h"
 #include "call/call.h"
 
-enum { TASK_ID_MOST = 1024 };  // bytes of a server's task id; a longer id fails the call
+enum { TASK_ID_MOST = 1024 };  // maximum bytes of a server's task id; a call that gets a longer id fails
 
 struct task {
   struct list node;      // in order of creation
@@ -23,7 +23,7 @@ struct task {
   char *result;            // raw JSON, for a task of the gateway, completed when created; NULL: a task of the upstream
   size_t result_n;
   char made[32];          // time of creation
-  struct link_call wait;  // request tasks/result in flight, during which servers send questions of the task
+  struct link_call wait;  // the request tasks/result in flight, because of which the server sends the task's questions
   char text[];
 };
 
@@ -37,21 +37,23 @@ struct tasks {
 void tasks_init(struct tasks *t, struct loop *l);
 void tasks_done(struct tasks *t);
 
-// Must be called when the upstream of this call gives a task this id: drops an older task with the same id, so that the
-// older task's client does not reach the new task.
+// Must be called when the upstream of `c` has created a task with this id. Drops an older task with the same id on this
+// connection, because the client of the older task must not reach the new one.
 void tasks_given(struct tasks *t, const struct call *c, str id);
 // Adds a task of the call's client. The id has TASK_ID_MOST bytes at most. Returns the client's id of the task, or
 // STR_NONE if another server has given the client a task with this id.
 str tasks_add(struct tasks *t, const struct call *c, str id);
-// Adds a completed task with its result, for a client that asked for a task although the upstream answered without one.
-// Returns false if the results exceed their memory limit and no other principal's results use more.
+// Adds a completed task with its result, for a client that asked for a task although the upstream has answered with a
+// result. Returns false if all results together exceed the memory limit and no other principal's results use more
+// memory.
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
-void tasks_put_finished(const struct task *task, struct buf *out);  // writes the task in the form of 2025-11-25
-// Requests the task's result, so that the server sends the task's questions. The call's connection is ready.
+void tasks_put_finished(const struct task *task, struct buf *out);  // writes a completed task as in 2025-11-25
+// Sends tasks/result for the task, because the server sends the task's questions only during such a request. The
+// connection of `c` must be ready. `shown` is the client's id of the task.
 void tasks_wait(struct tasks *t, const struct call *c, str shown);
 // Returns the task that this session's client knows by `id`, or NULL.
 struct task *tasks_find(const struct tasks *t, const struct session *s, str id);
-// Drops the tasks of a session that ends, and the tasks that were made on its connections.
+// Drops the tasks of a session that ends, and the tasks that servers created on the session's connections.
 void tasks_forget(struct tasks *t, const struct session *s);
 
 // Forwards notifications/tasks/status of a server with a session to the client that owns the task.

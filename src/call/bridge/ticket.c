@@ -6,11 +6,11 @@
 #include "json/canon.h"
 #include "json/write.h"
 
-// WINDOW: number of latest serial numbers for which the tickets record whether they were used.
+// WINDOW: for this number of the newest tickets, the gateway records whether the ticket was used.
 enum { WINDOW = 1 << 20, WORD_BITS = 64, RECORD_VERSION = 1 };
 
-// The beginning of the encrypted text; the state follows. Only the process that wrote the text reads it, so the byte
-// order does not matter.
+// The first bytes of a ticket before encryption; the upstream's requestState follows. The byte order does not matter,
+// because only the process that wrote a ticket reads it.
 struct record {
   uint8_t version, kind, has_state, unused;
   uint32_t source;
@@ -30,8 +30,9 @@ void tickets_done(struct tickets *t) {
 // ---- the request that a ticket is bound to
 
 static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE]) {
-  enum { CANON_GROWTH = 6 };  // 9e20 becomes 21 digits; nothing grows more
-  // These members are ignored, because they may differ when the client sends the request again.
+  enum { CANON_GROWTH = 6 };  // the longest growth of a value in canonical form: 9e20 (4 bytes) becomes 21 digits
+  // Members of the params that a ticket does not depend on, because they may differ when the client sends the request
+  // again.
   static const struct json_edit leave_out[] = {
       {STR("_meta"), STR_NONE}, {STR("inputResponses"), STR_NONE}, {STR("requestState"), STR_NONE}};
   struct arena scratch;
@@ -44,7 +45,7 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   else json_copy_edited(&text, params, leave_out, sizeof leave_out / sizeof *leave_out);
   buf_init(&canon, text.n * CANON_GROWTH);
   const struct json *v = json_parse(&scratch, buf_view(&text), &json_default_limits, &f);
-  // If the params have no canonical form, their text is compared.
+  // Params without a canonical form must have the same text when the client sends the request again.
   bool good = v && json_canon(&canon, v, JSON_CANON_PYTHON, &f) && !canon.over;
   hash_sha256(buf_view(good ? &canon : &text), out);
   buf_done(&canon);
@@ -52,8 +53,8 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   arena_done(&scratch);
 }
 
-// Writes what the ticket is bound to. All parts except the method have a fixed size, so different uses cannot give the
-// same bytes.
+// Writes the caller and the request to which a ticket is bound. All parts except the method have a fixed size, so two
+// different requests never give the same bytes.
 static void write_bound(const struct ticket_use *use, struct buf *out) {
   unsigned char digest[SHA256_SIZE];
   digest_of(use->params, digest);
@@ -65,7 +66,8 @@ static void write_bound(const struct ticket_use *use, struct buf *out) {
 
 // ---- issue
 
-// Returns the word and the bit of a serial number in the ring. Serial numbers that differ by WINDOW share a bit.
+// Returns the word and the bit in t->used that belong to a ticket's serial number. Serial numbers that differ by WINDOW
+// share a bit.
 static uint64_t *used_word(const struct tickets *t, uint64_t serial, uint64_t *out_bit) {
   *out_bit = UINT64_C(1) << serial % WORD_BITS;
   return &t->used[serial % WINDOW / WORD_BITS];
@@ -97,7 +99,7 @@ void ticket_issue(struct tickets *t, const struct ticket *ticket, const struct t
 
 // ---- redeem
 
-// Returns false if the ticket was used before.
+// Marks the ticket with this serial number as used. Returns false if it was used before.
 static bool use_once(struct tickets *t, uint64_t serial) {
   if (!t->used) t->used = mem_zero(WINDOW / 8);
   uint64_t bit, *word = used_word(t, serial, &bit);
@@ -106,7 +108,7 @@ static bool use_once(struct tickets *t, uint64_t serial) {
   return true;
 }
 
-// Sets FAULT_INVALID with the reason and the next step.
+// Sets `f` to FAULT_INVALID with the reason `why` and advice for the client. Returns false.
 static bool refuse(struct fault *f, const char *why) {
   fault_set(f, FAULT_INVALID, "%s; start the request again without requestState and inputResponses", why);
   return false;
@@ -114,10 +116,11 @@ static bool refuse(struct fault *f, const char *why) {
 
 static bool admit(struct tickets *t, const struct record *r, struct fault *f) {
   ASSERT(r->serial < t->next);
-  if (loop_now(t->loop) >= r->expires) return refuse(f, "requestState has expired: the answers took too long");
+  if (loop_now(t->loop) >= r->expires)
+    return refuse(f, "requestState has expired: the client took too long to answer the questions");
   if (t->next - r->serial > WINDOW)
     return refuse(f, "requestState is too old: too many other requests have asked for input since");
-  if (!use_once(t, r->serial)) return refuse(f, "requestState was used already: it is valid for one retry");
+  if (!use_once(t, r->serial)) return refuse(f, "requestState was used already: it is valid only once");
   return true;
 }
 
@@ -132,7 +135,7 @@ bool ticket_redeem(struct tickets *t, str text, const struct ticket_use *use, st
     return refuse(f, "requestState does not belong to this request: it must be returned unchanged, by the same "
                      "caller, with the same method and arguments");
   struct record r;
-  ASSERT(plain.n >= sizeof r);  // only this process can have made the ticket
+  ASSERT(plain.n >= sizeof r);  // the ticket was decrypted, so this process has made it
   memcpy(&r, plain.p, sizeof r);
   ASSERT(r.version == RECORD_VERSION);
   if (!admit(t, &r, f)) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requestState that a client gets with input_required and returns with its answers. It is encrypted, and valid for
-// one retry of the same request by the same caller until it expires.
+// A ticket is the requestState that a client gets with input_required and returns with its answers. A ticket is
+// encrypted and expires. It can be used once, by the same caller, to send the same request again.
 #pragma once
 #include "base/crypto/seal.h"
 #include "io/loop.h"
@@ -18,28 +18,29 @@ struct ticket {
   unsigned source;
   bool has_state;     // false if the upstream sent no state with its questions
   str state;          // requestState of the upstream, unescaped
-  uint64_t spent_ms;  // time that the call took before the question
+  uint64_t spent_ms;  // time that the call had taken before the question was asked
 };
 
 // The caller and the request to which a ticket is bound.
 struct ticket_use {
   int principal;
   str method;
-  const struct json *params;  // compared by value, without _meta, inputResponses and requestState
+  const struct json *params;  // must have the same value, except for _meta, inputResponses and requestState
 };
 
 struct tickets {
   struct seal seal;
   struct loop *loop;
   uint64_t life_ms;
-  uint64_t next;   // serial number of the next ticket
-  uint64_t *used;  // a ring of bits for the latest serial numbers; NULL before a ticket is redeemed
+  uint64_t next;  // serial number of the next ticket
+  uint64_t
+      *used;  // one bit for each of the newest tickets, set if it was used; NULL until the first ticket is redeemed
 };
 
 void tickets_init(struct tickets *t, struct loop *l, uint64_t life_ms);
 void tickets_done(struct tickets *t);
 
-// Appends the text of a new ticket.
+// Creates a ticket and appends its text to `out`.
 void ticket_issue(struct tickets *t, const struct ticket *ticket, const struct ticket_use *use, struct buf *out);
 
 // Returns false with FAULT_INVALID if the ticket is not from this gateway, is for another request or caller, was used

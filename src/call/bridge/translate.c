@@ -17,12 +17,13 @@ static str edited(struct arena *a, const struct json *object, str key, str raw) 
   return json_edited(a, object, &(struct json_edit){key, raw}, 1);
 }
 
-// Returns _meta with one member added or replaced, or removed if `raw` is STR_NONE.
+// Returns a copy of _meta in which the member `key` has the value `raw` or, if `raw` is STR_NONE, is missing.
 static str meta_with(struct arena *a, const struct json *meta, str key, str raw) {
   return edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, key, raw);
 }
 
-// Edits the member that names the target if the upstream has another name for the target.
+// Sets *out to an edit of the params that replaces the target's name by its name on the upstream. Returns false if both
+// names are equal.
 static bool rename_target(struct call *c, struct json_edit *out) {
   const struct json *params = c->request->msg.params;
   struct arena *a = &c->request->arena;
@@ -62,7 +63,8 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
     out->raw = STR_NONE;
     return true;
   }
-  // Servers with a session send log messages by default; a stateless server gets that default as the level "info".
+  // A server with a session sends log messages by default. A stateless server sends log messages only if the request
+  // names a level, so the gateway asks for the level "info" by default.
   str level = str_of(s->log_level == SESSION_LOG_UNSET ? "info" : session_log_name(s->log_level));
   struct meta_caller caller = {task_capabilities(c), s->client, level};
   struct buf b;
@@ -73,12 +75,13 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   return true;
 }
 
-// Adds the trace to _meta. edited_before: *out already has an edited _meta.
+// Adds the trace to the _meta of the params, in *out. If `edited_before` is set, *out already has an edited _meta.
+// Returns false if nothing was added.
 static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before) {
   struct arena *a = &c->request->arena;
   struct call_trace trace;
   struct fault f;
-  // If the gateway does not change the trace, the _meta of the client passes unchanged.
+  // Without a tracer and without a trace in the HTTP headers, the client's _meta already has the right trace, or none.
   if (!c->context->tracer && !c->request->traceparent.n) return false;
   if (!call_trace_out(c, &trace)) return false;
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
@@ -90,7 +93,8 @@ static bool trace_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
-// If another gateway made the call, adds to _meta the gateways that the call has passed. edited_before: see trace_meta.
+// If another gateway sent the call, adds to _meta the names of the gateways that the call has passed. If
+// `edited_before` is set, *out already has an edited _meta. Returns false if nothing was added.
 static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before) {
   struct arena *a = &c->request->arena;
   struct fault f;
@@ -103,7 +107,8 @@ static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
-// Edits the members with the client's answers to questions and the requestState.
+// Makes edits of the params that set or remove inputResponses (the answers to questions) and requestState. Returns the
+// number of edits.
 static size_t edit_round(struct call *c, struct json_edit *out) {
   struct arena *a = &c->request->arena;
   bool from = call_is_stateless(c), to = c->to_stateless;
@@ -116,7 +121,8 @@ static size_t edit_round(struct call *c, struct json_edit *out) {
     out[n++] = (struct json_edit){STR("requestState"), ticket->has_state ? json_escaped(a, ticket->state) : STR_NONE};
     if (ticket->kind == TICKET_AGAIN) out[n++] = (struct json_edit){STR("inputResponses"), STR_NONE};
   } else if (to && !from) {
-    // The answers that the gateway collected (step_rounds), if any; the client's revision has no such members.
+    // Add the client's answers, which the gateway has collected (step_rounds). The client's revision does not have
+    // these members.
     out[n++] = (struct json_edit){STR("inputResponses"), rounds_responses(c)};
     out[n++] = (struct json_edit){STR("requestState"), rounds_request_state(c)};
   }
@@ -163,7 +169,7 @@ static bool is_read(const struct call *c) {
   return str_eq(str_of(c->method->name), STR("resources/read"));
 }
 
-// Makes edits that set the members required in every result of the stateless revisions. Returns the number of edits.
+// Makes edits that add the members which the stateless revision requires in every result. Returns the number of edits.
 static size_t renew(struct call *c, const struct json *result, struct json_edit *out) {
   const struct json *meta = json_get(result, STR("_meta"));
   str all = meta ? meta_with(&c->request->arena, meta, META_SERVER, META_TOOLGATE) : META_OF_TOOLGATE;
@@ -182,8 +188,8 @@ void translate_renewed(struct call *c, const struct json *result, struct buf *ou
   json_copy_edited(out, result, edits, n);
 }
 
-// Edits _meta of a result for a client with a session: removes the server's identity, and adds the task id to the
-// result of a task.
+// Sets *out to an edit of a result's _meta for a client with a session: removes the member with the server's name and
+// version and, in a result of tasks/result, adds the task's id. Returns false if _meta need not change.
 static bool age_meta(struct call *c, const struct json *meta, struct json_edit *out) {
   struct arena *a = &c->request->arena;
   bool names = json_get(meta, META_SERVER), of_task = str_eq(str_of(c->method->name), STR("tasks/result"));
@@ -199,7 +205,7 @@ static bool age_meta(struct call *c, const struct json *meta, struct json_edit *
   return true;
 }
 
-// Revisions with sessions allow only an object as structured content, so any other value is put into an object.
+// In revisions with sessions structuredContent must be an object, so any other value is put into an object.
 void translate_result(struct call *c, const struct json *result, struct buf *out) {
   ASSERT(json_is(result, JSON_OBJECT));
   const struct json *content = json_get(result, STR("structuredContent"));
@@ -223,8 +229,8 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
   buf_done(&wrapped);
 }
 
-// Passes a stateless server's questions unchanged to a stateless client. The server's state is encrypted: only the same
-// client can return it, with the same request, to the same server.
+// Passes a stateless server's questions unchanged to a stateless client. The server's requestState is put into an
+// encrypted ticket, so that only the same client can return it, with the same request, to the same server.
 static void put_questions(struct call *c, const struct json *result, struct buf *out) {
   struct request *r = c->request;
   const struct json *state = json_get(result, STR("requestState"));
@@ -246,7 +252,7 @@ static void put_questions(struct call *c, const struct json *result, struct buf 
 
 // ---- errors
 
-// Replaces an error code that the client's era does not have.
+// Returns the error code for the client: `code`, or another one if the client's era does not have `code`.
 static int translate_code(const struct call *c, const struct json *error, int code) {
   bool names_uri = json_get(json_get(error, STR("data")), STR("uri"));
   if (call_is_stateless(c)) {
@@ -258,14 +264,14 @@ static int translate_code(const struct call *c, const struct json *error, int co
   return new ? RPC_INTERNAL_ERROR : code;
 }
 
-// Returns whether the answer must be translated: client and server are of different eras, or the result is a member of
-// an awaited task.
+// Returns whether the answer must be translated. It must if client and server are of different eras, or if the result
+// was taken out of a task for which the gateway waited.
 static bool crosses(const struct call *c) {
   bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
   return inside || call_is_stateless(c) != c->to_stateless;
 }
 
-// Returns the data of a "resource not found" error with the requested URI added. Returns STR_NONE if the data need not
+// Returns the data of a "resource not found" error with the requested URI added, or STR_NONE if the data need not
 // change.
 static str data_with_uri(struct call *c, const struct json *data) {
   struct arena *a = &c->request->arena;
@@ -291,8 +297,8 @@ static int put_error(struct call *c, const struct json *error, struct buf *out) 
   return now;
 }
 
-// If a server of 2025-11-25 wants its client to open a URL first, writes this as a question to a stateless client,
-// which then calls again. Returns false for other errors.
+// A server of 2025-11-25 may refuse a call until the user has opened a URL. A stateless client gets this error as a
+// question, and calls again afterwards. Returns false for other errors.
 static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf *out) {
   struct request *r = c->request;
   const struct json *urls = json_get(json_get(reply->error, STR("data")), STR("elicitations"));
@@ -330,7 +336,8 @@ static void begin_answer(struct buf *out, str id, str member) {
   buf_str(out, member);
 }
 
-// Writes the whole answer. error: the masked error. Returns the code of the error that is sent, or 0.
+// Writes the whole JSON-RPC response. If `reply` is an error, `error` is its masked copy. Returns the error code in the
+// response, or 0 for a result.
 static int put_answer(struct call *c, const struct rpc_message *reply, const struct json *error, struct buf *out) {
   str id = c->request->id;
   int code = 0;
@@ -350,7 +357,7 @@ static int put_answer(struct call *c, const struct rpc_message *reply, const str
   return code;
 }
 
-// A result made by a surface may still have members of the server's era.
+// `made` contains parts of the server's result, so it may have members of the server's era.
 void translate_made(struct call *c, const struct json *made, struct buf *out) {
   struct json_edit edits[2] = {{STR("resultType"), STR_NONE}};
   size_t n = 1;
