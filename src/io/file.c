@@ -70,7 +70,7 @@ bool file_write_aside(int folder, str text, const struct rand_source *rand, char
 
 bool file_rename(int folder, const char *from, const char *name, struct fault *f) {
   if (renameat(folder, from, folder, name) != 0) return refused(f, "cannot be renamed");
-  return fsync(folder) == 0 || refused(f, "its folder cannot be synced");
+  return fsync(folder) == 0 || refused(f, "the folder of the file cannot be synced");
 }
 
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
@@ -98,7 +98,8 @@ static bool make_folders(char *path) {
 bool file_is_private(int fd, struct fault *f) {
   struct stat st;
   if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH))) return true;
-  fault_set(f, FAULT_IO, "others can write to it: chmod 700, and chown it to the user of the gateway");
+  fault_set(f, FAULT_IO,
+            "other users can write to this file or folder: run chmod go-w, and chown it to the user of the gateway");
   return false;
 }
 

@@ -17,8 +17,8 @@ bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
                 struct fault *f);
 
-// file_write_aside and file_rename together do the same as file_write without `exclusive`. file_write_aside writes and
-// syncs a temporary file with a unique name.
+// file_write_aside writes and syncs a temporary file with a unique name, and returns this name in out_name
+// (FILE_ASIDE_SIZE bytes). file_write_aside and file_rename together do the same as file_write without `exclusive`.
 enum { FILE_ASIDE_SIZE = RAND_ID_SIZE + 8 };
 bool file_write_aside(int folder, str text, const struct rand_source *rand, char out_name[FILE_ASIDE_SIZE],
                       struct fault *f);
@@ -28,13 +28,15 @@ bool file_rename(int folder, const char *from, const char *name, struct fault *f
 // Opens a folder that only its owner can write to. Creates missing folders on the path (mode 0700). Returns the
 // descriptor, or -1 with a reason in f.
 int file_open_folder(str path, struct fault *f);
-bool file_is_private(int fd, struct fault *f);  // only the owner can write to it
+// Returns true if the file or folder belongs to the user of this process and no other user can write to it.
+bool file_is_private(int fd, struct fault *f);
 // Returns whether file_open_folder is likely to succeed. Creates nothing. Sets f on failure.
 bool file_folder_fits(str path, struct fault *f);
 
 // Returns whether both paths lead to the same existing file.
 bool file_is_same(const char *a, const char *b);
-// Resolves the links of a path into *room. Returns the path itself if it does not exist.
+// The memory for the result of file_real_path, which resolves the symbolic links of a path. If the file does not exist,
+// file_real_path returns the path unchanged.
 struct file_path {
   char text[PATH_MAX];
 };

@@ -41,7 +41,7 @@ struct filewatch {
   size_t file_count;
   struct watched_name places[PLACES];
   size_t place_count;
-  size_t failed, told;  // number of folders that cannot be watched: in this scan, and as last logged
+  size_t failed, told;  // numbers of folders that cannot be watched: in this scan, in the last scan
   struct arena arena;   // holds the names of the places
   bool *gone;           // while callbacks run: points to a flag that filewatch_free sets
 };
@@ -82,7 +82,8 @@ static void add_place(struct filewatch *w, str path) {
   else if (errno != ENOENT && errno != ENOTDIR) complain(w, folder);
 }
 
-// Returns the target of a link followed by the rest of the path, or STR_NONE if it is not a link.
+// If `link` is a symbolic link, returns the path that it leads to: its target followed by `rest`. Otherwise returns
+// STR_NONE, and sets *out_missing to whether there is no such file.
 static str follow(struct filewatch *w, str link, str rest, bool *out_missing) {
   char target[PATH_MAX];
   ssize_t n = readlink(arena_cstr(&w->arena, link), target, sizeof target);
@@ -93,8 +94,8 @@ static str follow(struct filewatch *w, str link, str rest, bool *out_missing) {
   return arena_printf(&w->arena, "%.*s%.*s%.*s", above, link.p, (int)n, target, STR_ARG(rest));
 }
 
-// Adds a place for every entry on the path that may change: the last entry, links among the parent folders, and the
-// first missing folder, which may be created later.
+// Watches every entry on the path that may change: the last entry, links among the parent folders, and the first
+// missing folder, which may be created later.
 static void add_places(struct filewatch *w, str path, unsigned links) {
   for (size_t i = 1; i <= path.n; i++) {
     if (i < path.n && path.p[i] != '/') continue;
@@ -113,7 +114,8 @@ static bool is_watched(const struct filewatch *w, int folder) {
   return false;
 }
 
-// Updates the places of all files, and removes the watches of folders that have no place any more.
+// Updates the list of watched entries (w->places), and removes the inotify watches of folders that have no entry in
+// this list any more.
 static void find_places(struct filewatch *w) {
   int before[PLACES];
   size_t count = w->place_count;
@@ -125,7 +127,8 @@ static void find_places(struct filewatch *w) {
   for (size_t i = 0; i < w->file_count; i++) add_places(w, str_of(w->files[i].path), 0);
   w->told = w->failed;
   for (size_t i = 0; i < count; i++)
-    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);  // harmless if the same folder is listed twice
+    // `before` may contain a folder twice: the second removal of its watch fails without effect.
+    if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);
 }
 
 // ---- events
@@ -185,7 +188,8 @@ void filewatch_add(struct filewatch *w, str path) {
   f->path = mem_alloc(path.n + 1);
   memcpy(f->path, path.p, path.n);
   f->path[path.n] = 0;
-  find_places(w);  // must come before the state is read, so that no change in between is missed
+  // Sets the watches before the state of the files is read, so that no change in between is missed.
+  find_places(w);
   f->state = file_state_of(f->path);
 }
 

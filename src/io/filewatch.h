@@ -28,7 +28,7 @@ struct file_state file_state_of(const char *path);
 // Called from the loop for each changed file, in the order in which the files were added. May free the watch.
 typedef void filewatch_changed(void *ctx, str path);
 
-// Returns NULL on failure, with a reason in f (such as the system's limit on inotify instances).
+// On failure, for example at the system's limit on inotify instances, returns NULL with a reason in f.
 struct filewatch *filewatch_new(struct loop *l, uint64_t settle_ms, filewatch_changed *changed, void *ctx,
                                 struct fault *f);
 void filewatch_free(struct filewatch **w);  // does not wait
@@ -39,6 +39,6 @@ void filewatch_add(struct filewatch *w, str path);
 // Adds a file that the caller has already read, when the file was in `state`. Calls `changed` if the file has changed
 // since.
 void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state);
-// Stops watching the files for which `wanted` returns false.
+// filewatch_keep stops watching the files for which `wanted` returns false.
 typedef bool filewatch_wanted(void *ctx, str path);
 void filewatch_keep(struct filewatch *w, filewatch_wanted *wanted, void *ctx);

@@ -10,7 +10,7 @@ static void on_run(uv_work_t *request) {
   c->run(c);
 }
 
-// Starts the next job before it calls `done`.
+// Called on the loop thread when a job has run. Starts the next job, then calls `done`.
 static void on_done(uv_work_t *request, int status) {
   struct job *c = CONTAINER_OF(request, struct job, request);
   struct loop *l = c->loop;

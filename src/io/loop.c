@@ -12,7 +12,8 @@ const char *const loop_work_names[LOOP_WORKS] = {
     [LOOP_INDEX] = "index",
 };
 
-// Returns the counter of a callback. If LOOP_SLOW_NAMES names exist, further names share the counter without a name.
+// Returns the counter of a kind of callback. After LOOP_SLOW_NAMES names have counters, a callback with a further name
+// is counted by the counter of its kind of work.
 static struct loop_slow *find_slow(struct loop *l, enum loop_work work, const char *name) {
   if (!*name) return &l->slow[work];
   for (size_t i = LOOP_WORKS; i < l->slow_count; i++)
@@ -38,7 +39,7 @@ void loop_end(struct loop *l, enum loop_work work, const char *name) {
               *name ? " " : "", name);
 }
 
-// Runs just before the loop waits, and makes the first callback after the wait read the clock again.
+// Runs the deferred functions just before the loop waits. The first callback after the wait then reads the clock again.
 static void on_turn(uv_prepare_t *turn) {
   struct loop *l = CONTAINER_OF(turn, struct loop, turn);
   if (l->busy) loop_end(l, LOOP_OTHER, "");

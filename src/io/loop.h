@@ -23,12 +23,12 @@ struct deferred {
 
 struct proxies;
 
-// The watchdog counts and logs every callback that holds the loop for longer than LOOP_SLOW_MS. It identifies the
-// callback by its kind of work, and timers, deferred functions and jobs also by their names.
+// Kinds of work of callbacks. The watchdog counts and logs every callback that blocks the loop for longer than
+// LOOP_SLOW_MS. It identifies a callback by its kind of work; timers, deferred functions and jobs also have names.
 enum loop_work {
-  LOOP_OTHER,  // time between callbacks that report their work
+  LOOP_OTHER,  // work of callbacks that do not report their kind
   LOOP_ACCEPT,
-  LOOP_READ,  // bytes from a connection or pipe, unless REQUEST, REPLY or LINE fits better
+  LOOP_READ,  // bytes from a connection or pipe, unless LOOP_REQUEST, LOOP_REPLY or LOOP_LINE fits better
   LOOP_REQUEST,
   LOOP_REPLY,    // a message of a server
   LOOP_LINE,     // a line from a pipe or the control socket
@@ -54,7 +54,7 @@ struct loop_slow {
   uint64_t count, ms;  // number of callbacks, and their total time
 };
 
-// The name of a callback, from the place in the source that uses this macro: "lane.c:on_retry".
+// The name of a callback function, with the source file that uses this macro: "lane.c:on_retry".
 #define LOOP_CALLBACK(function) __FILE_NAME__ ":" #function
 
 struct loop {
@@ -68,7 +68,7 @@ struct loop {
   uv_timer_t tick;
   struct list slots[LOOP_TIMER_SLOTS];
   uint64_t wheel_at;  // number of the tick up to which the wheel has run
-  uint64_t armed_at;  // number of the tick for which libuv's timer is set; 0: not set
+  uint64_t armed_at;  // number of the tick for which libuv's timer is set; 0 if it is not set
   size_t timers;
 
   uv_prepare_t turn;  // makes each turn read the clock again
@@ -78,7 +78,7 @@ struct loop {
   uint64_t busy_us;                                     // start of the current callback, if busy
   bool busy;                                            // a callback has run since the loop last waited
   enum loop_work work;                                  // set by loop_name; LOOP_OTHER if it was not called
-  struct loop_slow slow[LOOP_WORKS + LOOP_SLOW_NAMES];  // one for each kind of work, then those with names
+  struct loop_slow slow[LOOP_WORKS + LOOP_SLOW_NAMES];  // one counter for each kind of work, then the counters of names
   size_t slow_count;
   uint64_t slow_max_ms;
 
@@ -89,10 +89,10 @@ struct loop {
   uv_timer_t trim;  // returns freed memory to the system (see loop_freed)
   size_t freed;
 
-  const struct proxies *proxies;  // io/http/proxy.h, for outgoing connections; NULL: no proxies
+  const struct proxies *proxies;  // proxies of outgoing connections (io/http/proxy.h); NULL if there are no proxies
 
   char *read_buffer;       // LOOP_READ_SIZE bytes; one read callback uses it at a time
-  struct buf plain, wire;  // used by one TLS call at a time: decrypted bytes, and bytes to send
+  struct buf plain, wire;  // scratch for one TLS call at a time: decrypted bytes, and encrypted bytes to send
 };
 
 void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand);
@@ -106,9 +106,10 @@ void loop_freed(struct loop *l, size_t bytes);
 // Returns the clock's time in milliseconds, which is read only once for each turn of the loop.
 uint64_t loop_now(struct loop *l);
 
-// loop_begin and loop_end must enclose every libuv callback that does more than close a handle. The end of one callback
-// counts as the start of the next, so that each callback costs one clock reading (the first in a turn: two). The time
-// of a callback without loop_begin is added to the next one. `name` is static text (LOOP_CALLBACK) or "".
+// loop_begin and loop_end must enclose every libuv callback that does more than close a handle. loop_end takes the end
+// of one callback as the start of the next, so that it reads the clock once for each callback. Only the first callback
+// of a turn needs a second reading. The time of a callback without loop_begin is added to the next callback. `name` is
+// static text (LOOP_CALLBACK) or "".
 static inline void loop_begin(struct loop *l) {
   if (!l->busy) l->busy_us = clock_mono_us(l->clock);
   l->busy = true;
@@ -123,5 +124,5 @@ static inline void loop_name(struct loop *l, enum loop_work work) {
 
 #define deferred_init(d, run) deferred_init_named((d), (run), LOOP_CALLBACK(run))
 void deferred_init_named(struct deferred *d, void (*run)(struct deferred *), const char *name);
-void loop_defer(struct loop *l, struct deferred *d);  // no effect if it is deferred already
-void deferred_cancel(struct deferred *d);             // no effect if it is not deferred
+void loop_defer(struct loop *l, struct deferred *d);  // no effect if d is already deferred
+void deferred_cancel(struct deferred *d);             // no effect if d is not deferred

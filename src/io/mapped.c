@@ -13,8 +13,8 @@ static volatile sig_atomic_t *count(void) {
   return &missing;
 }
 
-// Maps a page of zeros in place of the missing one and lets the thread continue. The page is writable, because SQLite
-// also writes to the file that it maps. Any other SIGBUS ends the process.
+// Handles SIGBUS: maps a page of zeros in place of the missing page and lets the thread continue. The page is writable,
+// because SQLite also writes to the file that it maps. Any other SIGBUS ends the process.
 static void on_missing(int sig, siginfo_t *info, void *context) {
   uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)info->si_addr & ~(size - 1);
   void *at = (void *)page;  // NOLINT(performance-no-int-to-ptr)

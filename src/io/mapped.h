@@ -7,5 +7,5 @@
 // process; must be called once.
 void mapped_survive(void);
 
-// Returns a number that changes with each missing page that this thread has accessed.
+// Returns a number that changes each time this thread accesses a missing page.
 int mapped_missing(void);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hashed wheel: a deadline's tick number modulo the number of slots gives the slot. A timer that is more than one lap
-// of the wheel away stays in its slot until its lap. libuv's timer is set to the next slot that is not empty: a loop
-// without timers never wakes up, and one with only distant timers wakes up once a lap.
+// A hashed timer wheel. The slot of a timer is the tick number of its deadline, modulo the number of slots. A timer
+// that is due only after more than one turn of the wheel stays in its slot until its turn. libuv's timer is set to the
+// next slot that is not empty. So a loop without timers never wakes up, and a loop with only distant timers wakes up
+// once in each turn of the wheel.
 #include "io/timer.h"
 
 #include "base/assert.h"
@@ -52,14 +53,14 @@ void timer_start(struct loop *l, struct timer *t, uint64_t after_ms) {
   t->loop = l;
   t->at = now + after_ms;
   uint64_t tick = tick_of(t->at + TIMER_TICK_MS - 1);
-  // The slot at wheel_at was already emptied in this lap, so the timer must go to a later one.
+  // The timers of tick wheel_at have already fired, so this timer must go to a later tick.
   if (tick <= l->wheel_at) tick = l->wheel_at + 1;
   list_push(slot_of(l, tick), &t->node);
   if (!l->armed_at || tick < l->armed_at) arm(l, tick);
 }
 
-// Takes all due timers out of the slot before the first one fires. Timers that are started meanwhile go to a later
-// slot.
+// Fires all due timers of a slot. Takes these timers out of the slot before the first one fires, because their
+// functions may start other timers.
 static void run_slot(struct loop *l, uint64_t tick) {
   struct list due, *slot = slot_of(l, tick);
   list_init(&due);
@@ -84,6 +85,6 @@ void timer_run_due(struct loop *l) {
   while (l->timers && l->wheel_at < until) run_slot(l, ++l->wheel_at);
   if (!l->timers) return;
   uint64_t tick = l->wheel_at + 1;
-  while (list_empty(slot_of(l, tick))) tick++;  // ends within a lap, because there are timers
+  while (list_empty(slot_of(l, tick))) tick++;  // ends within one turn of the wheel, because there are timers
   arm(l, tick);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cheap deadlines: any number of timers on one libuv timer, O(1) to start and stop. The owner must
-// stop a timer before freeing it. Timers fire at most TIMER_TICK_MS late and never early: they are for timeouts,
-// not for measuring. Timers with the same deadline fire in the order in which they were started. A timer that fires has
-// stopped; its function may start and stop any timer.
+// Timers for deadlines. Any number of timers share one libuv timer; to start or stop a timer takes constant time. The
+// owner must stop a timer before freeing it. Timers fire at most TIMER_TICK_MS late and never early: they are for
+// timeouts, not for measuring. Timers with the same deadline fire in the order in which they were started. A timer
+// stops before its function is called. The function may start and stop any timer, and may free its own timer.
 #pragma once
 #include <stdint.h>
 

@@ -90,7 +90,7 @@ describe('what check refuses, serve refuses', () => {
   });
 
   test('a state_dir that others can write to, or that cannot be made, is not used, and both say why', async (t) => {
-    for (const [state_dir, why] of [['open', /others can write to it: chmod 700/], ['key/state', /Not a directory/]]) {
+    for (const [state_dir, why] of [['open', /other users can write to this file or folder/], ['key/state', /Not a directory/]]) {
       const dir = folder(t, { ...http, state_dir }, { key: '' });
       fs.mkdirSync(path.join(dir, 'open'));
       fs.chmodSync(path.join(dir, 'open'), 0o777);

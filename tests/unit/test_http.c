@@ -409,7 +409,7 @@ static void a_response_of_another_version_is_named_as_that(void **state) {
   struct http_head h;
   struct http_error err;
   assert_int_equal(parse(http_parse_response, STR("HTTP/2.0 200 OK\r\n"), &roomy, &h, &err), HTTP_BAD);
-  assert_string_equal(err.text, "unsupported HTTP version (not 1.0 or 1.1)");
+  assert_string_equal(err.text, "unsupported HTTP version: only 1.0 and 1.1 are supported");
 }
 
 static void a_list_is_searched_item_by_item(void **state) {

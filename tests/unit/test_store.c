@@ -715,7 +715,7 @@ static void a_folder_that_others_can_write_to_is_not_used(void **state) {
   assert_int_equal(chmod(x->folder, 0777), 0);
   open_store(x);
   works_in_memory(x);
-  assert_true(log_says(x, "others can write to it"));
+  assert_true(log_says(x, "other users can write to"));
 }
 
 static void a_database_that_others_can_write_is_not_used(void **state) {

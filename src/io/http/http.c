@@ -9,7 +9,7 @@ static const uint8_t classes[256] = {
     [' '] = VALUE,
     ['!'] = TOKEN | VISIBLE,
     ['"'] = VISIBLE,
-    ['#'] = TOKEN | VALUE,  // a fragment is never sent
+    ['#'] = TOKEN | VALUE,  // not TARGET: a request target has no fragment
     ['$' ... '\''] = TOKEN | VISIBLE,
     ['(' ... ')'] = VISIBLE,
     ['*' ... '+'] = TOKEN | VISIBLE,
@@ -45,7 +45,7 @@ struct header_walk {
   struct http_head *head;
   struct http_error *err;
   unsigned hosts, lengths, codings;
-  unsigned singles;  // bits of single_bit for the headers seen so far
+  unsigned singles;  // headers seen so far that must not be repeated, as bits of single_bit()
   bool request, close, persist;
 };
 
@@ -54,8 +54,8 @@ static bool refuse(struct header_walk *w, int status, const char *text) {
   return false;
 }
 
-// Returns whether two tokens of the same length are equal, ignoring case. Setting bit 5 makes only upper and lower case
-// letters equal, and ^ and ~, which no looked-up name contains.
+// Returns whether two tokens of the same length are equal, ignoring case. Sets bit 5 of each byte: this maps upper case
+// letters to lower case. It also maps ^ to ~, but no name that is looked up contains these two characters.
 static inline bool same_name(str a, str b) {
   const uint64_t lower = 0x2020202020202020;
   size_t i = 0;
@@ -70,8 +70,8 @@ static inline bool same_name(str a, str b) {
   return true;
 }
 
-// Returns the bit of http_head.names for a header name. Most lookups are for absent headers; if this bit is not set,
-// the lookup ends at once. `name` must not be empty.
+// Returns the bit of http_head.names that stands for a header name. If this bit is not set, the header is absent and a
+// lookup ends at once: most lookups are for absent headers. `name` must not be empty.
 static inline uint64_t name_bit(str name) {
   return (uint64_t)1 << ((name.n * 8 + ((unsigned char)name.p[0] | 0x20)) & 63);
 }
@@ -102,7 +102,8 @@ static bool note_host(struct header_walk *w, str value) {
 }
 
 static bool note_length(struct header_walk *w, str value) {
-  // Allows 18 digits, which cannot overflow. A list, a sign or a blank is refused because it is not a digit.
+  // The value may have up to 18 digits, which cannot overflow. Every other character is refused, so lists, signs and
+  // blanks are refused.
   if (w->lengths++) return refuse(w, 400, "more than one Content-Length header");
   if (value.n > 18 || !str_to_u64(value, &w->head->content_length))
     return refuse(w, 400, "malformed Content-Length header");
@@ -112,7 +113,8 @@ static bool note_length(struct header_walk *w, str value) {
 
 static bool note_coding(struct header_walk *w, str value) {
   if (w->codings++) return refuse(w, 400, "more than one Transfer-Encoding header");
-  if (!str_eq_nocase(value, STR("chunked"))) return refuse(w, 501, "unsupported transfer coding (not chunked)");
+  if (!str_eq_nocase(value, STR("chunked")))
+    return refuse(w, 501, "unsupported Transfer-Encoding: only \"chunked\" is supported");
   w->head->chunked = true;
   return true;
 }
@@ -126,8 +128,9 @@ static bool note_connection(struct header_walk *w, str value) {
 
 static bool note_expect(struct header_walk *w, str value) {
   if (!w->request) return true;
-  if (!str_eq_nocase(value, STR("100-continue"))) return refuse(w, 417, "unsupported Expect header (not 100-continue)");
-  w->head->expect_continue = w->head->minor > 0;  // RFC 9110, 10.1.1: ignored in HTTP/1.0
+  if (!str_eq_nocase(value, STR("100-continue")))
+    return refuse(w, 417, "unsupported Expect header: only \"100-continue\" is supported");
+  w->head->expect_continue = w->head->minor > 0;  // RFC 9110, 10.1.1: HTTP/1.0 requests ignore Expect
   return true;
 }
 
@@ -147,7 +150,7 @@ static inline unsigned single_bit(str name) {
   }
 }
 
-// Indexed by the number of the bit in single_bit.
+// Error messages for repeated headers. The index of a message is the number of the header's bit in single_bit.
 static const char *const single_twice[] = {
     "more than one Origin header",
     "more than one Mcp-Name header",
@@ -217,13 +220,13 @@ static bool parse_header(struct header_walk *w) {
   return note_header(w, key, text);
 }
 
-// Checks that need the complete head.
+// Performs the checks that need the complete head.
 static bool check_head(struct header_walk *w, const struct http_limits *limits) {
   struct http_head *h = w->head;
   if (w->request && w->hosts == 0) return refuse(w, 400, "no Host header");
   if (h->chunked && h->has_length) return refuse(w, 400, "Content-Length together with Transfer-Encoding");
   if (h->chunked && h->minor == 0) return refuse(w, 400, "Transfer-Encoding in HTTP/1.0");
-  if (limits->max_body && h->content_length > limits->max_body) return refuse(w, 413, "body is too large");
+  if (limits->max_body && h->content_length > limits->max_body) return refuse(w, 413, "the request body is too large");
   h->keep_alive = !w->close && (h->minor > 0 || w->persist);
   return true;
 }
@@ -234,7 +237,7 @@ static bool parse_version(struct header_walk *w) {
   if (w->end - p < 10 || memcmp(p, "HTTP/", 5) != 0 || p[6] != '.') return refuse(w, 400, "malformed HTTP version");
   if (p[5] < '0' || p[5] > '9' || p[7] < '0' || p[7] > '9') return refuse(w, 400, "malformed HTTP version");
   if (p[8] != (w->request ? '\r' : ' ')) return refuse(w, 400, "malformed HTTP version");
-  if (p[5] != '1' || p[7] > '1') return refuse(w, 505, "unsupported HTTP version (not 1.0 or 1.1)");
+  if (p[5] != '1' || p[7] > '1') return refuse(w, 505, "unsupported HTTP version: only 1.0 and 1.1 are supported");
   w->head->minor = p[7] - '0';
   w->p = p + 8;
   return true;
@@ -243,7 +246,7 @@ static bool parse_version(struct header_walk *w) {
 static bool split_target(struct header_walk *w) {
   struct http_head *h = w->head;
   bool asterisk = str_eq(h->target, STR("*")) && str_eq(h->method, STR("OPTIONS"));
-  if (h->target.p[0] != '/' && !asterisk) return refuse(w, 400, "target is not a path");
+  if (h->target.p[0] != '/' && !asterisk) return refuse(w, 400, "the request target is not a path");
   if (!str_cut(h->target, '?', &h->path, &h->query)) h->query = STR_NONE;
   return true;
 }
@@ -266,16 +269,18 @@ static bool parse_request_line(struct header_walk *w) {
 static bool parse_status_line(struct header_walk *w) {
   if (!parse_version(w)) return false;
   const char *p = w->p;
-  uint64_t status = 0;  // the conversion stops at the first byte that is not a digit, at the latest at the LF
+  // str_to_u64 stops at the first byte that is not a digit, so it does not read beyond the LF.
+  uint64_t status = 0;
   if (!str_to_u64((str){p + 1, 3}, &status) || status < 100 || status > 599)
     return refuse(w, 502, "malformed status code");
   w->head->status = (int)status;
-  w->p = p[4] == ' ' ? skip_value(p + 4, w->end) : p + 4;  // the reason phrase may be missing, even with its blank
+  w->p = p[4] == ' ' ? skip_value(p + 4, w->end) : p + 4;  // the blank and the reason phrase may be missing
   return parse_line_end(w);
 }
 
 static void start_head(struct http_head *h) {
-  // Does not clear the array of headers, which has 2 KB: header_count says how many entries are valid.
+  // Clears every member except the array of headers, which has 2 KB. header_count says how many of its entries are
+  // valid.
   h->method = h->target = h->path = h->query = h->host = STR_NONE;
   h->status = h->minor = 0;
   h->header_count = 0;
@@ -296,8 +301,8 @@ static long parse_lines(struct header_walk *w, const struct http_limits *limits)
   return w->p - start;
 }
 
-// Parses all complete lines each time a new line arrives, so that an error is reported before the head is complete. The
-// limit on the number of headers bounds the number of these attempts.
+// Each time a new line arrives, parses all complete lines again, so that an error is reported before the head is
+// complete. The limit on the number of headers bounds how often this happens.
 static long parse_head(struct header_walk *w, size_t n, const struct http_limits *limits, size_t *seen) {
   const char *start = w->p;
   size_t within = n < limits->max_head ? n : limits->max_head;
@@ -320,7 +325,8 @@ long http_parse_request(const char *p, size_t n, const struct http_limits *limit
                         struct http_error *err) {
   struct header_walk w = {.p = p, .head = out, .err = err, .request = true};
   if (n == 0) return HTTP_MORE;
-  // A client that speaks TLS or another protocol may never send a line end.
+  // Checks the first byte before a line is complete, because a client that speaks TLS or another protocol may never
+  // send a line end.
   if (!is(*p, TOKEN)) return refuse(&w, 400, "malformed method"), HTTP_BAD;
   return parse_head(&w, n, limits, seen);
 }

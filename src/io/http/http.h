@@ -40,7 +40,7 @@ struct http_head {
 
 struct http_limits {
   size_t max_head;  // bytes of start line and headers
-  size_t max_body;  // maximum of a Content-Length; 0: no limit
+  size_t max_body;  // maximum Content-Length; 0 if there is no limit
 };
 
 enum { HTTP_MORE = 0, HTTP_BAD = -1 };
@@ -51,9 +51,9 @@ struct http_error {
 };
 
 // Parses a head at p. Returns the length of the head in bytes, HTTP_MORE if the head is incomplete, or HTTP_BAD with
-// *err set. *out is valid only if a length is returned; its slices point into p. *seen is the number of bytes in which
-// the last attempt found no end of the head; it must be 0 at first and is 0 after a complete head. The result depends
-// neither on how the bytes are split nor on bytes after the head.
+// *err set. *out is valid only if a length is returned; its slices point into p. *seen is the number of bytes that
+// earlier calls have already searched for the end of the head; it must be 0 at first and is 0 after a complete head.
+// The result depends neither on how the bytes are split nor on bytes after the head.
 long http_parse_request(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
                         struct http_error *err);
 long http_parse_response(const char *p, size_t n, const struct http_limits *limits, size_t *seen, struct http_head *out,
@@ -61,7 +61,7 @@ long http_parse_response(const char *p, size_t n, const struct http_limits *limi
 
 // Returns the first header with this name, ignoring case, or NULL.
 const struct http_header *http_find(const struct http_head *h, str name);
-str http_value(const struct http_head *h, str name);  // value of that header, or STR_NONE
+str http_value(const struct http_head *h, str name);  // value of the first header with this name, or STR_NONE
 size_t http_count(const struct http_head *h, str name);
 
 // Returns whether a comma-separated list (as in Accept or Connection) contains this token or media type, ignoring
@@ -71,7 +71,7 @@ bool http_list_has(str value, str token);
 // Decodes a chunked body piece by piece. Must be zeroed at the start.
 struct http_chunked {
   uint8_t state;
-  uint8_t digits;  // digits read of the current size line
+  uint8_t digits;  // number of digits read so far of the current chunk size
   uint64_t left;   // bytes left in the current chunk
 };
 
@@ -82,7 +82,8 @@ enum http_chunk_result { HTTP_CHUNK_MORE, HTTP_CHUNK_DATA, HTTP_CHUNK_DONE, HTTP
 // not supported. DONE and BAD are final: further calls consume nothing. The caller must limit the size of the body.
 enum http_chunk_result http_chunk_next(struct http_chunked *c, str *in, str *out);
 
-const char *http_reason(int status);  // "Not Found"; "Unknown" for a status that is not in the table
+// Returns the reason phrase of a status, such as "Not Found", or "Unknown" for an unknown status.
+const char *http_reason(int status);
 
 // The parts of an absolute http or https URL. http_url_parse returns false for any other URL, and for one with user
 // info, a fragment, a blank, a byte that is not visible ASCII, a port outside 1..65535, or a query without a path.
@@ -95,7 +96,7 @@ struct http_url {
 };
 bool http_url_parse(str url, struct http_url *out);
 
-// Prints a host as it is written before a port: an IPv6 address in brackets, anything else unchanged. Truncates a host
-// that is too long. Returns `out`.
+// http_host_print writes a host to `out` in the form that is used before ":PORT": an IPv6 address in brackets, anything
+// else unchanged. It truncates a host that does not fit in HTTP_HOST_TEXT bytes, and returns `out`.
 enum { HTTP_HOST_TEXT = 260 };
 const char *http_host_print(str host, char out[HTTP_HOST_TEXT]);

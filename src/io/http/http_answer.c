@@ -27,7 +27,7 @@ static void put_head(struct conn *c, int status, str headers, str content_type) 
   buf_str(out, headers);
   if (c->server->draining) c->keep_alive = false;
   if (!c->keep_alive) buf_str(out, STR("Connection: close\r\n"));
-  else if (c->http10) buf_str(out, STR("Connection: keep-alive\r\n"));  // else the client waits for the end
+  else if (c->http10) buf_str(out, STR("Connection: keep-alive\r\n"));  // HTTP/1.0 closes by default
 }
 
 // Called when the response is complete: continues with pipelined requests, or waits for the next request.

@@ -29,8 +29,8 @@ struct http_origin {
   size_t connections, connecting, waiters;
   uint16_t port;
   str host;
-  // Only for requests that a proxy forwards: scheme and authority, which precede the target, and the line with
-  // credentials.
+  // Used only if a proxy forwards the requests. `absolute`: scheme and authority, written before the target.
+  // `credential`: the Proxy-Authorization line.
   struct buf absolute, credential;
 };
 
@@ -51,7 +51,7 @@ struct http_conn_out {
   uint64_t received;
   struct http_chunked chunks;
   bool reused;    // an earlier request got its response on this connection
-  bool answered;  // a part of this response has arrived
+  bool answered;  // a part of the response to the current request has arrived
   bool head_only;
   bool keep_alive;
   bool write_failed;
@@ -98,7 +98,7 @@ static void conn_fail(struct http_conn_out *c, enum fault_code code, const char 
   struct http_fetch *f = c->fetch;
   struct fault fault;
   char host[HTTP_HOST_TEXT];
-  fault_set(&fault, code, "connection to %s port %u: %s", http_host_print(o->host, host), o->port, why);
+  fault_set(&fault, code, "the connection to %s port %u failed: %s", http_host_print(o->host, host), o->port, why);
   fetch_release(f);
   conn_free(c);
   open_missing(o);
@@ -189,7 +189,7 @@ static void read_chunks(struct http_conn_out *c, str in, const bool *gone) {
       if (!give_body(c, piece, gone)) return;
       break;
     case HTTP_CHUNK_DONE: complete(c, in.n == 0); return;
-    case HTTP_CHUNK_BAD: conn_fail(c, FAULT_PROTOCOL, "malformed chunk in a response"); return;
+    case HTTP_CHUNK_BAD: conn_fail(c, FAULT_PROTOCOL, "the response contains a malformed chunk"); return;
     }
   }
 }
@@ -239,7 +239,8 @@ static bool take_head(struct http_conn_out *c, const struct http_head *h, const 
   return !*gone;
 }
 
-// Keeps `in`, the unparsed part of the input, in c->head, which may already contain it.
+// Keeps the unparsed input `in` in c->head. If c->head already contains `in` at its end, drops only the bytes before
+// it.
 static void keep_partial(struct http_conn_out *c, str in) {
   if (c->head.n) buf_drop(&c->head, c->head.n - in.n);
   else buf_str(&c->head, in);
@@ -249,7 +250,8 @@ static void keep_partial(struct http_conn_out *c, str in) {
 static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
   struct http_head head;
   struct http_error err;
-  // No limit on the body, because a 304 and a response to HEAD have no body but may announce one of any length.
+  // Sets no limit on Content-Length here, because a 304 and a response to HEAD have no body but may announce any
+  // length.
   struct http_limits limits = {.max_head = c->origin->opt.limits.max_head};
   long n = http_parse_response(in->p, in->n, &limits, &c->seen, &head, &err);
   if (n == HTTP_MORE) {
@@ -269,7 +271,7 @@ static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
 static void on_data(void *ctx, str bytes) {
   struct http_conn_out *c = ctx;
   ASSERT_MAGIC(c, CONN_MAGIC);
-  if (!c->fetch) {  // these bytes belong to no request
+  if (!c->fetch) {  // no request is in flight, so the bytes are unexpected
     conn_free(c);
     return;
   }
@@ -288,7 +290,8 @@ static void on_data(void *ctx, str bytes) {
 
 // --- connections that end
 
-// Sends the request again, because the server may have closed a kept-alive connection before the request arrived.
+// Sends the request again on another connection: the server may have closed the kept-alive connection before the
+// request arrived.
 static void replay(struct http_conn_out *c) {
   struct http_origin *o = c->origin;
   struct http_fetch *f = c->fetch;
@@ -299,7 +302,7 @@ static void replay(struct http_conn_out *c) {
   conn_free(c);
   f->request = request;
   f->replayed = true;
-  list_push(o->waiting.next, &f->node);  // at the front of the queue
+  list_push(o->waiting.next, &f->node);  // puts the fetch at the front of the queue
   o->waiters++;
   open_missing(o);
 }
@@ -503,7 +506,8 @@ void http_fetch_cancel(struct http_fetch *f) {
   struct http_conn_out *c = f->conn;
   fetch_release(f);
   if (!c) return;
-  conn_free(c);  // the connection cannot be used again, since the rest of the response would arrive first
+  // The connection cannot be used again, because the rest of the cancelled response would arrive before the next one.
+  conn_free(c);
   open_missing(f->origin);
 }
 
@@ -517,7 +521,7 @@ void http_fetch_resume(struct http_fetch *f) {
   if (f->conn) stream_resume(f->conn->stream);
 }
 
-// --- asides: fetches that ignore the response
+// --- fetches that ignore the response (http_origin_send)
 
 enum { ASIDE_MS = 10000 };
 

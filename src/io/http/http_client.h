@@ -31,13 +31,13 @@ struct http_fetch {
   void (*on_done)(struct http_fetch *f, const struct fault *fault);
 };
 
-// A member that is 0 has its default.
+// A member that is 0 stands for its default value.
 struct http_origin_options {
   size_t max_connections;     // default 256; further fetches wait
   uint64_t connect_ms;        // time limit for connecting, default 10 000
   uint64_t idle_ms;           // time after which an idle connection is closed, default 60 000
   const struct proxy *proxy;  // io/http/proxy.h; outlives the origin
-  struct http_limits limits;  // limits of responses; max_head: default 32 KiB; max_body 0: no limit
+  struct http_limits limits;  // limits of responses: max_head is 32 KiB by default; max_body is 0 if there is no limit
 };
 
 // Takes scheme, host and port from `url`. tls may be NULL for http; opt may be NULL.
@@ -54,8 +54,8 @@ void http_fetch_cancel(struct http_fetch *f);
 // Sends a request and ignores the response. Freeing the origin cancels the request.
 void http_origin_send(struct http_origin *o, str head, str body);
 
-// Closes idle connections. Must be called after a response that did not belong to its request, because the idle
-// connections may also return responses to wrong requests.
+// Closes idle connections. Must be called after a response that did not belong to its request, because the next
+// response on an idle connection may also belong to another request.
 void http_origin_distrust(struct http_origin *o);
 
 // Returns whether the origin has no waiting and no active fetch.

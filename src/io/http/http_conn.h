@@ -12,7 +12,7 @@ enum {
   CONN_MAGIC = 0x68636f6e,
   LINGER_MS = 2000,      // time for a refused client to send the rest of its request and to read the refusal
   DRAIN_IDLE_MS = 250,   // time for requests that are already on their way when the server begins to stop
-  PIPELINE_MAX = 65536,  // maximum bytes of further requests that are read while one is answered
+  PIPELINE_MAX = 65536,  // maximum bytes of pipelined requests that are read while another request is answered
   BACKLOG_MAX = 65536,   // maximum bytes of unread responses; above it, the connection's pipelined requests wait
   KEEP_BUFFER = 16384,   // maximum bytes of buffers that an idle connection keeps allocated
 };
@@ -23,7 +23,7 @@ enum conn_state {
   CONN_BODY,    // head parsed, body incomplete
   CONN_ANSWER,  // the handler works on the exchange
   CONN_STREAM,  // a streamed response has begun
-  CONN_LINGER,  // the response is sent and the writing side closed; further input is ignored
+  CONN_LINGER,  // the response is sent and the writing side is closed; further input is ignored
 };
 
 struct http_server {
@@ -33,7 +33,9 @@ struct http_server {
   void (*on_request)(void *ctx, struct http_exchange *x);
   void *ctx;
   uv_tcp_t *listener;
-  struct list conns[2];  // [0]: not trusted, by age; [1]: trusted (conn.known), by the start of their idle time
+  // conns[0]: connections that are not trusted, oldest first. conns[1]: trusted connections (conn.known), the one that
+  // is idle for the longest time first.
+  struct list conns[2];
   size_t count;
   struct peers peers;
   struct rate warnings;
@@ -60,7 +62,7 @@ struct conn {
   size_t held;                     // bytes counted for this connection in `account`
   struct http_chunked chunked;
   size_t head_n;   // in CONN_BODY: length of the head at the front of `in`
-  uint64_t began;  // time of the request's first byte; for the first request, time of the accept
+  uint64_t began;  // time when the request began to arrive; for the first request, when the connection was accepted
   bool chunked_body, keep_alive, http10;
   bool used;       // has received a complete request
   bool known;      // http_exchange_trust was called
@@ -71,12 +73,13 @@ struct conn {
   struct http_exchange x;
 };
 
-// Returns whether the handler has the exchange.
+// Returns whether the handler has received the request and has not yet completed the response.
 static inline bool conn_answering(const struct conn *c) {
   return c->state == CONN_ANSWER || c->state == CONN_STREAM;
 }
 
-// Returns whether more than BACKLOG_MAX bytes of responses are unread: pipelined requests then wait for on_drain.
+// Returns whether the client has left more than BACKLOG_MAX bytes of responses unread. In this case pipelined requests
+// wait for on_drain.
 static inline bool conn_behind(const struct conn *c) {
   return stream_queued(c->stream) > BACKLOG_MAX;
 }
@@ -89,5 +92,6 @@ void conn_linger(struct conn *c);
 
 void conn_wait_for_request(struct conn *c);
 
-// If the write fails, closes the stream and sets c->stream to NULL.
+// Writes the parts of a response (see stream_write_from). If the write fails, closes the stream and sets c->stream to
+// NULL.
 void conn_write(struct conn *c, const str *parts, size_t count, struct buf *memory);

@@ -49,7 +49,7 @@ bool http_date(str text, int64_t *out_ms) {
   struct tm tm = {0};
   str words[WORDS + 1];
   size_t count = split(text, words);
-  bool old = count == 5;  // the asctime form, which has no zone
+  bool old = count == 5;  // the form "Sun Nov  6 08:49:37 1994" has five words: it has no time zone
   if (!old && (count != WORDS || !str_eq(words[5], STR("GMT")))) return false;
   str day = words[old ? 2 : 1], name = words[old ? 1 : 2], year = words[old ? 4 : 3], clock = words[old ? 3 : 4];
   if (!number(day, 31, &tm.tm_mday) || !tm.tm_mday || !month(name, &tm.tm_mon) || !time_of_day(clock, &tm))

@@ -10,8 +10,8 @@
 
 // ---- opening and closing connections
 
-// Called when the handler gets the request or the request is dropped. From then on, the handler counts the bytes that
-// it copies.
+// Stops counting the memory of a request, because the handler now gets the request or because the request is dropped.
+// The handler itself counts the bytes that it copies.
 static void stop_counting(struct conn *c) {
   if (!c->account) return;
   intake_set(c->server->opt.intake, c->account, &c->held, 0);
@@ -32,7 +32,8 @@ static void conn_free(struct conn *c) {
   buf_done(&c->body);
   c->magic = 0;
   mem_free(c);
-  // The callback frees the server, so the loop must call it when no function uses a connection.
+  // s->drained may free the server. So the timer calls it later from the loop, when no function uses the connection any
+  // more.
   if (s->draining && s->count == 0) timer_start(s->loop, &s->drain_timer, 0);
 }
 
@@ -66,7 +67,8 @@ static void on_timer(struct timer *t) {
   conn_abort(c);
 }
 
-// The idle time begins when the client has read the whole last response.
+// Sets the time limit for an idle connection. While the client is still reading the last response, sets write_ms
+// instead.
 static void set_idle_timer(struct conn *c) {
   const struct http_server *s = c->server;
   uint64_t ms = s->draining ? DRAIN_IDLE_MS : c->used ? s->opt.idle_ms : s->opt.head_ms;
@@ -104,7 +106,7 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   c->http10 = head->minor == 0;
   c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
-  stop_counting(c);  // otherwise the message would be counted twice, because the handler counts it again
+  stop_counting(c);  // the handler counts the message itself, so it would be counted twice
   loop_name(c->server->loop, LOOP_REQUEST);
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
@@ -123,8 +125,8 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
     *out_rest = str_from(after_head, need);
     return true;
   }
-  // Decoding from the start for each packet would take quadratic time. So the decoder keeps its state and the raw bytes
-  // are dropped.
+  // Keeps the state of the decoder and drops the raw bytes: decoding the body from its start again for each packet
+  // would take quadratic time.
   for (str in = after_head, piece;;) {
     switch (http_chunk_next(&c->chunked, &in, &piece)) {
     case HTTP_CHUNK_DATA: buf_str(&c->body, piece); break;
@@ -147,7 +149,8 @@ static bool crowded(const struct conn *c) {
   return c->server->count > opt->max_connections || (opt->max_per_address && c->peer->count > opt->max_per_address);
 }
 
-// Returns whether the client may send a body. If it may not, the handler answers now and the connection then ends.
+// Returns whether the client may send the body. If not, passes the request without a body to the handler and ends the
+// connection after the response. `none_yet` says that no byte of the body has arrived.
 static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
   const struct http_server_options *opt = &c->server->opt;
   str principal = STR_NONE;
@@ -163,13 +166,14 @@ static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
   return c->admitted;
 }
 
-// Handles one request of `bytes`, which are c->in or come straight from the socket. Returns the number of bytes
-// consumed, or 0 if the request is incomplete or the connection is over.
+// Handles the first request in `bytes`, which are the contents of c->in or bytes just received. Returns the number of
+// bytes consumed, or 0 if the request is incomplete or the connection is over.
 static size_t one_request(struct conn *c, str bytes) {
   const struct http_server *s = c->server;
   struct http_head head;
   struct http_error err = {400, "malformed request"};
-  // A head that was complete earlier is parsed again when its body has arrived: this is rare and cheaper than a copy.
+  // If the body arrives later than the head, the head is parsed again from its start: this is rare, and cheaper than a
+  // copy of the parsed head.
   size_t from_start = 0;
   size_t *seen = c->state == CONN_BODY ? &from_start : &c->seen;
   long n = http_parse_request(bytes.p, bytes.n, &s->opt.limits, seen, &head, &err);
@@ -196,7 +200,9 @@ static size_t one_request(struct conn *c, str bytes) {
   int refusal = 0;
   if (!take_body(c, &head, after, &body, &rest, &refusal)) {
     if (refusal)
-      refuse(c, refusal, STR_NONE, refusal == 413 ? "body is too large" : "body is malformed (chunked encoding)");
+      refuse(c, refusal, STR_NONE,
+             refusal == 413 ? "the request body is too large"
+                            : "the chunked encoding of the request body is malformed");
     else if (!c->admitted && !admit_body(c, &head, after.n == 0)) return bytes.n;
     return 0;
   }
@@ -205,8 +211,8 @@ static size_t one_request(struct conn *c, str bytes) {
   return used;
 }
 
-// Keeps the unconsumed end of the input. While a chunked body arrives, keeps only the head: the rest is already
-// decoded.
+// Keeps `rest`, the unconsumed end of the input, in c->in. While a chunked body arrives, keeps only the head, because
+// the received part of the body is already decoded.
 static void keep_rest(struct conn *c, str rest, bool rest_is_in) {
   if (c->state == CONN_BODY && c->chunked_body) rest.n = c->head_n;
   if (rest_is_in) {
@@ -218,8 +224,8 @@ static void keep_rest(struct conn *c, str rest, bool rest_is_in) {
   }
 }
 
-// Counts the memory of a request that arrives in pieces. If that exceeds a limit, refuses the request and returns
-// false.
+// Counts the memory of a request that arrives in pieces. If this memory exceeds a limit, refuses the request and
+// returns false.
 static bool count_input(struct conn *c) {
   struct intake *in = c->server->opt.intake;
   size_t bytes = c->in.cap + c->body.cap;
@@ -240,7 +246,7 @@ static void conn_input(struct conn *c, str bytes) {
   if (carried) buf_str(&c->in, bytes);
   str view = carried ? buf_view(&c->in) : bytes;
   if (c->in.over) {
-    refuse(c, 413, STR_NONE, "request is too large");
+    refuse(c, 413, STR_NONE, "the request is too large");
     return;
   }
   c->working = true;
@@ -313,8 +319,8 @@ static void on_drain(void *ctx) {
 
 static const struct stream_events conn_events = {on_data, on_end, on_drain};
 
-// Closes one connection that is not waiting for an answer of the handler, in the order described in http_server.h: from
-// the address of `peer`, or from any address if `peer` is NULL.
+// Closes one connection for which the handler is not working; http_server.h describes which. The connection is one from
+// the address of `peer`, or from any address if `peer` is NULL. `newest` is never closed.
 static void evict(struct http_server *s, const struct conn *newest, const struct peer *peer) {
   enum { STRANGERS, IDLE, REST, PASSES };
   for (int pass = STRANGERS; pass < PASSES; pass++)
@@ -337,7 +343,7 @@ static void warn_full(struct http_server *s, const char *what) {
 static void on_connection(uv_stream_t *listener, int status) {
   struct http_server *s = listener->data;
   if (status < 0) {
-    warn_full(s, uv_strerror(status));  // most likely, no file descriptor is left
+    warn_full(s, uv_strerror(status));  // usually because the process has no free file descriptor
     evict(s, NULL, NULL);
     return;
   }

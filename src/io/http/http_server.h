@@ -29,19 +29,20 @@ struct http_exchange {
 struct http_server_options {
   struct http_limits limits;
   size_t max_connections;
-  size_t max_per_address;  // maximum connections from one client address; 0: no limit
-  size_t max_queued;  // maximum bytes of a response that wait for a slow client; above it, the connection is closed
+  size_t max_per_address;  // maximum connections from one client address; 0 if there is no limit
+  size_t max_queued;  // maximum bytes of a response that wait for a slow client; if more wait, the connection is closed
   uint64_t head_ms;   // time limit for a request's head, from its first byte; for the first request, from the accept
   uint64_t body_ms;   // time limit for a request with its body
   uint64_t idle_ms;   // time limit between requests
   uint64_t write_ms;  // time limit for the client to read all queued bytes
   // Returns whether this request may send its body. If not, the handler gets the request without a body, and the
-  // connection ends after the response. May be NULL. *out_principal is empty before the call and copied after it: the
-  // principal whose memory the body counts as. A connection with a principal is trusted (see http_exchange_trust).
+  // connection ends after the response. May be NULL. *out_principal is empty before the call, and the server copies it
+  // after the call: the memory of the body counts for this principal. A connection with a principal is trusted (see
+  // http_exchange_trust).
   bool (*admit)(void *ctx, const struct http_head *head, str *out_principal);
   struct intake *intake;  // limits the memory of requests that arrive in pieces; may be NULL
-  // Returns whether to serve this request even if there are too many connections. If `vital` is NULL, no request is
-  // served then.
+  // Returns whether to serve this request even if there are too many connections. May be NULL: no request is then
+  // served if there are too many.
   bool (*vital)(void *ctx, const struct http_head *head);
 };
 
@@ -65,21 +66,22 @@ void http_reply(struct http_exchange *x, int status, str headers, str content_ty
 void http_reply_from(struct http_exchange *x, int status, str headers, str content_type, struct payload body);
 
 void http_stream_begin(struct http_exchange *x, int status, str headers, str content_type);
-// Returns false if the client is too slow or has left. The exchange is over then, and on_abort is not called.
+// Sends a part of a streamed response. Returns false if the client is too slow or has left: the exchange is then over,
+// and on_abort is not called.
 bool http_stream_write(struct http_exchange *x, struct payload bytes);
 void http_stream_end(struct http_exchange *x);
 size_t http_stream_queued(const struct http_exchange *x);
 
-// The numeric address of the client; empty if the client has left.
+// http_exchange_peer writes the numeric address of the client to `out`, or an empty text if the client has left.
 enum { HTTP_PEER_SIZE = 64 };
 void http_exchange_peer(const struct http_exchange *x, char out[HTTP_PEER_SIZE]);
-// The address that the client has connected to, in the form of a Host header (IPv6 in brackets); empty if the client
-// has left.
+// Writes the address that the client has connected to, in the form of a Host header (IPv6 in brackets), or an empty
+// text if the client has left.
 void http_exchange_local(const struct http_exchange *x, char out[HTTP_PEER_SIZE]);
 
 // Marks the connection of a client that may use the server as trusted: such connections are the last to be closed when
 // there are too many.
 void http_exchange_trust(struct http_exchange *x);
 
-// Closes the connection without the response or the rest of it. Calls no callback.
+// Closes the connection without sending the rest of the response. Calls no callback.
 void http_exchange_drop(struct http_exchange *x);

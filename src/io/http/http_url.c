@@ -33,7 +33,7 @@ static bool is_name(str s) {
   return s.n > 0;
 }
 
-// Parses the text after the host: empty, or a colon and a port number.
+// Parses the text after the host, which is empty or consists of a colon and a port number.
 static bool parse_port(str s, bool tls, uint16_t *out) {
   uint64_t port = tls ? 443 : 80;
   if (s.n && (s.p[0] != ':' || s.n > 6 || !str_to_u64(str_from(s, 1), &port))) return false;

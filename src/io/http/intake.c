@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-enum { RESERVE_PART = 4 };  // this part of a limit is reserved for small messages
+enum { RESERVE_PART = 4 };  // a quarter (1 / RESERVE_PART) of each limit is reserved for small messages
 
 void intake_init(struct intake *in, struct loop *l, size_t limit, size_t principal_limit) {
   *in = (struct intake){.loop = l, .limit = limit, .principal_limit = principal_limit};
@@ -47,7 +47,7 @@ void intake_set(struct intake *in, struct intake_account *a, size_t *held, size_
   if (before > bytes + INTAKE_SMALL) loop_freed(in->loop, before - bytes);
 }
 
-// Returns the part of `limit` that a message of this size may use.
+// Returns how much of `limit` may be in use after a message of this size is added.
 static size_t part_for(size_t limit, size_t bytes) {
   return bytes > INTAKE_SMALL ? limit - limit / RESERVE_PART : limit;
 }
@@ -56,8 +56,8 @@ static bool fits(size_t used, size_t limit, size_t bytes) {
   return !limit || used == bytes || used <= part_for(limit, bytes);
 }
 
-// Returns whether the account leaves at least as much memory free for large messages as it uses. Small messages may
-// always use the free memory. in->used must not exceed its limit.
+// Returns whether the memory that is still free for large messages is at least as large as the memory that the account
+// uses. Always returns true for small messages. in->used must not exceed its limit.
 static bool is_fair(const struct intake *in, const struct intake_account *a, size_t bytes) {
   bool counts = in->limit && bytes > INTAKE_SMALL && a->used > bytes;
   return !counts || a->used <= part_for(in->limit, bytes) - in->used;

@@ -15,9 +15,9 @@ enum { INTAKE_SMALL = 65536 };
 
 struct intake {
   struct loop *loop;
-  size_t limit, principal_limit;  // bytes; 0: no limit
+  size_t limit, principal_limit;  // in bytes; 0 if there is no limit
   size_t used;
-  uint64_t refused;  // number of messages since the start
+  uint64_t refused;  // number of messages refused since the start
   struct map accounts;
 };
 
@@ -32,16 +32,19 @@ struct intake_account {
 enum intake_room { INTAKE_ROOM, INTAKE_FULL, INTAKE_PRINCIPAL_FULL };
 
 void intake_init(struct intake *in, struct loop *l, size_t limit, size_t principal_limit);
-void intake_done(struct intake *in);  // no account may have references any more
+void intake_done(struct intake *in);  // all accounts must have been released with intake_leave
 
-struct intake_account *intake_join(struct intake *in, str principal);   // empty: clients without credentials
-void intake_leave(struct intake *in, struct intake_account **account);  // its bytes must be 0; *account may be NULL
+struct intake_account *intake_join(struct intake *in, str principal);  // empty: clients without credentials
+// Releases a reference to an account and sets *account to NULL. Before its last reference is released, its `used` must
+// be 0. *account may be NULL.
+void intake_leave(struct intake *in, struct intake_account **account);
 
-// Replaces the number of bytes counted before, *held, with `bytes`.
+// Counts `bytes` instead of the *held bytes that the caller counted before, and sets *held to `bytes`.
 void intake_set(struct intake *in, struct intake_account *a, size_t *held, size_t bytes);
 
-// Returns whether a message of `bytes`, which must already be counted, fits the limits.
+// Checks the limits for a message of `bytes` bytes, which must already be counted. Returns INTAKE_ROOM if it fits,
+// otherwise the limit that was reached.
 enum intake_room intake_check(struct intake *in, const struct intake_account *a, size_t bytes);
 
-// The configuration key of the limit that was reached.
+// Returns the configuration key of the limit that was reached.
 const char *intake_limit_name(enum intake_room room);

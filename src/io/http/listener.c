@@ -34,7 +34,7 @@ uv_tcp_t *listener_open(struct loop *l, str host, uint16_t port, uv_connection_c
                         uint16_t *out_port, struct fault *f) {
   struct sockaddr_storage addr;
   if (!numeric_address(host, port, &addr)) {
-    fault_set(f, FAULT_INVALID, "cannot listen on \"%.*s\": not an IP address or localhost", STR_ARG(host));
+    fault_set(f, FAULT_INVALID, "cannot listen on \"%.*s\": use an IP address or localhost", STR_ARG(host));
     return NULL;
   }
   uv_tcp_t *listener = MEM_NEW(uv_tcp_t);

@@ -52,7 +52,7 @@ bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struc
   timer_init(&e->deadline, on_late);
   e->opt.url = arena_str(&e->arena, opt->url);
   if (!http_url_parse(e->opt.url, &e->url)) {
-    fault_set(f, FAULT_INVALID, "%.*s: not an http or https URL", STR_ARG(e->opt.url));
+    fault_set(f, FAULT_INVALID, "\"%.*s\" is not an http or https URL", STR_ARG(e->opt.url));
     return false;
   }
   if (!proxies_choose(opt->loop->proxies, &e->url, &origin.proxy, f)) return false;

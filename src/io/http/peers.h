@@ -9,14 +9,14 @@ struct peers {
   struct map by_address;
 };
 
-// The connections of one address. Freed when their count is 0.
+// Counts the connections of one address. Freed when the count is 0.
 struct peer {
   size_t count;
-  unsigned char address[16];  // as IPv6; IPv4 addresses are mapped
+  unsigned char address[16];  // as IPv6; an IPv4 address in its mapped form (::ffff:a.b.c.d)
 };
 
 void peers_init(struct peers *p, const struct hash_key *seed);
-void peers_done(struct peers *p);  // all connections must have left
+void peers_done(struct peers *p);  // no peer may have a connection any more
 
 struct peer *peers_enter(struct peers *p, const struct stream *s);  // counts one more connection
 void peers_leave(struct peers *p, struct peer **peer);              // counts one connection less

@@ -11,11 +11,11 @@ enum { HOST_MAX = 255, USERINFO_MAX = 4096 };
 // ---- hosts
 
 struct address {
-  size_t bytes;  // 4 or 16; 0: not an address
+  size_t bytes;  // 4 (IPv4), 16 (IPv6), or 0 if the host is not an address
   unsigned char at[16];
 };
 
-// Like getaddrinfo, also accepts 127.1, 2130706433 and 0x7f.0.0.1 as addresses.
+// Parses a numeric address. Also accepts the IPv4 forms 127.1, 2130706433 and 0x7f.0.0.1, because getaddrinfo does.
 static struct address parse_address(str host) {
   char text[HOST_MAX + 1];
   struct address a = {0};
@@ -41,7 +41,8 @@ static bool is_below(str host, str domain) {
   return host.n > domain.n && ends_nocase(host, domain) && host.p[host.n - domain.n - 1] == '.';
 }
 
-// The unspecified address counts, too: a connection to it reaches this machine.
+// Returns whether a host name or address is this machine. The unspecified address (0.0.0.0 or ::) is this machine, too,
+// because a connection to it reaches this machine.
 static bool is_this_machine(str host) {
   static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff}, zeros[16];  // ::ffff:127.0.0.1
   if (str_ends(host, STR("."))) host.n--;

@@ -13,7 +13,7 @@ struct proxy {
   bool wrong;         // the URL in the variable cannot be used
   const char *host;   // without the brackets of an IPv6 address
   uint16_t port;      // port of the URL; default 80
-  str authorization;  // value of Proxy-Authorization; empty: no such header. Secret.
+  str authorization;  // value of Proxy-Authorization, which is secret; empty if the header is not sent
 };
 
 struct proxies {
@@ -21,7 +21,7 @@ struct proxies {
   str direct;                // NO_PROXY
 };
 
-// Copies everything that is needed later into the arena.
+// Reads the variables in `env`. Copies everything that is needed later to the arena.
 void proxies_read(struct proxies *p, char *const *env, struct arena *a);
 
 // Sets *out to the proxy for a URL, or to NULL for a direct connection. p may be NULL. Returns false, with a reason in
@@ -32,5 +32,5 @@ bool proxies_choose(const struct proxies *p, const struct http_url *url, const s
 // includes all names below it), an address, a network (10.0.0.0/8) or *, and may have a port.
 bool proxy_exempts(str list, str host, uint16_t port);
 
-// Describes an error status that the proxy itself answered with.
+// Writes a message about an error status with which the proxy itself has answered.
 void proxy_refusal(const struct proxy *p, int status, char *out, size_t size);

@@ -28,7 +28,8 @@ void sse_done(struct sse_parser *p) {
 
 // Finds line ends (CR or LF) in time linear in the length of the text, whether it contains CR, LF or both.
 struct line_ends {
-  const char *end, *lf;  // lf: position of the next LF, or `end`; out of date once it has been passed
+  // lf: position of the next LF, or `end` if there is no LF. After `from` has passed it, next_line_end searches again.
+  const char *end, *lf;
 };
 
 static const char *next_line_end(struct line_ends *e, const char *from) {
@@ -104,8 +105,9 @@ static bool take_line(struct sse_parser *p, str line) {
   return true;
 }
 
-// Adds the beginning or the middle of a line. As soon as its first bytes are "data: ", the line is treated as data,
-// however it was split: so the limit is always reached at the same byte. Avoids copying long data twice.
+// Adds the beginning or the middle of a line. As soon as the line begins with "data: ", its bytes go to p->data
+// directly, so that long data is not copied twice. This does not depend on how the line was split, so the limit is
+// always reached at the same byte.
 static void go_on_line(struct sse_parser *p, str piece) {
   static const str data = STR("data: ");
   if (p->in_data) {
@@ -123,7 +125,7 @@ static void go_on_line(struct sse_parser *p, str piece) {
   p->at_start = false;
 }
 
-// Handles the line that ends with `piece`; the start of the line may have come with earlier bytes.
+// Handles the line that ends with `piece`. go_on_line may have received the beginning of this line.
 static bool end_line(struct sse_parser *p, str piece) {
   if (p->in_data) {
     buf_str(&p->data, piece);

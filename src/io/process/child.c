@@ -23,10 +23,11 @@
 enum {
   HOST_MAGIC = 0x74676831,
   CHILD_MAGIC = 0x74676332,
-  // Maximum of starts in progress: the kernel limits the number of descriptors that are on their way through a socket.
+  // Maximum number of starts in progress. Each start passes descriptors through the socket, and the kernel limits the
+  // number of descriptors that a socket holds.
   MAX_UNANSWERED = 64,
   MAX_QUEUED = 1 << 20,      // maximum bytes of queued requests; a guard that leaves more bytes unread is stuck
-  MAX_GRACE_MS = 60 * 1000,  // maximum of each grace, so that the program ends in limited time
+  MAX_GRACE_MS = 60 * 1000,  // maximum grace period of a child, so that the gateway ends in limited time
   END_SLACK_MS = GUARD_SWEEP_MS + 1000,
 };
 
@@ -35,14 +36,15 @@ struct child_host {
   struct loop *loop;
   struct guard guard;
   uv_poll_t poll;
-  bool lost;  // the guard has died; the socket stays open as long as the poll handle, so that its number is not reused
+  // The guard has died. The socket stays open as long as the poll handle, so that its descriptor is not reused.
+  bool lost;
   bool closing;
   struct list children;  // children that their owners have not freed
   struct buf queue;      // contains struct guard_ask
   size_t unanswered;     // number of starts without an answer
   uint64_t last_id;
   uint64_t quiet_by;     // time (system clock) when the last grace period is over
-  struct timer failing;  // reports starts that cannot even be requested
+  struct timer failing;  // calls on_fail of children whose start could not be requested
   void (*on_lost)(void *ctx);
   void *ctx;
 };
@@ -56,13 +58,13 @@ struct child {
   struct list node;
   uint64_t id;
   int pid;
-  int fds[3];  // the gateway's ends of the pipes, until on_start; -1: none
+  int fds[3];  // the gateway's ends of the child's pipes until on_start; -1 if not open
   const struct child_events *events;
   void *ctx;
-  struct buf strings;  // see guard_priv.h; kept until the child runs, for the guard and for error messages
+  struct buf strings;  // program, arguments and environment (see guard_priv.h); kept until the child runs
   uint32_t argc, envc;
   bool launcher, unconfined;
-  int refused;  // errno if the start could not be requested; E2BIG: the strings exceed GUARD_MAX_STRINGS
+  int refused;  // errno if the start could not be requested; E2BIG if the strings exceed GUARD_MAX_STRINGS
 };
 
 static void drop_fds(struct child *c) {
@@ -137,9 +139,9 @@ static void describe_failure(const struct child *c, enum guard_stage stage, int 
   else if (stage == GUARD_CHDIR && error == ENOENT)
     fault_set(f, FAULT_IO, "cannot start \"%s\": cwd \"%s\" does not exist", file, cwd);
   else if (stage == GUARD_CHDIR)
-    fault_set(f, FAULT_IO, "cannot start \"%s\": cwd \"%s\": %s", file, cwd, strerror(error));
+    fault_set(f, FAULT_IO, "cannot start \"%s\": cannot change to its cwd \"%s\": %s", file, cwd, strerror(error));
   else if (stage == GUARD_INTERPRETER)
-    fault_set(f, FAULT_IO, "cannot start \"%s\": the interpreter that it names does not exist", file);
+    fault_set(f, FAULT_IO, "cannot start \"%s\": its script interpreter or dynamic loader does not exist", file);
   else if (stage == GUARD_EXEC) describe_exec(file, error, f);
   else
     fault_set(f, FAULT_IO, "cannot start \"%s\": %s%s", file, stage == GUARD_FORK ? "cannot create a process: " : "",
@@ -188,7 +190,8 @@ static int strings_file(const struct child *c) {
   return fd;
 }
 
-// Opens the descriptors for the guard (`theirs`) and for c->fds. On failure, those that were not opened stay -1.
+// Opens the descriptors that the guard gets (`theirs`) and those that the gateway keeps (c->fds). On failure,
+// descriptors that were not opened stay -1.
 static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   theirs[0] = strings_file(c);
   if (theirs[0] < 0) return false;
@@ -202,7 +205,7 @@ static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   return true;
 }
 
-// Returns false and sets errno on failure; EAGAIN: try again later.
+// Returns false and sets errno on failure. If errno is EAGAIN, the caller must try again later.
 static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct child *c) {
   int theirs[GUARD_FDS] = {-1, -1, -1, -1};
   bool sent = open_fds(c, theirs) && send_ask(h, ask, theirs, GUARD_FDS);
@@ -214,13 +217,13 @@ static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct
   return sent;
 }
 
-// Sets a timer that calls on_fail.
+// Reports later, from a timer, that the child could not be started.
 static void refuse(struct child *c, int error) {
   c->refused = error;
   timer_start(c->host->loop, &c->host->failing, 0);
 }
 
-// Returns false if the request must stay in the queue.
+// Asks the guard to start a child. Returns false if the request must stay in the queue for another attempt.
 static bool start_child(struct child_host *h, const struct guard_ask *ask) {
   struct child *c = find_child(h, ask->id);
   if (!c) return true;  // the owner has freed the child
@@ -241,7 +244,8 @@ static void flush(struct child_host *h) {
       if (!start_child(h, &ask)) return;
     } else if (!send_ask(h, &ask, NULL, 0)) {
       if (errno == EAGAIN || errno == EINTR) return;
-      kill(h->guard.pid, SIGKILL);  // as the guard cannot stop this child, all children must end
+      // The request to stop this child cannot be sent. So the guard is killed, which ends all children.
+      kill(h->guard.pid, SIGKILL);
     }
     buf_drop(&h->queue, sizeof ask);
   }
@@ -282,7 +286,8 @@ static void on_news(struct child_host *h, const struct guard_news *news) {
 
 // ---- children that end without a report ----
 
-// Callbacks may free any child, so each search starts again at the first one.
+// Returns the next child whose end or failure must be reported without the guard. Callbacks may free any child, so each
+// search begins again at the first child.
 static struct child *find_unreported(struct child_host *h) {
   LIST_EACH(it, &h->children) {
     struct child *c = CONTAINER_OF(it, struct child, node);
@@ -293,10 +298,11 @@ static struct child *find_unreported(struct child_host *h) {
 
 static void describe_unreported(const struct child *c, struct fault *f) {
   if (c->refused == E2BIG)
-    fault_set(f, FAULT_LIMIT, "cannot start a child process: command and environment have more than %d bytes",
+    fault_set(f, FAULT_LIMIT, "cannot start a child process: its command and environment have more than %d bytes",
               (int)GUARD_MAX_STRINGS);
   else if (c->host->lost)
-    fault_set(f, FAULT_IO, "the guard of child processes has died: no process can be started any more");
+    fault_set(f, FAULT_IO,
+              "the guard of child processes has died: no process can be started until the gateway is restarted");
   else describe_failure(c, GUARD_SETUP, c->refused, f);
 }
 
@@ -316,7 +322,7 @@ static void on_failing(struct timer *t) {
 }
 
 static void lose_guard(struct child_host *h) {
-  log_error(h->loop->log, "the guard of child processes has died");
+  log_error(h->loop->log, "the guard of child processes has died; all child processes end");
   h->lost = true;
   uv_poll_stop(&h->poll);
   waitpid(h->guard.pid, NULL, 0);
@@ -327,7 +333,7 @@ static void lose_guard(struct child_host *h) {
 
 // ---- the socket ----
 
-// Reads one packet. Returns false if none is waiting. Sets *lost if the guard has ended.
+// Reads one report of the guard. Returns false if no report is waiting. Sets *lost to whether the guard has ended.
 static bool read_news(int fd, struct guard_news *out, bool *lost) {
   ssize_t n = recv(fd, out, sizeof *out, MSG_DONTWAIT);
   *lost = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
@@ -359,7 +365,7 @@ static bool awaits_news(const struct child_host *h) {
   return false;
 }
 
-// The poll handle alone must not keep the loop alive.
+// Sets the events to wait for. Without children and requests, the poll handle must not keep the loop alive.
 static void update_poll(struct child_host *h) {
   if (h->lost) return;
   uv_poll_start(&h->poll, UV_READABLE | (may_send(h) ? UV_WRITABLE : 0), on_poll);
@@ -428,7 +434,7 @@ void child_host_free(struct child_host **hp) {
   ASSERT_MAGIC(h, HOST_MAGIC);
   *hp = NULL;
   h->closing = true;
-  // Detaches the children. Their owners free them later.
+  // Detaches the children from the host, because their owners may free them later.
   for (struct list *n; (n = list_pop(&h->children));) {
     struct child *c = CONTAINER_OF(n, struct child, node);
     c->state = GONE;
@@ -459,7 +465,8 @@ static size_t size_of_strings(const char *const *list) {
   return n;
 }
 
-// Reserves the whole size first, because a growing buffer would leave copies of the environment in freed memory.
+// Writes the strings for the guard. Reserves the whole size first, because a growing buffer would leave copies of the
+// environment in freed memory.
 static void write_strings(struct child *c, const struct child_spec *spec) {
   buf_init(&c->strings, GUARD_MAX_STRINGS);
   buf_room(&c->strings, strlen(spec->file) + 1 + (spec->cwd ? strlen(spec->cwd) : 0) + 1 + size_of_strings(spec->argv) +

@@ -38,14 +38,14 @@ void child_host_free(struct child_host **h);
 
 struct child_spec {
   const char *file;         // searched in PATH of envp if it has no slash; otherwise relative to cwd
-  const char *const *argv;  // argv[0] first, NULL at the end
+  const char *const *argv;  // begins with argv[0] and ends with NULL
   const char *const *envp;  // ends with NULL
   const char *cwd;          // NULL: the directory in which guard_start was called
   // The child is a launcher, such as npx: it installs a program before it starts it. During the installation, it is not
   // killed until CHILD_INSTALL_GRACE_MS after it was asked to end, even if the gateway dies, because an incomplete
   // installation may stay broken.
   bool launcher;
-  bool unconfined;  // the child keeps all capabilities and enters no domain (io/process/lockdown.h)
+  bool unconfined;  // the child keeps all capabilities and enters no Landlock domain (io/process/lockdown.h)
 };
 
 enum { CHILD_INSTALL_GRACE_MS = 30 * 1000 };
@@ -76,11 +76,13 @@ struct child *child_spawn(struct child_host *h, const struct child_spec *spec, c
 // For a launcher: reports that its program has responded, so the installation is complete. Not needed after on_serving.
 void child_serves(struct child *c);
 
-int child_pid(const struct child *c);  // 0 until the child is started
+int child_pid(const struct child *c);  // returns 0 until the child is started
 
-// Forgets the child: it gets no further callback. If it still runs, its whole tree gets SIGTERM, and SIGKILL grace_ms
-// later (0: at once; at most a minute); the guard measures the time. Sets *c to NULL; *c may be NULL.
+// Frees the child; no further callback is called. If the process still runs, the process and its descendants get
+// SIGTERM, and SIGKILL grace_ms later (at most a minute). If grace_ms is 0, they get SIGKILL at once. The guard
+// measures the time. Sets *c to NULL; *c may be NULL.
 void child_free(struct child **c, uint64_t grace_ms);
 
-// Like child_free, but first gives the child leave_ms to end by itself: for a server whose stdin was just closed.
+// Like child_free, but first gives the child leave_ms to end by itself. To be used for a server whose standard input
+// was just closed.
 void child_leave(struct child **c, uint64_t leave_ms, uint64_t grace_ms);

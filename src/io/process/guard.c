@@ -21,7 +21,8 @@
 #include "io/process/lockdown.h"
 #include "io/process/proctree.h"
 
-// Time between two SIGKILLs: KILL_STEP_MS at first, because most keepers end quickly; then twice as long each time.
+// The time between two SIGKILLs is KILL_STEP_MS at first, because most keepers end quickly. It doubles each time, up to
+// KILL_STEP_MAX_MS.
 enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, ORPHAN_GRACE_MS = 2000, SOCKET_FD = 3 };
 
 struct guard_child {
@@ -44,7 +45,7 @@ struct guard_watch {
   pid_t pid;
   bool bye;          // the gateway has asked the guard to end
   bool gone;         // the gateway has closed its end of the socket
-  uint64_t rest_at;  // time of the next SIGKILL for processes whose keeper was killed; 0: none
+  uint64_t rest_at;  // time of the next SIGKILL for processes whose keeper was killed, or 0
   uint64_t rest_step;
   struct list children;
 };
@@ -75,7 +76,7 @@ static void signal_tree(const struct guard_child *k, int sig) {
   proctree_signal(k->keeper, sig, k->root);
 }
 
-// Sends SIGTERM to the child, or if it has not started yet, when it starts.
+// Sends SIGTERM to the processes of the child. If the child has not started yet, they get SIGTERM when it starts.
 static void terminate(struct guard_child *k) {
   if (k->started) signal_tree(k, SIGTERM);
   else k->term_held = true;
@@ -119,7 +120,7 @@ static bool is_keeper(const void *ctx, pid_t pid) {
   return false;
 }
 
-// When a keeper was killed, its processes become children of the guard. Kills these processes.
+// Kills the processes whose keeper was killed: they have become children of the guard.
 static void kill_rest(struct guard_watch *w) {
   uint64_t now = now_ms();
   if (!w->rest_at || w->rest_at > now) return;
@@ -155,13 +156,14 @@ static void on_news(struct guard_watch *w, const struct guard_news *news) {
   }
   send_news(w, news);
   if (news->kind == GUARD_STARTED && k->term_held) terminate(k);
-  // Processes that outlive a launcher may have started after its SIGTERM, so the tree gets another SIGTERM.
+  // A launcher that was asked to end has ended. Processes that it has started after its SIGTERM may still run, so they
+  // get a SIGTERM, too.
   if (news->kind == GUARD_EXITED && k->installing && k->kill_at) {
     signal_tree(k, SIGTERM);
     kill_from(k, now_ms() + ORPHAN_GRACE_MS);
   }
-  // When the first process of a server has ended, the others are killed; a server that is being stopped keeps its
-  // grace.
+  // The process that the guard started as the server has ended, so its descendants are killed. If the server is being
+  // stopped, they keep the rest of the grace period.
   if (news->kind == GUARD_EXITED && !k->kill_at) kill_from(k, now_ms() + KILL_STEP_MS);
 }
 
@@ -170,7 +172,8 @@ static void read_news(struct guard_watch *w) {
   while (read(w->reports[0], &news, sizeof news) == (ssize_t)sizeof news) on_news(w, &news);
 }
 
-// A keeper's last report is in the pipe before the keeper is reaped. A killed keeper may not have sent all reports.
+// Called when a keeper has ended. Reads its last reports, which are already in the pipe. A keeper that was killed may
+// not have sent all reports, so this function sends the missing report for it.
 static void on_keeper_end(struct guard_watch *w, struct guard_child *k) {
   read_news(w);
   if (!k->ended) {
@@ -209,7 +212,8 @@ static void reap(struct guard_watch *w) {
 // ---- requests of the gateway ----
 
 static void spawn(struct guard_watch *w, const struct guard_ask *ask, const int fds[GUARD_FDS]) {
-  pid_t pid = _Fork();  // runs no fork handlers: the one of libuv would close descriptors that libuv no longer owns
+  // _Fork calls no fork handlers: libuv's handler would close descriptors that libuv does not own any more.
+  pid_t pid = _Fork();
   if (pid < 0) {
     send_news(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_FORK, .value = errno});
     return;
@@ -255,8 +259,8 @@ static void on_ask(struct guard_watch *w, const struct guard_ask *ask, const int
   else if (ask->kind == GUARD_BYE) on_bye(w);
   else if (k && ask->kind == GUARD_STOP) stop(k, ask->leave_ms, ask->grace_ms);
   else if (k && ask->kind == GUARD_SERVES) {
-    // The keeper cannot see that the program runs if the launcher has replaced itself with the program, or if the
-    // program is not a process below the launcher (docker). The gateway can see it.
+    // The launcher's program has responded to the gateway. The keeper cannot detect that the program runs if the
+    // launcher has replaced itself with the program, or if the program is not a process below the launcher (docker).
     if (k->installing) kill(k->keeper, SIGUSR1);
     k->installing = false;
   }
@@ -312,7 +316,8 @@ _Noreturn static void run(struct guard_watch *w) {
   }
 }
 
-// Keeps only the socket and stderr open, because the guard must not keep a client's pipe from closing.
+// Closes all files except the socket and stderr. If the guard kept a pipe of a client open, the client could not notice
+// that the gateway has closed it.
 static bool settle_files(struct guard_watch *w, int socket) {
   // Moves the socket away from 0, 1 and 2, which may have been closed when the gateway started.
   socket = fcntl(socket, F_DUPFD_CLOEXEC, SOCKET_FD);
@@ -325,12 +330,12 @@ static bool settle_files(struct guard_watch *w, int socket) {
   return true;
 }
 
-// Ignores the signals that end the gateway, because the guard must end after it. In its own session the guard gets no
-// signals of the terminal or for the gateway's process group.
+// Ignores the signals that end the gateway, because the guard must end after the gateway. Also starts a new session: in
+// it, the guard gets no signals of the terminal or for the gateway's process group.
 static bool settle_signals(struct guard_watch *w) {
   static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_IGN);
-  signal(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, waitpid would find nothing
+  signal(SIGCHLD, SIG_DFL);  // if the parent ignored SIGCHLD, waitpid would find nothing
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
@@ -357,7 +362,8 @@ _Noreturn static void guard_main(int socket) {
   run(&w);
 }
 
-// Waits until the guard has its own session and files, so that nothing else happens in the gateway before.
+// Waits until the guard has its own session and has closed the files that it does not need. Returns false, with a
+// reason in f, if the guard could not do so.
 static bool wait_ready(struct guard *g, struct fault *f) {
   int error = EPIPE;
   ssize_t n;

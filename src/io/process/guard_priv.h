@@ -18,8 +18,9 @@ enum guard_ask_kind {
   GUARD_BYE,     // the gateway is about to end: kill the children that are not being stopped yet, and end
 };
 
-// The descriptors of GUARD_SPAWN: a file with the strings, then 0, 1 and 2 of the child. The strings, each with its
-// NUL, are: program, directory (empty: do not change it), argc arguments, envc variables.
+// GUARD_SPAWN comes with GUARD_FDS descriptors: a file with strings, then 0, 1 and 2 of the child. The strings, each
+// with its NUL, are: the program, its directory (empty to keep the current one), argc arguments, envc environment
+// variables.
 enum { GUARD_FDS = 4, GUARD_MAX_STRINGS = 1 << 20 };
 
 struct guard_ask {

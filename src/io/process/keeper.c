@@ -73,7 +73,8 @@ static char **next_strings(char **at, const char *end, size_t count) {
   return list;
 }
 
-// The memory that this allocates is freed by exec or by the end of the keeper.
+// Reads the program, directory, arguments and environment of the child. Never frees the memory that it allocates: exec
+// or the end of the keeper does.
 static bool read_program(int fd, const struct guard_ask *ask, struct keeper_program *out) {
   struct stat st;
   if (fstat(fd, &st) != 0 || st.st_size <= 0) return false;
@@ -93,8 +94,8 @@ static bool read_program(int fd, const struct guard_ask *ask, struct keeper_prog
 
 // ---- in the child, between fork and exec ----
 
-// Uses the system call, because the C library refuses to change two signals, which would stay ignored if the parent
-// ignored them.
+// Resets the handlers of all signals. Uses the system call, because the C library refuses to change two internal
+// signals, which would stay ignored if the parent ignored them.
 static void default_signals(void) {
   struct kernel_action {
     void (*handler)(int);
@@ -115,7 +116,8 @@ static bool set_up(const struct keeper_program *p, const int fds[GUARD_FDS], pid
   if (!p->unconfined) lockdown_capabilities();
   default_signals();
   for (int i = 0; i < 3; i++) {
-    ASSERT(fds[i + 1] > 2);  // 0, 1 and 2 are open in the keeper, so dup2 does not overwrite another pipe
+    // 0, 1 and 2 are open in the keeper, so the pipes have higher numbers, and dup2 does not overwrite one of them.
+    ASSERT(fds[i + 1] > 2);
     if (dup2(fds[i + 1], i) < 0) return false;
   }
   return true;
@@ -168,8 +170,8 @@ _Noreturn static void become(const struct keeper_program *p, const int fds[GUARD
 
 // ---- in the keeper ----
 
-// Starts the child. Every descriptor from 3 on is close-on-exec, so when the program runs, the pipe closes without a
-// report.
+// Starts the child. If the program cannot run, the child reports that through a pipe. Every descriptor from 3 on is
+// close-on-exec: when the program runs, the pipe closes without a report.
 static void start(struct keeper *k, const struct keeper_program *p, const int fds[GUARD_FDS]) {
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) give_up(k, GUARD_SETUP, errno);
@@ -181,7 +183,7 @@ static void start(struct keeper *k, const struct keeper_program *p, const int fd
   close(pipe_fds[1]);
   k->in = proctree_pipe(fds[1]);
   k->out = proctree_pipe(fds[2]);
-  // Closes the parent's copies, so that the gateway notices when the child closes its ends.
+  // Closes the keeper's copies of the child's pipes, so that the gateway notices when the child closes its own.
   for (int i = 0; i < GUARD_FDS; i++) close(fds[i]);
   struct mishap m;
   ssize_t n;
@@ -206,15 +208,15 @@ static bool guard_gone(const struct keeper *k) {
   return getppid() != k->guard;
 }
 
-// SIGTERM means that the guard may have died, SIGUSR1 that a launcher's program runs. The signals stay blocked;
-// wait_signal fetches them.
+// Blocks the signals that wait_signal waits for. SIGCHLD means that a process has ended, SIGTERM that the guard may
+// have died, SIGUSR1 that a launcher's program runs.
 static void watch_signals(sigset_t *out) {
   sigemptyset(out);
   sigaddset(out, SIGCHLD);
   sigaddset(out, SIGTERM);
   sigaddset(out, SIGUSR1);
   sigprocmask(SIG_BLOCK, out, NULL);
-  signal(SIGTERM, SIG_DFL);  // an ignored signal could not be fetched
+  signal(SIGTERM, SIG_DFL);  // the kernel would discard an ignored signal
   signal(SIGUSR1, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }

@@ -77,14 +77,14 @@ static bool may_drop(void) {
 
 // ---- the domain of a server
 
-// Before ABI 2 every domain denies moving files between folders.
+// Versions of the Landlock ABI. Before ABI_WITH_REFER, every domain denies moving files between folders.
 enum { ABI_WITH_REFER = 2, ABI_WITH_SCOPES = 6 };
 
 static long domain_abi(void) {
   return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-// struct landlock_ruleset_attr as newer kernels know it.
+// Equals struct landlock_ruleset_attr of newer kernel headers.
 struct ruleset {
   uint64_t files, net, scopes;
 };

@@ -21,14 +21,15 @@ void lockdown_environment(void);
 // or allows no deeper nesting; lockdown_gaps reports both. Returns false and sets errno if it fails for another reason.
 bool lockdown_domain(void);
 
-// Drops the capabilities that servers do not get. To be called in the child between fork and execve.
+// Drops the capabilities that servers must not have. Must be called in the child between fork and execve.
 void lockdown_capabilities(void);
 
-// Missing protections, because of this kernel or the privileges of this process. They are logged.
+// Protections that this kernel or the privileges of this process do not allow. The gateway logs them.
 struct lockdown_gaps {
-  bool swappable;       // RLIMIT_MEMLOCK is used up: some secrets can be swapped to disk
-  bool no_domains;      // servers can read each other's environment and memory
-  bool deepest_domain;  // the same effect as no_domains: this process is in as many nested domains as the kernel allows
+  bool swappable;   // RLIMIT_MEMLOCK is used up: some secrets can be swapped to disk
+  bool no_domains;  // servers can read each other's environment and memory
+  // The same effect as no_domains: this process is already in as many nested domains as the kernel allows.
+  bool deepest_domain;
   bool keeps_capabilities;  // the bounding set cannot be changed: a server that runs as root can read the gateway
 };
 struct lockdown_gaps lockdown_gaps(void);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gateway's system call filter.
 //
-// The filter lists the denied calls, because the allowed ones depend on the versions of the C library, OpenSSL, SQLite
-// and name resolution. A call that only injected code makes ends the process; the guard then ends the servers. A call
-// that a library may try but does not need fails with EPERM.
+// The filter lists the denied calls, not the allowed ones, because these depend on the versions of the C library,
+// OpenSSL, SQLite and name resolution. Some denied calls would come only from injected code: such a call ends the
+// process, and the guard then ends the servers. A denied call that a library may try but does not need fails with
+// EPERM.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -26,7 +27,7 @@
 
 #ifdef NATIVE_ARCH
 
-enum { X32_BIT = 0x40000000 };  // bit in the second set of numbers for system calls on x86-64
+enum { X32_BIT = 0x40000000 };  // set in the numbers of the x32 system calls, the second set of system calls on x86-64
 
 static const int fatal[] = {
     SYS_execve,

@@ -93,8 +93,8 @@ static bool is_below(const struct process_table *t, const struct process *p, pid
   return branch_of(t, p, top) != NULL;
 }
 
-// Between reading and signalling, a pid could pass to another process. This is very unlikely, because all other pids
-// would have to be used in between.
+// Between read_table and kill, a process could end and its pid could be given to a new process. This is very unlikely,
+// because the kernel uses all other pids first.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group) {
   ASSERT(top > 0 && but_group >= 0);
   struct process_table t = {0};
@@ -126,7 +126,7 @@ size_t proctree_signal_rest(pid_t top, int sig, bool (*kept)(const void *ctx, pi
   return found;
 }
 
-// Follows the parents upwards. The number of steps is bounded, because parents may change in the meantime.
+// Follows the parents of `pid` up to `top`. The number of steps is bounded, because parents may change in the meantime.
 bool proctree_has(pid_t top, pid_t pid) {
   enum { DEEPEST = 4096 };
   for (int steps = 0; steps < DEEPEST; steps++) {
@@ -189,12 +189,14 @@ static bool is_launcher_name(str name) {
   return false;
 }
 
-// Recognizes a launcher by its command line: by the program, or by the script that the program runs. npm calls itself
-// "npm exec …". Until it calls execve, a child has the command line of its parent.
+// Recognizes a launcher by its command line: by the name of the program (npm changes its own to "npm exec …"), or of
+// the script that the program runs. A child of a launcher also counts as a launcher until it calls execve, because it
+// has the command line of its parent.
 static bool is_launcher(pid_t pid) {
   char text[1024];
   str all = read_file_of(pid, "cmdline", text, sizeof text), first, second, rest, word;
-  if (!all.n) return true;  // no command line: the process has ended, so do not count it as the program
+  // The process has ended and has no command line. Returns true, so that it does not count as the launcher's program.
+  if (!all.n) return true;
   bool more = str_cut(all, 0, &first, &rest);
   str_cut(first, ' ', &word, &second);
   if (is_launcher_name(str_base_name(word))) return true;

@@ -10,7 +10,7 @@ struct lines {
   size_t head_n;
   void (*on_line)(void *ctx, str line);
   void *ctx;
-  bool stop;  // set by on_line to end parsing: the rest of the bytes is dropped
+  bool stop;  // on_line sets this to end parsing: the remaining bytes are dropped
 };
 
 void lines_init(struct lines *l, size_t max_line, void (*on_line)(void *ctx, str line), void *ctx);

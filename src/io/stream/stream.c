@@ -249,7 +249,8 @@ static void free_out(struct stream_out *o) {
   mem_free(o);
 }
 
-// Counts the queued bytes: those for clients always, others only if the queue has taken over a large message.
+// Counts the queued bytes for the memory limit (bulk.h). Always counts bytes for a client. Counts other bytes only if
+// the queue has taken over the memory of a large message.
 static void count_queue(struct stream *s, bool taken) {
   struct bulk_hold *h = &s->out->hold;
   if (s->accepted || taken || h->bytes) bulk_set(h, stream_queued(s));
@@ -261,7 +262,8 @@ static bool write_broke(struct stream *s, int err) {
   return false;
 }
 
-// On a socket, bytes that the peer sent before it closed are still read; after them, reading ends with `err`.
+// Handles the failure of a queued write. On a socket, bytes that the peer sent before it closed are still read, and
+// then reading ends with `err`.
 static void queued_write_broke(struct stream *s, int err) {
   write_broke(s, err);
   if (s->lingering) destroy(s);
@@ -307,8 +309,8 @@ static bool lies_in(const struct buf *b, str part) {
   return part.n && b->p && part.p >= b->p && part.p + part.n <= b->p + b->n;
 }
 
-// Takes over the memory that contains one of the parts, if a large rest of this part is unsent. Earlier parts have been
-// written; later parts are appended.
+// If nothing is queued and at least TAKE_LEAST bytes of the first unsent part are in the buffer `b`, takes over the
+// memory of `b` and appends the later parts. Otherwise returns false and changes nothing.
 static bool take_over(struct stream *s, const str *parts, size_t count, size_t skip, struct buf *b) {
   struct stream_out *o = s->out;
   size_t i = 0;
@@ -413,7 +415,7 @@ void stream_peer(const struct stream *s, char *out, size_t size) {
 }
 
 void stream_local(const struct stream *s, char *out, size_t size) {
-  static const char mapped[] = "::ffff:";  // prefix of an IPv4 address on an IPv6 socket
+  static const char mapped[] = "::ffff:";  // an IPv6 socket shows an IPv4 address with this prefix
   struct sockaddr_storage address;
   char text[64];
   int n = sizeof address;
@@ -444,7 +446,8 @@ static void on_shutdown(uv_shutdown_t *req, int status) {
   else free_out(o);
 }
 
-// Called when all bytes are written. The writing end of a pipe cannot be shut down, so it is closed.
+// Ends the writing side after all bytes have been written. The writing end of a pipe cannot be shut down, so it is
+// closed.
 static void after_flush(struct stream *s) {
   s->broken = true;
   struct stream_out *o = need_out(s);

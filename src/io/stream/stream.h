@@ -30,17 +30,19 @@ struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_q
 struct tls_client;  // io/stream/tls.h
 struct proxy;       // io/http/proxy.h
 
-// Connects by name. `done` is called once, later, unless the stream is closed before. On failure, the owner must then
-// close the stream. On success, `done` must start the stream: with TLS, bytes of the peer may follow at once. tls is
-// NULL for plain TCP. proxy is NULL for a direct connection, and must outlive the stream. With TLS, the proxy is asked
-// for a tunnel (CONNECT); without TLS, the stream ends at the proxy, which accepts requests for any host.
+// Connects to a host by name. `done` is called once, later, unless the stream is closed before. If `done` gets a fault,
+// the owner must close the stream. Otherwise, `done` must start the stream, because with TLS, bytes of the peer may
+// follow at once. tls is NULL for plain TCP. proxy is NULL for a direct connection, and must outlive the stream. With
+// TLS, the proxy is asked for a tunnel (CONNECT); without TLS, the stream ends at the proxy, which accepts requests for
+// any host.
 struct stream *stream_connect(struct loop *l, const struct proxy *proxy, str host, uint16_t port,
                               struct tls_client *tls, size_t max_queued,
                               void (*done)(void *ctx, struct stream *s, const struct fault *f), void *ctx);
 
 void stream_start(struct stream *s, const struct stream_events *events, void *ctx);
 
-// Stop and resume reading, as back-pressure on the peer. A paused stream does not notice that the peer ends its side.
+// stream_pause stops reading, as back-pressure on the peer; stream_resume resumes it. A paused stream does not notice
+// that the peer ends its side.
 void stream_pause(struct stream *s);
 void stream_resume(struct stream *s);
 
@@ -54,10 +56,11 @@ bool stream_write_from(struct stream *s, const str *parts, size_t count, struct 
 // Returns the number of bytes that wait for the kernel to accept them.
 size_t stream_queued(const struct stream *s);
 
-// Returns the file descriptor, for queries to the kernel, or -1.
+// Returns the file descriptor, or -1 if the stream has no descriptor. To be used only to ask the kernel about the
+// connection.
 int stream_fd(const struct stream *s);
 
-// Returns false if the other end has no address.
+// Sets *out to the address of the other end. Returns false if the other end has no address.
 bool stream_address(const struct stream *s, struct sockaddr_storage *out);
 
 // Writes the numeric address of the other end, or an empty text if it has none.

@@ -16,7 +16,7 @@ enum {
 };
 
 struct stream_connecting {
-  struct stream *stream;  // NULL if the stream was closed while libuv still uses this
+  struct stream *stream;  // NULL if the stream was closed while libuv still uses this struct
   struct tls_client *tls;
   void (*done)(void *ctx, struct stream *s, const struct fault *f);
   void *ctx;
@@ -29,7 +29,7 @@ struct stream_connecting {
   const struct proxy *proxy;  // NULL: a direct connection
   struct buf answer;
   size_t seen;         // bytes already searched for the end of the head (see http_parse_response)
-  struct timer later;  // reports an immediate failure later, from the loop
+  struct timer later;  // reports a failure that was found before stream_connect returned
   int error;
   uint16_t port;
   char host[HOST_MAX + 1];
@@ -102,7 +102,7 @@ static void ask_for_tunnel(struct stream *s, struct stream_connecting *c) {
   buf_str(&b, STR("\r\n"));
   str request = buf_view(&b);
   s->tunneling = true;
-  // If this write fails, reading also ends, which reports the error.
+  // The result is ignored: if this write fails, reading also ends and reports the error.
   stream_write_raw(s, &request, 1, NULL);
   buf_done(&b);
   stream_update_reading(s);
@@ -160,7 +160,8 @@ static void on_connect(uv_connect_t *req, int status) {
   loop_end(l, LOOP_CONNECT, "");
 }
 
-// Tries the next address that does not fail immediately. Leaves c->trying false if all have failed.
+// Starts connecting to the next address. Skips addresses that fail immediately; c->trying is false if no address is
+// left.
 static void try_next(struct stream_connecting *c) {
   while (c->next && !c->trying) {
     struct addrinfo *a = c->next;
@@ -187,7 +188,8 @@ static void on_lookup(uv_getaddrinfo_t *req, int status, struct addrinfo *addres
   loop_end(l, LOOP_CONNECT, "");
 }
 
-// A numeric address needs no lookup, which would occupy a thread.
+// Starts connecting, or first looks up the name. A numeric address is not looked up, because a lookup occupies a
+// thread.
 static void begin(struct stream_connecting *c) {
   char port[8];
   const char *host = c->proxy ? c->proxy->host : c->host;

@@ -15,9 +15,9 @@ enum { STREAM_MAGIC = 0x5354524d };
 struct stream_connecting;  // stream_connect.c
 struct tls_session;
 
-// Allocated by the first write that the kernel does not accept completely.
+// The queue of a stream. Allocated by the first write that the kernel does not accept completely.
 struct stream_out {
-  struct stream *stream;  // NULL if the stream was closed while libuv still uses this
+  struct stream *stream;  // NULL if the stream was closed while libuv still uses this struct
   bool busy;              // libuv still uses `req`
   union {
     uv_write_t write;
@@ -38,7 +38,7 @@ struct stream {
   bool broken;     // writing has ended
   bool finishing;  // writing ends when all queued bytes have been written
   bool tunneling;  // a proxy was asked for a tunnel and has not answered yet
-  bool lingering;  // the owner has left: writes queued bytes, waits for the peer to end, then closes
+  bool lingering;  // the owner has called stream_close_flushed: the stream closes itself later
   int error;       // libuv's error of the write that failed
   int fd;          // descriptor of a file, which libuv cannot poll; -1 for everything else
   struct loop *loop;
@@ -62,14 +62,14 @@ void stream_update_reading(struct stream *s);
 // Writes bytes to the connection as they are, without encrypting them.
 bool stream_write_raw(struct stream *s, const str *parts, size_t count, struct buf *memory);
 
-// Ends reading and reports that to the owner. err is libuv's; UV_EOF: the peer has ended normally.
+// Ends reading and reports the end to the owner. err is an error of libuv, or UV_EOF if the peer has ended normally.
 void stream_end(struct stream *s, int err);
 void stream_end_fault(struct stream *s, const struct fault *f);
 
 // Handles received bytes of a proxy's response. May free the stream.
 void stream_tunnel_read(struct stream *s, str bytes);
 
-// The owner has closed the stream and gets no callback any more.
+// Called when the owner closes a stream that is still connecting: the owner gets no callback any more.
 void stream_connecting_abandon(struct stream_connecting *c);
 
 // Decrypts received bytes. May free the stream.
@@ -77,6 +77,7 @@ void stream_tls_read(struct stream *s, str cipher);
 bool stream_tls_write(struct stream *s, const str *parts, size_t count);
 void stream_tls_goodbye(struct stream *s);  // sends close_notify, if the kernel accepts it immediately
 
-// The connection, with its handshake, was established or has failed. Both functions may free the stream.
+// stream_connected reports to the owner that the connection is open, after the TLS handshake if there is one.
+// stream_connect_failed reports that it could not be opened. Both functions may free the stream.
 void stream_connected(struct stream *s);
 void stream_connect_failed(struct stream *s, const char *why);

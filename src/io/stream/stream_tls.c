@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS between a stream and its owner. The scratch buffers belong to the loop: their contents must be used or handed on
-// before the next read or write of any stream.
+// Decrypts and encrypts the bytes between a stream and its owner. The scratch buffers are shared by all streams of the
+// loop: their contents must be used before the next read or write of any stream.
 #include "io/stream/stream_impl.h"
 #include "io/stream/tls.h"
 
@@ -15,7 +15,7 @@ static bool send_wire(struct stream *s) {
 static void deliver(struct stream *s, str plain) {
   if (plain.n == 0) return;
   if (s->events) s->events->on_data(s->ctx, plain);
-  else s->broken = true;  // the peer sent data before the owner started the stream
+  else s->broken = true;  // the owner has not started the stream in time, and the bytes are lost
 }
 
 void stream_tls_read(struct stream *s, str cipher) {
@@ -33,7 +33,8 @@ void stream_tls_read(struct stream *s, str cipher) {
   if (state == TLS_CLOSED) stream_end_fault(s, NULL);
 }
 
-// Encrypts a part. Collects the encrypted bytes and sends them only when there are at least LOOP_READ_SIZE.
+// Encrypts a part. Sends the encrypted bytes only when there are at least LOOP_READ_SIZE of them; the caller sends the
+// rest.
 static bool write_part(struct stream *s, str part) {
   struct buf *wire = &s->loop->wire;
   struct fault f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last lines that a program wrote. When there are too many lines or bytes, the oldest lines are dropped.
+// Stores the last lines that a program wrote. When there are too many lines or bytes, drops the oldest lines.
 #pragma once
 #include "base/str.h"
 
@@ -21,4 +21,4 @@ struct tail_line {
 
 // Returns the first stored line whose number is larger than `after`. Returns false if there is no such line.
 bool tail_next(const struct tail *t, uint64_t after, struct tail_line *out);
-uint64_t tail_last(const struct tail *t);  // number of the newest line; 0: no lines
+uint64_t tail_last(const struct tail *t);  // number of the newest line, or 0 if there are no lines

@@ -141,7 +141,7 @@ static void explain(const struct tls_session *s, struct fault *f) {
   else fault_set(f, FAULT_IO, "TLS failed: %s", openssl_reason());
 }
 
-// Returns the state of the session after an OpenSSL call that returned no bytes.
+// Returns the state of the session after an OpenSSL call with the result `result`, which returned no bytes.
 static enum tls_state state_after(struct tls_session *s, int result, struct fault *f) {
   int error = SSL_get_error(s->ssl, result);
   if (error == SSL_ERROR_WANT_READ) return s->state;
@@ -159,7 +159,7 @@ static void decrypt(struct tls_session *s, struct buf *plain, struct fault *f) {
   int n = 1;
   while (n > 0) {
     char *to = buf_room(plain, PLAIN_STEP);
-    ASSERT(to);  // `plain` has room for more than one feed can decrypt
+    ASSERT(to);  // `plain` has more room than the bytes of one feed need
     n = SSL_read(s->ssl, to, PLAIN_STEP);
     if (n > 0) plain->n += (size_t)n;
   }
@@ -180,7 +180,7 @@ enum tls_state tls_session_feed(struct tls_session *s, str cipher, struct buf *p
 
 bool tls_session_write(struct tls_session *s, str plain, struct buf *wire, struct fault *f) {
   if (s->state != TLS_OPEN) {
-    fault_set(f, FAULT_IO, "the TLS connection is not open");
+    fault_set(f, FAULT_IO, "cannot send: the TLS connection is not open");
     return false;
   }
   if (plain.n == 0) return true;
