@@ -9,7 +9,9 @@ enum {
   MAX_TEXT = 2048,
   MAX_ENTRIES = 64,
   SEEN_MS = 5 * 60 * 1000,
-  RENEW_MS = 20 * 1000,  // shorter than the longest back-off of a lane, so that each attempt renews the marks
+  // After this time, a mark counts as new again. Must be less than the longest back-off of a lane, so that each attempt
+  // to connect renews the mark.
+  RENEW_MS = 20 * 1000,
 };
 
 // ---- reading
@@ -41,7 +43,7 @@ static bool next_entry(str *list, struct chain_reading *out) {
 }
 
 static bool malformed(struct fault *f, const char *where) {
-  fault_set(f, FAULT_INVALID, "%s is not a list of gateway ids", where);
+  fault_set(f, FAULT_INVALID, "%s is malformed: it is not a list of gateway ids", where);
   return false;
 }
 
@@ -119,7 +121,7 @@ void chain_put_header(const struct chain *c, const struct chain_marks *marks, ui
   buf_str(out, STR("\r\n"));
 }
 
-// Returns the index of this mark or, if it is not stored, of the least recently used one.
+// Returns the index of this mark or, if this mark is not stored, of the mark that was not seen for the longest time.
 static size_t place_of(const struct chain_marks *m, const char *mark) {
   size_t oldest = 0;
   for (size_t i = 0; i < CHAIN_SEEN; i++) {
@@ -141,8 +143,9 @@ bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64
   return news;
 }
 
-// In a ring of gateways, each one receives its own mark from the gateway before it. Only some of them must refuse: a
-// gateway refuses if its id is larger than that of the gateway before it, and every ring has such a place.
+// In a ring, each gateway receives its own mark from the gateway before it. To break the ring, it is enough that some
+// gateways refuse: a gateway refuses if its id is larger than the id of the gateway before it. Every ring contains such
+// a gateway.
 bool chain_admit(const struct chain *c, str header, struct fault *f) {
   struct chain_entry path[CHAIN_DEPTH];
   size_t depth = 0, entries = 0;

@@ -2,8 +2,8 @@
 // Detects loops of gateways: if gateway A uses gateway B as a server and B uses A, a request would circulate forever.
 // Requests contain the ids of the gateways that they have passed.
 //
-// Every instance has a random id, which is public: a server may show it to anyone. The ids of the gateways above an
-// instance come from three sources:
+// Every instance has a random id, which is public: a server may show it to anyone. The gateways above an instance are
+// those through which its requests came. Their ids come from three sources:
 //   - TOOLGATE_CHAIN in the environment of a child process: a comma-separated list of id.digest, the newest last. The
 //     digest of the configuration files shows that another process uses the same files.
 //   - The header Toolgate-Chain of every HTTP request to a server: the ids above the sender, then the sender's own id.
@@ -34,7 +34,7 @@ struct chain_entry {
   char digest[CHAIN_ID + 1];  // may be ""
 };
 
-// The marks that are sent to one server: those of the clients that may use it. A zeroed struct is empty.
+// The marks that are sent to one server: the marks of the clients that may use this server. A zeroed struct is empty.
 struct chain_marks {
   struct {
     char mark[CHAIN_ID + 1];
@@ -53,10 +53,10 @@ struct chain {
 // Returns false, with a reason in f, if too many gateways are above this one or the variable is malformed.
 bool chain_init(struct chain *c, const struct rand_source *rand, str variable, str files, struct fault *f);
 
-// Returns whether a gateway above this one serves the same files.
+// Returns whether a gateway above this one uses the same configuration files.
 bool chain_repeats(const struct chain *c);
 
-// Returns the variable for a child process: NAME=VALUE.
+// Returns TOOLGATE_CHAIN=VALUE for the environment of a child process.
 str chain_variable(const struct chain *c, struct arena *a);
 
 // Writes the header line, with CRLF, for a request to a server. `marks` may be NULL. now: loop time in milliseconds.
@@ -65,7 +65,7 @@ void chain_put_header(const struct chain *c, const struct chain_marks *marks, ui
 // Returns whether a request with this header is accepted. If not, f contains the reason.
 bool chain_admit(const struct chain *c, str header, struct fault *f);
 
-// Return the ids or the marks in a header, allocated in the arena, or STR_NONE.
+// Return the ids or the marks in a header, allocated in the arena, or STR_NONE if there are none.
 str chain_ids_in(str header, struct arena *a);
 str chain_marks_in(str header, struct arena *a);
 
@@ -73,6 +73,6 @@ str chain_marks_in(str header, struct arena *a);
 // to which the marks are sent may be part of a ring.
 bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64_t now);
 
-// Sets *out to the path of a call, extended by this gateway. Returns false, with a reason in f, if the call must not
-// continue.
+// `path` lists the ids of the gateways that a call has passed. Sets *out to this list with the id of this gateway
+// appended. Returns false, with a reason in f, if the call must not continue.
 bool chain_extend(const struct chain *c, str path, struct arena *a, str *out, struct fault *f);

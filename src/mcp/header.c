@@ -7,16 +7,16 @@
 #define CODED_START STR("=?base64?")
 #define CODED_END STR("?=")
 
-// The start and the end may share a question mark: "=?base64?=" also counts as encoded, as in the official SDKs of MCP.
+// Returns whether the text looks encoded. The start and the end may share a question mark: "=?base64?=" also counts as
+// encoded, as in the official SDKs of MCP.
 static bool looks_coded(str s) {
   return str_starts(s, CODED_START) && str_ends(s, CODED_END);
 }
 
-// Returns whether a header can contain the text unchanged: only ASCII without control characters and line ends, but
-// with tabs.
+// Returns whether a header can contain the text unchanged: only printable ASCII, blanks and tabs.
 static bool is_plain(str s) {
   size_t i = 0;
-  // Checks eight bytes at a time, until one is not ASCII, a control character or DEL.
+  // Checks eight bytes at a time, until eight bytes contain a control character, DEL or a byte outside ASCII.
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   for (uint64_t x; i + 8 <= s.n; i += 8) {
     memcpy(&x, s.p + i, 8);

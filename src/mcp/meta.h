@@ -36,12 +36,12 @@ struct meta_caller {
   str log_level;     // "info", or STR_NONE
 };
 
-// Writes the _meta object of a request: the members of `old` (may be NULL) and, for a stateless server, those of
-// `caller`. If caller is NULL, leaves out members for stateless servers. `token` (raw) replaces the progress token
-// unless it is STR_NONE.
+// Writes the _meta object of a request: the members of `old` (may be NULL) and, for a stateless server, the members of
+// `caller`. For other servers, `caller` is NULL, and members that only stateless servers know are left out. `token`
+// (raw JSON) replaces the progress token unless it is STR_NONE.
 void meta_write(struct buf *out, const struct json *old, const struct meta_caller *caller, str token);
 
-// Returns whether all members of `meta` are only for stateless servers.
+// Returns whether `meta` has only members that are reserved for stateless servers.
 bool meta_only_stateless(const struct json *meta);
 
 // Returns the member that marks a message as a stateless request, or NULL. The member may have any type.

@@ -7,7 +7,8 @@ bool method_is_foreign(str method) {
                             STR("elicitation/"),   STR("roots/"),      STR("server/"),  STR("subscriptions/")};
   static const str whole[] = {STR("initialize"), STR("ping")};
   for (size_t i = 0; i < method.n; i++)
-    if (method.p[i] <= ' ' || method.p[i] >= 0x7f) return false;  // a server may remove or change such characters
+    // A server might remove or change such characters and then recognize a method of MCP.
+    if (method.p[i] <= ' ' || method.p[i] >= 0x7f) return false;
   while (method.n && method.p[0] == '/') method = str_from(method, 1);
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)
     if (str_starts_nocase(method, own[i])) return false;
@@ -18,7 +19,7 @@ bool method_is_foreign(str method) {
 }
 
 enum { BY_CLIENT = 1, BY_SERVER = 2, BY_BOTH = 3 };
-enum { ANY_ERA, WITH_SESSION, STATELESS, WITH_TASKS };  // WITH_TASKS: the revision that has tasks and URL elicitation
+enum { ANY_ERA, WITH_SESSION, STATELESS, WITH_TASKS };  // WITH_TASKS: only the revision with tasks and URL elicitation
 
 static const struct {
   str method;

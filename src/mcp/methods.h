@@ -8,5 +8,5 @@
 // An empty name, and a name with a blank or a byte outside printable ASCII, is also not foreign.
 bool method_is_foreign(str method);
 
-// Returns whether a client, or a server, may send this notification in that revision.
+// Returns whether a client (by_client is true) or a server may send this notification in this revision.
 bool method_may_notify(str method, bool by_client, const struct mcp_revision *revision);

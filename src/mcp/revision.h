@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The revisions of MCP, each with its rules. Other code reads the rules and never compares names.
+// The revisions of MCP, each with its rules. Other code uses these rules and never compares the names of revisions.
 #pragma once
 #include "base/str.h"
 
@@ -26,5 +26,5 @@ const struct mcp_revision *mcp_revision_negotiate(str name);
 // Returns the revision of HTTP requests that do not name one.
 const struct mcp_revision *mcp_revision_unstated(void);
 
-// "2024-11-05, 2025-03-26, …" for messages.
+// Names of all revisions, for messages: "2024-11-05, 2025-03-26, …".
 extern const char mcp_revision_names[];

@@ -199,7 +199,7 @@ static void a_server_with_which_we_share_no_revision_is_given_up(void **state) {
   } table[] = {
       {400, REFUSED("-32022", SUPPORTS("[\"2099-01-01\"]")), "speaks MCP revisions [\"2099-01-01\"], none of which"},
       {200, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2099-01-01\",null]}}",
-       "speaks MCP revisions [\"2099-01-01\",null], none of which this version supports"},
+       "speaks MCP revisions [\"2099-01-01\",null], none of which this version"},
       {400, REFUSED("-32022", SUPPORTS("[\"2026-07-28\"]")), "refused MCP revision 2026-07-28, which it claims"},
   };
   struct fixture *f = *state;
@@ -291,7 +291,7 @@ static void a_server_known_to_be_stateless_gets_no_handshake(void **state) {
     f->body = refusals[i].body;
     start(f);
     wait_closed(&f->o);
-    assert_why(&f->o, FAULT_PROTOCOL, "does not speak MCP 2026-07-28 (\"protocol\": \"modern\"): it ");
+    assert_why(&f->o, FAULT_PROTOCOL, "does not speak MCP 2026-07-28, which \"protocol\": \"modern\" requires");
     assert_false(f->o.wrong_transport || f->o.probe_failed);
     is_asked(f, PROBED);
   }
@@ -424,7 +424,7 @@ static void a_server_that_no_longer_knows_discover_is_opened_anew(void **state) 
   ask(f, &a, 'a');
   happens(&f->o, "a failed UPSTREAM_ERROR\n");
   wait_closed(&f->o);
-  assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");
+  assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended the session");
   is_asked(f, CALLED PROBED);
 }
 

@@ -6,8 +6,8 @@
 
 enum { HTTP_PORT = 80, HTTPS_PORT = 443, LINES_PER_SECOND = 5, NAME_SHOWN = 100 };
 
-// The parts of an authority: host or [v6], with or without :port. The port is 0 if it is missing; the host is empty if
-// the authority is malformed.
+// The host and the port of an authority: HOST or [IPV6], with or without :PORT. `port` is 0 if the authority has no
+// port; `host` is empty if the authority is malformed.
 struct access_host {
   str host;
   uint16_t port;
@@ -24,7 +24,8 @@ static struct access_host place_of(str authority) {
   return (struct access_host){host, (uint16_t)port};
 }
 
-// Returns whether the host is the listener itself. A host without a port matches, as if it had `port`.
+// Returns whether `p` names this listener: a loopback name or the bound address, with the port of the listener. If `p`
+// has no port, uses `port` instead.
 static bool is_own(const struct access *a, struct access_host p, uint16_t port) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
   if (p.port) port = p.port;
@@ -34,7 +35,8 @@ static bool is_own(const struct access *a, struct access_host p, uint16_t port) 
   return str_eq_nocase(p.host, a->bound);
 }
 
-// Returns whether the host is configured. Without a port, it also matches the configured ports `usual` and `other`.
+// Returns whether `p` matches an entry of allowed_hosts. If `p` has no port, `p` also matches entries with the port
+// `usual` or `other`.
 static bool is_configured(const struct access *a, struct access_host p, uint16_t usual, uint16_t other) {
   for (size_t i = 0; p.host.n && i < a->allowed_count; i++) {
     struct access_host allowed = place_of(a->allowed[i]);
@@ -44,10 +46,12 @@ static bool is_configured(const struct access *a, struct access_host p, uint16_t
   return false;
 }
 
-// Returns whether the origin is accepted. Sets *out_configured if its host is configured.
+// Returns whether the value of an Origin header is accepted. Sets *out_configured to whether allowed_hosts contains the
+// host of the origin.
 static bool origin_ok(const struct access *a, str origin, bool *out_configured) {
   bool tls = str_starts(origin, STR("https://"));
-  if (!tls && !str_starts(origin, STR("http://"))) return false;  // "null", browser extensions, anything else
+  // Refuses "null", browser extensions and other schemes.
+  if (!tls && !str_starts(origin, STR("http://"))) return false;
   struct access_host p = place_of(str_from(origin, tls ? 8 : 7));
   uint16_t usual = tls ? HTTPS_PORT : HTTP_PORT;
   *out_configured = is_configured(a, p, usual, usual);
@@ -72,8 +76,8 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
   http_exchange_peer(x, peer);
   log_warn(
       l->log,
-      "a request from %s was refused with %d: Host \"%.*s\"%s%.*s; see allowed_hosts; %u more refusals since the last "
-      "such line",
+      "refused a request from %s with HTTP %d: Host \"%.*s\"%s%.*s; see allowed_hosts (%u refusals were not logged since "
+      "the previous such line)",
       peer, status, STR_ARG(utf8_cut(x->head->host, NAME_SHOWN)), status == 421 ? "" : ", Origin ",
       STR_ARG(status == 421 ? STR("") : utf8_cut(origin.p ? origin : STR("(none)"), NAME_SHOWN)), suppressed);
 }
@@ -81,8 +85,9 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x) {
   int status = access_check(a, x->head);
   if (status && a->local) {
-    // A listener on 0.0.0.0 or :: has many addresses, so this also accepts the address that the client has connected
-    // to. A browser sends such an address as Host only if it loaded the page from there, so a page cannot rebind it.
+    // A listener on 0.0.0.0 or :: has many addresses, so Host may also be the address to which the client has
+    // connected. DNS rebinding is still impossible: a browser sends an IP address as Host only if the URL contains this
+    // address.
     char address[HTTP_PEER_SIZE];
     struct access own = *a;
     http_exchange_local(x, address);

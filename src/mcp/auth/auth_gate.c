@@ -6,7 +6,7 @@
 
 enum { MOST_WAITING = 256, MOST_BYTES = 32 << 20, HEADER_BYTES = 16 << 10 };
 
-// A request that waits for keys, with a copy of its head and body.
+// A request that waits until the signing keys are fetched, with a copy of its head and body.
 struct gate_waiter {
   struct list node;
   struct auth_gate *auth_gate;

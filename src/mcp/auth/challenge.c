@@ -8,7 +8,7 @@
 
 #define ENDPOINT STR("/mcp")
 
-// Splits the resource's URL into its origin and its path without slashes at the end.
+// Splits the URL of a resource into its origin and its path. Removes slashes at the end of the path.
 static void split(str resource, str *origin, str *path) {
   struct http_url url;
   *origin = *path = STR("");
@@ -18,7 +18,8 @@ static void split(str resource, str *origin, str *path) {
   while (str_ends(*path, STR("/"))) path->n--;
 }
 
-// Sets *out to the rest of the path after the endpoint: empty, or /NAME.
+// Returns whether `path` is the endpoint, alone or followed by /NAME with a known NAME. Sets *out to the part after the
+// endpoint: empty, or /NAME.
 static bool find_part(const struct challenge *c, str path, str endpoint, str *out) {
   if (!str_starts(path, endpoint)) return false;
   str part = str_from(path, endpoint.n);
@@ -79,7 +80,8 @@ int challenge_status(enum credentials_verdict verdict) {
   }
 }
 
-// A request without a token gets no error code (RFC 6750, 3.1).
+// Returns the `error` parameter of WWW-Authenticate, or NULL if there is none: the response to a request without a
+// token must have no error code (RFC 6750, 3.1).
 static const char *error_of(enum credentials_verdict verdict) {
   switch (verdict) {
   case CREDENTIALS_MALFORMED: return "invalid_request";

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers a request without a valid token: with the header WWW-Authenticate (RFC 6750, RFC 9728), which points to
-// metadata of the protected resource. The metadata name the authorization server; clients can read them without a
-// credential.
+// Writes the response to a request without a valid token. Its header WWW-Authenticate (RFC 6750, RFC 9728) contains the
+// URL of metadata of the protected resource. The metadata name the authorization server; clients can read them without
+// a credential.
 #pragma once
 #include "base/buf.h"
 #include "mcp/auth/credentials.h"
 
 // The strings are borrowed and must outlive the challenge.
 //
-// A client accepts metadata only if the resource named in them is the URL that it called (RFC 9728, 3.3). So each path
-// of the endpoint is a resource: the configured URL for /mcp, and the same URL followed by /NAME for /mcp/NAME.
+// A client accepts metadata only if the resource named in them is the URL that the client called (RFC 9728, 3.3). So
+// each path of the endpoint is a resource: the configured URL for /mcp, and the same URL followed by /NAME for
+// /mcp/NAME.
 struct challenge {
   str resource;              // the public URL of /mcp; empty: there is no metadata
   const char *const *names;  // the part NAME of each path /mcp/NAME
@@ -19,13 +20,14 @@ struct challenge {
   size_t scope_count;
 };
 
-// Returns whether `path` is a path of metadata: the well-known path alone, or followed by the path of a resource (as in
-// its public URL, or as served here). *out_part is the part after /mcp, which may be empty.
+// Returns whether metadata are served at `path`: /.well-known/oauth-protected-resource, alone or followed by the path
+// of a resource (the path in its public URL, or /mcp or /mcp/NAME). Sets *out_part to empty or /NAME.
 bool challenge_is_metadata(const struct challenge *c, str path, str *out_part);
 
 void challenge_put_metadata(const struct challenge *c, str part, struct buf *out);
 
-// Return the status, and write the header line, of the response that refuses a request.
+// Returns the HTTP status of the response that refuses a request.
 int challenge_status(enum credentials_verdict verdict);
+// Writes a header line of this response: WWW-Authenticate or, if signing keys are unavailable, Retry-After.
 void challenge_put_header(const struct challenge *c, str path, enum credentials_verdict verdict,
                           const struct fault *why, struct buf *out);

@@ -14,10 +14,10 @@ enum {
   REMEMBERED = 1024,
   AGENT_SIZE = 256,
   SUBJECT_SIZE = 256,
-  TOKEN_DIGITS = 8,  // hex digits of a token's hash that stand for a missing name in logs
+  TOKEN_DIGITS = 8,  // number of hex digits of a token's hash that logs show if the token has no name
 };
 
-// A cached token of the issuer, which was valid when it was checked.
+// A cached JSON Web Token of the issuer; its signature and claims were valid when they were checked.
 struct remembered {
   unsigned char sha256[SHA256_SIZE];
   uint64_t version;  // version of the keys that verified the token
@@ -32,9 +32,9 @@ struct credentials {
   struct keyring *keyring;
   struct arena work;                     // memory for one check
   struct remembered *remembered;         // indexed by the first bits of the hash
-  char (*names)[CREDENTIALS_NAME_SIZE];  // principal names of the configured tokens; "" if revoked
+  char (*names)[CREDENTIALS_NAME_SIZE];  // principal names of the configured tokens; "" for a revoked token
   enum rejection rejection;
-  char shown[7 + TOKEN_DIGITS + 1];  // subject in logs of a token without a name
+  char shown[7 + TOKEN_DIGITS + 1];  // subject that logs show for a token without a name
 };
 
 static enum credentials_verdict refuse(struct credentials *c, enum rejection rejection,
@@ -45,8 +45,8 @@ static enum credentials_verdict refuse(struct credentials *c, enum rejection rej
 
 // ---- names
 
-// A principal's name is a hash: for configured tokens, of the secret and a purpose; for JSON Web Tokens, of issuer,
-// subject and agent.
+// Writes the name of a principal: `kind`, followed by a hash of `text`. For a configured token, `text` contains a
+// constant and the token's SHA-256; for a JSON Web Token, it contains the issuer, the subject and the agent.
 static void hash_name(const char *kind, str text, char out[CREDENTIALS_NAME_SIZE]) {
   unsigned char digest[SHA256_SIZE];
   hash_sha256(text, digest);
@@ -104,7 +104,8 @@ static void let_in(struct credentials *c, str name, str agent, struct client_ide
   *out = (struct client_identity){.principal = p->number, .name = p->name, .agent = p->agent};
 }
 
-// The subject in logs is the token's name, its agent, or the first digits of its hash, as in the configuration.
+// Logs show the token's name as the subject. A token without a name is shown by its agent; a token without both, by the
+// first digits of its hash, which are also in the configuration.
 static void enter_configured(struct credentials *c, size_t index, struct client_identity *out) {
   const struct credentials_token *t = &c->opt.tokens[index];
   let_in(c, str_of(c->names[index]), t->agent, out);
@@ -224,7 +225,7 @@ enum credentials_verdict credentials_bearer(const struct http_head *head, str *o
     fault_set(why, FAULT_INVALID, "the request has more than one Authorization header");
     return CREDENTIALS_MALFORMED;
   }
-  fault_set(why, FAULT_INVALID, "a bearer token is needed");
+  fault_set(why, FAULT_INVALID, "a bearer token is needed in the Authorization header");
   if (value.n < 7 || !str_eq_nocase((str){value.p, 7}, STR("Bearer "))) return CREDENTIALS_MISSING;
   *out = str_trim(str_from(value, 7));
   return out->n ? CREDENTIALS_GOOD : CREDENTIALS_MISSING;

@@ -45,9 +45,9 @@ enum credentials_verdict {
   CREDENTIALS_NO_KEYS,    // cannot be checked: keys are unavailable
 };
 
-// Checks the token of a request. If keys must be fetched first, returns CREDENTIALS_WAIT if `patient`; otherwise
-// decides with the present keys. For a valid token, sets *out, whose strings are valid until the next check. For all
-// other tokens, sets *why to the reason.
+// Checks the token of a request. If signing keys must be fetched first and `patient` is true, returns CREDENTIALS_WAIT;
+// if `patient` is false, decides with the keys that are available. For a valid token, sets *out, whose strings are
+// valid until the next check. For a rejected token, sets *why to the reason.
 enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
                                            struct client_identity *out, struct fault *why);
 
@@ -63,6 +63,8 @@ struct keyring *credentials_keys(struct credentials *c);  // NULL: no issuer
 // Returns why the last rejected token was rejected.
 enum rejection credentials_rejection(const struct credentials *c);
 
-// Writes the principal name of a token. It is the same in every run, and reveals neither the token nor its hash.
+// Size of the name of a principal, with the terminating NUL.
 enum { CREDENTIALS_NAME_SIZE = 39 };
+// Writes the principal name of a configured token. This name is the same in every run, and reveals neither the token
+// nor its hash.
 void credentials_name(const unsigned char token_sha256[SHA256_SIZE], char out[CREDENTIALS_NAME_SIZE]);

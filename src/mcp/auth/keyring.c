@@ -7,8 +7,8 @@
 
 enum {
   FETCH_MS = 10000,
-  AGAIN_MS = 5000,   // time until the next attempt after a failed one
-  RENEW_MS = 60000,  // time between two attempts because of unknown keys
+  AGAIN_MS = 5000,   // time between a failed fetch and the next one
+  RENEW_MS = 60000,  // minimum time between two fetches that unknown keys cause
   SHORTEST_MS = 60000,
   SET_BYTES = 256 << 10,
   SET_DEPTH = 16,
@@ -19,8 +19,8 @@ struct keyring {
   struct jwt_keys *keys;
   uint64_t version;
   uint64_t good_until;  // expiry of the keys in loop time
-  uint64_t not_before;  // time of the next attempt
-  uint64_t renew_at;    // time of the next attempt because of an unknown key
+  uint64_t not_before;  // earliest time of the next fetch after a failed one
+  uint64_t renew_at;    // earliest time of the next fetch because of an unknown key
   bool fetched;         // the keys come from the URL
   struct outgoing outgoing;
   uint64_t lifetime_ms;  // lifetime of the keys that are being fetched
@@ -29,7 +29,7 @@ struct keyring {
 
 // ---- the response with keys
 
-// Returns the lifetime that Cache-Control gives, at least SHORTEST_MS and at most the configured maximum.
+// Returns the lifetime of the keys according to Cache-Control: at least SHORTEST_MS, at most the configured maximum.
 static uint64_t lifetime_of(const struct keyring *k, const struct http_head *h) {
   str value = http_value(h, STR("cache-control")), part;
   uint64_t ms = k->opt.longest_ms, seconds;
@@ -59,7 +59,7 @@ static struct jwt_keys *read_set(str text, struct fault *f) {
 static void call_waiters(struct keyring *k) {
   struct list now;
   list_init(&now);
-  // A waiter that is added by a callback must wait for the next attempt.
+  // Moves all waiters to a local list: a waiter that a callback adds to k->waiters must wait for the next fetch.
   for (struct list *n; (n = list_pop(&k->waiters));) list_push(&now, n);
   for (struct list *n; (n = list_pop(&now));) {
     struct keyring_waiter *w = CONTAINER_OF(n, struct keyring_waiter, node);

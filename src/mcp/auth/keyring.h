@@ -14,14 +14,14 @@ struct keyring;
 
 struct keyring_options {
   struct loop *loop;
-  struct jwt_keys *keys;  // reference-counted; NULL: the keys are fetched from the URL
+  struct jwt_keys *keys;  // reference-counted; NULL if the keys are fetched from the URL
   str url;                // https, or http on this machine
   uint64_t longest_ms;
 };
 
 // Does not fetch keys yet. Returns NULL on failure, with a reason in f.
 struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f);
-void keyring_free(struct keyring **k);  // does not call the waiters
+void keyring_free(struct keyring **k);  // does not call `ready` of the waiters
 
 enum keyring_state {
   KEYRING_READY,
@@ -29,18 +29,18 @@ enum keyring_state {
   KEYRING_NONE,  // no keys are available, because the last fetch has just failed
 };
 
-// Returns the state of the keys. Starts a fetch if one is due.
+// Returns the state of the keys. Starts a fetch if there are no keys or if they have expired.
 enum keyring_state keyring_look(struct keyring *k);
-// Called for a token with an unknown key. May start a fetch; returns whether keys are being fetched.
+// Must be called if a token names an unknown key. May start a fetch. Returns whether keys are being fetched.
 bool keyring_renew(struct keyring *k);
 
 const struct jwt_keys *keyring_keys(const struct keyring *k);  // NULL: no keys
 uint64_t keyring_version(const struct keyring *k);             // changes with the keys
 
-// Waits until a fetch has ended, successfully or not.
+// Embedded in a struct that waits until a fetch has ended, successfully or not.
 struct keyring_waiter {
   struct list node;
-  void (*ready)(struct keyring_waiter *w);  // called once, from the loop
+  void (*ready)(struct keyring_waiter *w);  // called once, from the loop, when the fetch has ended
 };
 void keyring_wait(struct keyring *k, struct keyring_waiter *w);
 void keyring_leave(struct keyring_waiter *w);

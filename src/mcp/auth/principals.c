@@ -7,7 +7,7 @@
 #include "base/mem.h"
 
 struct principal_entry {
-  struct list node;  // in by_use, least recently used first
+  struct list node;  // in the list by_use, which has the least recently used principal first
   struct principal principal;
   str key;      // name, a line feed (which no name contains), agent
   char text[];  // contains the key

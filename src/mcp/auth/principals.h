@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers the principals that have shown a credential. Sessions compare and count principals by number.
+// Assigns a number to each principal that has sent a valid credential. Sessions compare and count principals by number.
 //
-// A principal is identified by name and agent. A number is never reused. At most `max` principals are stored; another
-// one replaces the least recently used principal, which gets a new number when it returns.
+// A principal is identified by name and agent. A number is never reused. At most `max` principals are stored; a further
+// principal replaces the least recently used one, which gets a new number when it returns.
 #pragma once
 #include "base/crypto/hash.h"
 #include "base/str.h"
@@ -18,7 +18,8 @@ struct principal {
 struct principals *principals_new(const struct hash_key *seed, size_t max);
 void principals_free(struct principals **p);
 
-// Returns the principal, which is added if it is new. Valid until the next call.
+// Returns the principal with this name and agent, and adds the principal if it is new. The result is valid until the
+// next call.
 const struct principal *principals_meet(struct principals *p, str name, str agent);
 
 size_t principals_count(const struct principals *p);

@@ -10,7 +10,7 @@
 #include "json/write.h"
 
 enum { GROWTH = 65536 };      // maximum bytes that changed ids and names add to a message
-enum { KEEP_INBOX = 65536 };  // maximum bytes of the inbox that stay allocated after a message
+enum { KEEP_INBOX = 65536 };  // the memory of the inbox is freed after a message that needed more bytes
 enum { LINK_MAGIC = 0x6c696e6b };
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
@@ -121,7 +121,7 @@ str link_meta(const struct link *l) {
 // ---- calls
 
 static void tell_cancelled(struct link *l, uint64_t id, str reason) {
-  // If each request to a stateless server has its own exchange, closing the exchange cancels the request.
+  // On HTTP, a request to a stateless server is cancelled by closing its exchange, without a notification.
   if (l->state != LINK_READY || (link_is_stateless(l) && l->ops->exchanges)) return;
   struct buf params;
   buf_init(&params, 4096);
@@ -162,7 +162,7 @@ void link_call_send(struct link_call *c, str method, str params) {
   rpc_put_request(b, str_from_u64(c->wait.id, &id), method, params);
   if (b->over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "was not sent a request larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "did not get this request, because the request is larger than limits.message");
     link_call_fail(c, &f);
     return;
   }
@@ -228,7 +228,8 @@ static void send_message(struct link *l, str message) {
   bool open = l->state >= LINK_HANDSHAKE && l->state < LINK_CLOSED && !l->dead;
   bool fits = message.n <= l->opt.max_message + GROWTH;
   if (!fits)
-    log_warn(l->opt.loop->log, "%.*s: a message larger than limits.message was not sent", STR_ARG(l->opt.name));
+    log_warn(l->opt.loop->log, "%.*s: a message to this server was not sent, because it is larger than limits.message",
+             STR_ARG(l->opt.name));
   if (open && fits) l->ops->send(l, message, NULL, STR_NONE);
 }
 
@@ -236,7 +237,8 @@ static void send_message(struct link *l, str message) {
 static bool may_say(struct link *l, str what) {
   if (!link_is_stateless(l)) return true;
   if (!l->ops->exchanges && str_eq(what, STR("notifications/cancelled"))) return true;
-  log_debug(l->opt.loop->log, "%.*s: is stateless, so it was not sent %.*s", STR_ARG(l->opt.name), STR_ARG(what));
+  log_debug(l->opt.loop->log, "%.*s: did not send %.*s, because this server is stateless", STR_ARG(l->opt.name),
+            STR_ARG(what));
   return false;
 }
 
@@ -273,14 +275,15 @@ void link_flow(struct link *l, bool go) {
 
 // ---- the end of a link
 
-// `lost` is the id of the call that did not run because the server had lost the session, or 0.
+// `lost` is the id of the call that did not run because the server had lost the session, or 0 if there is none.
 static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   if (l->state == LINK_CLOSED || l->dead) return;
   l->state = LINK_CLOSED;
   timer_stop(&l->start_timer);
   timer_stop(&l->probe_timer);
   struct fault kept = *f, for_calls = *f;
-  // The other calls may have run before the session was lost. The different code keeps the owner from repeating them.
+  // All calls except `lost` may have run before the session was lost. Their fault has a different code, so that the
+  // owner does not repeat them.
   if (f->code == FAULT_UPSTREAM_SESSION_LOST) for_calls.code = FAULT_UPSTREAM_UNAVAILABLE;
   link_call_drop(&l->hello);
   link_call_drop(&l->discover);
@@ -306,7 +309,7 @@ void link_reachable(struct link *l, const struct fault *f) {
 
 void link_session_lost(struct link *l, struct link_call *c) {
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended our session");
+  fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended the session of the gateway");
   break_link(l, &f, c ? c->wait.id : 0);
 }
 
@@ -322,7 +325,8 @@ static bool may_complain(struct link *l) {
 static void receive_request(struct link *l, const struct rpc_message *m, struct link_call *via) {
   if (link_is_stateless(l)) {
     if (may_complain(l))
-      log_warn(l->opt.loop->log, "%.*s: ignored its request %.*s: a stateless server must not send requests",
+      log_warn(l->opt.loop->log,
+               "%.*s: ignored the request %.*s of this server: a stateless server must not send requests",
                STR_ARG(l->opt.name), STR_ARG(m->method));
   } else if (str_eq(m->method, STR("ping"))) {
     link_reply(l, json_span(m->id), STR("{}"));
@@ -335,7 +339,8 @@ static void complain(struct link *l, const struct json *value, const struct rpc_
   if (may_complain(l))
     log_warn(l->opt.loop->log, "%.*s: sent something that is not a JSON-RPC message: %s", STR_ARG(l->opt.name),
              err->message);
-  // Answers an invalid request and fails the call of an invalid reply, so that neither side has to wait for a timeout.
+  // Answers an invalid request; fails the call that an invalid reply belongs to. So neither side has to wait for a
+  // timeout.
   bool asks = json_is(value, JSON_OBJECT) && json_get(value, STR("method")) && err->id[0];
   if (asks) link_refuse(l, str_of(err->id), err->code, str_of(err->message));
   else rpc_pending_malformed(&l->pending, value, err->message);
@@ -393,7 +398,7 @@ static bool unreadable_id(str text, uint64_t *out) {
          str_to_u64((str){text.p + first, n - first}, out);
 }
 
-// Fails the request whose reply is invalid at once, so that it does not wait for the timeout.
+// Fails the request to which an invalid reply belongs, so that this request does not wait for its timeout.
 static void fail_unreadable(struct link *l, str text, const struct fault *why) {
   uint64_t id;
   struct rpc_wait *w = unreadable_id(text, &id) ? rpc_pending_by_id(&l->pending, id) : NULL;
@@ -412,7 +417,7 @@ static void fail_unreadable(struct link *l, str text, const struct fault *why) {
 void link_overlong(struct link *l, str head) {
   uint64_t id;
   struct rpc_wait *w = unreadable_id(head, &id) ? rpc_pending_by_id(&l->pending, id) : rpc_pending_only(&l->pending);
-  log_warn(l->opt.loop->log, "%.*s: sent a message longer than limits.message, which was skipped",
+  log_warn(l->opt.loop->log, "%.*s: skipped a message of this server, because it is longer than limits.message",
            STR_ARG(l->opt.name));
   if (!w) return;
   struct fault f;
@@ -420,8 +425,8 @@ void link_overlong(struct link *l, str head) {
   rpc_wait_fail(w, &f);
 }
 
-// Passes a large reply unparsed to the call that waits for it, if the call accepts that. Drops the reply if no call
-// waits for it. Returns false if the message must be parsed here.
+// Passes a large reply unparsed to the call that waits for it, if the call accepts unparsed replies. Drops the reply if
+// no call waits for it. Returns false if the message must be parsed here.
 static bool hand_over(struct link *l, str text, struct buf *memory) {
   uint64_t id;
   if (!memory || text.n < LARGE_MESSAGE_LEAST || !large_message_answers(text, &id)) return false;

@@ -21,35 +21,36 @@ struct link_call {
   struct rpc_wait wait;  // owned by the link; its id is the request's id and progress token
   struct link *link;     // NULL if the call is not in flight
   void *exchange;        // owned by the transport
-  // For stateless servers on HTTP: value of Mcp-Name, and additional header lines with CRLF. Read during
-  // link_call_send.
+  // Only for stateless servers on HTTP: the value of the header Mcp-Name, and additional header lines, each with CRLF.
+  // Must be valid during link_call_send.
   str name, headers;
-  // Called once, with a reply or a fault. The reply is valid until this returns.
+  // Called once, with a reply or a fault. The reply is valid until the callback returns.
   void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
   // Called instead of `done` for a large reply, which is not parsed. The callee owns the reference. May be NULL.
   void (*take)(struct link_call *c, struct large_message *reply);
   void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
-  // The server has closed the stream and the link polls for the answer. May be NULL.
+  // Called when the server has closed the stream of the call and the link begins to poll for the answer. May be NULL.
   void (*polled)(struct link_call *c);
 };
 
 struct link_events {
   void (*ready)(void *ctx, struct link *l);
-  // Opening failed, or the connection was lost. After this callback, the link fails all its calls, which may be started
-  // again on another link at once, and frees itself. FAULT_UPSTREAM_SESSION_LOST: the server works but has lost the
-  // session.
+  // Called when opening has failed or the connection was lost. After this callback, the link fails all its calls and
+  // frees itself. The owner may immediately start these calls again on another link. The code
+  // FAULT_UPSTREAM_SESSION_LOST means that the server works but has lost the session.
   void (*closed)(void *ctx, struct link *l, const struct fault *f);
-  // For a server with a separate connection for each request: it can no longer be reached or, if f is NULL, it can be
-  // reached again.
+  // Called only for HTTP servers without a permanent connection: if f is NULL, the server can be reached again;
+  // otherwise it cannot be reached, and f is the reason.
   void (*reachable)(void *ctx, struct link *l, const struct fault *f);
-  // The server has sent a request other than ping. Answer it with link_reply or link_refuse, now or later.
+  // Called when the server has sent a request other than ping. Answer the request with link_reply or link_refuse, now
+  // or later.
   void (*request)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
-  // A launcher has installed its program and started it. May be NULL.
+  // Called when a launcher has installed and started its program. May be NULL.
   void (*installed)(void *ctx, struct link *l);
 };
 
-// The era of a server, if it is known before opening.
+// What is known about the era of a server before the link opens.
 enum link_era {
   LINK_ERA_UNKNOWN,    // detected by server/discover
   LINK_ERA_HANDSHAKE,  // uses initialize
@@ -64,24 +65,26 @@ struct link_options {
   str name;
   str capabilities;       // declared client capabilities: raw JSON object; copied
   uint64_t start_ms;      // time limit for connecting and the handshake
-  const char *start_key;  // configuration key of start_ms, for messages; NULL: timeouts.start
+  const char *start_key;  // configuration key of start_ms, for messages; NULL for timeouts.start
   uint64_t install_ms;    // additional time for a launcher to install its program; 0: not a launcher
   size_t max_message;
-  size_t max_values;        // limit on the JSON values of a message that is parsed as a whole; 0: no limit
-  size_t max_instructions;  // limit on the stored bytes of the server's instructions; 0: no limit
+  size_t max_values;        // limit on the JSON values of a message that is parsed as a whole; 0 if there is none
+  size_t max_instructions;  // limit on the stored bytes of the server's instructions; 0 if there is no limit
   enum link_era era;
-  // Capabilities in the gateway's own requests to a stateless server; STR_NONE: the same as `capabilities`.
+  // Capabilities in the gateway's own requests to a stateless server; STR_NONE if they are the same as `capabilities`.
   str stateless_capabilities;
   struct tail *tail;                    // stores the program's stderr; must outlive the link; may be NULL
-  const struct secrets_known *secrets;  // secrets of the server, which logs mask; must outlive the link; may be NULL
+  const struct secrets_known *secrets;  // secrets of the server, masked in logs; must outlive the link; may be NULL
   const struct chain *chain;            // sent to HTTP servers in a header; NULL: no header
   const struct chain_marks *marks;      // sent in the same header; must outlive the link; may be NULL
 };
 
-// link_open starts the process. Copies *spec; strings and arrays to which spec points must outlive the link.
+// Creates a link to a child process, which link_open starts. Copies *spec; the strings and arrays that *spec refers to
+// must outlive the link.
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx);
-// headers: additional header lines, each with CRLF. url and headers must outlive the link.
+// Create a link to an HTTP server. `headers`: additional header lines, each with CRLF. `url` and `headers` must outlive
+// the link.
 struct link *link_new_http(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
                            str headers, const struct link_events *ev, void *ctx);
 struct link *link_new_sse(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
@@ -94,11 +97,11 @@ void link_open(struct link *l);
 void link_free(struct link **l);
 
 bool link_ready(const struct link *l);
-// Returns whether opening failed in a way that suggests that the server uses the other HTTP transport.
+// Returns whether opening Streamable HTTP failed in a way that suggests that the server supports only HTTP+SSE.
 bool link_wrong_transport(const struct link *l);
 
-// Returns whether opening failed perhaps because the link tried to detect the era: some servers exit if the first
-// message is not initialize.
+// Returns whether opening failed, perhaps because the link sent server/discover to detect the era: some servers exit if
+// the first message is not initialize.
 bool link_probe_failed(const struct link *l);
 
 const struct mcp_revision *link_revision(const struct link *l);
@@ -119,8 +122,8 @@ int link_pid(const struct link *l);
 // A client's request needs a _meta with the data of this client (mcp/meta.h).
 str link_meta(const struct link *l);
 
-// Sends a request in two steps, because its params may contain its id: link_call_begin sets c->wait.id, link_call_send
-// sends the request. params: raw JSON, or empty.
+// Send a request in two steps, because the params of a request may contain its id: link_call_begin sets c->wait.id,
+// link_call_send sends the request. `params` is raw JSON, or empty.
 void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms);
 void link_call_send(struct link_call *c, str method, str params);
 // Cancels the call: sends a notification or, for a stateless server on HTTP, closes the stream. Calls no callback. Does
@@ -134,7 +137,7 @@ void link_reply(struct link *l, str id, str result);
 void link_refuse(struct link *l, str id, int code, str message);
 void link_send_raw(struct link *l, str message);  // a complete message
 
-// Back-pressure: stops or resumes reading from the server.
+// Back-pressure: resumes reading from the server if `go` is true, otherwise stops reading.
 void link_flow(struct link *l, bool go);
 
 // Returns the fault code for an HTTP status of 400 or more.

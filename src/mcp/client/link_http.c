@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client side of Streamable HTTP: every message is sent by POST, and answered with JSON or a stream of events. A
-// GET stream carries the messages that the server sends by itself. If a stream ends before the answer, the link resumes
-// it by GET with Last-Event-ID, after the delay that the server asked for.
+// GET stream carries the messages of the server that belong to no POST. If a stream ends before the answer, the link
+// resumes it by GET with Last-Event-ID, after the delay that the server asked for.
 //
 // For a stateless server, there are only POSTs of requests; their headers repeat values of the bodies. Streams are not
 // resumed, and closing the connection cancels the request.
@@ -50,12 +50,12 @@ struct post {
   int status;
   bool taken;      // the server has begun to answer, so the call may have run
   bool json;       // the Content-Type is JSON
-  bool delivered;  // the whole JSON body was in one read and has been received
+  bool delivered;  // the whole JSON body came in one read and was already passed to link_receive
   struct buf body;
   struct bulk_hold hold;  // counts the memory of the body, or of the incomplete event
   bool held_back;         // reading is stopped because the call's client is slow
   uint64_t length;
-  uint64_t after_ms;  // Retry-After of the response; 0: none
+  uint64_t after_ms;  // Retry-After of the response in milliseconds; 0 if there is none
   struct sse_parser events;
   bool parsing;
   char last_id[EVENT_ID_MAX];
@@ -69,12 +69,12 @@ struct http {
   struct http_url url;
   str headers;
   char session[SESSION_ID_MAX];
-  struct buf head;   // head of a POST: written when the revision is known; requests append lines
-  size_t head_size;  // length of the head without the lines of a request
+  struct buf head;   // head of every POST: rewritten when the revision is known; each request appends lines
+  size_t head_size;  // length of `head` without the lines that a request appends
   struct list posts, free_posts;
   size_t free_count;
   struct post *listener;
-  struct link_call probe;  // a ping or server/discover that checks whether the server still has our session
+  struct link_call probe;  // a ping or server/discover that checks whether the server still knows our session
 };
 
 // ---- posts
@@ -148,7 +148,7 @@ static void make_post_head(struct http *t) {
   t->head_size = b->n;
 }
 
-// Returns whether this request uses the stateless revision. server/discover always does; it detects the era.
+// Returns whether this request uses the stateless revision. server/discover, which detects the era, always does.
 static bool is_stateless(const struct link *l, const struct link_call *call) {
   return link_is_stateless(l) || call == &l->discover;
 }
@@ -195,7 +195,7 @@ static void fail_with(struct post *p, const struct fault *f) {
 
 static void fail_call(struct post *p, enum fault_code code, const char *what) {
   struct fault f;
-  if (!p->call) return;  // most often, the call is already answered
+  if (!p->call) return;  // usually because the call is already answered
   fault_set(&f, code, "%s", what);
   fail_with(p, &f);
 }
@@ -223,7 +223,8 @@ static void on_event(void *ctx, const struct sse_event *e) {
 
 // ---- flow control
 
-// Stops reading the response while its client is slow or too many large messages are in transit.
+// Stops reading the response while the client of the call is slow or too many large messages are in memory; otherwise
+// resumes reading.
 static void update_flow(struct post *p) {
   if (!http_fetch_active(&p->fetch)) return;
   if (p->held_back || p->hold.stopped) http_fetch_pause(&p->fetch);
@@ -262,7 +263,7 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
     stop_parsing(p);
     sse_init(&p->events, p->t->link->opt.max_message, on_event, p);
     p->parsing = true;
-    if (p->kind == POST_CALL) p->tries = 0;  // the server works, and may let us poll as often as it likes
+    if (p->kind == POST_CALL) p->tries = 0;  // the server responds, so the number of polls is not limited
   } else {
     p->mode = p->json ? MODE_JSON : MODE_NONE;
   }
@@ -315,7 +316,8 @@ static void retry_later(struct post *p) {
   timer_start(p->t->link->opt.loop, &p->retry, retry_delay(p));
 }
 
-// Returns whether a server of the older HTTP transport might refuse the first request with this status.
+// Returns whether a server that supports only the older transport HTTP+SSE might answer the first POST with this
+// status.
 static bool looks_like_sse_server(int status) {
   return status == 400 || status == 404 || status == 405 || status == 406 || status == 415;
 }
@@ -358,7 +360,7 @@ static void refused(struct post *p) {
   int status = p->status;
   if (status == 508) {
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
-              "refused (HTTP 508): gateways are connected in a loop, or more than %d are in a row", (int)CHAIN_DEPTH);
+              "refused (HTTP 508): gateways are connected in a loop, or in a row of more than %d", (int)CHAIN_DEPTH);
     link_broken(l, &f);
     return;
   }
@@ -380,7 +382,7 @@ static void refused(struct post *p) {
     return;
   }
   if (stateless ? probed && !says_nothing(status) : (status == 404 || probed) && t->session[0]) {
-    if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost our session during the call");
+    if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost the session of the gateway during the call");
     struct link_call *c = p->call;
     if (c) c->exchange = NULL;
     p->call = NULL;
@@ -486,18 +488,18 @@ static void http_open(struct link *l) {
 static struct post *send_post(struct http *t, enum post_kind kind, str head, str message, struct link_call *call) {
   struct post *p = post_new(t, kind, call);
   struct link *l = t->link;
-  // The requests that open a link change nothing, so they may be sent again if the server closed the connection after
-  // it refused an earlier one.
+  // initialize and server/discover change nothing, so they may be sent again. This is necessary if the server refused
+  // the previous request and then closed the connection.
   p->fetch.replayable = call == &l->hello || call == &l->discover;
   http_fetch_start(t->origin, &p->fetch, head, message);
   return p;
 }
 
-// Returns true, with a reason in f, if the head of the request was truncated: it must not be sent then.
+// Returns true, with a reason in f, if the head of the request was truncated, so that the request must not be sent.
 static bool head_over(struct http *t, struct fault *f) {
   if (!t->head.over) return false;
   t->head.over = false;
-  fault_set(f, FAULT_LIMIT, "would get request headers that exceed the size limit");
+  fault_set(f, FAULT_LIMIT, "needs request headers that exceed the size limit");
   return true;
 }
 
@@ -518,15 +520,15 @@ static void http_send(struct link *l, str message, struct link_call *call, str m
 static void http_confirm(struct link *l, str message) {
   struct http *t = l->transport;
   struct fault f;
-  make_post_head(t);  // the revision and the session are known now
+  make_post_head(t);  // the head can now name the revision and the session
   str head = request_head(t, NULL, STR_NONE);
   if (head_over(t, &f)) link_broken(l, &f);
   else if (message.n) send_post(t, POST_CONFIRM, head, message, NULL);
   else link_confirmed(l);
 }
 
-// Ends the exchange of a cancelled request and closes its connection. If a callback of the exchange is running, which
-// may still use the exchange, a timer ends it a moment later; until then, events are ignored.
+// Ends the exchange of a cancelled request and closes its connection. A callback of the exchange may be running and
+// still need the exchange. In that case, a timer ends the exchange a moment later; until then, its events are ignored.
 static void abandon(struct post *p) {
   struct link *l = p->t->link;
   if (!l->busy || p->mode == MODE_NONE) {
@@ -559,7 +561,7 @@ static void http_flow(struct link *l, bool go) {
   }
 }
 
-// Ends our session at the server.
+// Sends DELETE, so that the server ends our session.
 static void delete_session(struct http *t) {
   struct buf b;
   buf_init(&b, LINK_HEAD_MAX);

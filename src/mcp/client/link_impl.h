@@ -18,7 +18,7 @@ struct link_transport {
   void (*forget)(struct link *l, struct link_call *call, bool answered);
   void (*flow)(struct link *l, bool go);
   void (*close)(struct link *l);
-  int (*pid)(const struct link *l);  // process id; NULL: there is no process
+  int (*pid)(const struct link *l);  // returns the process id; NULL if there is no process
 };
 
 enum { LINK_LAST_WORDS = 256 };
@@ -34,13 +34,13 @@ struct link {
   size_t last_words_n;
   enum link_state state;
   bool wrong_transport, unreachable;
-  bool installed;  // the launcher, if any, has started its program
+  bool installed;  // true if the server is not started by a launcher, or if its launcher has started the program
   unsigned busy;   // number of transport callbacks on the stack
   bool dead;       // freed by the owner while busy
   struct rpc_pending pending;
   struct timer start_timer, probe_timer;
   struct link_call hello;     // the initialize request
-  struct link_call discover;  // the server/discover request; on a pipe, both requests may be in flight
+  struct link_call discover;  // the server/discover request; on a pipe, `hello` may be in flight at the same time
   bool undecided;             // the failure of `discover` does not show the server's era; set by the transport
   bool doubt;                 // the server may have failed because it received server/discover
   struct arena inbox;         // the message being received
@@ -59,19 +59,21 @@ static inline bool link_is_stateless(const struct link *l) {
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
                       const struct link_events *ev, void *ctx);
 
-// Writes the header lines that every HTTP request has: Host, User-Agent and the configured lines. LINK_HEAD_MAX is
-// larger than any URL and headers that can be configured.
+// Maximum size of a request head, larger than any URL and headers that can be configured.
 enum { LINK_HEAD_MAX = 1 << 21 };
+// Writes the header lines that every HTTP request has: Host, User-Agent and the configured lines.
 void link_put_headers(struct buf *out, const struct http_url *url, str configured);
-// Writes the chain header, which may differ from request to request.
+// Writes the header Toolgate-Chain (mcp/gateway_chain.h), which may differ from request to request.
 void link_put_chain(const struct link *l, struct buf *out);
 
-// Must enclose every callback of a transport. After link_leave, the link and the transport may be freed.
+// Every callback of a transport must begin with link_enter and end with link_leave, which may free the link and the
+// transport.
 void link_enter(struct link *l);
 void link_leave(struct link *l);
 
 void link_connected(struct link *l);
-void link_installed(struct link *l);  // the launcher has finished: start_ms begins
+// Reports that the launcher has started its program. The time limit start_ms begins now.
+void link_installed(struct link *l);
 void link_confirmed(struct link *l);
 void link_broken(struct link *l, const struct fault *f);
 // Reports that a server without a permanent connection was reached (f is NULL) or could not be reached.
@@ -95,6 +97,6 @@ void link_call_drop(struct link_call *c);
 void link_start_late(struct timer *t);
 void link_probe_late(struct timer *t);
 
-// Returns advice to append to a message about status 401 or 403, or "" for any other status. headers: those of the
-// request.
+// Returns advice to append to a message about status 401 or 403, or "" if there is none. `headers`: the configured
+// header lines of the request.
 const char *link_credentials_hint(int status, str headers);

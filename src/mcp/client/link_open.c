@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a link: by the handshake, or by server/discover if the server is stateless. Detects which of them to use unless
-// the era is configured.
+// Opens a link: with the handshake, or with server/discover if the server is stateless. Detects whether the server is
+// stateless, unless the configuration says so.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -49,7 +49,8 @@ static void take_description(struct link *l, const struct json *result) {
   text = plain_copy(&l->arena, text, false);
   l->instructions = plain_shortened(&l->arena, text, l->opt.max_instructions);
   if (l->instructions.p != text.p)
-    log_warn(l->opt.loop->log, "%.*s: its instructions of %zu bytes were cut (limits.description)",
+    log_warn(l->opt.loop->log,
+             "%.*s: the instructions of this server (%zu bytes) were truncated; see limits.description",
              STR_ARG(l->opt.name), text.n);
 }
 
@@ -65,7 +66,8 @@ static bool take_handshake(struct link *l, const struct json *result, struct fau
   }
   const struct mcp_revision *revision = mcp_revision_find(version);
   if (!revision) {
-    fault_set(f, FAULT_PROTOCOL, "speaks MCP revision \"%.*s\", which this version does not support (supported: %s)",
+    fault_set(f, FAULT_PROTOCOL,
+              "speaks MCP revision \"%.*s\", which this version of Toolgate does not support (supported: %s)",
               STR_ARG(version), mcp_revision_names);
     return false;
   }
@@ -174,7 +176,7 @@ static void not_stateless(struct link *l, const char *why) {
     if (!l->hello.link) start_handshake(l);
     return;
   }
-  fault_set(&f, FAULT_PROTOCOL, "does not speak MCP %s (\"protocol\": \"modern\"): it %s",
+  fault_set(&f, FAULT_PROTOCOL, "does not speak MCP %s, which \"protocol\": \"modern\" requires: it %s",
             mcp_revision_stateless()->name, why);
   link_broken(l, &f);
 }
@@ -182,7 +184,8 @@ static void not_stateless(struct link *l, const char *why) {
 static void foreign(struct link *l, const struct json *versions) {
   struct fault f;
   l->doubt = false;
-  fault_set(&f, FAULT_PROTOCOL, "speaks MCP revisions %.*s, none of which this version supports (supported: %s)",
+  fault_set(&f, FAULT_PROTOCOL,
+            "speaks MCP revisions %.*s, none of which this version of Toolgate supports (supported: %s)",
             STR_ARG(json_span(versions)), mcp_revision_names);
   link_broken(l, &f);
 }
@@ -236,7 +239,7 @@ static void start_discovery(struct link *l) {
   l->discover.done = on_discover;
   link_call_begin(l, &l->discover, 0, 0);
   if (l->opt.era == LINK_ERA_UNKNOWN) {
-    uint64_t half = l->opt.start_ms / 2;  // the handshake needs time, too
+    uint64_t half = l->opt.start_ms / 2;  // leaves the other half for the handshake
     l->doubt = !l->ops->exchanges;
     timer_start(l->opt.loop, &l->probe_timer, PROBE_MS < half ? PROBE_MS : half);
   }
@@ -244,7 +247,8 @@ static void start_discovery(struct link *l) {
   buf_done(&params);
 }
 
-// On a pipe, server/discover and initialize are both in flight now, and the first answer decides.
+// Starts the handshake if server/discover was not answered in time. On a pipe, server/discover stays in flight too, and
+// the request that is answered first decides the era.
 void link_probe_late(struct timer *t) {
   struct link *l = CONTAINER_OF(t, struct link, probe_timer);
   if (l->ops->exchanges) link_call_drop(&l->discover);

@@ -30,7 +30,7 @@ struct sse_post {
   struct link_call *call;
   struct timer timer;
   int status;
-  uint64_t after_ms;  // Retry-After of the response; 0: none
+  uint64_t after_ms;  // Retry-After of the response in milliseconds; 0 if there is none
 };
 
 static void fail(struct sse *t, enum fault_code code, const char *what) {
@@ -100,8 +100,8 @@ static void sse_send(struct link *l, str message, struct link_call *call, str me
 
 // ---- the stream
 
-// Appends the target for an endpoint event. Its URI is a path (absolute, or relative to the stream's path) or a URL of
-// the same origin. Returns false for any other URI.
+// Appends the request target that an endpoint event gives. The URI of the event is a path (absolute, or relative to the
+// stream's path) or a URL of the same origin. Returns false for any other URI.
 static bool endpoint_target(struct sse *t, str uri, struct buf *out) {
   struct http_url url;
   for (size_t i = 0; i < uri.n; i++)
@@ -239,7 +239,7 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
                           str headers, const struct link_events *ev, void *ctx) {
   static const struct link_transport ops = {false,      sse_open, sse_send,  sse_confirm,
                                             sse_forget, sse_flow, sse_close, NULL};
-  // This transport is older than any stateless revision.
+  // HTTP+SSE is older than every stateless revision, so the link must not send server/discover.
   struct link_options handshake = *opt;
   handshake.era = LINK_ERA_HANDSHAKE;
   struct sse *t = MEM_NEW(struct sse);

@@ -39,8 +39,8 @@ struct stdio {
   struct deferred flush;
   struct rate err_rate;
   struct secrets_stream err_secrets;
-  unsigned told_of;  // rank of the last words (enum telling)
-  unsigned behind;   // number of lines received after the last words
+  unsigned told_of;  // rank (enum telling) of the line stored as last words
+  unsigned behind;   // number of lines received after that line
   // The process is ending: its last output, its last words and its exit status may arrive in any order. A timer waits a
   // moment for all of them.
   bool ending, exited;
@@ -56,8 +56,8 @@ static void fail(struct stdio *t, enum fault_code code, const char *what) {
 }
 
 // Closes the program's stdin and sets `untouched`. A program that ended without reading a byte did not end because of
-// the request, so starting it again with another request would not help. A pipe keeps unread bytes while this end is
-// open.
+// server/discover, so starting it again with initialize would not help. The number of unread bytes must be read first:
+// the pipe keeps them only while this end is open.
 static void close_in(struct stdio *t) {
   int unread = -1;
   if (!t->in) return;
@@ -127,7 +127,7 @@ static bool has_one_of(str line, const str *words, size_t count) {
 }
 
 // Returns whether a line cannot name the error. Many programs end with such lines: a stack trace, whose function names
-// often contain "error", or the help text of their options, which calls some of them required.
+// often contain "error", or a help text, which calls some options required.
 static bool is_frame(str line) {
   static const str begins[] = {STR("at "),        STR("File \""), STR("Node.js v"), STR("Traceback "),
                                STR("goroutine "), STR("-"),       STR("#"),         STR("Usage")};
@@ -169,8 +169,8 @@ static enum telling telling_of(str line) {
   return has_one_of(line, words, sizeof words / sizeof *words) ? LINE_OF_ERROR : LINE_OTHER;
 }
 
-// Stores a line as the last words, unless the stored line has a higher rank or is already a reason. A line that comes
-// more than LINES_AFTER lines later always replaces the stored line.
+// Stores a line as the last words, unless the stored line has a higher rank or the rank LINE_OF_REASON. A line that
+// comes more than LINES_AFTER lines later always replaces the stored line.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_AFTER = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
@@ -187,7 +187,7 @@ static void keep_line(struct stdio *t, str line) {
   note_words(t, line);
   if (t->link->opt.tail) tail_add(t->link->opt.tail, clock_wall_ms(loop->clock), line);
   if (!rate_allow(&t->err_rate, loop_now(loop), STDERR_PER_SECOND, &suppressed)) return;
-  if (suppressed) log_info(loop->log, "%.*s: (%u lines suppressed)", STR_ARG(t->link->opt.name), suppressed);
+  if (suppressed) log_info(loop->log, "%.*s: (%u lines of stderr suppressed)", STR_ARG(t->link->opt.name), suppressed);
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));
 }
 

@@ -58,8 +58,9 @@ static bool check_meta(struct request *r, struct refusal *out) {
 bool callers_check(struct request *r, struct refusal *out) {
   struct rpc_error err;
   if (!rpc_read(r->value, &r->arena, &r->msg, &err)) return refuse(out, err.code, err.message);
-  if (r->msg.kind != RPC_REQUEST) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: not a request");
-  // Limits the id, because every notification of a listening stream repeats it.
+  if (r->msg.kind != RPC_REQUEST)
+    return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: the message is not a request");
+  // Limits the size of the id, because every notification of a listening stream repeats the id.
   if (r->msg.id->n > MAX_ID) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: the id is longer than 1 KiB");
   return check_meta(r, out);
 }
@@ -150,7 +151,8 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
       session_take_client(s, meta->capabilities, meta->client);
-      // call/steps/step_roots.c notifies servers that have a session when roots of another client apply.
+      // Servers with sessions may be given the roots of different clients in turn. call/steps/step_roots.c then
+      // notifies them that the roots have changed, so the client must be described as able to send this notification.
       struct json_edit roots = {STR("roots"), STR("{\"listChanged\":true}")};
       if (s->can_list_roots) s->capabilities = json_edited(&s->arena, meta->capabilities, &roots, 1);
       s->log_level = session_log_level(meta->log_level);
@@ -192,7 +194,8 @@ void callers_refuse(struct callers *c, struct request *r, struct client_identity
   request_discard(c->server, r);
 }
 
-// Returns whether an idle session is kept without a time limit: it is shared and has no lanes of its own.
+// Returns whether an idle session is kept without a time limit. This applies to shared sessions without lanes of their
+// own.
 static bool stays(const struct session *s) {
   return s->lent == LENT_SHARED && !session_askable(s);
 }
@@ -211,8 +214,8 @@ void callers_return(struct callers *c, struct session *s) {
     return;
   }
   s->stream_closed = true;
-  // The next request borrows the last session of the list. A session without lanes is less useful and goes to the
-  // front.
+  // The next request borrows the last session of the list. A session with lanes saves more work, so a session without
+  // lanes is put at the front.
   list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
@@ -236,7 +239,8 @@ static void on_sweep(struct timer *t) {
   LIST_EACH(it, &c->idle) count++;
   LIST_EACH(it, &c->idle) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    // Above MAX_IDLE, only principals with more sessions than an equal part of MAX_IDLE lose sessions.
+    // If more than MAX_IDLE sessions are idle, also closes sessions of principals that have more than their equal part
+    // of MAX_IDLE.
     bool too_many = count > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
     if (!too_many && now - s->idle_since < c->opt.idle_ms) continue;
     count--;

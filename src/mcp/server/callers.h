@@ -5,7 +5,8 @@
 // Clients that do not accept requests of servers share one session per principal. Each request of a client that accepts
 // them, or that wants log messages, borrows a session that no other request uses, so that requests of an upstream reach
 // the call to which they belong. Such a session stays idle for a while, with its lanes, for the next request with the
-// same client information, capabilities and credential. A listening request also gets its own session.
+// same client information, capabilities and credential. A listening request (subscriptions/listen) also gets its own
+// session.
 #pragma once
 #include "mcp/server/session.h"
 
@@ -28,7 +29,7 @@ struct callers {
 // The error with which a request is refused.
 struct refusal {
   int code;
-  int status;  // HTTP status; 0: the default for `code`
+  int status;  // HTTP status, or 0 for the default status of `code`
   char message[256];
   char data[512];  // raw JSON, or empty
 };
@@ -36,7 +37,7 @@ struct refusal {
 void callers_init(struct callers *c, struct mcp_server *m, const struct callers_options *opt);
 void callers_done(struct callers *c);
 
-// Returns whether this message claims to be stateless.
+// Returns whether the _meta of this message contains a revision, as only stateless messages do.
 bool callers_claims(const struct request *r);
 
 // Reads and checks a request: it must be JSON-RPC with a complete _meta. Returns false, with the reason in *out.
@@ -52,11 +53,11 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
 void callers_refuse(struct callers *c, struct request *r, struct client_identity who, const struct refusal *why,
                     struct buf *out);
 
-// Closes the session, to make room, if it is idle. Returns false if it is in use.
+// Closes the session, to make room, if the session is idle. Returns false if the session is in use.
 bool callers_let_go(struct callers *c, struct session *s);
 
-// Closes the session, of any principal, that has been idle for the longest time. Returns false if no session was idle
-// for idle_ms.
+// To make room, closes the shared session that has been idle for the longest time, of any principal. Returns false if
+// no such session has been idle for at least idle_ms.
 bool callers_let_go_oldest(struct callers *c);
 
 // Called when a request or parked call of the session has ended. May free the session.
@@ -69,7 +70,8 @@ void callers_forget(struct callers *c, struct session *s);  // called when the s
 // Handles notifications/cancelled on a pipe. Returns whether it cancelled a stateless request.
 bool callers_cancel(struct callers *c, struct request *notification);
 
-// Answers listening requests: all of them, or those whose credential has expired (now: seconds since 1970).
+// Answer listening requests (subscriptions/listen): callers_drain answers all of them, callers_expire those whose
+// credential has expired at the time `now` (seconds since 1970).
 void callers_drain(struct callers *c);
 void callers_expire(struct callers *c, int64_t now);
 bool callers_busy(const struct callers *c);  // returns whether requests other than listening ones are in flight

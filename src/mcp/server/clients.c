@@ -32,7 +32,7 @@ const struct client_row clients_known[] = {
     {"zed", "Zed", CLIENT_READS_TEXT, false},
     {"goose", "goose", CLIENT_READS_UNKNOWN, false},
     {"kimi", "Kimi Code", CLIENT_READS_TEXT, false},
-    {"mcp-inspector", "MCP Inspector", CLIENT_READS_BOTH, true},  // people read it, not models
+    {"mcp-inspector", "MCP Inspector", CLIENT_READS_BOTH, true},  // its results are read by people, not by models
     {"inspector-cli", "MCP Inspector, command line", CLIENT_READS_BOTH, true},
 };
 const size_t clients_known_count = sizeof clients_known / sizeof *clients_known;
@@ -82,7 +82,8 @@ bool client_experiment_asks(const struct json *experimental) {
   return json_is(v, JSON_OBJECT) || json_is(v, JSON_TRUE);
 }
 
-// The client information of a stateless request is in the request, because other clients may share its session.
+// The client information of a stateless request is read from the request, because several clients may share the
+// session.
 const struct client_row *request_client(const struct request *r) {
   str name;
   if (!r->session->callers) return r->session->known;

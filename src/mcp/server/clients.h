@@ -17,7 +17,7 @@ struct request;
 enum client_reads {
   CLIENT_READS_UNKNOWN,
   CLIENT_READS_TEXT,        // content; structuredContent only if content is empty, or never
-  CLIENT_READS_STRUCTURED,  // structuredContent instead of content; content if there is no structuredContent
+  CLIENT_READS_STRUCTURED,  // structuredContent; `content` only if there is no structuredContent
   CLIENT_READS_BOTH,
 };
 
@@ -56,5 +56,5 @@ struct client_form {
 
 struct client_form request_form(const struct request *r, enum client_structured when);
 
-// Returns the form for a client that does not ask for one. row may be NULL.
+// Returns the form for a client that does not itself ask for structuredContent. `row` may be NULL.
 struct client_form client_form_of(const struct client_row *row, enum client_structured when);

@@ -108,8 +108,8 @@ static void reply_unread(struct endpoint *e, struct http_exchange *x, const stru
   reply_rpc_error(x, e, f->code == FAULT_LIMIT ? 413 : 400, &unread.error);
 }
 
-// Reports a body that is not accepted as JSON to the surface: for the session that the request names or, if it names
-// none, for the principal.
+// Reports to the surface that a body is not accepted as JSON. The report names the session of the request or, if the
+// request names no session, the principal.
 static void note_unread(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
   struct fault f;
@@ -127,8 +127,9 @@ static bool accepts(str accept, str type, str any) {
   return http_list_has(accept, type) || http_list_has(accept, any) || http_list_has(accept, STR("*/*"));
 }
 
-// Accepts exactly one media type, with no parameter but charset=utf-8. A web page could send anything else without a
-// preflight request: browsers treat a list such as "text/plain;a=b,application/json" as text/plain.
+// Returns whether the Content-Type is application/json, with no parameter except charset=utf-8. Browsers send other
+// types without a preflight request, also a list such as "text/plain;a=b,application/json", which they treat as
+// text/plain.
 static bool is_json(str type) {
   str name, parameter, value;
   if (str_eq(type, STR("application/json"))) return true;
@@ -164,7 +165,7 @@ static bool is_request(const struct json *value) {
   return json_get(value, STR("method")) && json_get(value, STR("id"));
 }
 
-// Handles one message: a request gets a stream for its answer, any other message the status 202.
+// Handles one message. A request gets an event stream for its answer; any other message is answered with status 202.
 static void post_one(struct http_session *hs, struct http_exchange *x, struct request *r) {
   struct endpoint *e = endpoint_of(hs);
   struct rpc_error err;
@@ -204,7 +205,7 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     struct request *r = request_parse(m, json_span(it), &f);
     bool request = is_request(it);
     if (!r || session_receive(s, r, request ? es : NULL, &err) || !es) continue;
-    // An invalid member is answered, too, with its id if it has one.
+    // An invalid message of the batch is also answered, with its id if it has one.
     struct buf *b = &m->scratch;
     buf_reset(b);
     rpc_put_refusal(b, &err);
@@ -244,7 +245,7 @@ static void post_initialize(struct endpoint *e, struct http_exchange *x, struct 
     return;
   }
   struct http_session *hs = http_session_open(&e->sessions, who, false);
-  // The answer may close the session, so it must be looked up again by a copy of its id.
+  // The answer may close the session, so the session must be looked up again by a copy of its id.
   char id[RAND_ID_SIZE];
   memcpy(id, hs->s->id, sizeof id);
   post_one(hs, x, r);

@@ -12,26 +12,27 @@ struct endpoint;
 
 struct endpoint_options {
   struct access access;
-  const char *const *modes;  // names of the modes in paths; NULL: only /mcp exists
+  const char *const *modes;  // names of the modes, for the paths /mcp/MODE; NULL if only /mcp exists
   size_t mode_count;
   int mode;         // mode of the paths /mcp and /sse
-  unsigned served;  // a bit for each mode that /mcp/MODE serves
+  unsigned served;  // one bit for each mode; set if /mcp/MODE is served
   uint64_t keepalive_ms, session_idle_ms;
-  uint64_t session_away_ms;  // idle time of a session whose client has closed its event stream
+  uint64_t session_away_ms;  // after this idle time, a session whose client has closed its event stream ends
   uint64_t resume_ms;        // time for a client to resume a broken stream
-  // Answers a request that is not MCP and needs no credential. Returns false for all other requests. May be NULL.
+  // Answers a request that is not MCP and needs no credential, and returns true. Returns false for other requests. May
+  // be NULL.
   bool (*page)(void *ctx, struct http_exchange *x);
   void *page_ctx;
   // Called for a request without a valid credential before it is refused. May be NULL.
   void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);
   void *refused_ctx;
-  const struct chain *chain;  // NULL: loops are not detected
+  const struct chain *chain;  // detects loops of gateways; NULL if loops are not detected
 };
 
 struct endpoint *endpoint_new(struct mcp_server *m, const struct endpoint_options *opt);
 
 void endpoint_listens(struct endpoint *e,
-                      uint16_t port);  // sets the port required in Host and Origin; before, any port is accepted
+                      uint16_t port);  // sets the port required in Host and Origin; until then, any port is accepted
 
 // Replaces the credentials. If `credentials` is NULL, as at the start, every client is accepted. Ends all listening
 // streams, so that their clients must authenticate again. The credentials and the strings of the challenge must live

@@ -105,12 +105,13 @@ static void tell_flow(struct event_stream *es, bool go) {
   es->ev->flow(es, go);
 }
 
-// Handles the loss of the connection. A stream with ids can be resumed; a plain POST cannot.
+// Handles the loss of the connection. A stream whose events have ids can be resumed; a POST that is answered as JSON
+// cannot.
 static void detached(struct event_stream *es) {
   es->x = NULL;
   timer_stop(&es->timer);
   tell_flow(es, true);
-  // Calls `lost` from the loop, because the owner then frees objects that functions on the stack still use.
+  // Calls `lost` later, from the loop: this callback frees objects that functions on the stack still use.
   bool resumable = es->begun && es->opt.ids;
   if (resumable) timer_start(es->opt.loop, &es->timer, es->opt.resume_ms);
   else loop_defer(es->opt.loop, &es->gone);
@@ -185,7 +186,8 @@ static int event_id(const struct event_stream *es, uint64_t number, char out[48]
   return snprintf(out, 48, "%u-%llu", es->number, (unsigned long long)number);
 }
 
-// Sends an id before the next event, so that a client that is disconnected here can resume without losing events.
+// Sends an event without data, only for its id: a client that loses the connection before the next event can then
+// resume the stream without losing events.
 static void prime(struct event_stream *es) {
   char id[48], text[96];
   event_id(es, es->unsent - 1, id);
@@ -277,7 +279,7 @@ static void answer_plainly(struct event_stream *es, int status, struct payload m
   timer_stop(&es->timer);
   char headers[192];
   memcpy(headers, es->headers, sizeof headers);
-  es->ev->over(es);  // frees es; called before the response is sent, because that may start the client's next request
+  es->ev->over(es);  // frees es; called first, because sending the response may start the client's next request
   http_reply_from(x, status, str_of(headers), STR("application/json"), message);
 }
 

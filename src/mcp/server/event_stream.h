@@ -12,17 +12,18 @@ struct event_stream;
 
 struct event_stream_options {
   struct loop *loop;
-  struct buf *scratch;    // shared
-  uint64_t keepalive_ms;  // time between comments; also how long a POST may wait for the first byte of its answer
-  uint64_t resume_ms;     // time for a client to resume a broken stream
-  bool ids;               // events have ids and are stored; false for HTTP+SSE
-  size_t backlog;         // maximum unsent bytes; above it, the client is disconnected; 0: the default maximum
-  bool priming;           // the stream starts with an event without data
+  struct buf *scratch;  // shared
+  // Time between SSE comments; also the longest time from a POST to the first byte of its response.
+  uint64_t keepalive_ms;
+  uint64_t resume_ms;  // time for a client to resume a broken stream
+  bool ids;            // events have ids and are stored; false for HTTP+SSE
+  size_t backlog;      // the client is disconnected if more bytes are unsent; 0 for the default maximum
+  bool priming;        // the stream starts with an event without data
 };
 
 struct event_stream_events {
-  // The client has left and did not return. The owner must cancel its requests and free the stream. Called from the
-  // loop, never inside a function of this file.
+  // The connection was lost, and the client has not resumed the stream in time. The owner must cancel the requests of
+  // the stream and free the stream. Called from the loop, never inside a function of this file.
   void (*lost)(struct event_stream *es);
   // All messages were sent, and the time to resume the stream is over. The owner must free the stream.
   void (*over)(struct event_stream *es);
@@ -35,9 +36,11 @@ struct event_stream *event_stream_new(const struct event_stream_options *opt, co
 void event_stream_free(struct event_stream **stream);  // drops the connection, if any
 
 void *event_stream_owner(const struct event_stream *es);
-str event_stream_key(const struct event_stream *es);  // its number (uint32_t) as the key of a map; borrowed
+// Returns the number of the stream (uint32_t) as the key of a map; borrowed.
+str event_stream_key(const struct event_stream *es);
 
-// Gives the stream a connection. headers: header lines with CRLF; copied.
+// Gives the stream a connection. `headers` are additional header lines of the response, each with CRLF; they are
+// copied.
 void event_stream_attach(struct event_stream *es, struct http_exchange *x, str headers);
 bool event_stream_attached(const struct event_stream *es);
 
@@ -65,10 +68,12 @@ void event_stream_send(struct event_stream *es, struct payload message);
 // Announces one more request on this stream. For each announced request, event_stream_answer must be called once;
 // message.text.p is NULL if the request ends without an answer.
 void event_stream_expect(struct event_stream *es);
-// status: HTTP status if the answer is the only message of the response.
+// Sends the answer to an announced request. `status` is the HTTP status, used if the answer is the only message of the
+// response.
 void event_stream_answer(struct event_stream *es, int status, struct payload message);
-// Calls flow(true) if the stream is stalled, then sets the owner to NULL for later callbacks.
+// Calls flow(true) if flow(false) was called last, then sets the owner to NULL for later callbacks.
 void event_stream_disown(struct event_stream *es);
 
-// Resumes the stream on a new connection after event `after`. Returns false if not all later events are stored.
+// Resumes the stream on a new connection with the events after number `after`. Returns false if some of these events
+// are no longer stored.
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after);

@@ -35,7 +35,8 @@ static void on_lost(struct event_stream *es) {
     return;
   }
   if (es == hs->standing) {
-    http_session_set_away(hs, true);  // the stream waits for the client's next GET, as long as the session may be idle
+    // The standing stream stays for the client's next GET, until the session has been idle for too long.
+    http_session_set_away(hs, true);
     return;
   }
   for (struct list *it = hs->s->requests.next; it != &hs->s->requests;) {
@@ -79,7 +80,8 @@ struct event_stream *http_session_new_stream(struct http_session *hs) {
 
 // ---- the outlet of a session
 
-// For HTTP+SSE: ends the session after its last answer. A timer does so, because the caller still uses the request.
+// For HTTP+SSE: ends the session if its last request is answered. A timer ends the session later, because the caller
+// still uses the request.
 static void end_when_idle(struct http_session *hs) {
   if (list_empty(&hs->s->requests)) timer_start(hs->of->server->loop, &hs->idle, 0);
 }
@@ -100,7 +102,8 @@ static void outlet_answer(struct request *r, struct payload message) {
   }
 }
 
-// Clients of revision 2025-11-25 and later reconnect to get the answer.
+// Closes the connection of a request whose answer will take a while, if the client can reconnect to get the answer:
+// clients of revision 2025-11-25 and later do so.
 static void outlet_suspend(struct request *r) {
   struct http_session *hs = r->session->channel;
   bool polls = !hs->sse && r->channel && r->session->revision->sse_priming;
@@ -146,7 +149,7 @@ void http_session_close(struct http_session *hs) {
   ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
   map_remove(&hs->of->by_id, str_of(hs->s->id));
   session_close(&hs->s);
-  timer_stop(&hs->idle);  // last, because cancelling the session's requests may have started it
+  timer_stop(&hs->idle);  // after session_close, which cancels requests and so may start this timer
   size_t at = 0;
   for (struct event_stream *es; (es = map_next(&hs->streams, &at));) http_session_free_stream(es);
   map_done(&hs->streams);
@@ -159,7 +162,8 @@ void http_session_close(struct http_session *hs) {
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt) {
   *all = (struct http_sessions){.server = m, .opt = *opt};
   map_init(&all->by_id, &m->loop->seed);
-  buf_init(&all->events, m->scratch.max * 7);  // each line break in a message adds a line with its own "data: " field
+  // At most 7 bytes for each byte: a line break becomes a line break and "data: ".
+  buf_init(&all->events, m->scratch.max * 7);
 }
 
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now) {

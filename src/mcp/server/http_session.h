@@ -23,11 +23,11 @@ struct http_session {
   struct http_sessions *of;
   struct session *s;
   struct map streams;             // live and recently ended, by number
-  struct event_stream *standing;  // number 0: for the client's GET, or the only stream of HTTP+SSE
+  struct event_stream *standing;  // stream number 0: for the client's GET, or the only stream of an HTTP+SSE session
   uint32_t next_number;
   struct timer idle;
   bool sse;     // HTTP+SSE: the session ends with its stream
-  bool ending;  // HTTP+SSE: the session ends with its last request, unless its client first shows a valid credential
+  bool ending;  // HTTP+SSE: the session ends with its last request, unless its client sends a valid credential before
 };
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt);
@@ -37,8 +37,9 @@ void http_sessions_done(struct http_sessions *all);  // all sessions must be clo
 // Ends standing streams. Requests in flight continue; an HTTP+SSE session ends with its last request.
 void http_sessions_drain(struct http_sessions *all);
 
-// Ends listening streams, so that their clients must authenticate again: all streams, or those whose credential has
-// expired (now: seconds since 1970). An HTTP+SSE session ends with its last request in flight.
+// Ends standing streams, so that their clients must authenticate again: if `everyone`, all of them, otherwise those
+// whose credential has expired at the time `now` (seconds since 1970). An HTTP+SSE session ends with its last request
+// in flight.
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now);
 
 struct http_session *http_session_open(struct http_sessions *all, struct client_identity who, bool sse);

@@ -84,7 +84,8 @@ void request_begin(struct request *r, struct session *s, void *channel) {
   hold(r, r->arena.total);
 }
 
-// Ends r. `memory` is the buffer of the message, which the outlet may take over, or NULL.
+// Ends request r with `message` as its answer. `memory` is the buffer that contains the message, which the outlet may
+// take over; may be NULL.
 static void finish(struct request *r, str message, struct buf *memory) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
   struct session *s = r->session;
@@ -146,7 +147,7 @@ void request_reply_whole(struct request *r, str result) {
   finish_whole(r, b);
 }
 
-// Returns the HTTP status of an error for a stateless client, or 0 for the usual status.
+// Returns the HTTP status for an error code if the client is stateless, or 0 for the default status.
 static int status_of(const struct request *r, int64_t code) {
   if (!r->session->revision->stateless) return 0;
   switch (code) {
@@ -169,7 +170,8 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   int64_t code = 0;
   str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
-  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;  // the code that the server chose is not recorded
+  // Records this code instead of the code that the server chose.
+  if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;
   if (reply->large_message && large_message_rename(reply->large_message, r->id, &renamed)) {
     finish(r, renamed, &reply->large_message->memory);
     return;

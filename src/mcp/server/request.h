@@ -33,11 +33,11 @@ struct request {
   struct session *session;  // NULL before request_begin
   struct arena arena;       // holds the message
   const struct json *value;
-  struct rpc_message msg;  // set when a session receives it
+  struct rpc_message msg;  // set when a session receives the request
   struct meta meta;        // of a stateless request; set when the request is checked
   str id;                  // raw JSON
   size_t holds;            // bytes counted in the session and in its intake account
-  int status;              // HTTP status of an error answer, for the outlet; 0: 200
+  int status;              // HTTP status of an error answer, for the outlet; 0 for status 200
   bool by_http;            // the request came by HTTP: a tool may require headers to repeat arguments
   struct request_param_header *param_headers;
   size_t param_header_count;
@@ -45,10 +45,10 @@ struct request {
   str chain;                         // ids of gateways that the request has passed (mcp/gateway_chain.h), or STR_NONE
   str marks;                         // marks in the request's header (mcp/gateway_chain.h), or STR_NONE
   void *channel;                     // owned by the outlet
-  struct work *work;                 // NULL: nothing works on it
+  struct work *work;                 // NULL if nothing works on the request
   struct audit_recorder_note *note;  // owned by the surface, for surface_ops.over; may be NULL
   struct allowance *accounting;      // owned by the surface, for surface_ops.over; may be NULL
-  int code;                          // code of the JSON-RPC error in the answer; 0: no error
+  int code;                          // code of the JSON-RPC error in the answer; 0 if there is no error
 };
 
 // Parses a copy of one message of a client. Returns NULL, with a reason in f, if the message is not JSON.
@@ -64,14 +64,15 @@ void request_begin(struct request *r, struct session *s, void *channel);
 void request_reply(struct request *r, str result);
 void request_reply_whole(struct request *r, str result);  // adds no members
 void request_send(struct request *r, struct buf *message,
-                  int code);  // sends a complete message; code: of its error, or 0
-void request_reply_as(struct request *r, const struct rpc_message *reply);  // forwards a reply under r's id
+                  int code);  // sends a complete message; `code` is the code of the error in it, or 0
+// Answers r with the reply of a server, in which the id is replaced by the id of r.
+void request_reply_as(struct request *r, const struct rpc_message *reply);
 void request_fail(struct request *r, int code, const char *message, str data);
 // Ends a request that cannot be answered any more.
 void request_cancel(struct request *r, str reason);
 
 void request_suspend(struct request *r);  // reports that the answer will take a while
-// Counts `extra` bytes, in addition to the request's arena, until the request ends.
+// Sets the memory that is counted for the request until the request ends: its arena and `extra` bytes.
 void request_holds(struct request *r, size_t extra);
 
 // Returns whether a stateless client declares support for this extension in the request.

@@ -29,7 +29,7 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
   shares_init(&m->shares, &l->seed, limits->max_sessions);
   list_init(&m->sessions);
   list_init(&m->free_requests);
-  // Reserves room for changed ids, tokens and names, which enlarge a message on its way.
+  // Adds room for ids, tokens and names that the gateway changes, because these changes can enlarge a message.
   buf_init(&m->scratch, limits->max_message + 65536);
   m->limits = m->request_limits =
       (struct json_limits){.max_bytes = limits->max_message, .max_depth = json_default_limits.max_depth};
@@ -46,7 +46,8 @@ void mcp_server_done(struct mcp_server *m) {
 
 // ---- sessions
 
-// Returns the key of the share that a session counts in; clients without a credential have the empty key.
+// Returns the name of the principal whose share of the sessions this client uses, or STR_NONE for a client without a
+// credential.
 static str payer_of(struct client_identity who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
@@ -69,7 +70,8 @@ enum session_room sessions_make_room(struct mcp_server *m, struct client_identit
   bool few = !own || !payer.n || !m->principal_sessions || own->count < m->principal_sessions;
   if (few && shares_allow(&m->shares, payer, 0)) return SESSION_ROOM;
   if (!own) return SESSION_ROOM_NONE;
-  // Clients without a credential share one share, so sessions that were never used after initialize end first.
+  // All clients without a credential have one share in common. Of its sessions, those that were never used after
+  // initialize end first.
   if ((!payer.n && let_one_go(own, true)) || let_one_go(own, false)) return SESSION_ROOM;
   return payer.n ? SESSION_ROOM_SHARE : SESSION_ROOM_NONE;
 }
@@ -80,7 +82,8 @@ void session_used(struct session *s) {
   list_push(&s->share->members, &s->by_use);
 }
 
-// Derives the mark from `owner` and this process's hash seed. The nine digits cost a model three tokens.
+// Derives the mark (see session.h) from `owner` and the hash seed of this process. For a model, nine digits are only
+// three tokens.
 static void set_mark(struct session *s, str owner) {
   enum { MARKS = 1000000000 };
   if (s->as_operator) snprintf(s->mark, sizeof s->mark, "…");
@@ -179,7 +182,9 @@ void session_notify(struct session *s, struct request *related, str method, str 
   struct buf *b = &s->server->scratch;
   buf_reset(b);
   rpc_put_notification(b, method, params);
-  if (b->over) log_warn(s->server->loop->log, "%.*s was not sent: it is larger than limits.message", STR_ARG(method));
+  if (b->over)
+    log_warn(s->server->loop->log, "%.*s was not sent to the client: the message is larger than limits.message",
+             STR_ARG(method));
   else session_send(s, related, buf_view(b));
 }
 
@@ -189,7 +194,8 @@ static bool has(const struct json *capabilities, str name) {
   return json_is(json_get(capabilities, name), JSON_OBJECT);
 }
 
-// Reads Toolgate's own member of `experimental`. Returns the capabilities without this member, for servers.
+// Reads the member of `experimental` that only Toolgate knows. Returns the capabilities to send to servers, without
+// this member.
 static const struct json *take_ours(struct session *s, const struct json *capabilities) {
   const struct json *experimental = json_get(capabilities, STR("experimental"));
   struct fault f;
@@ -231,7 +237,8 @@ void session_take_client(struct session *s, const struct json *capabilities, con
   buf_init(&canonical, 1 << 20);
   if (json_canon(&canonical, capabilities, JSON_CANON_JCS, &f)) s->profile = arena_str(&s->arena, buf_view(&canonical));
   buf_done(&canonical);
-  // Removes tasks, which are an extension for stateless servers. call/bridge translates them.
+  // Removes the capability `tasks`: with stateless servers, tasks are an extension instead, and call/bridge translates
+  // between them.
   buf_init(&canonical, (size_t)capabilities->n + 1);
   json_copy_edited(&canonical, capabilities, &(struct json_edit){STR("tasks"), STR_NONE}, 1);
   s->forwarded = arena_str(&s->arena, buf_view(&canonical));
@@ -255,7 +262,7 @@ const char *session_log_name(int level) {
   return levels[level];
 }
 
-// Answers initialize or server/discover. `members` are the first members of the result.
+// Answers initialize or server/discover. `members` are the first members of the result, in raw JSON.
 static void describe(struct session *s, struct request *r, const char *members) {
   struct buf result;
   buf_init(&result, 1 << 20);
@@ -273,7 +280,7 @@ static void describe(struct session *s, struct request *r, const char *members) 
   buf_done(&result);
 }
 
-// Reports to the surface a request that is refused here.
+// Reports to the surface that the session refuses a request.
 static void note_refusal(struct request *r) {
   const struct mcp_server *m = r->session->server;
   if (m->surface->refused) m->surface->refused(m->surface_ctx, r);
@@ -304,7 +311,7 @@ static void initialize(struct session *s, struct request *r) {
   }
   const struct json *client = json_get(r->msg.params, STR("clientInfo"));
   if (!keep_client(s, capabilities, client)) {
-    refuse_crowd(r, 429, "sessions hold too much memory", "limits.principal_held_bytes");
+    refuse_crowd(r, 429, "the sessions of this principal hold too much memory", "limits.principal_held_bytes");
     return;
   }
   s->revision = mcp_revision_negotiate(version);
@@ -330,7 +337,8 @@ struct request *session_find_request(struct session *s, const struct json *id) {
 
 static void on_cancelled(struct session *s, const struct rpc_message *m, struct arena *a) {
   struct request *r = session_find_request(s, json_get(m->params, STR("requestId")));
-  // An unknown id is normal: the request was answered before the cancellation arrived. initialize cannot be cancelled.
+  // An unknown id is no error: the request may have been answered before the cancellation arrived. initialize cannot be
+  // cancelled.
   if (!r || str_eq(r->msg.method, STR("initialize"))) return;
   str reason = STR("the client cancelled the request");
   json_string(json_get(m->params, STR("reason")), a, &reason);
@@ -369,7 +377,7 @@ static void on_notification(struct session *s, struct request *r) {
 // Returns false, after refusing `r`, if a limit is exceeded. If `r` is the session's only request, the limits of the
 // session do not apply.
 static bool has_room(struct session *s, struct request *r) {
-  // For stateless clients, the limit on connections also limits their requests.
+  // A shared session serves many HTTP clients. The limit on connections already limits their requests.
   bool unlimited = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;
   bool many = s->in_flight > s->server->max_in_flight;
   if (!unlimited && (many || s->held - r->holds > s->server->max_held)) {
@@ -405,7 +413,7 @@ static void on_request(struct session *s, struct request *r) {
 void session_serve(struct session *s, struct request *r, void *channel) {
   request_begin(r, s, channel);
   if (str_eq(r->msg.method, STR("initialize")) ||
-      str_eq(r->msg.method, STR("ping"))) {  // this revision does not have these methods
+      str_eq(r->msg.method, STR("ping"))) {  // the stateless revision does not have these methods
     note_refusal(r);
     request_fail(r, RPC_METHOD_NOT_FOUND, "Method not found", STR_NONE);
   } else if (str_eq(r->msg.method, STR("server/discover"))) {

@@ -25,21 +25,22 @@ struct outlet_ops {
   void (*send)(struct session *s, struct request *related, str message);
   // Sends the answer to r. If r was cancelled, message.text.p is NULL, and r ends without an answer.
   void (*answer)(struct request *r, struct payload message);
-  // The answer will take a while: releases the connection if the client can get the answer later. May be NULL.
+  // Called if the answer will take a while. Releases the connection if the client can get the answer later. May be
+  // NULL.
   void (*suspend)(struct request *r);
-  // Ends the session, to make room for another, unless it is in use. Returns false if it is in use. NULL: sessions are
-  // always in use.
+  // Ends the session, to make room for another one. Returns false if the session is in use. NULL if sessions of this
+  // transport must never be ended to make room.
   bool (*let_go)(struct session *s);
 };
 
 // The application of the server role. All operations run on the loop; none may free the session.
 struct surface_ops {
-  void (*attached)(void *ctx,
-                   struct session *s);  // the capabilities of the client are known; called before all other operations
+  // Called before all other operations, when the capabilities of the client are known.
+  void (*attached)(void *ctx, struct session *s);
   // Writes the surface's members in the result of initialize or server/discover: capabilities, instructions.
   void (*describe)(void *ctx, struct session *s, struct json_writer *w);
   void (*opened)(void *ctx, struct session *s);  // the handshake is complete
-  void (*closed)(void *ctx, struct session *s);  // all its requests have been cancelled
+  void (*closed)(void *ctx, struct session *s);  // called after all requests of the session were cancelled
   // Answers r, now or later, with a function of mcp/server/request.h.
   void (*request)(void *ctx, struct request *r);
   void (*notification)(void *ctx, struct session *s, const struct rpc_message *m);
@@ -50,7 +51,8 @@ struct surface_ops {
   void (*refused)(void *ctx, struct request *r);
   // Unsent messages for the client pile up (go = false), or the client has read them (go = true).
   void (*flow)(void *ctx, struct session *s, bool go);
-  // The gateway stops: must answer a request that only listens.
+  // Must answer a listening request (subscriptions/listen), because the gateway stops or the client must authenticate
+  // again.
   void (*stopping)(void *ctx, struct request *r);
   // A request with a note or accounting has ended: `message` is the answer; message.p is NULL if the request was
   // cancelled.
@@ -63,9 +65,10 @@ struct mcp_server {
   const struct surface_ops *surface;
   void *surface_ctx;
   struct list sessions;
-  struct shares shares;       // number of sessions of each principal, within max_sessions
-  size_t principal_sessions;  // maximum sessions of one principal; 0: limited only by the principal's fair share
-  str agent;                  // agent of clients whose credential has none; may be empty
+  struct shares shares;  // number of sessions of each principal, within max_sessions
+  // Maximum sessions of one principal; if 0, only the fair share of the principal limits them.
+  size_t principal_sessions;
+  str agent;                  // agent of clients without a credential; may be empty
   str local;                  // principal name of clients without a credential; empty: "local"
   bool one_client;            // all sessions belong to one client, which reads them from one pipe (stdio)
   size_t max_in_flight;       // maximum number of requests in flight for each session
@@ -83,32 +86,32 @@ struct mcp_server {
 // only if it names an agent.
 struct session_operator {
   uint64_t wait_ms;      // how long its lists wait for servers that are starting
-  size_t result_tokens;  // maximum tokens of a result; 0: as configured
+  size_t result_tokens;  // maximum tokens of a result; 0 for the configured maximum
   bool skips_installs;   // its lists do not wait for servers that are being installed
 };
 
 // Identifies the client of a new session or a stateless request, and the mode in which the client sees the catalog.
 struct client_identity {
-  int principal;  // number of the principal (mcp/auth/principals.h); -1: no credential is needed
+  int principal;  // number of the principal (mcp/auth/principals.h); -1 if no credential is needed
   int mode;       // one of the surface's modes
   str name;       // name of the principal, the same in every run; empty without a principal
   str agent;      // agent that the credential is bound to; may be empty
   str subject;    // subject of the credential, or name of the token; for logs
   str issuer;     // issuer of the credential; empty for a token of the configuration
-  int64_t until;  // expiry of the credential in seconds since 1970; 0: never
-  const struct session_operator *as_operator;  // NULL for a client. Must outlive the session; name and agent are then
-                                               // used without a principal
+  int64_t until;  // expiry of the credential in seconds since 1970; 0 if it does not expire
+  // NULL for a client. For an operator, `name` and `agent` are used without a principal. Must outlive the session.
+  const struct session_operator *as_operator;
 };
 
 enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 
-// Levels of logging/setLevel, most verbose first.
+// Numbers of the levels of logging/setLevel: 0 is debug, the most verbose level.
 enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };
 
 // Prefix of the gateway's lines in results: [tgNNNNNNNNN], followed by a NUL. A server does not know the digits unless
-// an agent sends them to it; a result that contains the mark is masked (docs/reference/results.md). Each session has
-// its own digits; sessions lent to stateless requests of one principal and agent have the same digits. Operators'
-// sessions use "…" as mark, because no model reads their results.
+// an agent sends them to this server; a mark in the result of a server is masked (docs/reference/results.md). Each
+// session has its own digits; sessions lent to stateless requests of one principal and agent have the same digits.
+// Operators' sessions use "…" as mark, because no model reads their results.
 enum { SESSION_MARK_SIZE = 16, SESSION_MAGIC = 0x73657373 };
 
 struct session {
@@ -127,7 +130,7 @@ struct session {
   const struct mcp_revision *revision;
   struct arena arena;
   str client;                      // clientInfo as the client wrote it, or STR_NONE
-  const struct client_row *known;  // row of the client's name, or NULL
+  const struct client_row *known;  // row of this client in clients_known, or NULL
   bool asks_structured;            // the client asked for structuredContent at the handshake (mcp/server/clients.h)
   str capabilities;                // the client's capabilities as it wrote them
   str profile;                     // capabilities in canonical form, for comparison
@@ -149,19 +152,19 @@ struct session {
   void *channel;  // owned by the outlet
   void *surface;  // owned by the surface
   // Sessions lent to stateless requests:
-  struct callers *callers;  // the lender; NULL for a client's own session
+  struct callers *callers;  // lends this session to requests; NULL for the own session of a client
   struct list idle;         // in callers->idle or callers->quiet while no request uses it
   str key;                  // identifies the requests that may borrow it
   enum { LENT_SHARED, LENT_ALONE, LENT_ONCE } lent;
   unsigned parked;  // number of parked calls, which keep the session open
   uint64_t idle_since;
-  bool has_lanes;  // lanes were opened for it
+  bool has_lanes;  // lanes were opened for this session
   bool closing;
 };
 
 struct mcp_server_limits {
   size_t max_sessions, principal_sessions, max_in_flight, max_held, max_message;
-  // 0: unlimited
+  // The following limits are 0 if there is no limit.
   size_t max_values;                        // JSON values in a message of a client
   size_t held_bytes, principal_held_bytes;  // memory of all requests, and of the requests of one principal
 };
@@ -170,21 +173,22 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
                      const struct mcp_server_limits *limits);
 void mcp_server_done(struct mcp_server *m);  // every session must be closed
 
-// Makes room for another session of this client. A principal that has used up its share loses its least recently used
-// session that is not in use; sessions of other principals stay. Clients without a credential have one share in common:
-// of their sessions, the oldest one that was not used after initialize ends first.
+// Whether another session can be created.
 enum session_room {
   SESSION_ROOM,
   SESSION_ROOM_NONE,   // too many sessions exist
   SESSION_ROOM_SHARE,  // this principal has too many sessions, all in use
 };
+// Makes room for another session of this client. A principal that has used up its share loses its least recently used
+// session that is not in use; sessions of other principals stay. Clients without a credential have one share in common:
+// of their sessions, the oldest one that was not used after initialize ends first.
 enum session_room sessions_make_room(struct mcp_server *m, struct client_identity who);
 
 // Creates a session, before its handshake.
 struct session *session_new(struct mcp_server *m, const struct outlet_ops *outlet, void *channel,
                             struct client_identity who);
 
-void session_used(struct session *s);  // called when the client uses the session
+void session_used(struct session *s);  // must be called when the client uses the session
 
 // Gives the session the mark that all lent sessions of its principal and agent have in this process.
 void session_share_mark(struct session *s);
@@ -198,11 +202,11 @@ str session_principal(const struct session *s);
 // Returns the agent of the credential or, without one, the configured agent; may be empty.
 str session_agent(const struct session *s);
 
-// Returns whether servers can send this client requests or log messages, which no other client may receive.
+// Returns whether servers can send requests or log messages to this client. No other client may receive them.
 bool session_askable(const struct session *s);
 
-// Receives r: starts a request, or handles a notification or a reply. `channel` is the outlet's, for a request. Returns
-// false, with the reason in *err, if r is not a valid message.
+// Receives r: starts a request, or handles a notification or a reply. `channel` is an object of the outlet, stored in a
+// request. Returns false, with the reason in *err, if r is not a valid message.
 bool session_receive(struct session *s, struct request *r, void *channel, struct rpc_error *err);
 
 // Starts a request for which mcp/server/callers.h has lent this session.
@@ -210,7 +214,7 @@ void session_serve(struct session *s, struct request *r, void *channel);
 
 // Reports a received message to surface_ops.received.
 void session_message_received(struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
-void session_text_received(struct session *s, str text);  // for text that is not accepted as JSON
+void session_text_received(struct session *s, str text);  // reports text that is not accepted as JSON
 
 // Counts a parked call of this session.
 void session_park(struct session *s);

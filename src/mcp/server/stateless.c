@@ -67,7 +67,7 @@ enum { VERSION, METHOD, NAME, HEADERS };
 static const str header_names[HEADERS] = {STR("MCP-Protocol-Version"), STR("Mcp-Method"), STR("Mcp-Name")};
 
 struct repeats {
-  const struct http_header *first[HEADERS];  // NULL: missing; the HTTP parser refuses a repeated header
+  const struct http_header *first[HEADERS];  // NULL if the header is missing; the HTTP parser refuses a repeated header
 };
 
 // Finds the headers that repeat the body. Also stores the Mcp-Param-* headers in r, because the tool that decides which
@@ -100,7 +100,8 @@ static bool same(const struct repeats *h, int which, str value, struct refusal *
   return mismatch(out, name, "differs from the body");
 }
 
-// Returns the member of params that Mcp-Name repeats, or STR_NONE.
+// Returns the name of the member of params that the header Mcp-Name repeats, or STR_NONE if the method needs no
+// Mcp-Name.
 static str named_by(str method) {
   static const struct {
     str method, member;
@@ -122,7 +123,7 @@ static bool headers_agree(const struct http_exchange *x, struct request *r, stru
   if (h.first[VERSION] && !same(&h, VERSION, version, out)) return false;
   if (!callers_speaks(r, out) || !same(&h, VERSION, version, out)) return false;
   if (!same(&h, METHOD, r->msg.method, out)) return false;
-  // If the body lacks the member, another check refuses the request later.
+  // If the body lacks this member of params, another check refuses the request later.
   if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
   return same(&h, NAME, value, out);
 }

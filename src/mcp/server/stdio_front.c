@@ -38,7 +38,8 @@ static void end_if_done(struct stdio_front *f) {
 }
 
 static void set_flow(struct stdio_front *f, bool go) {
-  // Passes on every stop, even a repeated one, because calls and connections may have started since the last stop.
+  // Every stop is reported to the surface, even a repeated one, because calls and connections may have started since
+  // the previous stop.
   if (go && !f->stalled) return;
   f->stalled = !go;
   LIST_EACH(it, &f->server->sessions) {
@@ -130,7 +131,7 @@ static void on_line(void *ctx, str line) {
   if (!r) {
     struct rpc_unread unread;
     rpc_refuse_unread(line, &fault, &unread);
-    log_debug(f->server->loop->log, "refused a message of the client: %s", unread.text);
+    log_debug(f->server->loop->log, "refused a message of the client on stdin: %s", unread.text);
     session_text_received(f->session, line);
     refuse(f, &unread.error);
   } else if (r->value->type == JSON_ARRAY) {
@@ -160,7 +161,7 @@ static void on_drained(struct timer *t) {
 }
 
 // After the end of input, requests in flight are still answered (as for `printf … | toolgate serve`), unless the client
-// has also closed the other pipe.
+// has also closed the pipe from our stdout.
 void stdio_front_drain(struct stdio_front *f) {
   if (f->in_ended) return;
   stream_close(&f->in);
