@@ -44,7 +44,7 @@ static const struct jwt_rules *take_issuer(struct admission *a, const struct con
   take_parts(a, resource, rules);
   a->challenge = (struct challenge){
       .names = mode_names, .name_count = MODE_COUNT, .scopes = take_scopes(a, jwt), .scope_count = jwt->scope_count};
-  // The challenge names the issuer only if it is a URL: otherwise clients cannot reach it.
+  // If the issuer is not a URL, clients cannot fetch anything from it, so the challenge does not name it.
   if (!http_url_parse(jwt->issuer, &url)) return rules;
   a->challenge.resource = arena_str(&a->arena, resource);
   a->challenge.issuer = rules->issuer;

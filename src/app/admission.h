@@ -5,16 +5,16 @@
 #include "mcp/auth/challenge.h"
 
 struct admission {
-  struct credentials *credentials;  // NULL: clients need no credentials
+  struct credentials *credentials;  // NULL if clients need no credentials
   struct challenge challenge;
   struct arena arena;  // private
 };
 
-// Reads the authentication from the configuration, which is not needed afterwards. `url` is the URL of the listener. On
-// failure returns false with the reason in `f`, and admission_close must not be called.
+// Sets up the authentication as configured; `c` is not needed afterwards. `url` is the URL of the listener. On failure
+// returns false with the reason in `f`, and admission_close must not be called.
 bool admission_open(struct admission *a, const struct config *c, struct loop *l, struct principals *p, str url,
                     struct fault *f);
-// Revokes the tokens that `valid` does not contain, or binds to another agent. Adds no tokens. Returns the number of
-// revoked tokens.
+// Revokes each token that is missing from `valid`, or that belongs to another agent in `valid`. Adds no tokens. Returns
+// the number of revoked tokens.
 size_t admission_revoke(struct admission *a, const struct config *valid);
 void admission_close(struct admission *a);

@@ -26,7 +26,7 @@ void admin_init(struct admin *a, const struct model *model, struct rejections *r
 
 void admin_done(struct admin *a) {
   http_server_free(&a->http);
-  ASSERT(a->stream_count == 0);  // all streams end with their HTTP server
+  ASSERT(a->stream_count == 0);  // http_server_free has ended all event streams
   buf_done(&a->text);
   arena_done(&a->arena);
 }
@@ -46,7 +46,7 @@ void admin_reply(struct admin_request *r, int status, str type) {
   else admin_send(r, status, type, buf_view(r->text));
 }
 
-// Returns the header Allow with the methods of a path.
+// Returns the line of the header Allow, with all methods that the path supports.
 static str allowed_methods(struct admin *a, str path) {
   size_t count;
   const struct admin_route *rows = admin_routes(&count);
@@ -54,12 +54,12 @@ static str allowed_methods(struct admin *a, str path) {
   for (size_t i = 0; i < count; i++)
     if (str_eq(rows[i].path, path))
       buf_printf(&a->text, "%s%.*s", a->text.n ? ", " : "Allow: ", STR_ARG(rows[i].method));
-  ASSERT(a->text.n);  // a path without a row is a 404
+  ASSERT(a->text.n);  // for a path without a row, the status is 404 and this is not called
   buf_str(&a->text, STR("\r\n"));
   return buf_view(&a->text);
 }
 
-// Returns the text of a 404: a list of all paths.
+// Returns the body of a 404 response, which lists the paths of all pages.
 static str no_page(struct admin *a) {
   size_t count;
   const struct admin_route *rows = admin_routes(&count);
@@ -90,7 +90,7 @@ static void refuse(struct admin *a, struct http_exchange *x, int status) {
   }
 }
 
-// Lets the page answer and returns 0, or returns the HTTP status of a refusal.
+// Finds the page for the request, lets it answer, and returns 0. If the request is refused, returns the HTTP status.
 static int dispatch(struct admin *a, struct http_exchange *x, const struct admin_identity *who) {
   const struct admin_route *found;
   size_t count;
@@ -119,7 +119,8 @@ static bool is_token(const struct config_digest *d, const unsigned char digest[S
   return d->set && CRYPTO_memcmp(digest, d->sha256, SHA256_SIZE) == 0;
 }
 
-// Returns the role of the client. *out_why: the reason, in case the request is refused.
+// Returns the role that the bearer token of the request gives to the client. Sets *out_why to the reason to log if the
+// request is refused.
 static struct admin_identity identify(struct admin *a, struct http_exchange *x, enum rejection *out_why) {
   const struct config *c = a->config;
   unsigned char digest[SHA256_SIZE];
@@ -149,11 +150,13 @@ static void on_request(void *ctx, struct http_exchange *x) {
   if (status) refuse(a, x, status);
 }
 
-// Handles an address that cannot be used. On stdio this is only a warning: each client starts its own gateway with the
-// same configuration, and only one of these gateways can listen on the address.
+// Handles the failure to listen at admin.listen. With HTTP, returns false, with the error in `f`. With stdio, logs a
+// warning and returns true: each client starts its own gateway with the same configuration, and only one of these
+// gateways can listen on the address.
 static bool do_without(struct admin *a, struct fault *f) {
   struct fault why = *f;
-  fault_set(f, why.code, "%s; set another address in admin.listen (port 0: any free port)", why.message);
+  fault_set(f, why.code, "%s; set another address in admin.listen, such as one with port 0 for any free port",
+            why.message);
   if (a->config->transport == CONFIG_HTTP) return false;
   log_warn(&a->model->gateway->log, "readiness and metrics are not available: %s", f->message);
   return true;

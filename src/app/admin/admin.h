@@ -18,12 +18,12 @@ struct admin {
   const struct model *model;
   const struct config *config;
   struct rejections *rejections;
-  bool (*reload)(void *ctx);  // starts a reload; returns false if it is not possible now
+  bool (*reload)(void *ctx);  // starts a reload; returns false if no reload is possible now
   void *ctx;
   bool guarded;  // the endpoint of clients requires credentials
 
   struct buf text;           // the answer while it is written
-  struct http_server *http;  // listener at admin.listen; NULL: not configured
+  struct http_server *http;  // listener at admin.listen; NULL if none is configured
   struct access access;      // access check of the listener at admin.listen
   struct arena arena;
   size_t stream_count;  // number of open event streams (page_events.c)
@@ -36,13 +36,14 @@ void admin_done(struct admin *a);
 // Answers a request at the endpoint of clients. Returns false if the path is not an admin page.
 bool admin_answer(void *admin, struct http_exchange *x);
 
-// Listens at admin.listen, if it is configured. On stdio an address that cannot be used is a warning.
+// Listens at admin.listen, if it is configured. Returns false if the address cannot be used; with the transport stdio,
+// logs a warning and returns true instead.
 bool admin_listen(struct admin *a, struct fault *f);
 
 // ---- for pages
 
-// The request for a page. The page must fill `text` and call admin_reply, or call admin_send with existing bytes, such
-// as an embedded asset, or begin a stream of `x` (io/http/http_server.h).
+// The request for a page. The page must answer in one of three ways: fill `text` and call admin_reply; call admin_send
+// with existing bytes, such as an embedded asset; or begin a stream on `x` (io/http/http_server.h).
 struct admin_request {
   struct admin *admin;
   struct http_exchange *x;

@@ -15,7 +15,7 @@
 // ---- numbers
 
 bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_status *out) {
-  ASSERT(*at <= upstreams_count(g->upstreams));  // servers that are removed keep their index
+  ASSERT(*at <= upstreams_count(g->upstreams));  // removed servers keep their index, so the count never falls
   while (*at < upstreams_count(g->upstreams)) {
     unsigned index = (*at)++;
     if (upstreams_gone(g->upstreams, index)) continue;
@@ -65,7 +65,7 @@ static void put_counts(struct json_writer *w, const struct gateway *g, const str
   json_member_u64(w, STR("p95_us"), t.p95_us);
 }
 
-// Masks secrets of the server's configuration, because the server may print them.
+// Masks the secrets of the server's configuration, because the text may contain output of the server.
 void model_put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec) {
   struct arena a;
   if (!words || !*words) return;
@@ -106,7 +106,7 @@ static void put_server(struct json_writer *w, const struct gateway *g, unsigned 
 // ---- clients
 
 static void put_client(struct json_writer *w, const struct session *s) {
-  ASSERT(s->revision && (int)s->mode < MODE_COUNT);  // a session with a surface has completed its handshake
+  ASSERT(s->revision && (int)s->mode < MODE_COUNT);  // only sessions that completed their handshake are listed
   struct arena a;
   struct fault f;
   str name = STR_NONE, version = STR_NONE;
@@ -167,7 +167,7 @@ void model_put_stale(const struct gateway *g, struct json_writer *w) {
   if (r->refused && !r->ok) json_member_str(w, STR("stale"), str_of(r->message));
 }
 
-// Writes the last calls, the newest first, as an array of {"server"?, "outcome", "us"?}.
+// Writes the most recent calls, the newest first, as an array of {"server"?, "outcome", "us"?}.
 static void put_calls(const struct gateway *g, struct json_writer *w) {
   struct metrics_last c;
   json_begin_array(w);

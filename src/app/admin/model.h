@@ -7,7 +7,7 @@
 
 struct model {
   struct gateway *gateway;
-  const bool *draining;  // the gateway finishes calls in flight and stops
+  const bool *draining;  // true while the gateway finishes calls in flight before it stops
   str url;               // URL at which clients connect; empty: stdio
   int64_t since;         // time when the gateway started: wall clock in milliseconds
 };
@@ -16,7 +16,7 @@ struct model_totals {
   size_t servers;    // configured servers
   size_t usable;     // servers that are ready, or start at the first call
   size_t sessions;   // sessions of clients
-  size_t in_flight;  // calls in flight at servers
+  size_t in_flight;  // number of calls in flight at servers
   size_t queued;     // calls that wait for their turn at a server
 };
 
@@ -25,19 +25,19 @@ struct model_totals model_totals(const struct gateway *g);
 // Iterates over the configured servers. *at must be 0 before the first call. Returns false at the end.
 bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_status *out);
 
-// Returns whether clients can be served. *out_unaudited: the reason why a required audit log cannot be written, or
-// NULL. The reason contains file names.
+// Returns whether clients can be served. If a required audit log cannot be written, sets *out_unaudited to the reason,
+// which contains file names; otherwise to NULL.
 bool model_is_ready(const struct model *m, const struct model_totals *t, const char **out_unaudited);
 
 // Writes a member with text from or about a server, with secrets of its configuration masked. Writes nothing if `words`
 // is empty.
 void model_put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec);
 
-// Writes the member "stale", if the current files of the configuration are not in force: the reason.
+// If the gateway rejected the current configuration files, writes the member "stale" with the reason.
 void model_put_stale(const struct gateway *g, struct json_writer *w);
 
-// Writes the state as an object. `whole`: with files, clients, process ids, the current time and text that servers
-// printed, for the user who runs the gateway.
+// Writes the state as an object. If `whole` is set, includes file names, clients, process ids, the current time and
+// text that servers printed: these are only for the user who runs the gateway.
 void model_put_status(const struct model *m, bool whole, struct json_writer *w);
 
 // Writes the lines that a server wrote to stderr. params: {"server", "after"?, "lines"?}. Returns false, with the

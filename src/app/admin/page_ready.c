@@ -25,7 +25,7 @@ static void put_servers(const struct gateway *g, struct json_writer *w) {
   json_end_object(w);
 }
 
-// Only readers see names of servers and files.
+// Names of servers and files are only for clients with the role ADMIN_READER.
 void admin_page_ready(struct admin_request *r) {
   const struct model *m = r->admin->model;
   struct model_totals t = model_totals(m->gateway);

@@ -32,7 +32,8 @@ struct admin_identity {
   bool known;        // the client has sent a valid token
 };
 
-// Returns 0 and sets *out to the page, or returns the status of the error: 401, 403, 404 or 405. At the endpoint of
-// clients, a page without access is a 404. At admin.listen, only readers learn which paths exist.
+// Returns 0 and sets *out to the page, or returns the HTTP status of the error: 401, 403, 404 or 405. At the endpoint
+// of clients, the status of a page that the client may not access is 404. At admin.listen, only readers learn which
+// paths exist.
 int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of admin pages. A row has method, path, the role required at admin.listen, the role required at the
-// endpoint of clients, and the function that answers. Expanded in router.h and router.c.
+// The table of admin pages. Each row has a method, a path, the role required at admin.listen, the role required at the
+// endpoint of clients, and the function that answers. router.h and router.c expand the table.
 #pragma once
 
 #define ADMIN_ROUTES(ROW) \

@@ -16,7 +16,7 @@ enum { MAX_OUTPUT = 16 << 20 };
 struct verdict {
   bool usable;                    // the configuration has no error
   size_t left_out, servers;       // if not usable: invalid servers (0: the gateway cannot run at all), all servers
-  const struct inventory *found;  // definitions of the servers; NULL: the servers were not started
+  const struct inventory *found;  // definitions of the servers; NULL if they were not started
 };
 
 // Returns whether the configuration can be served, at least in part.
@@ -66,8 +66,8 @@ static void print_upstream(struct buf *out, const struct upstream_spec *s) {
   buf_char(out, '\n');
 }
 
-// Returns whether an agent_id that no credential names is trusted or refused, as a word. NULL: clients cannot state an
-// agent_id.
+// Returns "trusted" or "refused": what the gateway does with an agent_id that a client states without a credential that
+// names this agent. Returns NULL if clients cannot state an agent_id.
 static const char *stated_agents(const struct config *c) {
   bool served = c->transport == CONFIG_HTTP ? c->modes & 1u << MODE_SERVERS : c->mode == MODE_SERVERS;
   bool bound = c->agent.n || (c->transport == CONFIG_HTTP && config_has_auth(c));
@@ -249,8 +249,8 @@ static void print_json(struct buf *out, const struct config *c, const struct con
 
 // ---- both
 
-// Loads the configuration as `serve` does, without invalid servers. Returns the number of invalid servers; also 0 if
-// the rest cannot be served either.
+// Loads the configuration as `serve` does, without invalid servers. Returns the number of invalid servers, or 0 if the
+// configuration cannot be served even without them.
 static size_t load_the_rest(const struct config_options *opt, char *const *env, struct config *out) {
   struct config_options lenient = *opt;
   struct config_problems problems;

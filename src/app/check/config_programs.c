@@ -11,7 +11,7 @@
 struct program {
   struct config_loader *l;
   const struct upstream_spec *spec;
-  str folder;  // folder at which relative paths start
+  str folder;  // folder to which relative paths refer
 };
 
 static bool has_slash(str command) {
@@ -30,7 +30,7 @@ static str own_path(const struct upstream_spec *s) {
   return STR_NONE;
 }
 
-// Returns PATH as the child process will have it.
+// Returns the value of PATH that the child process will have.
 static str child_path(const struct program *p) {
   str own = own_path(p->spec), ours = config_env(p->l, STR("PATH"));
   return own.p ? own : ours.p ? ours : STR(GUARD_DEFAULT_PATH);
@@ -67,7 +67,8 @@ str config_program_find(struct config_loader *l, const struct upstream_spec *spe
   return find(&p, command);
 }
 
-// Values of variables in the configuration are never printed; the PATH of this process may be.
+// Reports that PATH does not contain the program. Prints the PATH of this process, but never a PATH from the
+// configuration: values of configured variables may be secret.
 static void report_path(const struct program *p, const struct config_place *at) {
   str path = child_path(p);
   if (own_path(p->spec).p) config_unworkable(p->l, at, "there is no such program in the PATH that its \"env\" sets");

@@ -25,14 +25,15 @@ static const struct command new_command = {
     .missing = "give the name of a server",
 };
 
-// Returns the kind of a server. NULL: the server is not in this configuration.
+// Returns the kind of a server, or NULL if the server is not in this configuration.
 static const struct upstream_kind *kind_of(const struct config *c, str server) {
   for (size_t i = 0; i < c->upstream_count; i++)
     if (str_eq(c->upstreams[i].name, server)) return c->upstreams[i].kind;
   return NULL;
 }
 
-// Sets the pins of the protocol that are known. A server inside this process has none, because it does not use MCP.
+// Sets the protocol revision and the transport that the draft expects, as far as they are known. A server inside this
+// process has neither, because it does not use MCP.
 static void pin_protocol(struct adapter_draft *d, const struct upstream_kind *kind, const char *revision) {
   if (kind && kind->local) return;
   d->protocol_version = str_of(revision);
@@ -42,12 +43,13 @@ static void pin_protocol(struct adapter_draft *d, const struct upstream_kind *ki
 
 static void on_problem(void *ctx, str pointer, const char *message) {
   struct fault *f = ctx;
-  if (!f->code) fault_set(f, FAULT_LIMIT, "the file would not load: %.*s: %s", STR_ARG(pointer), message);
+  if (!f->code) fault_set(f, FAULT_LIMIT, "the governance file would be invalid: %.*s: %s", STR_ARG(pointer), message);
 }
 
 // Returns whether the draft is a valid governance file: a server may have more tools than one file can contain.
 static bool loads(const struct buf *out, bool json, struct fault *f) {
-  if (out->over) fault_set(f, FAULT_LIMIT, "the file would be larger than %d bytes", GOVERNANCE_BYTES_MAX);
+  if (out->over)
+    fault_set(f, FAULT_LIMIT, "the governance file would be larger than the limit of %d bytes", GOVERNANCE_BYTES_MAX);
   if (out->over) return false;
   struct governance *g = governance_file_read(buf_view(out), !json, on_problem, f);
   bool ok = g != NULL;
@@ -148,7 +150,8 @@ static struct governance *open_file(const char *path, struct arena *a, struct ad
   return NULL;
 }
 
-// Starts only the servers that the file names. Returns EXIT_OK if the comparison could run.
+// Compares the file with its servers. Starts only the servers that the file names. Returns EXIT_OK if the comparison
+// could run.
 static int compare(struct config_options *opt, const struct governance *g, struct arena *a, struct adapter_report *r) {
   struct gateway_client client;
   struct inventory i;
@@ -159,7 +162,7 @@ static int compare(struct config_options *opt, const struct governance *g, struc
     if (governance_adapter_at(g, k)->server.p) names[opt->only_count++] = governance_adapter_at(g, k)->server;
   if (!opt->only_count) return EXIT_OK;
   opt->only = names;
-  // With an unusable configuration nothing was compared, so the exit code must not be EXIT_NO.
+  // If the configuration is unusable, nothing was compared. EXIT_NO would mean that the comparison found differences.
   if (!gateway_client_open(&client, opt, &status)) return status == EXIT_USAGE ? EXIT_USAGE : EXIT_CANNOT;
   if (inventory_take(&client, &i, &f)) {
     adapter_check(r, g, &i, a);

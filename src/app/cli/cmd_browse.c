@@ -18,7 +18,8 @@ static const struct command command = {
 
 enum { MAX_ARGUMENTS = 1 << 20, MOST_CARDS = 50 };
 
-// A meta-tool for resources or prompts exists only if a server has some. `absent` is the message if it does not exist.
+// The meta-tool that searches each kind. The meta-tools for resources and prompts exist only if a server has resources
+// or prompts; otherwise the command prints `absent`.
 static const struct {
   const char *kind;
   str tool;

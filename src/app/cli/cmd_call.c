@@ -33,7 +33,7 @@ static bool read_stdin(struct buf *out) {
   return !out->over && !ferror(stdin);
 }
 
-// Checks the arguments before the call, because the message can then name the place of the error.
+// Checks the arguments before the call, so that the error message can name the position of the error.
 static bool check_arguments(const char *name, str text) {
   struct arena a;
   struct fault f;

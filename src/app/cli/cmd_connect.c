@@ -42,8 +42,8 @@ static bool is_there(const struct connecting *c, const struct client_place *p) {
   return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // lstat: a link exists even if its target is missing
 }
 
-// Returns the client's file in a scope: the first one that exists, otherwise the first possible one. NULL: the client
-// has no file in this scope.
+// Returns the client's file in a scope: the first file that exists, otherwise the first in the list. Returns NULL if
+// the client has no file in this scope.
 static const struct client_place *place_in(const struct connecting *c, enum client_scope scope) {
   const struct client_place *first = NULL;
   for (size_t i = 0; i < c->place_count; i++) {
@@ -68,8 +68,9 @@ static str absolute(const struct connecting *c, str path) {
   return arena_printf(c->world.arena, "%.*s/%.*s", STR_ARG(c->world.folder), STR_ARG(path));
 }
 
-// Finds the configuration and rules that apply in the current folder. The entry must name them, because the client may
-// start Toolgate in another folder. If they cannot be used, prints the reason, sets the exit code and returns false.
+// Finds the configuration and rules that apply in the current folder. Toolgate's entry must name these files, because
+// the client may start Toolgate in another folder. If the configuration cannot be used, prints the reason, sets the
+// exit code and returns false.
 static bool find_files(struct connecting *c, int *out_status) {
   ASSERT(!c->own.url.n);  // a gateway at a URL has its own configuration files
   struct config_options opt = c->args->config;
@@ -107,7 +108,8 @@ struct plan {
   str backup;
 };
 
-// Returns whether the entry is removed: it was moved, or it is an outdated entry of Toolgate itself.
+// Returns whether `connect` removes an entry from the client's file: the server was moved to Toolgate's file, or the
+// entry is an outdated one of Toolgate itself.
 static bool goes(void *ctx, const struct client_place *p, str name) {
   const struct plan *plan = ctx;
   const struct taken *it = takeover_find(&plan->taking, p, name);
@@ -122,7 +124,7 @@ static bool has_own(const struct plan *plan, const struct client_world *w) {
   return now && json_same(now, json_parse(w->arena, plan->own, &json_default_limits, &f));
 }
 
-// Finds the existing entry of Toolgate, preferably under its usual name. NULL: no such entry.
+// Finds the existing entry of Toolgate, preferably the one named "toolgate". Returns NULL if no entry is found.
 static const struct json *find_own(const struct plan *plan, const struct client_world *w) {
   const struct json *servers = client_servers(w, plan->places[0], plan->file.root), *found = NULL;
   for (const struct json *it = json_is(servers, JSON_OBJECT) ? json_first(servers) : NULL; it; it = it->next) {
@@ -133,8 +135,8 @@ static const struct json *find_own(const struct plan *plan, const struct client_
   return found;
 }
 
-// Returns Toolgate's file of servers: the file named on the command line, otherwise the file that the existing entry
-// names, unless that is the client's own file.
+// Returns the path of Toolgate's file of servers: the file named on the command line, otherwise the file that the
+// existing entry names. Returns NULL if neither names a file, or if the entry names the client's own file.
 static const char *own_file(const struct connecting *c, const struct plan *plan, const struct json *now) {
   if (c->args->config.mcp_config) return c->args->config.mcp_config;
   str file = client_own_servers(c->world.arena, client_id(c->client), now);
@@ -311,7 +313,7 @@ static bool is_variable(str name) {
   return name.n > 0;
 }
 
-// Returns the error in --http, --agent and --token-env, or NULL.
+// Returns an error message if --http, --agent or --token-env is wrong, otherwise NULL.
 static const char *misuse(const struct connecting *c) {
   const struct client_own *own = &c->own;
   struct client_own bare = *own;
@@ -342,7 +344,7 @@ static int run(struct connecting *c) {
   const struct client_place *target = choose_place(c);
   if (c->args->files.project && c->args->files.user)
     return command_misused(c->name, "give --project or --user, not both");
-  if (!target) return command_misused(c->name, "this client has no file of the chosen kind (--project or --user)");
+  if (!target) return command_misused(c->name, "this client has no configuration file for --project or --user");
   c->own = (struct client_own){
       .program = client_own_program(c->world.arena, environ),
       .agent = str_of(c->args->config.agent),

@@ -182,7 +182,7 @@ static void print_done(const struct editing *e, bool changed, struct arena *a) {
   else printf("\"%s\" is already %s in %.*s\n", e->args->operands[0], e->done, STR_ARG(e->own.disk.path));
 }
 
-// The program may be installed later, so this is only a warning.
+// Warns if the server's program does not exist. This is no error, because the program may be installed later.
 static void warn_if_missing(const struct editing *e, struct arena *a) {
   ASSERT(e->program && e->args->operand_count >= 2);
   const struct file_arguments *files = &e->args->files;

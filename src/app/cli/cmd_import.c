@@ -15,7 +15,7 @@ static const struct command command = {
     .max = 1,
 };
 
-// If a file of the client cannot be read, prints the reason and returns false.
+// Copies the servers of one client. If a file of the client cannot be read, prints the reason and returns false.
 static bool import_client(struct takeover *t, enum client_id id, const char *name) {
   struct client_place *places;
   size_t n = client_places(t->world, id, &places);

@@ -31,7 +31,8 @@ static void print_line(const struct json *line, struct arena *a, bool json) {
   command_print_done(&out);
 }
 
-// Requests and prints the lines after line `number`, or the last lines. Sets *out_last to the number of the last line.
+// Requests and prints lines of the log: if `which` is "after", the lines after line `number`; if it is "lines", the
+// last `number` lines. Sets *out_last to the number of the last line.
 static bool show(struct console *c, const struct arguments *args, const char *which, uint64_t number,
                  uint64_t *out_last, struct fault *f) {
   struct arena *a = &c->arena;

@@ -25,7 +25,7 @@ static const struct command check = {
     .missing = "give a file with a plan",
 };
 
-// Decides about each step. Returns whether all are allowed.
+// Decides about each step of the plan. Returns whether all steps are allowed.
 static bool decide_all(const struct governance *g, const struct governance_plan *p, struct arena *a,
                        struct governance_decision *decisions) {
   bool allowed = true;
@@ -76,7 +76,7 @@ static int check_plan(const struct governance *g, const struct governance_plan *
   return allowed ? EXIT_OK : EXIT_NO;
 }
 
-// Returns EXIT_OK; otherwise the problem is printed on stderr.
+// Reads a plan and returns EXIT_OK. On failure prints the problem on stderr and returns another exit code.
 static int load_plan(const char *path, struct arena *a, struct buf *text, struct governance_plan *out) {
   struct fault f = {0};
   int fd = open(path, O_RDONLY | O_CLOEXEC), status = EXIT_CANNOT;

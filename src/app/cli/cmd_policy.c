@@ -38,13 +38,13 @@ static const char *reason_of(const struct policy_decision *d) {
 
 #define UNKNOWN_SERVER "no server of that name is configured"
 
-// Returns whether no configured server has this name; false if the configuration cannot be read. The caller only warns,
-// because rules may name servers that do not exist yet.
+// Returns whether the configuration was read and contains no server with the given name. The caller only warns, because
+// rules may name servers that do not exist yet.
 static bool is_unknown_server(const struct arguments *args) {
   struct config_options said = args->config;
   struct config_problems problems;
   struct config c;
-  said.transport = "stdio";  // no listener, so the address is not checked
+  said.transport = "stdio";  // the command does not listen, so the address is not checked
   config_problems_init(&problems);
   bool unknown = config_load(&c, &said, environ, &problems) && !config_has_server(&c, str_of(args->operands[1]));
   for (size_t i = 0; i < problems.count; i++) unknown = unknown && !problems.list[i].left_out;
@@ -124,7 +124,7 @@ static struct policy *load(const struct arguments *args, bool quiet, int *out_st
   return p;
 }
 
-// Returns the error in the operands and options, or NULL.
+// Returns an error message if the operands and options do not fit together, otherwise NULL.
 static const char *misused(const struct arguments *args) {
   if (!args->method) return args->operand_count < 2 ? explain.missing : NULL;
   if (args->operand_count > 1) return "give a server or --method, not both";

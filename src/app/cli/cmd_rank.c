@@ -86,7 +86,7 @@ static bool add_line(struct rank_lines *l, str line, size_t number) {
   struct fault f;
   struct json *v = json_parse(&l->arena, line, &json_default_limits, &f);
   if (v && !json_is(json_get(v, STR("id")), JSON_STRING)) {
-    fault_set(&f, FAULT_INVALID, "there is no string \"id\"");
+    fault_set(&f, FAULT_INVALID, "the object has no member \"id\" with a string");
     v = NULL;
   }
   if (!v) {
@@ -169,7 +169,7 @@ static struct search_index *build(struct rank_lines *tools, const struct hash_ke
     parts[n++] = search_part_new(&source, seed);
     mem_free(s->docs);
   }
-  ASSERT(n == map_count(&all.by_name));  // otherwise `parts` would be too small
+  ASSERT(n == map_count(&all.by_name));  // `parts` has room for the servers in `all.by_name`
   struct search_index *x = search_index_new(parts, n, seed);
   for (size_t i = 0; i < n; i++) search_part_unref(&parts[i]);
   mem_free(parts);

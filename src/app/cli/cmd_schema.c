@@ -60,7 +60,8 @@ static void put_answer(struct buf *out, const struct schema_result *r, const str
   buf_char(out, '\n');
 }
 
-// Returns false if the line is not a valid case.
+// Reads a case: an object with "schema" and "instance". Returns false, with the reason in `f`, if the line is not a
+// case.
 static bool read_case(str line, struct arena *a, struct json **out_schema, struct json **out_instance,
                       struct fault *f) {
   struct json *v = json_parse(a, line, &json_default_limits, f);

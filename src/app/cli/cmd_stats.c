@@ -21,9 +21,10 @@ static const struct command command = {
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };
 
-// Tokens that reach the model of one client, for a browse and for a result with text and structuredContent.
+// Number of tokens that the model of one client receives for a browse result, and for a tool result with text and
+// structuredContent.
 struct client_cost {
-  const struct client_row *row;  // NULL: the row for unknown clients
+  const struct client_row *row;  // NULL stands for all unknown clients
   size_t browse, result;
 };
 
@@ -47,7 +48,7 @@ static size_t count_tools(const struct json *listed) {
 
 enum { ALL_SERVERS = -1 };
 
-// Returns the tokens of the lines "name: description" of all tools of the server.
+// Returns the number of tokens of the lines "name: description" for all tools of one server, or of ALL_SERVERS.
 static size_t weigh_descriptions(const struct inventory *i, int source) {
   const struct kind_index *kind_index = &i->directory->kind_indexes[DIRECTORY_TOOLS];
   struct buf text;
@@ -73,7 +74,7 @@ static size_t weigh_descriptions(const struct inventory *i, int source) {
   return tokens;
 }
 
-// Appends a browse request whose query is the words of a tool's name.
+// Appends the arguments of a browse call. The query consists of the words of a tool's name.
 static void put_query(struct buf *out, str name) {
   struct json_writer w = json_writer(out);
   char words[256];
@@ -193,7 +194,7 @@ static bool measure(struct gateway_client *client, const struct inventory *i, st
   if (!listed) return false;
   out->meta_tools = tokens_count(json_span(listed));
   out->meta_count = count_tools(listed);
-  // The tools are chosen evenly, so that the queries cover all servers.
+  // Takes tools at equal distances in the list, so that the queries cover all servers.
   size_t queries = kind_index->count < QUERIES ? kind_index->count : QUERIES;
   for (size_t k = 0; k < queries; k++)
     if (!weigh_browse(client, kind_index->entries[k * kind_index->count / queries].item->name, out, f)) return false;
@@ -350,7 +351,9 @@ int cmd_stats(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (!gateway_client_open(&client, &args.config, &status)) return status;
-  gateway_client_set_mode(&client, MODE_GATEWAY);  // starts both modes now, so that both wait for slow servers at once
+  // The first use of a mode starts its servers. Mode gateway is used later, but its servers start now, while
+  // inventory_take waits for the servers in mode direct.
+  gateway_client_set_mode(&client, MODE_GATEWAY);
   if (inventory_take(&client, &i, &f)) {
     status = stats(&client, &i, args.json);
     inventory_done(&i);

@@ -94,7 +94,8 @@ static void put_text(struct buf *out, struct arena *a, const struct json *s, uns
 
 // ---- JSON
 
-// Writes the gateway's answer, and adds `processes` and `memory_bytes` to each server: this command looks them up.
+// Writes the gateway's answer. Adds `processes` and `memory_bytes` to each server, which this command reads from the
+// system.
 static void put_json(struct buf *out, struct arena *a, const struct json *s, unsigned others) {
   const struct json *servers = json_get(s, STR("servers"));
   struct buf list;

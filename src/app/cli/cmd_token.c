@@ -41,10 +41,10 @@ struct token_file {
   struct arena *arena;
   struct text_file disk;
   struct json_patch patch;
-  const struct json *list;  // NULL: the file has no tokens
+  const struct json *list;  // NULL if the file has no tokens
 };
 
-// On failure prints the reason, sets *out_status to the exit code and returns false.
+// Opens the token file. On failure prints the reason, sets *out_status to the exit code and returns false.
 static bool open_file(struct token_file *t, const struct arguments *args, int *out_status) {
   struct config_problems problems;
   struct fault f = {0};
@@ -71,7 +71,7 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
 // Returns whether the list contains comments. write_file replaces the whole list, so the comments would be lost.
 static bool has_comments(const struct token_file *t) {
   str list = json_span(t->list);
-  ASSERT(t->patch.text.n == t->patch.relaxed.n);  // comments are replaced by blanks of the same length
+  ASSERT(t->patch.text.n == t->patch.relaxed.n);  // `relaxed` has blanks in place of comments
   ASSERT(list.p >= t->patch.relaxed.p && list.p + list.n <= t->patch.relaxed.p + t->patch.relaxed.n);
   const char *text = t->patch.text.p + (list.p - t->patch.relaxed.p);
   for (size_t i = 0; i < list.n; i++)
@@ -201,7 +201,8 @@ static void print_new(const struct token_file *t, const struct arguments *args, 
   buf_done(&b);
 }
 
-// Reports a name that another token has: names must be unique, because `token revoke` accepts them.
+// Returns whether another token has this name, and reports the error in this case. Names must be unique, because `token
+// revoke` accepts a name.
 static bool is_name_taken(const struct token_file *t, const char *name) {
   for (const struct json *it = t->list && name ? json_first(t->list) : NULL; it; it = it->next) {
     if (!str_eq(text_of(t, it, "name"), str_of(name))) continue;

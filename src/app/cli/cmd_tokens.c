@@ -166,7 +166,7 @@ static bool answer_file(struct printer *p, const char *path, bool named) {
   return ok;
 }
 
-// Continues with the next file if a file cannot be read.
+// Counts the tokens of each file. Continues with the next file if a file cannot be read.
 static int answer_files(const struct tokens_options *options, const char *const *paths, int count) {
   struct printer p = {.options = *options};
   int status = EXIT_OK;

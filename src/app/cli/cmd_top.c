@@ -23,7 +23,7 @@ struct top_row {
   uint64_t calls, rate, errors, in_flight, queued, p50_us, p95_us;
 };
 
-// The counts of one poll, by name.
+// The values of all servers from one poll of the gateway.
 struct top_sample {
   struct arena arena;
   struct top_row rows[MOST_ROWS];
@@ -103,7 +103,7 @@ static bool prepare_terminal(struct termios *out_before) {
   return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-// Waits for the next sample. Returns false if the person pressed a key to exit.
+// Waits until the next poll is due. Returns false if the user pressed a key to exit.
 static bool wait_for_next(bool keys) {
   struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
   char key;
@@ -123,7 +123,8 @@ static bool look(struct console *c, struct top_sample *now, const struct top_sam
   return true;
 }
 
-// Rates need two samples, so the first one is only the reference.
+// Polls the gateway and prints a table after each poll. With `once`, prints only the second table, because a rate needs
+// two polls.
 static bool run(struct console *c, bool once, bool keys, struct fault *f) {
   struct top_sample *looks = mem_zero(2 * sizeof *looks);
   struct buf out;

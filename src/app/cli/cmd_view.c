@@ -63,7 +63,7 @@ static void print_view(const struct artifact *piece, str handle, str text, bool 
   command_print_done(&b);
 }
 
-// The store with the pieces, and their owner.
+// The store that contains the pieces, and the owner of the pieces.
 struct view_place {
   struct store *store;
   const struct config *config;
@@ -72,7 +72,8 @@ struct view_place {
   struct arena *arena;
 };
 
-// Returns a selector for the whole piece. The view is cut to the usual size and then explains how to see more.
+// Returns a selector for the whole piece. view_select cuts the view to the usual size, and adds a note that says how to
+// see more.
 static const struct json *all_of(const struct artifact *piece, struct arena *a) {
   struct fault f;
   str text = arena_printf(a, "{\"type\":\"head\",\"chars\":%zu}", piece->bytes.n);
@@ -116,7 +117,7 @@ static struct control_client *find_running(const struct arguments *args, struct 
   struct config_options opt = args->config;
   struct config_problems problems;
   struct config c;
-  opt.transport = "stdio";  // no listener, so the address is not checked
+  opt.transport = "stdio";  // the command does not listen, so the address is not checked
   config_problems_init(&problems);
   fault_set(f, FAULT_NOT_FOUND, "the configuration cannot be used");
   bool ok = config_load(&c, &opt, environ, &problems) || c.broken;

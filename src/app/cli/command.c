@@ -13,7 +13,7 @@
 
 struct option_row {
   char letter;
-  const char *name, *value;  // `value`: name of the option's value; NULL: the option has none
+  const char *name, *value;  // `value`: name of the option's value, or NULL if it takes none
   const char *help;
 };
 
@@ -145,7 +145,7 @@ static void take_context_option(int letter, struct context_arguments *out) {
   }
 }
 
-// Counts pairs beyond the limit without storing them; the command rejects them.
+// Stores a pair. Pairs beyond the limit are only counted: if the count exceeds the limit, the command reports an error.
 static void add_pair(const char *list[COMMAND_MOST_PAIRS], size_t *count) {
   if (*count < COMMAND_MOST_PAIRS) list[*count] = optarg;
   ++*count;
@@ -237,7 +237,7 @@ static bool take_operands(const struct command *c, int argc, char **argv, struct
   return false;
 }
 
-// getopt has printed the error; this adds a suggestion.
+// Suggests the most similar option, after getopt has printed an error about an unknown option.
 static void hint_option(const struct option *options, const char *said) {
   struct nearest near = {0};
   str value;

@@ -6,7 +6,7 @@
 #include "app/config/config.h"
 #include "base/buf.h"
 
-// EXIT_NO: the answer is no, or the input is invalid.
+// Exit codes. EXIT_NO: the answer is no, or the input is invalid. EXIT_CANNOT: the command could not do its work.
 enum { EXIT_OK, EXIT_NO, EXIT_USAGE, EXIT_CANNOT };
 
 // argv[0] is "toolgate COMMAND". Returns the exit code.
@@ -34,8 +34,9 @@ struct context_arguments {
   bool redact, explain, execute, estimate;
 };
 
+enum { COMMAND_MOST_PAIRS = 64 };  // maximum number of --header options, and of --env options
+
 // Options of the commands that change files, such as `import`, `connect`, `add` and `token`.
-enum { COMMAND_MOST_PAIRS = 64 };
 struct file_arguments {
   bool project, user, undo, force;
   const char *http, *name, *token_env;
@@ -65,7 +66,8 @@ struct command_part {
 };
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv);
 
-// Appends the output for one line to `out`. May use the arena until it returns. Returns false if the line is malformed.
+// Appends the output for one line of input to `out`. The arena is reset after each line. Returns false if the line is
+// malformed.
 typedef bool command_answer(void *ctx, str line, struct arena *a, struct buf *out);
 // Reads stdin, calls `answer` for each line that is not blank, and prints the output. Returns EXIT_NO if a line was
 // malformed, EXIT_CANNOT if stdin cannot be read.
@@ -85,5 +87,5 @@ struct governance *command_load_governance(const char *path, str named_by);
 
 // Prints untrusted text on stdout; on a terminal each control character becomes '?'.
 void command_print(str text);
-void command_print_masked(str text, FILE *out);  // masks control characters even without a terminal
+void command_print_masked(str text, FILE *out);  // masks control characters on every output, not only on a terminal
 void command_print_done(struct buf *out);        // prints the buffer and frees it

@@ -7,7 +7,8 @@
 #include "io/file.h"
 #include "json/write.h"
 
-// Largest entry, and largest converted entry: JSON escapes and replaced variables can make an entry longer.
+// Maximum size of an entry, and of a converted entry. JSON escapes and replaced variables can make a converted entry
+// longer.
 enum { LARGEST_ENTRY = 256 << 10, MOST_ENTRY = 8 * LARGEST_ENTRY };
 
 // ---- keys
@@ -64,7 +65,7 @@ static void take_text(struct entry_reading *r, enum part part, const struct json
   else wrong(r, key, "text");
 }
 
-// Stores the elements of a list of strings from `first` on.
+// Stores the elements of a list of strings, starting at the element `first`.
 static void take_list(struct entry_reading *r, enum part part, const struct json *v, const struct json *first,
                       str key) {
   ASSERT(!first || v->type == JSON_ARRAY);
@@ -88,7 +89,7 @@ static void take_args(struct entry_reading *r, const struct json *v, str key) {
   take_list(r, ARGS, v, v->type == JSON_ARRAY ? json_first(v) : NULL, key);
 }
 
-// Stores the program. A relative path with a slash starts at the project folder.
+// Stores the program. A relative path with a slash refers to the project folder.
 static void set_command(struct entry_reading *r, const struct json *v, str key) {
   if (!text_of(r, v, &r->command)) {
     wrong(r, key, "text");
@@ -321,8 +322,8 @@ static void write_entry(struct entry_reading *r) {
   buf_done(&b);
 }
 
-// Returns whether the entry is one of Toolgate itself: it starts this program, or another one named toolgate, with the
-// command serve, or it is named "toolgate" and has a URL.
+// Returns whether the entry belongs to Toolgate itself: either it has the name "toolgate" and a URL, or it starts this
+// program, or another program named toolgate, with the command `serve`.
 static bool is_own(const struct entry_reading *r) {
   str c = r->command;
   if (str_eq(r->out->name, STR("toolgate")) && r->parts[URL].n) return true;
@@ -381,13 +382,13 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   buf_init(&r.more, MOST_ENTRY);
   take_members(&r, entry);
   if (r.headers.n) r.parts[HEADERS] = arena_printf(w->arena, "{%.*s}", STR_ARG(buf_view(&r.headers)));
-  // Relative arguments start at the folder in which the client starts the server.
+  // The client would start the server in the project folder, and relative paths in the arguments refer to that folder.
   out->placed = r.parts[COMMAND].n && !r.parts[CWD].n && r.text.folder.n;
   if (out->placed) r.parts[CWD] = json_escaped(w->arena, r.text.folder);
   bool nothing = !r.parts[COMMAND].n && !r.parts[URL].n;
   if (!out->why && nothing && p->client == CLIENT_ZED && json_get(entry, STR("settings"))) {
     out->why = "an extension of Zed starts it; it cannot be moved";
-    out->note_count = 0;  // the notes are about settings of the extension
+    out->note_count = 0;  // the notes describe settings of the extension, which is not copied
   }
   if (!out->why && nothing) out->why = "it has neither a command nor a URL";
   if (!out->why) out->why = config_name_wrong(name);

@@ -56,7 +56,7 @@ static bool drops(void *ctx, const struct json *member) {
   return d->change->goes(d->change->ctx, d->place, json_key(member, d->arena));
 }
 
-// Adds Toolgate's entry, and the objects around the entry that the file lacks.
+// Adds Toolgate's entry, and those objects around the entry that are missing from the file.
 static void add_with_groups(struct client_file *c, const struct client_world *w, const struct client_place *p,
                             str own) {
   ASSERT(own.n && !p->of_project);  // the first place of a file is never below a project
@@ -96,7 +96,7 @@ static bool drops_line(void *ctx, const struct toml_part *part) {
          d->change->goes(d->change->ctx, d->place, part->keys[1]);
 }
 
-// Returns whether all servers are in one inline table, so that single servers cannot be removed.
+// Returns whether all servers are in one inline table. Single servers cannot be removed from such a table.
 static bool is_in_one_line(const struct client_file *c, const struct client_place *p) {
   for (size_t i = 0; i < c->lines.count; i++) {
     const struct toml_part *part = &c->lines.parts[i];

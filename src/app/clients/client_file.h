@@ -11,7 +11,7 @@ struct client_file {
   bool toml;
   struct json_patch patch;  // the content of a JSON file
   struct toml lines;        // the content of a TOML file
-  const struct json *root;  // the parsed content; NULL: the file is absent or empty
+  const struct json *root;  // the parsed content; NULL if the file is absent or empty
 };
 
 // Reads the file of a place. Allocates in the world's arena. On failure returns false, with the error and its position
@@ -34,7 +34,7 @@ struct client_change {
   size_t place_count;
   bool (*goes)(void *ctx, const struct client_place *p, str name);
   void *ctx;
-  str own;  // Toolgate's entry as JSON text; empty: the entry exists already
+  str own;  // Toolgate's entry as JSON text; empty if the entry exists already
 };
 
 // Sets *out to the text of the file with the change. On failure returns false with the reason in `f`.

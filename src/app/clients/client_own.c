@@ -19,8 +19,8 @@ struct words {
 
 enum { MOST_ADDED = 16 };  // maximum number of words added to an entry
 
-// Reads the arguments of an entry that starts Toolgate, without the program. Without a usable entry the only argument
-// is "serve".
+// Reads the arguments of an entry that starts Toolgate, without the program. If the entry cannot be used, the only
+// argument is "serve".
 static bool read_words(struct words *w, enum client_id id, const struct json *now) {
   bool joined = id == CLIENT_OPENCODE;  // opencode has program and arguments in one list
   const struct json *list = json_get(now, joined ? STR("command") : STR("args"));
@@ -118,7 +118,7 @@ static str program_entry(struct arena *a, enum client_id id, const struct client
 
 struct url_form {
   const char *text, *key;
-  const char *before, *after;  // text before and after a variable's name; NULL: the client does not expand variables
+  const char *before, *after;  // text around a variable's name; NULL if the client does not expand variables
 };
 
 static const struct url_form url_forms[CLIENTS] = {

@@ -19,12 +19,12 @@ struct client_own {
 // Returns whether the file of the client can refer to an environment variable in a header.
 bool client_own_takes_token(enum client_id id);
 
-// Returns the entry as JSON text in the form of the client. `now` is the existing entry, or NULL. STR_NONE: this client
-// cannot connect to a URL.
+// Returns the entry as JSON text in the form of the client. `now` is the existing entry, or NULL. Returns STR_NONE if
+// the client cannot connect to a URL.
 str client_own_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now);
 
-// Returns the file after --mcp-config in an entry that starts Toolgate, if the path is absolute; otherwise STR_NONE.
+// Returns the path after --mcp-config in an entry that starts Toolgate, or STR_NONE if there is no absolute path.
 str client_own_servers(struct arena *a, enum client_id id, const struct json *now);
 
-// Returns the path of this program, or "toolgate" if PATH leads to this program.
+// Returns "toolgate" if PATH finds this program under that name; otherwise the path of this program.
 str client_own_program(struct arena *a, char *const *env);

@@ -82,8 +82,8 @@ bool client_world_init(struct client_world *w, struct arena *a, char *const *env
   return false;
 }
 
-// Returns the folder that a variable names, otherwise `usual` in the home folder. Ignores a relative path in the
-// variable.
+// Returns the folder that an environment variable names. If the variable is not set or contains a relative path,
+// returns the folder `usual` in the home folder.
 static str folder_by(const struct client_world *w, const char *variable, const char *usual) {
   str value = str_env(w->env, str_of(variable));
   if (str_starts(value, STR("/"))) return value;
@@ -106,7 +106,7 @@ size_t client_places(const struct client_world *w, enum client_id id, struct cli
   *out = ARENA_ARRAY(w->arena, struct client_place, PLACES);
   for (size_t i = 0; i < PLACES; i++) {
     if (places[i].client != id) continue;
-    // If the current folder is the home folder, there is no project, except for Claude Code.
+    // For clients other than Claude Code, the home folder is not a project.
     bool project = places[i].folder == PROJECT;
     if (project && str_eq(w->folder, w->home) && id != CLIENT_CLAUDE_CODE) continue;
     (*out)[n++] = (struct client_place){

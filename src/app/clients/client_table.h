@@ -26,8 +26,8 @@ extern const struct client clients[CLIENTS];
 // Returns the client with this command-line name, or NULL.
 const struct client *client_named(str name);
 
-// Writes the message for an unknown client, with the known names.
-enum { CLIENT_UNKNOWN = 256 };
+enum { CLIENT_UNKNOWN = 256 };  // maximum bytes of the message of client_unknown
+// Writes an error message about an unknown client, which lists the known clients.
 void client_unknown(const char *name, char out[CLIENT_UNKNOWN]);
 static inline enum client_id client_id(const struct client *c) {
   ASSERT(c >= clients && c < clients + CLIENTS);
@@ -61,5 +61,5 @@ bool client_world_init(struct client_world *w, struct arena *a, char *const *env
 // preferred place comes first. Allocates in the arena.
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out);
 
-// Returns the object of servers in a document, or NULL.
+// Returns the object that contains the servers of this place in a parsed file, or NULL if the file has none.
 const struct json *client_servers(const struct client_world *w, const struct client_place *p, const struct json *root);

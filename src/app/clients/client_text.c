@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/buf.h"
 
-enum { MOST_TEXT = 2 << 20 };  // bytes of a string after its variables were replaced
+enum { MOST_TEXT = 2 << 20 };  // maximum bytes of a string after its variables are replaced
 
 void client_text_note(struct client_text *t, str line) {
   struct client_entry *e = t->entry;

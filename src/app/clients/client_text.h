@@ -8,7 +8,7 @@ struct client_text {
   enum client_id client;
   str home;
   str folder;                  // folder of the project; empty: the entry belongs to no project
-  struct client_entry *entry;  // the entry that receives the notes
+  struct client_entry *entry;  // the entry to which notes are added
 };
 
 // Returns the string with references rewritten. ${env:X}, {env:X} (opencode) and $X (Gemini CLI) become ${X}.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Undoes `connect` in a file that was changed after `connect`: restores only the servers.
+// Undoes `connect` in a file that was changed after `connect`: restores the servers and keeps the other changes.
 #include "app/clients/connect_undo.h"
 #include "json/edit/relaxed.h"
 #include "json/write.h"
@@ -41,7 +41,7 @@ static bool restore_json(struct asking *q, str before, str *text, struct fault *
     if (!open_text(&now, q, *text, &there, f)) return false;
     if (is_own(q, it) || json_get(there, name)) continue;
     if (!there) {
-      fault_set(f, FAULT_INVALID, "has no object \"%s\" any more: add it, so that the servers can be restored",
+      fault_set(f, FAULT_INVALID, "no longer has the object \"%s\": add it, so that the servers can be restored",
                 q->place->key);
       return false;
     }

@@ -27,8 +27,8 @@ static bool exists(str path, struct arena *a) {
   return access(arena_cstr(a, path), F_OK) == 0;
 }
 
-// Renames an existing backup with the same name, by adding a number. Such a backup exists if an earlier connect wrote
-// the same text, and may be the only copy of the original.
+// If a backup with this name exists, renames it by adding a number. An earlier `connect` that wrote the same text has
+// left this backup, which may be the only copy of the original file.
 static bool set_aside(str path, struct arena *a, struct fault *f) {
   str other = path;
   for (unsigned i = 1; exists(other, a); i++) other = arena_printf(a, "%.*s-%u", STR_ARG(path), i);

@@ -6,7 +6,7 @@
 #pragma once
 #include "app/clients/client_file.h"
 
-// Writes a backup of the file before its text becomes `next`. *out: the path of the backup.
+// Writes a backup of the file, whose text is about to be replaced by `next`. Sets *out to the path of the backup.
 bool connect_backup(const struct text_file *t, str next, struct arena *a, str *out, struct fault *f);
 
 enum connect_undo { CONNECT_UNDONE, CONNECT_NOT_CONNECTED, CONNECT_CHANGED, CONNECT_FAILED };
@@ -19,8 +19,9 @@ struct connect_undoing {
   bool dry;    // change nothing
 };
 
-// Restores the text before the last connect, and removes the backup. If the file was changed after the connect, does
-// nothing without `force`; with `force`, removes Toolgate's entry, restores the servers, and keeps the other changes.
+// Restores the text that the file had before the last `connect`, and removes the backup. If the file was changed after
+// the `connect`, does nothing unless `force` is set; with `force`, removes Toolgate's entry, restores the servers, and
+// keeps the other changes.
 enum connect_undo connect_undo(struct text_file *t, const struct connect_undoing *how, struct fault *f);
 
 // Sets *out to the text of a changed file (`now`) without Toolgate's entry and with the servers of `before`. On failure

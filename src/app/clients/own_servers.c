@@ -8,7 +8,7 @@
 
 static const struct json_limits limits = {.max_bytes = TEXT_FILE_MAX, .max_depth = 128};
 
-// Returns the object with the servers, which is named "servers" in files such as toolgate.json.
+// Returns the object that contains the servers: the member "mcpServers" or, in files such as toolgate.json, "servers".
 static const struct json *servers_of(const struct json *root) {
   const struct json *servers = json_get(root, STR("mcpServers"));
   return servers ? servers : json_get(root, STR("servers"));
@@ -86,8 +86,8 @@ void own_servers_switch(struct own_servers *o, str name, bool on) {
   o->text = json_patch_apply(&p);
 }
 
-// Returns whether an argument, or the value of an option or variable, may be a path relative to the folder. A package
-// name with a version is not a path.
+// Returns whether `v` may be a path relative to the folder. `v` is an argument, an option with a value, or the value of
+// a variable. A package name with a version is not a path.
 static bool is_relative(const struct own_servers *o, const struct json *v, str folder) {
   str text, option, value, name, version;
   if (!json_string(v, o->arena, &text)) return false;
@@ -111,8 +111,8 @@ static bool same_but_cwd(const struct json *a, const struct json *b, struct aren
   return rest == 0;
 }
 
-// Returns whether two entries are equal. A "cwd" that import added to one of them is ignored, unless the entry has
-// relative paths.
+// Returns whether two entries are equal. Ignores a "cwd" that `import` added to one of the entries, unless the entries
+// contain relative paths, which depend on "cwd".
 static bool is_same_server(const struct own_servers *o, const struct json *there, const struct json *entry,
                            const struct client_entry *e, str folder) {
   static const char *const lists[] = {"args", "env"};

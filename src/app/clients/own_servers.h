@@ -10,22 +10,22 @@ struct own_servers {
   str text;  // the file's text with all changes so far
 };
 
-// Opens the file; a missing file has no servers. On failure returns false with the error in `f`.
+// Opens the file. A missing file counts as a file without servers. On failure returns false with the error in `f`.
 bool own_servers_open(struct own_servers *o, str path, struct arena *a, struct fault *f);
 
 size_t own_servers_count(const struct own_servers *o);
-// Returns the entry of this name, or NULL.
+// Returns the entry with this name, or NULL if no entry has it.
 const struct json *own_servers_find(const struct own_servers *o, str name);
 
 // Adds a server. The name must not exist yet; the entry is JSON text.
 void own_servers_add(struct own_servers *o, str name, str entry);
-// Remove a server, or enable or disable it. The name must exist.
+// Remove a server; enable (`on`) or disable a server. A server with this name must exist.
 void own_servers_remove(struct own_servers *o, str name);
 void own_servers_switch(struct own_servers *o, str name, bool on);
 
-// Adds an entry unless the file has an equal one. In this comparison, a "cwd" that import added (`folder`, the
-// project's folder) counts only if the entry has relative paths. Returns the name of the server in the file: the
-// entry's name, with a suffix if another server has that name. *out_added: whether the entry was added.
+// Adds an entry unless the file has an equal one. The comparison ignores a "cwd" that `import` added (`folder`, the
+// project's folder), unless the entry has relative paths. Returns the name of the server in the file: the entry's name,
+// with a suffix if another server has that name. Sets *out_added to whether the entry was added.
 str own_servers_take(struct own_servers *o, const struct client_entry *e, const char *client, str folder,
                      bool *out_added);
 

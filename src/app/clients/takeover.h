@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies servers of clients to Toolgate's own file, and prints the result.
+// Copies servers from the files of clients to Toolgate's own file, and prints the result.
 #pragma once
 #include "app/clients/client_file.h"
 #include "app/clients/own_servers.h"
@@ -28,19 +28,19 @@ struct takeover {
   size_t places;  // number of places with servers
 };
 
-// Opens Toolgate's file: `own_file`, or the user's file if it is NULL. On failure returns false with the reason in `f`;
-// the path of the fault is the file.
+// Opens Toolgate's file: `own_file` or, if it is NULL, the user's file. On failure returns false; `f` has the reason
+// and, as its path, the path of the file.
 bool takeover_open(struct takeover *t, struct client_world *w, const char *own_file, struct fault *f);
 
 // Copies all servers at one place of a file.
 void takeover_place(struct takeover *t, const struct client_place *p, const struct client_file *c);
 
-// Returns the result for one entry; NULL: the entry was not read.
+// Returns the result for one entry, or NULL if takeover_place has not read the entry.
 const struct taken *takeover_find(const struct takeover *t, const struct client_place *p, str name);
 
 size_t takeover_added(const struct takeover *t);
 void takeover_print(const struct takeover *t);                       // prints the result on stdout for people
 void takeover_put(const struct takeover *t, struct json_writer *w);  // writes the result as the member "servers"
 
-// Prints the error in a file on stderr.
+// Prints an error about a file on stderr, with the position in the file if the fault has one.
 void takeover_complain(const char *command, str file, const struct fault *f);

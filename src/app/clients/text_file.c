@@ -16,7 +16,7 @@
 
 enum { LOCK_TRIES = 100, LOCK_PAUSE_NS = 50 * 1000 * 1000 };
 
-// Return the folder of a path, and the name in the folder. Both are in the arena.
+// folder_of returns the folder of a path, name_of the part after the last slash. Both texts are in the arena.
 static const char *folder_of(str path, struct arena *a) {
   return dirname(arena_cstr(a, path));
 }
@@ -25,7 +25,7 @@ static const char *name_of(str path, struct arena *a) {
   return basename(arena_cstr(a, path));
 }
 
-// Resolves links in the part of the path that exists, so that the file itself is replaced and not a link to it.
+// Resolves symbolic links in the part of the path that exists, so that a write replaces the target and not the link.
 static str resolve(str path, struct arena *a) {
   char resolved[PATH_MAX], cwd[PATH_MAX];
   if (realpath(arena_cstr(a, path), resolved)) return arena_str(a, str_of(resolved));
@@ -78,7 +78,7 @@ static bool put(const struct text_file *t, int folder, const char *name, str tex
   if (!file_write_aside(folder, text, &rand_system, aside, f)) return false;
   bool ok = fchmodat(folder, aside, t->mode, 0) == 0;
   if (ok && geteuid() == 0) ok = fchownat(folder, aside, t->uid, t->gid, AT_SYMLINK_NOFOLLOW) == 0;
-  // Changing the owner clears bits of the mode.
+  // fchownat may clear bits of the mode, so the mode is set again.
   if (ok && geteuid() == 0) ok = fchmodat(folder, aside, t->mode, 0) == 0;
   if (!ok) fault_set(f, FAULT_IO, "its mode and owner cannot be kept: %s", strerror(errno));
   if (ok && file_rename(folder, aside, name, f)) return true;
@@ -113,7 +113,7 @@ static bool is_unchanged(const struct text_file *t, struct arena *a, struct faul
   struct text_file now;
   if (!text_file_open(&now, t->path, a, f)) return false;
   if (now.exists == t->exists && str_eq(now.text, t->text)) return true;
-  fault_set(f, FAULT_IO, "was changed by another program meanwhile: run the command again");
+  fault_set(f, FAULT_IO, "was changed by another program while this command was running: run the command again");
   return false;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the sources of the configuration and checks the result as a whole. Later sources override earlier ones:
-// defaults, file, environment, command line.
+// Reads the sources of the configuration and checks the result as a whole. The sources, in ascending order of
+// precedence, are: defaults, file, environment, command line.
 #include "app/config/config.h"
 #include "base/crypto/locked.h"
 
@@ -125,12 +125,13 @@ void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]) {
   out[3] = home_file(l);
 }
 
-// A file with servers. `by` is the option, variable or key that names the file; empty for a file in a default place.
+// A file with servers. `by` is the option, variable or key that names the file; empty if the file is in a default
+// place.
 struct named_file {
   str path, by;
 };
 
-// Returns the file that the command line, the environment or the configuration names.
+// Returns the file with servers that the command line, the environment or the configuration file names, if any.
 static struct named_file named_mcp_file(struct config_loader *l, const struct config_document *d) {
   static const str option = STR("--mcp-config"), variable = STR("GATEWAY_MCP_CONFIG");
   str value = config_env(l, variable);
@@ -168,7 +169,7 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
                  "does not exist any more: its servers stay in force; restart to run without them");
     return (struct named_file){0};
   }
-  // A configuration file that cannot be read may contain the servers, so "no servers" is not reported then.
+  // If the configuration file cannot be read, it may contain the servers, so "no servers" is not reported.
   if (!l->opt->servers_optional && (d->root || !l->config->config_file.n)) no_servers(l);
   return (struct named_file){0};
 }
@@ -206,8 +207,8 @@ static void read_mcp_document(struct config_loader *l, const struct config_docum
   }
 }
 
-// Opens the file with servers. If a file in a default place contains only entries of Toolgate, opens the file to which
-// these entries refer instead.
+// Opens the file with servers. If the file is in a default place and contains only entries of Toolgate itself, opens
+// the file to which these entries refer instead.
 static bool open_mcp_document(struct config_loader *l, struct named_file *file, struct config_document *out) {
   ASSERT(file->path.n);
   if (!config_document_open(l, file->path, file->by, out)) return false;
@@ -239,7 +240,7 @@ static void read_servers(struct config_loader *l, const struct config_document *
 
 // ---- state ----
 
-// The XDG Base Directory Specification requires that a relative path in the variable is ignored.
+// Ignores a relative path in XDG_STATE_HOME, as the XDG Base Directory Specification requires.
 static str default_state_dir(struct config_loader *l) {
   struct arena *a = &l->config->arena;
   str xdg = config_env(l, STR("XDG_STATE_HOME")), home = config_env(l, STR("HOME"));
@@ -286,13 +287,14 @@ static void check_bind(struct config_loader *l) {
         STR_ARG(c->host));
 }
 
-// A configured share above the total is an error; a default share is lowered to the total.
+// Checks artifacts.max_owner_bytes, which must not exceed artifacts.max_bytes. A larger value in the file is an error;
+// a larger default is lowered.
 static void check_kept(struct config_loader *l, const struct config_document *d) {
   struct store_limits *kept = &l->config->kept;
   struct config_place at = {d->file, STR("/artifacts/max_owner_bytes")};
   if (kept->piece_owner_bytes <= kept->piece_bytes) return;
   if (json_get(json_get(d->root, STR("artifacts")), STR("max_owner_bytes")))
-    config_error(l, &at, "is more than artifacts.max_bytes (%llu), the limit for all agents together",
+    config_error(l, &at, "is more than artifacts.max_bytes (%llu), the limit for all agents: set a smaller value",
                  (unsigned long long)kept->piece_bytes);
   kept->piece_owner_bytes = kept->piece_bytes;
   ASSERT(kept->piece_owner_bytes > 0);  // the table gives both limits a minimum above 0
@@ -303,7 +305,7 @@ static void check_whole(struct config_loader *l) {
   struct config_place request = {c->config_file, STR("/timeouts/request")};
   struct config_place servers = {c->mcp_config.n ? c->mcp_config : c->config_file, STR_NONE};
   if (c->request_timeout_ms > c->request_max_ms)
-    config_error(l, &request, "is longer than timeouts.request_max, which ends every request");
+    config_error(l, &request, "must not be longer than timeouts.request_max, which ends every request");
   ASSERT((int)c->mode < MODE_COUNT);
   l->config->modes |= 1u << c->mode;
   l->config->controls.max_principals = MOST_PRINCIPALS;
@@ -311,7 +313,7 @@ static void check_whole(struct config_loader *l) {
   l->config->controls.idle_ms = c->session_idle_ms;
   check_bind(l);
   if (c->upstream_count || l->opt->serverless || config_problems_fatal(l->problems)) return;
-  if (l->dropped) config_error(l, &servers, "no server is left: every entry has a problem");
+  if (l->dropped) config_error(l, &servers, "no server can be used: every server entry has an error");
   else config_warn(l, &servers, "no server is configured");
 }
 
@@ -323,7 +325,7 @@ static str find_config_file(struct config_loader *l) {
   return STR_NONE;
 }
 
-// Returns whether there are errors in files, and none in the command line or the environment.
+// Returns whether there are errors in files, but no errors in the command line or the environment.
 static bool only_files_fail(const struct config_problems *p) {
   bool fails = false;
   for (size_t i = 0; i < p->count; i++) {
@@ -374,8 +376,8 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
 
 // ---- files that commands change ----
 
-// Returns the first readable default file, or the file to which its entries for Toolgate refer. If there is no default
-// file: the user's mcp.json.
+// Returns the path of the file that commands change: the first readable default file, or the file to which the entries
+// for Toolgate in this default file refer. If there is no default file, returns the path of the user's mcp.json.
 static str file_to_change(struct config_loader *l) {
   str files[CONFIG_USUAL_FILES];
   config_usual_files(l, files);
@@ -395,7 +397,7 @@ static str find_servers_file(struct config_loader *l, const struct config_docume
   str named = named_mcp_file(l, d).path;
   if (named.n) return named;
   if (!json_get(d->root, STR("servers"))) return file_to_change(l);
-  config_error(l, &at, "the servers are in the configuration file: change them there");
+  config_error(l, &at, "the servers are in the configuration file, which this command does not change: edit that file");
   return STR_NONE;
 }
 
@@ -403,7 +405,7 @@ static str find_token_file(struct config_loader *l, const struct config_document
   return config_token_file_path(l, d, &l->work);
 }
 
-// Reads only the configuration file, and lets `find` return the path of the file to change.
+// Reads only the configuration file, and calls `find`, which returns the path of the file to change.
 static bool find_file(const struct config_options *opt, char *const *env, struct arena *a,
                       struct config_problems *problems,
                       str (*find)(struct config_loader *l, const struct config_document *d), str *out) {

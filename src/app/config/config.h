@@ -25,8 +25,8 @@ enum config_reload { CONFIG_RELOAD_WATCH, CONFIG_RELOAD_SIGNAL, CONFIG_RELOAD_OF
 
 struct config_token {
   unsigned char sha256[SHA256_SIZE];  // hash of the bearer token; the token itself is not stored
-  str agent;                          // agent the token is bound to; empty: none
-  str name;                           // name of the token in logs; empty: unnamed
+  str agent;                          // agent the token is bound to, or empty
+  str name;                           // name of the token in logs, or empty
 };
 
 struct config_file {
@@ -36,7 +36,7 @@ struct config_file {
 
 // Describes which JSON Web Tokens are accepted. All are from one issuer.
 struct config_jwt {
-  str issuer;  // empty: JSON Web Tokens are not accepted
+  str issuer;  // empty if JSON Web Tokens are not accepted
   str audience, claim;
   unsigned algorithms;  // accepted algorithms, as bits (jwt_bit)
   uint64_t leeway_ms;
@@ -44,7 +44,7 @@ struct config_jwt {
   size_t scope_count;
   str jwks_url, key_file;  // sources of the keys
   uint64_t keys_ms;        // maximum age of keys fetched from jwks_url
-  struct jwt_keys *keys;   // NULL: the keys are fetched from jwks_url
+  struct jwt_keys *keys;   // NULL if the keys are fetched from jwks_url
 };
 
 enum config_audit { CONFIG_AUDIT_AUTO, CONFIG_AUDIT_ON, CONFIG_AUDIT_OFF };
@@ -63,11 +63,11 @@ struct config_hosts {
 
 struct config {
   struct arena arena;      // owns everything below
-  enum surface_mode mode;  // default mode: that of /mcp and of stdio
+  enum surface_mode mode;  // default mode, used for /mcp and for stdio
   unsigned modes;          // modes that HTTP serves, including `mode`, as bits
   bool trust_stated;       // accept the agent_id of a request whose credential names no agent
   enum config_transport transport;
-  enum config_transport usual_transport;  // transport without the command line: from file and environment
+  enum config_transport usual_transport;  // transport that file and environment set, without the command line
   str host;
   uint16_t port;
   bool insecure_bind;                 // set only on the command line
@@ -78,41 +78,41 @@ struct config {
   enum config_prefix prefix;
   enum log_level log_level;
   struct config_token *tokens;
-  size_t token_count, configured_tokens;  // number of all tokens, and of those from auth.tokens, which come first
-  str token_file;                         // token file that was read; empty: none
+  size_t token_count, configured_tokens;  // number of all tokens; of those from auth.tokens, which come first
+  str token_file;                         // token file that was read, or empty
   struct config_jwt jwt;
-  str resource;  // public URL of /mcp; empty: the URL of the listener
+  str resource;  // public URL of /mcp; empty if clients use the URL of the listener
 
   uint64_t start_wait_ms;       // longest time that a list waits for starting upstreams
   uint64_t list_wait_ms;        // longest time that tools/list waits in mode gateway
-  uint64_t request_timeout_ms;  // default limit for an upstream request; progress restarts it
-  uint64_t request_max_ms;      // limit for an upstream request regardless of its progress
+  uint64_t request_timeout_ms;  // default time limit of an upstream request; progress restarts it
+  uint64_t request_max_ms;      // time limit of an upstream request, regardless of its progress
   uint64_t input_ms;            // longest time that a call waits for a stateless client's answers
-  uint64_t start_timeout_ms;    // default limit for connecting and the handshake
-  uint64_t install_ms;          // limit for a launcher to install its program, before start_timeout_ms begins
-  size_t description_max;       // bytes of the longest title, description or instructions of a server
-  size_t cold_starts;        // maximum number of launchers that install at the same time; 0: the number of processors
-  uint64_t session_idle_ms;  // an HTTP session ends after this time without requests
-  uint64_t session_away_ms;  // like session_idle_ms, once the client has closed the event stream
-  uint64_t drain_ms;         // longest time that a stop waits for calls in flight
-  uint64_t keepalive_ms;     // interval between comments on a quiet event stream
-  size_t max_request;        // bytes of the largest request body or stdio line from a client
-  size_t max_values;         // JSON values in a message from a client
-  size_t max_held;           // bytes of memory for the requests of all clients
-  size_t principal_held;     // the same for one principal
-  size_t session_held;       // bytes of memory for the requests of one principal
-  size_t max_message;        // bytes of memory for the requests of one session
-  size_t message_values;     // JSON values in an upstream's message that is parsed as a whole
-  size_t max_bulk;           // bytes of all large messages from upstreams in flight
-  size_t max_head;           // bytes of the largest HTTP head
+  uint64_t start_timeout_ms;    // default time limit for connecting and the handshake
+  uint64_t install_ms;          // time limit for a launcher to install its program, before start_timeout_ms begins
+  size_t description_max;       // maximum bytes of a title, description or instructions of a server
+  size_t cold_starts;           // maximum number of launchers that install at once; 0 for the number of processors
+  uint64_t session_idle_ms;     // an HTTP session ends after this time without requests
+  uint64_t session_away_ms;     // like session_idle_ms, for sessions whose client has closed the event stream
+  uint64_t drain_ms;            // longest time that a stop waits for calls in flight
+  uint64_t keepalive_ms;        // interval between comments on a quiet event stream
+  size_t max_request;           // maximum bytes of a request body or stdio line from a client
+  size_t max_values;            // maximum number of JSON values in a message from a client
+  size_t max_held;              // maximum memory for the requests of all clients, in bytes
+  size_t principal_held;        // maximum memory for the requests of one principal, in bytes
+  size_t session_held;          // maximum memory for the requests of one session, in bytes
+  size_t max_message;           // maximum bytes of a message from an upstream
+  size_t message_values;        // maximum number of JSON values in an upstream's message that is parsed as a whole
+  size_t max_bulk;              // maximum bytes of all large messages in flight from upstreams
+  size_t max_head;              // maximum bytes of an HTTP head
   uint64_t http_head_ms, http_body_ms, http_idle_ms, http_write_ms;  // timeouts of connections from clients
   size_t max_connections, max_per_address;                           // maximum numbers of connections from clients
   size_t max_sessions, principal_sessions;
   size_t max_in_flight;  // maximum number of requests in flight of one session
   size_t max_own_lanes;  // maximum number of connections to one upstream that agents and clients have for themselves
   uint64_t server_idle_ms;
-  size_t max_server_in_flight, max_server_queue;  // calls on one connection to an upstream, limited
-  size_t page_size;                               // entries in one page of a list; 0: all entries
+  size_t max_server_in_flight, max_server_queue;  // limits on one connection to an upstream
+  size_t page_size;                               // entries in one page of a list; 0 for all entries
   enum client_structured structured;              // whether meta-tools also return structuredContent
   size_t definition_tokens;                       // maximum tokens of a definition that tool_browse returns
   size_t instructions_budget, instructions_each, instructions_browse;  // limits in tokens
@@ -131,24 +131,24 @@ struct config {
   bool record;               // whether calls are recorded as events of their session
   uint64_t session_bytes;    // size limit for the events of one session
   int audit_enabled;         // a value of enum config_audit
-  str audit_file;            // path of the audit log; empty: none
-  uint64_t audit_bytes;      // size limit for one file of the audit log; 0: no limit
-  uint64_t audit_total;      // size limit for all files of the audit log; 0: no limit
-  unsigned audit_keep;       // rotated files that are kept regardless of their age
-  unsigned audit_refusals;   // logged refusals of one principal for one reason, per minute; 0: all
-  unsigned audit_keep_days;  // days for which every rotated file is kept
+  str audit_file;            // path of the audit log; empty if there is no audit log
+  uint64_t audit_bytes;      // size limit for one file of the audit log; 0 for no limit
+  uint64_t audit_total;      // size limit for all files of the audit log; 0 for no limit
+  unsigned audit_keep;       // number of rotated files that are kept regardless of their age
+  unsigned audit_refusals;   // maximum refusals logged per minute, principal and reason; 0 for no maximum
+  unsigned audit_keep_days;  // number of days for which every rotated file is kept
   bool audit_required;       // refuse requests while the audit log cannot be written
-  str traces;                // URL of the collector of spans; empty: none
-  str logs;                  // URL of the collector of log records; empty: none
-  unsigned trace_permille;   // part of the traces starting here that are collected
+  str traces;                // URL of the collector of spans, or empty
+  str logs;                  // URL of the collector of log records, or empty
+  unsigned trace_permille;   // thousandths of the traces starting here that are collected
   str admin_listen, admin_digest, admin_operator_digest;  // text of the configuration
   str admin_host;                                         // parsed from admin_listen
   uint16_t admin_port;
   struct config_hosts admin_hosts;      // accepted in Host by the admin listener in addition to allowed_hosts
-  struct config_digest admin_reader;    // token of readers; not set: anyone who can connect may read
-  struct config_digest admin_operator;  // token of operators; not set: no operators
+  struct config_digest admin_reader;    // token of readers; if it is not set, anyone who can connect may read
+  struct config_digest admin_operator;  // token of operators; if it is not set, there are no operators
   bool audit_arguments;                 // log the arguments of calls
-  str audit_key;                        // file with the key that signs the audit log; empty: unsigned
+  str audit_key;                        // file with the key that signs the audit log; empty if the log is unsigned
   str audit_secret;                     // the key itself
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
@@ -156,54 +156,55 @@ struct config {
   str *disabled;  // names of the disabled servers, without control characters
   size_t disabled_count;
   bool broken;                           // config_load failed only because files have errors
-  str config_file;                       // file that was read; empty: none
-  str mcp_config;                        // file with mcpServers, even if it cannot be read; empty: none
-  str catalog;                           // file that is served as a server; empty: none
-  str rules_file;                        // rules file that was read; empty: none
+  str config_file;                       // file that was read, or empty
+  str mcp_config;                        // file with mcpServers, even if it cannot be read, or empty
+  str catalog;                           // catalog file that is served as a server, or empty
+  str rules_file;                        // rules file that was read, or empty
   bool rules_by_config;                  // the configuration file names rules_file
-  char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of rules_file in hex; "": there are no readable rules
-  struct policy *policy;                 // content of rules_file; NULL: every client may use everything
-  str governance_file;                   // governance file that was read; empty: none
-  struct governance *governance;         // content of governance_file; NULL: calls are not governed
-  str default_agent;                     // agent of requests that name none; empty: none
-  str agent;                             // agent of clients without a credential; empty: not set
-  struct config_file *files;             // files read or looked for; a change in one can change the configuration
+  char rules_hash[2 * SHA256_SIZE + 1];  // SHA-256 of rules_file in hex; empty if there are no readable rules
+  struct policy *policy;                 // content of rules_file; NULL if every client may use everything
+  str governance_file;                   // governance file that was read, or empty
+  struct governance *governance;         // content of governance_file; NULL if calls are not governed
+  str default_agent;                     // agent of requests that name no agent; empty if it is not set
+  str agent;                             // agent of clients without a credential; empty if it is not set
+  struct config_file *files;  // files read or looked for; a change in any of these files can change the configuration
   size_t file_count;
-  str state_dir;  // folder for durable state, absolute; empty: none
+  str state_dir;  // absolute path of the folder for durable state, or empty
 };
 
-enum { CONFIG_MIN_BUDGET = 50, CONFIG_MAX_BUDGET = 1000000 };  // tokens of a result
+enum { CONFIG_MIN_BUDGET = 50, CONFIG_MAX_BUDGET = 1000000 };  // limits on the token budget of a result
 
 enum { CONFIG_MAX_SERVERS = 256, CONFIG_MAX_ARGS = 256, CONFIG_MAX_FILE = 1 << 20, CONFIG_MIN_TOKEN = 16 };
-enum { CONFIG_MAX_TOKENS = 1024 };  // in auth.token_file
+enum { CONFIG_MAX_TOKENS = 1024 };  // maximum number of tokens in auth.token_file
 
-// The command line; NULL or empty: the option is absent.
+// The options of the command line. An absent option is NULL or empty.
 struct config_options {
   const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind, debug;
-  bool bounded;           // for `call`: shorten results as for agents; otherwise they are complete
+  bool bounded;           // for `call`: shorten results as for agents, instead of returning whole results
   bool serverless;        // do not read the servers: the command does not use them
-  bool servers_optional;  // for status, top and logs: a configuration without servers can identify a running gateway
+  bool servers_optional;  // for status, top and logs: accept a configuration without servers
   // For `check`: an invalid server entry is an error (otherwise the server is left out, with a warning), and a missing
   // program is a warning.
   bool strict;
-  bool audits;  // the command writes the audit log, so it creates the key (audit.key_file) if it is missing
+  bool audits;  // the command writes the audit log, so a missing key (audit.key_file) is created
   bool told;    // the problems of the configuration were already printed
   bool fresh;   // for commands that ask a gateway: start a new one even if one runs
-  // For commands about some servers: a gateway that the command starts has only these servers. NULL: all servers.
+  // For commands about some servers: a gateway that the command starts has only these servers. NULL for all servers.
   const str *only;
   size_t only_count;
-  // For a reload: the configuration in force. Files in default places that it was read from must still exist.
+  // For a reload: the configuration in force. If it was read from files in default places, these files must still
+  // exist.
   const struct config *before;
 };
 
 struct config_problem {
-  str file, pointer;  // pointer: a JSON Pointer or empty. Or "environment" and a variable, "command line" and an option
-  str message;        // the problem and its solution. All three strings are single lines
+  str file, pointer;  // a file and a JSON Pointer; "environment" and a variable; "command line" and an option
+  str message;        // the problem and its solution. `file`, `pointer` and `message` are single lines
   bool warning;       // the configuration can be used
-  bool left_out;      // a warning: the server at this place is left out
-  bool unworkable;    // a warning for `serve`, an error for `check`: this server cannot work, the others can
-  size_t cause;       // if left_out: number of the problem that is the reason, from 1; 0: unknown
+  bool left_out;      // a warning that the server at this place is left out
+  bool unworkable;    // this server cannot work, other servers can: a warning for `serve`, an error for `check`
+  size_t cause;       // if left_out: number of the problem that is the reason, counted from 1; 0 if unknown
 };
 
 struct config_problems {
@@ -215,7 +216,7 @@ struct config_problems {
 
 void config_problems_init(struct config_problems *p);
 void config_problems_done(struct config_problems *p);
-bool config_problems_fatal(const struct config_problems *p);  // whether any problem is more than a warning
+bool config_problems_fatal(const struct config_problems *p);  // returns whether any problem is an error
 // Returns the exit code: 0 for no fatal problem, 1 for an unusable configuration, 2 for a wrong command line.
 int config_problems_status(const struct config_problems *p);
 
@@ -226,19 +227,20 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
                  struct config_problems *problems);
 void config_done(struct config *c);
 
-bool config_has_server(const struct config *c, str name);  // configured, also if it is disabled
+bool config_has_server(const struct config *c, str name);  // returns whether this server is configured
 
-// Loads the configuration without servers, for commands that need only the rules. Returns true if there are rules:
-// out->policy holds the rules that `serve` would use, out->rules_file their file. On false, *out needs no config_done.
+// Loads the configuration without servers, for commands that need only the rules. If there are rules, returns true:
+// out->policy holds the rules that `serve` would use, and out->rules_file is their file. Otherwise returns false, and
+// config_done need not be called.
 bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
                        struct config_problems *problems);
 
-// Reads a governance file (YAML or JSON). NULL, with the problems reported, if it cannot be read or has an error.
 struct governance;
+// Reads a governance file (YAML or JSON). If the file cannot be read or has an error, adds problems and returns NULL.
 struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems);
 
 // Returns the path of a file in Toolgate's configuration folder of the user: $XDG_CONFIG_HOME/toolgate/NAME or
-// ~/.config/toolgate/NAME. STR_NONE: HOME is not set.
+// ~/.config/toolgate/NAME. Returns STR_NONE if HOME is not set.
 str config_user_file(char *const *env, const char *name, struct arena *a);
 
 // For commands that change the servers: sets *out to the path of the file with the servers, which may not exist yet.
@@ -250,14 +252,15 @@ bool config_servers_file(const struct config_options *opt, char *const *env, str
 bool config_token_file(const struct config_options *opt, char *const *env, struct arena *a,
                        struct config_problems *problems, str *out);
 
-// Fills *out with the tokens that stay valid if a new configuration is rejected: the current tokens of the token file
-// in force, and auth.tokens of `configured`. Must be freed with config_done. An unreadable token file is a fatal
-// problem; the tokens last read from it stay valid.
+// Fills *out with the tokens that stay valid if a new configuration is rejected: the tokens that the token file of
+// `in_force` contains now, and auth.tokens of `configured`. *out must be freed with config_done. If the token file
+// cannot be read, this is a fatal problem, and the tokens that were last read from the file stay valid.
 void config_tokens_left(struct config *out, const struct config *in_force, const struct config *configured,
                         char *const *env, struct config_problems *problems);
 
-// Appends the names, with commas, of the keys that differ between `a` and `b` and need a restart to take effect. Keys
-// of the group audit are compared between `b` and `audit`, the configuration that the audit log was opened with.
+// Appends the names, separated by commas, of the keys that differ between `a` and `b` and need a restart to take
+// effect. For keys of the group audit, compares `b` with `audit`, the configuration with which the audit log was
+// opened.
 void config_put_restart_keys(const struct config *a, const struct config *audit, const struct config *b,
                              struct buf *out);
 

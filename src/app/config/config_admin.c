@@ -41,7 +41,7 @@ static bool covers(const struct in6_addr *a, const struct in6_addr *b) {
   return IN6_ARE_ADDR_EQUAL(a, b);
 }
 
-// Returns whether both listeners would use the same port.
+// Returns whether the admin listener would need the port and the address of the listener for clients.
 static bool is_endpoint(const struct config *c) {
   struct in6_addr own, admin;
   ASSERT(c->admin_host.n);
@@ -78,7 +78,7 @@ void config_admin_check(struct config_loader *l, const struct config_document *d
                  STR_ARG(c->admin_host));
   char host[HTTP_HOST_TEXT];
   if (is_endpoint(c))
-    config_error(l, &listen, "is the address that clients use (%s port %u): choose another port",
+    config_error(l, &listen, "is the address at which clients connect (%s port %u): choose another port",
                  http_host_print(c->host, host), (unsigned)c->port);
   if (c->admin_digest.n || config_is_loopback(c->admin_host) || c->insecure_bind) return;
   config_error(

@@ -12,7 +12,8 @@
 #include "io/http/http.h"
 #include "observe/audit.h"
 
-// Creates the folder of a file if it is missing. A failure is reported when the file is created.
+// Creates the folder of a file if the folder is missing. Ignores a failure: creating the file then fails, and that
+// failure is reported.
 static void make_folder(struct config_loader *l, str file) {
   struct fault ignored;
   const char *folder = dirname(arena_cstr(&l->work, file));
@@ -20,8 +21,8 @@ static void make_folder(struct config_loader *l, str file) {
   if (fd >= 0) close(fd);
 }
 
-// Creates the key. The file gets its final name when it is complete, so another gateway that starts at the same time
-// never reads half a key, and both gateways use the same one. On failure returns false with the reason in `f`.
+// Creates the key file. The file gets its final name when it is complete: another gateway that starts at the same time
+// never reads half a key, and both gateways use the same key. On failure returns false with the reason in `f`.
 static bool create_key(struct config_loader *l, struct fault *f) {
   enum { KEY_BYTES = 32 };
   unsigned char bytes[KEY_BYTES];
@@ -33,7 +34,7 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   hash_hex(bytes, sizeof bytes, text);
   text[2 * KEY_BYTES] = '\n';
   make_folder(l, str_of(key));
-  unlink(aside.p);  // removes the file of a process that was killed
+  unlink(aside.p);  // removes a file left by a process that was killed
   int fd = open(aside.p, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0 &&
             (link(aside.p, key) == 0 || errno == EEXIST);
@@ -47,13 +48,14 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   return ok;
 }
 
-// Returns whether the key can be read now. The first command that writes the log creates log and key together; if there
-// is a log but no key, the key was lost, and no new key is created.
+// Returns whether the key can be read now. The first command that writes the log creates both log and key. If there is
+// a log but no key, the key was lost: this is an error, and no new key is created.
 static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   str path = l->config->audit_key;
   struct fault f;
   if (!l->config->audit_file.n) return true;
-  // The log is checked before the key: a gateway that starts at the same time creates the key first.
+  // Looks for the log before it looks for the key: another gateway that starts now creates the key before the log, so a
+  // log without a key always means that the key was lost.
   bool logged = access(arena_cstr(&l->work, l->config->audit_file), F_OK) == 0;
   if (access(arena_cstr(&l->work, path), F_OK) == 0 || errno != ENOENT) return true;
   if (logged) {
@@ -73,7 +75,7 @@ static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   return true;
 }
 
-// Reads the key once, so that the key that was checked is the one that signs.
+// Reads the key. The file is read only once, so that the log is signed with the same bytes that were checked.
 static void read_key(struct config_loader *l, const struct config_place *at) {
   struct config *c = l->config;
   struct stat st;
@@ -86,13 +88,13 @@ static void read_key(struct config_loader *l, const struct config_place *at) {
     config_warn(l, at, "other users of this machine can replace the key in %.*s: chmod go-w", STR_ARG(c->audit_key));
 }
 
-// A group "audit" without a log is an error: the operator expects a log.
+// Checks the group "audit". If the group is present but there is no log, this is an error: the operator expects a log.
 static void check_audit(struct config_loader *l, const struct config_document *d) {
   const struct config *c = l->config;
   struct config_place group = {d->file, STR("/audit")}, key = {d->file, STR("/audit/key_file")};
   const struct json *said = json_get(d->root, STR("audit"));
   if (json_is(said, JSON_OBJECT) && said->count && !c->audit_file.n && c->audit_enabled != CONFIG_AUDIT_OFF)
-    config_error(l, &group, "needs audit.file: nothing is logged without a file");
+    config_error(l, &group, "needs the key audit.file: without a file, nothing is logged");
   if (c->audit_file.n && c->audit_key.n && ensure_key(l, &key)) read_key(l, &key);
 }
 
@@ -136,6 +138,8 @@ void config_audit_try(struct config_loader *l) {
   struct fault f;
   ASSERT(l->opt->strict);  // only `check` tries to open the log here; `serve` opens it itself
   if (!c->audit_file.n || audit_can_open(c->audit_file, &f)) return;
-  if (c->audit_required) config_error(l, variable ? &named : &at, "%s; audit.on_failure is deny", f.message);
+  if (c->audit_required)
+    config_error(l, variable ? &named : &at, "%s; audit.on_failure is deny, so every request would be refused",
+                 f.message);
   else config_warn(l, variable ? &named : &at, "%s; nothing is logged until the file can be written", f.message);
 }

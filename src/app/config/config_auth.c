@@ -67,8 +67,9 @@ void config_secret_read(struct config_loader *l, const struct config_place *at, 
 
 // ---- token file
 //
-// `toolgate token` stores the hashes of tokens in a file. They are accepted in addition to auth.tokens. If the file
-// exists, clients need a token even if the file holds none: removing the last token does not open the gateway.
+// `toolgate token` stores the hashes of tokens in a file. These tokens are accepted in addition to auth.tokens. If the
+// file exists, clients need a token, even if the file contains no tokens: removing the last token must not give
+// everyone access.
 
 str config_token_file_path(struct config_loader *l, const struct config_document *d, struct arena *a) {
   if (l->config->token_file.n) return config_path(l, l->config->token_file, d->folder, a);
@@ -179,7 +180,8 @@ static void read_key_file(struct config_loader *l, const struct config_document 
   config_document_done(&file);
 }
 
-// Plain http is accepted for this machine only: an attacker who can change the keys in transit can sign any token.
+// Checks auth.jwt.jwks_url. Plain http is accepted for this machine only: an attacker who can change the keys in
+// transit can sign any token.
 static void check_jwks_url(struct config_loader *l, const struct config_document *d) {
   struct config_place at = place_of(d, "/auth/jwt/jwks_url");
   struct http_url url;
@@ -196,10 +198,10 @@ static void check_algorithms(struct config_loader *l, const struct config_docume
   struct config_jwt *jwt = &l->config->jwt;
   unsigned possible = jwt->keys ? jwt_keys_algorithms(jwt->keys) : PUBLIC_ALGORITHMS;
   if (!jwt->keys && (jwt->algorithms & jwt_bit(JWT_HS256)))
-    config_error(l, &at, "HS256 needs a secret: keys at a URL are public");
+    config_error(l, &at, "HS256 needs the key auth.jwt.secret: keys from a URL are public keys");
   else if (jwt->algorithms && !(jwt->algorithms & possible))
     config_error(l, &at, "the configured keys support none of these algorithms");
-  ASSERT(possible);  // a set of keys without a usable key is refused when it is read
+  ASSERT(possible);  // read_key_file rejects a set without a usable key
   if (!jwt->algorithms) jwt->algorithms = possible;
 }
 
@@ -212,7 +214,7 @@ static void check_resource(struct config_loader *l, const struct config_document
   if (c->resource.n && (!quotable || !http_url_parse(c->resource, &url) || memchr(url.target.p, '?', url.target.n)))
     config_error(l, &at, "must be the http or https URL of /mcp, without a query");
   else if (!c->resource.n && c->transport == CONFIG_HTTP && !config_is_loopback(c->host))
-    config_error(l, &at, "is required with auth.jwt: clients use another URL than the listening address");
+    config_error(l, &at, "is required with auth.jwt: set the URL at which clients reach /mcp");
 }
 
 static void check_issuer(struct config_loader *l, const struct config_document *d) {
@@ -255,7 +257,7 @@ static void check_twice(struct config_loader *l, const struct config_document *d
     for (size_t k = 0; k < i; k++)
       if (!str_eq(c->tokens[i].agent, c->tokens[k].agent) &&
           !memcmp(c->tokens[i].sha256, c->tokens[k].sha256, SHA256_SIZE))
-        config_error(l, &at, "tokens %zu and %zu are equal but have different agents", k, i);
+        config_error(l, &at, "tokens %zu and %zu are equal but belong to different agents: remove one", k, i);
 }
 
 void config_auth_check(struct config_loader *l, const struct config_document *d) {

@@ -9,7 +9,7 @@ enum { MOST_CALLS = 1000000000 };
 
 // ---- faults
 
-// Returns whether callers can receive this code; all other codes are internal.
+// Returns whether faults with this code are sent to callers. All other codes are internal.
 static bool is_told(enum fault_code code) {
   return code != FAULT_NONE && fault_told_as(code) == code;
 }
@@ -29,7 +29,8 @@ static void add_code(struct config_loader *l, const struct config_place *at, str
   if (!code)
     config_error(l, at, "is not a fault code%s; use UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE or RATE_LIMITED",
                  config_nearest_hint(l, &near));
-  else if (!fault_retryable(code)) config_warn(l, at, "has no effect: calls with this fault are never retried");
+  else if (!fault_retryable(code))
+    config_warn(l, at, "has no effect: calls that fail with this code are never retried");
   else l->config->controls.retry.codes |= retry_bit(code);
 }
 

@@ -6,11 +6,12 @@
 
 enum { CONFIG_MOST_LIMITS = 256 };
 
-// Read the fault codes of retry.retryable_codes: from a JSON list, or from the comma-separated default.
+// Both functions read the fault codes of retry.retryable_codes: config_codes_read from a JSON list, config_codes_set
+// from the comma-separated default.
 void config_codes_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 void config_codes_set(struct config_loader *l, const struct config_place *at, str list);
 
-// Reads cache.allow: ids of tools, or patterns for ids, whose results may be cached.
+// Reads cache.allow: ids of the tools whose results may be cached, or patterns for such ids.
 void config_ids_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 
 // Reads the rate limit of one meta-tool. `name` is the meta-tool and must outlive the configuration.
@@ -18,6 +19,6 @@ void config_limit_read(struct config_loader *l, const struct config_place *at, s
 // Reads rate_limits.tools: an object with a rate limit for each tool id or pattern.
 void config_limits_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 
-// If clients need no credentials, removes the default limits per minute that the configuration does not set: without
-// credentials all clients are one principal, and a burst of one client would count against the others.
+// If clients need no credentials, removes those limits per minute that the configuration does not set: without
+// credentials all clients are one principal, so the calls of one client would use up the default limit of all others.
 void config_allowance_settle(struct config_loader *l, const struct config_document *d);

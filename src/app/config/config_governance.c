@@ -14,7 +14,7 @@ static void on_problem(void *ctx, str pointer, const char *message) {
   config_error(r->loader, &(struct config_place){r->file, pointer}, "%s", message);
 }
 
-// Returns NULL and reports the problems if the file cannot be read or has an error.
+// Reads a governance file. If the file cannot be read or has an error, reports the problems and returns NULL.
 static struct governance *read_file(struct config_loader *l, str path, str named_by) {
   struct config_document d;
   l->max_file = GOVERNANCE_BYTES_MAX;
@@ -34,7 +34,7 @@ struct governance *config_load_governance(const char *path, str named_by, struct
   return g;
 }
 
-// Warns about adapters of servers that are not configured, and names the servers that no adapter governs.
+// Warns about each adapter whose server is not configured, and about each configured server without an adapter.
 static void check_servers(struct config_loader *l, str file) {
   const struct config *c = l->config;
   const struct governance *g = c->governance;
@@ -63,6 +63,6 @@ void config_governance_read(struct config_loader *l, const struct config_documen
   } else if (before && before->governance) {
     // An edit must not switch off governance while the gateway runs.
     config_error(l, &(struct config_place){before->config_file, STR("/governance")},
-                 "the key is gone: the previous governance file stays in force; restart to serve without it");
+                 "the key was removed: the previous governance file stays in force; restart to serve without it");
   }
 }

@@ -28,7 +28,7 @@ static void store(struct config *c, const struct config_key *k, uint64_t v) {
   }
 }
 
-// Converts "2.5" into 2500. Further decimals are cut off.
+// Converts a decimal number to thousandths, such as "2.5" to 2500. Ignores decimals after the third.
 static bool parse_thousandths(str text, uint64_t *out) {
   str whole, fraction;
   str_cut(text, '.', &whole, &fraction);
@@ -181,7 +181,7 @@ static void set_text(struct config_loader *l, const struct config_key *k, str te
   memcpy((char *)l->config + k->offset, &kept, sizeof kept);
 }
 
-// Sets a key from its text, which is the default or comes from a file, the environment or the command line.
+// Sets the value of a key from a text: the default, or a text from a file, the environment or the command line.
 static void set_value(struct config_loader *l, const struct config_place *at, const struct config_key *k, str text) {
   uint64_t v = 0;
   bool usable = k->type == CONFIG_HOST ? config_is_host(text) : text.n && !memchr(text.p, 0, text.n);
@@ -217,7 +217,7 @@ static bool read_plain_token(struct config_loader *l, const struct config_place 
                              struct config_token *out) {
   str token, why;
   if (config_has_odd_reference(text)) {
-    config_error(l, at, "must not contain other forms of ${...}: only ${NAME} and ${NAME:-default} are expanded");
+    config_error(l, at, "contains an unknown form of ${...}: use ${NAME} or ${NAME:-default}");
     return false;
   }
   if (!config_expand(l, text, &l->work, &token, &why)) {
@@ -350,7 +350,7 @@ static bool scalar_text(struct config_loader *l, const struct config_key *k, con
   return (!is_number(k) || k->type == CONFIG_SIZE) && json_string(v, &l->work, out);
 }
 
-// Returns the JSON type of a value that read_container reads; JSON_NULL for other keys.
+// Returns the JSON type that the value of this key must have if read_container reads it, otherwise JSON_NULL.
 static enum json_type container_of_key(const struct config_key *k) {
   switch (k->type) {
   case CONFIG_TOKENS:
@@ -408,8 +408,8 @@ static bool is_below(const struct config_key *k, str group) {
   return path.n > group.n && str_starts(path, group) && path.p[group.n] == '.';
 }
 
-// Sets *out to the next component of the key's path below `group` (empty: the top level). Returns false if the key is
-// not in this group.
+// Sets *out to the component of the key's path that follows `group`. An empty `group` is the top level. Returns false
+// if the key is not in this group.
 static bool name_in_group(const struct config_key *k, str group, str *out) {
   str rest;
   if (group.n && !is_below(k, group)) return false;
@@ -431,7 +431,8 @@ static void unknown_key(struct config_loader *l, const struct config_place *at, 
     return;
   }
   if (!group.n && str_cut(name, '.', &head, &tail) && is_group(head)) {
-    config_error(l, at, "is not a known key: nest it, as in %.*s: {%.*s: ...}", STR_ARG(head), STR_ARG(tail));
+    config_error(l, at, "is not a known key: write it as a nested key, %.*s: {%.*s: ...}", STR_ARG(head),
+                 STR_ARG(tail));
     return;
   }
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
@@ -441,7 +442,7 @@ static void unknown_key(struct config_loader *l, const struct config_place *at, 
 
 static void read_group(struct config_loader *l, const struct config_place *at, str group, const struct json *v,
                        const struct config_document *d) {
-  if (json_is(v, JSON_NULL)) return;  // null: the keys of the group are commented out
+  if (json_is(v, JSON_NULL)) return;  // YAML gives null if all keys of the group are commented out
   if (!json_is(v, JSON_OBJECT)) {
     config_error(l, at, "must be an object");
     return;
@@ -476,7 +477,7 @@ void config_key_set(struct config_loader *l, const struct config_place *at, str 
   set_value(l, at, k, value);
 }
 
-// Appends the type and range of a key for a table cell of the documentation, which explains the names of the types.
+// Appends the type and range of a key, as a table cell of the documentation.
 static void print_cell(struct buf *out, const struct config_key *k) {
   static const char *const names[] = {
       [CONFIG_TEXT] = "text",       [CONFIG_COUNT] = "integer", [CONFIG_SECONDS] = "seconds",

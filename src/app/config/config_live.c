@@ -54,7 +54,8 @@ static const struct limiter_rule *limit_of(const struct controls *c, str meta) {
   return NULL;
 }
 
-// Returns the next limit of tools (not of meta-tools) from index *at on, and advances *at. NULL: there are no more.
+// Returns the next limit of tools, not of meta-tools, starting at index *at, and advances *at. Returns NULL if there
+// are no more such limits.
 static const struct limiter_rule *next_limit(const struct controls *c, size_t *at) {
   while (*at < c->rule_count && !c->rules[*at].tools) ++*at;
   return *at < c->rule_count ? &c->rules[(*at)++] : NULL;

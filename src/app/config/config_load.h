@@ -9,7 +9,7 @@
 #include "upstream/kind.h"
 #include "json/json.h"
 
-// Default of state_dir in the documentation; the environment decides the real path.
+// Default of state_dir as the documentation shows it. The real path depends on the environment.
 #define CONFIG_STATE_DIR "$XDG_STATE_HOME/toolgate"
 
 struct config_loader {
@@ -18,7 +18,7 @@ struct config_loader {
   char *const *env;
   struct config_problems *problems;
   size_t dropped;   // number of servers left out because of an invalid entry
-  size_t max_file;  // largest size of a configuration file in bytes; 0: CONFIG_MAX_FILE
+  size_t max_file;  // largest size of a configuration file in bytes; 0 for CONFIG_MAX_FILE
   struct proxies proxies;
   struct arena work;  // temporary memory, freed at the end of the load
 };
@@ -42,13 +42,14 @@ void config_report(struct config_loader *l, const struct config_place *at, bool 
 // Returns whether the list of problems is full, so that no more hints need to be found.
 bool config_is_full(const struct config_loader *l);
 
-// Reports that a server is left out. `cause` is the number of the server's first problem in the list, from 1.
+// Reports that a server is left out. `cause` is the position of the server's first problem in the list of problems,
+// counted from 1.
 void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause);
 
-// Adds a file that is read, or would be read if it existed, to config.files.
+// Adds a file to config.files, the files whose changes matter. The file need not exist.
 void config_file_seen(struct config_loader *l, str path);
 
-// Returns the place of a member or element of the value at `at`.
+// Return the place of a member (`token`) or of an element (`index`) of the value at `at`.
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token);
 struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index);
 
@@ -58,13 +59,13 @@ str config_env(const struct config_loader *l, str name);
 // Sets *out to the text with ${NAME}, ${env:NAME} and ${NAME:-default} replaced. Returns false, with the reason in
 // *out_why, if a variable is not set or the result is too long.
 bool config_expand(struct config_loader *l, str text, struct arena *a, str *out, str *out_why);
-// Returns the length of a reference such as ${NAME} at the start of `s`, or 0. *out_default is its default, or
-// STR_NONE.
+// If `s` starts with a reference such as ${NAME}, returns its length, otherwise 0. Sets *out_default to the default in
+// the reference, or to STR_NONE.
 size_t config_reference(str s, str *out_name, str *out_default);
 // Returns whether the text holds a ${...} of another form, which config_expand leaves unchanged.
 bool config_has_odd_reference(str text);
 
-// Returns a path with "~/" replaced by the home folder. A relative path starts at `folder`.
+// Returns a path with "~/" replaced by the home folder. A relative path refers to `folder`.
 str config_path(struct config_loader *l, str path, str folder, struct arena *a);
 
 bool config_is_digest(str s, unsigned char out[SHA256_SIZE]);      // parses a SHA-256 in hex
@@ -102,27 +103,28 @@ void config_keys_read(struct config_loader *l, const struct config_document *d);
 // Checks and sets one key of the table from the environment or the command line.
 void config_key_set(struct config_loader *l, const struct config_place *at, str key, str value);
 
-// After the keys are read: checks the address and the tokens of the admin pages.
+// Checks the address and the tokens of the admin pages. Called after the keys of the configuration are read.
 void config_admin_check(struct config_loader *l, const struct config_document *d);
 
-// After the keys are read: checks the audit log with its key, and the collectors. config_audit_try checks whether the
-// log can be opened; only `check` needs it, because `serve` opens the log.
+// config_audit_read checks the audit log, its key, and the collectors; called after the keys of the configuration are
+// read. config_audit_try checks whether the log can be opened. Only `check` needs it, because `serve` opens the log.
 void config_audit_read(struct config_loader *l, const struct config_document *d);
 void config_audit_try(struct config_loader *l);
 
-// Adds the servers of an mcpServers object. `ours`: the object is in toolgate.yaml, where unknown keys are errors.
+// Adds the servers of an mcpServers object. `ours` is true if the object is in toolgate.yaml, where unknown keys are
+// errors.
 void config_servers_read(struct config_loader *l, const struct config_place *at, const struct json *servers, str folder,
                          bool ours);
 
 // Makes room for `count` more servers. Reports a problem and returns false if there are too many.
 bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count);
-// Returns the error in the name of a server, or NULL.
+// Returns an error message if the name of a server is invalid, otherwise NULL.
 const char *config_name_wrong(str name);
-bool config_same_name(str a, str b);  // returns whether both names give the same prefix for tools
+bool config_same_name(str a, str b);  // returns whether two servers would have the same prefix for names of tools
 bool config_has_control(str s);       // returns whether `s` has a control character other than a tab
 
-// Reads the file of a server whose kind has `parse_file`. Returns NULL if it cannot be used; problems are reported, as
-// warnings if `soft`.
+// Reads the file of a server whose kind has `parse_file`. If the file cannot be used, reports the problems, as warnings
+// if `soft`, and returns NULL.
 struct upstream_own *config_catalog_open(struct config_loader *l, const struct upstream_kind *k, str path, str named_by,
                                          bool soft);
 // config_catalog_named returns whether the option --catalog or the key catalog is set. config_catalog_read adds the
@@ -130,38 +132,41 @@ struct upstream_own *config_catalog_open(struct config_loader *l, const struct u
 bool config_catalog_named(const struct config_loader *l, const struct config_document *d);
 void config_catalog_read(struct config_loader *l, const struct config_document *d);
 
-// Default files with servers, in search order. Paths may be relative, or empty.
 enum { CONFIG_USUAL_FILES = 4 };
+// Sets `out` to the default files with servers, in search order. Paths may be relative, or empty.
 void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]);
 
-// Returns the file to read instead of a document that `toolgate connect` wrote, where every entry is Toolgate itself.
-// STR_NONE: the document has other servers, or none. *out_named: whether an entry names the file; otherwise the file is
-// the user's.
+// If every entry of the document is Toolgate itself, as after `toolgate connect`, returns the file with servers to read
+// instead. Otherwise returns STR_NONE. Sets *out_named to true if an entry names that file, or to false if it is the
+// user's file.
 str config_connected_file(struct config_loader *l, const struct config_document *d, bool *out_named);
 
 // Reads the rules file and checks the configured agents.
 void config_rules_read(struct config_loader *l, const struct config_document *d);
 
-// Reads the governance file, if the configuration names one. A file that cannot be read fails the load.
+// Reads the governance file, if the configuration names one. If the file cannot be read, config_load fails.
 void config_governance_read(struct config_loader *l, const struct config_document *d);
 
-// Returns the program file that this command would start, or an empty string. Relative paths start at `folder`.
+// Returns the path of the program that this command would start; empty if no program is found. Relative paths refer to
+// `folder`.
 str config_program_find(struct config_loader *l, const struct upstream_spec *spec, str command, str folder);
 
-// Returns the reason why this server is the gateway itself: it is the same program started with the same files, or its
-// URL is the gateway's own address. NULL: it is another server.
+// If this server is the gateway itself, returns what shows it: the entry starts the same program with the same files,
+// or the URL is the gateway's own address. Otherwise returns NULL.
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
 
-// Reports if the program of a server does not exist or cannot be run, or its working folder cannot be entered. `at` is
-// the server's entry, `command` its command with variables expanded; relative paths start at `folder`.
+// Reports a problem if the program of a server does not exist or cannot be run, or if the server's working folder
+// cannot be entered. `at` is the server's entry. `command` is the command of the entry with variables expanded.
+// Relative paths refer to `folder`.
 void config_program_check(struct config_loader *l, const struct config_place *at, const struct upstream_spec *spec,
                           str command, str folder);
 
 // Warns if state_dir cannot be read or written.
 void config_state_check(struct config_loader *l);
 
-// Text for people, with possible secrets masked: append a URL; return the command line or URL of a server entry.
+// Both produce text for people, in which possible secrets are masked. config_put_url appends a URL. config_shown
+// returns the command line or the URL of a server entry.
 void config_put_url(struct buf *out, str url);
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
-// Sets `secrets` and `hidden` of a server. Must be called after its other members are read.
+// Sets the members `secrets` and `hidden` of *spec. Must be called after the other members of *spec are set.
 void config_secrets(struct config_loader *l, const struct json *entry, struct arena *a, struct upstream_spec *spec);

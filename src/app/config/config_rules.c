@@ -154,7 +154,7 @@ bool config_load_rules(struct config *out, const struct config_options *given, c
   struct config_options opt = *given;
   struct config_loader l = {.problems = problems};
   struct config_place at = {usual[0], STR_NONE};
-  opt.transport = "stdio";  // without a listener, the address is not checked
+  opt.transport = "stdio";  // the command does not listen, so the address is not checked
   opt.serverless = true;
   bool ok = config_load(out, &opt, env, problems);
   if (ok && out->policy) return true;

@@ -52,7 +52,7 @@ void adapter_report_add(struct adapter_report *r, enum adapter_code code, str po
   va_start(ap, fmt);
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
-  str shown = utf8_cut(str_of(message), sizeof message - 2);  // without half a character at the end
+  str shown = utf8_cut(str_of(message), sizeof message - 2);  // vsnprintf may have cut the message inside a character
   ++*(codes[code].remark ? &r->remarks : &r->findings);
   if (r->json) put_json(r, code, pointer, tool, shown);
   else put_text(r, code, pointer, shown);
@@ -69,7 +69,7 @@ struct sorted_tool {
 struct compared {
   struct sorted_tool *tools;
   size_t count;
-  bool read, listed;  // `tools` is filled; tools without a capability were reported
+  bool read, listed;  // whether `tools` is filled; whether tools without a capability were reported
 };
 
 struct adapter_comparison {
@@ -77,7 +77,7 @@ struct adapter_comparison {
   const struct governance *governance;
   const struct inventory *inventory;
   struct arena *arena;
-  struct compared *servers;  // one for each server of the inventory
+  struct compared *servers;  // one element for each server of the inventory
 };
 
 static int compare_tools(const void *a, const void *b) {
@@ -102,7 +102,7 @@ static void read_tools(struct adapter_comparison *c, unsigned source) {
   s->read = true;
 }
 
-// Returns the server of an adapter. NULL: the adapter names no server, or an unknown or unavailable one.
+// Returns the server of an adapter, or NULL if the adapter names no server, or a server that is unknown or unavailable.
 static struct compared *server_of(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   for (unsigned i = 0; i < c->inventory->server_count; i++) {
     const struct inventory_server *s = &c->inventory->servers[i];
@@ -119,7 +119,8 @@ static str below(struct adapter_comparison *c, str pointer, const char *member) 
   return arena_printf(c->arena, "%.*s/%s", STR_ARG(pointer), member);
 }
 
-// Reports a pin that differs from `live`, the hash of the tool's current schema; `live` is STR_NONE without a schema.
+// Reports a pin that differs from `live`, the hash of the tool's current schema. `live` is STR_NONE if there is no
+// schema, or if it has no canonical form.
 static void compare_pin(struct adapter_comparison *c, const struct governance_capability *capability,
                         const char *member, str pin, str live) {
   if (!pin.p || str_eq(pin, live)) return;
@@ -167,7 +168,7 @@ static void report_missing(struct adapter_comparison *c, const struct governance
 }
 
 // Reports an unknown server, and the tools that no capability names. The tools of a server may be divided among several
-// adapters, so the capabilities of all adapters must be compared before.
+// adapters, so compare_capability must be called for all capabilities before.
 static void compare_adapter(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   struct compared *s = server_of(c, adapter);
   if (!s) {

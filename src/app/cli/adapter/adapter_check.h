@@ -4,7 +4,7 @@
 #include "app/gateway_client/inventory.h"
 #include "govern/govern.h"
 
-// Each row: a code, and whether findings with this code are only remarks.
+// Each row has a code, and says whether findings with this code are only remarks.
 #define ADAPTER_FINDINGS(X) \
   X(GOVERNANCE_INVALID, false)      /* the file cannot be used */ \
   X(SERVER_UNKNOWN, false)          /* no such server is in use */ \
@@ -27,7 +27,7 @@ struct adapter_report {
   struct buf out;   // text: one line for each finding; JSON: the elements of the list
   size_t findings;  // number of findings, without remarks
   size_t remarks;
-  bool incomplete;  // some server could not be compared
+  bool incomplete;  // at least one server could not be compared
 };
 
 // Adds a finding. `tool` may be STR_NONE.

@@ -13,7 +13,7 @@ static bool says(const struct json *annotations, str hint, bool value) {
   return json_bool(json_get(annotations, hint), &given) && given == value;
 }
 
-// Only hints that are present count: a tool without hints is treated as destructive.
+// Suggests the class and mode of a tool from its annotations. A tool without hints is treated as destructive.
 static void suggest(struct adapter_tool *t, const struct json *annotations) {
   t->class = CLASS_ACT;
   t->mode = APPROVAL_DESTRUCTIVE;

@@ -10,7 +10,7 @@ struct adapter_tool {
   bool usable;                      // the name is valid in a governance file
   enum capability_class class;      // suggested by the hints of the server, which are unverified
   enum approval_mode mode;          // also suggested by the hints
-  str input_schema, output_schema;  // pins, "sha256:HEX"; STR_NONE: no schema, or no canonical form
+  str input_schema, output_schema;  // pins, "sha256:HEX"; STR_NONE without a schema that has a canonical form
 };
 
 // Returns the tools of one source of the catalog, in the order of the catalog. Allocates in the arena.

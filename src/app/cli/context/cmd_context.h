@@ -23,19 +23,19 @@ bool context_read_text(const char *path, struct buf *out);
 // Reads the events of --session: a file, or a recorded session. Prints errors and returns the exit code.
 int context_read_session(const struct arguments *args, struct buf *out);
 
-// Parses the value of --floor; "none" is LEVEL_COUNT. Returns false if the value is invalid.
 #define CONTEXT_FLOOR_WRONG "--floor must be public, internal, confidential, restricted or none"
+// Parses the value of --floor; for "none", sets *out to LEVEL_COUNT. Returns false if the value is invalid.
 bool context_floor(const char *said, enum event_level *out);
 
-// The configured store, for commands that only read and write it.
+// The configured store, for commands that need no servers.
 struct context_place {
   struct config config;
   struct log log;
   struct store *store;
 };
 
-// On failure prints the reason on stderr, sets *out_status to the exit code and returns false; context_close must not
-// be called then.
+// Opens the store. On failure prints the reason on stderr, sets *out_status to the exit code and returns false;
+// context_close must then not be called.
 bool context_open(struct context_place *p, const struct config_options *opt, int *out_status);
 void context_close(struct context_place *p);
 

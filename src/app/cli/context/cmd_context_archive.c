@@ -32,7 +32,7 @@ static bool skip(str *s, char c) {
   return true;
 }
 
-// Parses the time zone: Z or +01:00; no text means Z.
+// Parses a time zone, such as Z or +01:00. An empty text means Z.
 static bool offset(str *s, int *out_minutes) {
   int hours, minutes, sign = s->n && s->p[0] == '-' ? -1 : 1;
   *out_minutes = 0;
@@ -43,7 +43,7 @@ static bool offset(str *s, int *out_minutes) {
   return true;
 }
 
-// Parses a fraction of a second such as .812 into milliseconds; further digits are ignored.
+// Parses a fraction of a second, such as .812, into milliseconds. Digits after the third are ignored.
 static bool fraction(str *s, int *out_ms) {
   int digit, scale = 100;
   if (!skip(s, '.')) return true;

@@ -71,7 +71,8 @@ static int read_files(struct context_build *w, const struct arguments *all) {
 
 // ---- the answer
 
-// Returns an upper bound for the size of the answer: every byte escaped, and some words for each event.
+// Returns an upper bound for the size of the answer. Escaping makes a byte six times as long at most; each event adds
+// less than 1024 bytes.
 static size_t room(const struct context_build *w, const struct pack *p) {
   return 6 * (p->prompt.n + w->session.n + w->order.query.n) + 1024 * p->count + (1 << 20);
 }
@@ -93,7 +94,7 @@ static void print_pack(const struct context_build *w, const struct pack *p, bool
   command_print_done(&out);
 }
 
-// Returns whether every event is over the budget.
+// Returns whether no event was included, and at least one event was over the budget.
 static bool has_nothing(const struct pack *p) {
   return !p->fates[PACK_INCLUDED] && p->fates[PACK_OVER_BUDGET];
 }
@@ -120,7 +121,7 @@ static int build(struct context_build *w, const struct arguments *args) {
     fprintf(stderr, "toolgate: no event of the session fits into the budget of %zu tokens: the smallest has %zu\n",
             p.budget, smallest(&p));
   command_print(p.prompt);
-  if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');  // in a file, a newline would be an additional token
+  if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');  // not in files: the newline would be another token
   if (args->context.explain) print_table(w, &p, &w->arena);
   return has_nothing(&p) && !p.prompt.n ? EXIT_NO : EXIT_OK;
 }

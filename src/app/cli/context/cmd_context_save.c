@@ -54,7 +54,7 @@ static int load(struct store *s, str id, struct arena *a, bool or_empty) {
     printf("{\"context_id\":%.*s,\"messages\":[]}\n", STR_ARG(json_escaped(a, id)));
     return EXIT_OK;
   }
-  fault_set(&f, FAULT_NOT_FOUND, "nothing is saved under \"%.*s\"", STR_ARG(id));
+  fault_set(&f, FAULT_NOT_FOUND, "no conversation is saved under the id \"%.*s\"", STR_ARG(id));
   return context_failed(&f);
 }
 

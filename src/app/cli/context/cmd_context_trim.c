@@ -29,7 +29,7 @@ static bool load_saved(struct context_trim *w, int *out_status) {
   if (conversation_load(w->place.store, w->order.context, &w->arena, &text, &f))
     root = json_parse(&w->arena, text, &json_default_limits, &f);
   else if (f.code == FAULT_NOT_FOUND)
-    fault_set(&f, FAULT_NOT_FOUND, "nothing is saved under \"%.*s\"", STR_ARG(w->order.context));
+    fault_set(&f, FAULT_NOT_FOUND, "no conversation is saved under the id \"%.*s\"", STR_ARG(w->order.context));
   if (root && conversation_read(root, &w->arena, &w->conversation, &f)) return true;
   *out_status = context_failed(&f);
   return false;
