@@ -10,12 +10,14 @@ static bool is_word(char c) {
   return ascii_is_alnum(c) || c == '_';
 }
 
-// Positions outside the text count as blanks. Index −1 wraps to SIZE_MAX, which is also outside.
+// Returns the character at index `i`, or a blank if `i` is outside the text. Index −1 wraps to SIZE_MAX, so it is also
+// outside.
 static char at(str text, size_t i) {
   return i < text.n ? text.p[i] : ' ';
 }
 
-// A blank in a phrase also matches the hyphens and underscores of error codes such as RATE_LIMIT_EXCEEDED.
+// Returns whether the phrase is at position `from`, as whole words in any case. A blank in the phrase also matches a
+// hyphen or an underscore, because error codes such as RATE_LIMIT_EXCEEDED contain them.
 static bool matches(str text, size_t from, str phrase) {
   if (from + phrase.n > text.n) return false;
   for (size_t i = 0; i < phrase.n; i++) {
@@ -26,7 +28,7 @@ static bool matches(str text, size_t from, str phrase) {
   return !is_word(at(text, from - 1)) && !is_word(at(text, from + phrase.n));
 }
 
-// Returns whether the text contains the phrase. A phrase in quotes is a name, and does not count.
+// Returns whether the text contains the phrase outside quotes. In quotes, the phrase is only a name.
 static bool contains(str text, str phrase) {
   for (size_t i = 0; i < text.n; i++) {
     if (!matches(text, i, phrase)) continue;
@@ -37,9 +39,9 @@ static bool contains(str text, str phrase) {
   return false;
 }
 
-// Returns whether the phrase is the whole message, except for a lead such as "Error:" and a following explanation. An
-// explanation after a colon may be about a parameter that is called like the phrase, so `colon` says whether a colon is
-// accepted.
+// Returns whether the phrase of `n` bytes at `from` is the main part of the message: only a word such as "Error:" may
+// precede it, and only an explanation may follow. If `colon` is false, the explanation must not begin with a colon,
+// because the phrase may then be the name of a parameter ("timeout: must be a number").
 static bool heads(str text, size_t from, size_t n, bool colon) {
   static const str leads[] = {STR("error"), STR("exception"), STR("failed"), STR("failure"), STR("http")};
   str before = str_trim((str){text.p, from}), after = str_trim(str_from(text, from + n));
@@ -57,8 +59,8 @@ static bool is_alone(str text, str phrase, bool colon) {
 
 // ---- numbers
 
-// Returns whether `before` ends with a word that makes the next number a status: "HTTP 401", "HTTP/1.1 401", "status
-// code: 429", "statusCode=429".
+// Returns whether `before`, the text before a number, ends with a word that shows that the number is an HTTP status:
+// "HTTP 401", "HTTP/1.1 401", "status code: 429", "statusCode=429".
 static bool follows_status(str before) {
   static const str words[] = {STR("http"), STR("status"), STR("status code"), STR("statuscode"), STR("error code")};
   while (before.n && strchr(" :=(#", before.p[before.n - 1])) before.n--;
@@ -69,7 +71,8 @@ static bool follows_status(str before) {
   return false;
 }
 
-// Returns whether `after` begins with an HTTP reason phrase, which makes the number before it a status.
+// Returns whether `after`, the text after a number, begins with an HTTP reason phrase, which shows that the number is
+// an HTTP status: "401 Unauthorized".
 static bool precedes_reason(str after) {
   static const str reasons[] = {STR("unauthorized"),        STR("forbidden"),         STR("proxy authentication"),
                                 STR("request timeout"),     STR("too many requests"), STR("bad gateway"),

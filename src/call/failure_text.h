@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derives a fault code from the words of an error message, if the message's error code says nothing.
+// Derives a fault code from the words of a server's error message. Used if the JSON-RPC error code does not show the
+// kind of failure.
 //
-// A word counts only in a phrase that says what happened ("the request timed out", "HTTP 429", "401 Unauthorized"), not
-// where it is only a name ("invalid value for timeout", "got 401 rows", "column 'forbidden'").
+// Words count only if they describe the failure ("the request timed out", "HTTP 429", "401 Unauthorized"), not if they
+// are a name or a quantity ("invalid value for timeout", "got 401 rows", "column 'forbidden'").
 #pragma once
 #include "base/fault.h"
 #include "base/str.h"

@@ -10,14 +10,14 @@
 enum {
   READ_BYTES = 64 << 10,   // bytes of a text that are read
   LINE_BYTES = 4096,       // bytes of the text on one line
-  ERROR_MOST = 256 << 10,  // a larger error is not searched for secrets, and not passed on
+  ERROR_MOST = 256 << 10,  // a larger error is not searched for secrets, and only its beginning is passed on
 };
 
 str mask_line(struct arena *a, str text, const struct secrets_known *known) {
   return utf8_cut(oneline(a, secrets_mask_known(a, utf8_cut(text, READ_BYTES), known)), LINE_BYTES);
 }
 
-// The address is masked last, because spec_public_text finds it by the words before it.
+// spec_public_text masks the server's address. It must run last, because it finds the address by the words around it.
 str call_said(struct arena *a, const struct upstream_spec *by, str text) {
   return spec_public_text(by, a, mask_line(a, text, &by->secrets));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends calls. With a reply or fault of the server, the steps on the way back run. If the gateway itself ends the call,
-// only step_answer runs.
+// Ends calls. After a reply or a fault of the server, the steps after step_dispatch run. If the gateway itself ends a
+// call, only step_answer runs.
 #include "base/assert.h"
 #include "call/bridge/task_bridge.h"
 #include "call/scrub.h"
@@ -11,7 +11,7 @@ static const struct log *log_of(const struct call *c) {
   return c->context->loop->log;
 }
 
-// Continues with the steps after step_dispatch.
+// Handles the server's reply or fault: continues with step_classify, the first step after step_dispatch.
 static enum call_result return_outcome(struct call *c) {
   call_deadline_end(c);
   call_restart(c, STEP_CLASSIFY);
@@ -47,7 +47,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
   task_abandon(c);
   log_info(log_of(c), "session %.8s: %.*s failed: %s", c->request->session->id, STR_ARG(c->request->msg.method),
            secrets_mask_known(&c->request->arena, str_of(named.message), &call_spec(c)->secrets).p);
-  // The reason why a server does not start may quote the server and the system, so secrets and addresses are masked.
+  // The message may quote output of the server or of the operating system, so secrets and addresses are masked.
   fault_set(&masked, f->code, "%.*s", STR_ARG(call_said(&c->request->arena, call_spec(c), str_of(named.message))));
   memcpy(named.message, masked.message, sizeof named.message);
   fault_set_path(&named, c->about);

@@ -97,7 +97,8 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   struct call *c = unused ? CONTAINER_OF(unused, struct call, node) : mem_alloc(x->call_size);
   if (unused) x->free_count--;
   *c = (struct call){0};
-  memset(c->state, 0, x->call_size - sizeof *c);  // a separate memset, because one over 2 KB is slower
+  // Not part of the assignment above, because clearing more than 2 KB with one memset is slower.
+  memset(c->state, 0, x->call_size - sizeof *c);
   c->magic = CALL_MAGIC;
   c->context = x;
   c->request = r;
@@ -160,7 +161,8 @@ void call_discard(struct call *c) {
   call_free(c);
 }
 
-// The caller must answer the request last, because the client may send its next request at once.
+// The caller of this function must answer the request after everything else, because the client may send its next
+// request at once.
 struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_report(c, false);

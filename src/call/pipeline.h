@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a call: their table, and the functions that run them. call/call.h says what a step may do.
+// The table of the steps of a call, and the functions that run steps. call/call.h describes what a step may do.
 #pragma once
 #include "call/call.h"
 
-// The table, in order. Rows marked "-" have no `run`: other steps use their states, for example to wait.
+// The steps, in the order in which they run. Steps marked "-" have no `run`; other steps use their states, for example
+// to wait.
 #define CALL_STEPS(ROW) \
   ROW(STEP_RESUME, step_resume)               /* a retry with answers continues the call that asked */ \
   ROW(STEP_CHAIN, step_chain)                 /* refuses a call that has passed this gateway before */ \
@@ -39,21 +40,22 @@
 enum call_step_id { CALL_STEPS(CALL_STEP_ID) STEP_COUNT };
 #undef CALL_STEP_ID
 
-// A step. Its state is in the call's memory and zero when the call begins; only the step's own file uses it. The state
-// of a step that may wait has a pointer to the call. While this pointer is NULL, the call has not waited in the step,
-// and `cancel` has nothing to do.
+// A step. The step's state is in the call's memory, is zero when the call begins, and is used only by the step's own
+// file. If a step may wait, its state contains a pointer to the call. The pointer is NULL until the call waits in the
+// step for the first time; `cancel` then has nothing to do.
 struct call_step {
-  const char *name;  // name in traces, in dry runs and in the documentation
+  const char *name;  // the step's name in traces, in dry runs and in the documentation
   const char *does;
   size_t state;  // bytes of the state
   enum call_result (*run)(struct call *c, void *state);
-  // Ends the waiting: stops timers, leaves lists. May run several times; the last step is cancelled first. `reason` is
-  // why the client no longer waits, and is sent to the server; STR_NONE: the call has been answered.
+  // Ends the call's waiting in this step: stops timers, and removes the call from lists. May run several times. Steps
+  // are cancelled in reverse order. `reason` is the reason why the client no longer waits, which is sent to the server,
+  // or STR_NONE if the call has been answered.
   void (*cancel)(struct call *c, void *state, str reason);
-  // Called before the request ends: copies texts that the state has in the request's memory to `a`. `a` is NULL if the
-  // texts were copied before.
+  // Called when the call is parked, before its request ends. Copies texts that are in the request's memory to `a`. `a`
+  // is NULL if the texts were copied when the call was parked before.
   void (*detach)(struct call *c, void *state, struct arena *a);
-  void (*done)(struct call *c, void *state);  // frees what the state owns
+  void (*done)(struct call *c, void *state);  // frees the memory that the state owns
 };
 
 #define CALL_STEP_DECLARED(id, step) extern const struct call_step step;
@@ -64,7 +66,7 @@ static inline void *call_state(const struct call *c, enum call_step_id step) {
   return (char *)c->state + c->context->state_at[step];
 }
 
-// Returns a copy of the string in `a`. STR_NONE stays STR_NONE.
+// Returns a copy of `text`, allocated in `a`, or STR_NONE if `text` is STR_NONE.
 static inline str call_kept(struct arena *a, str text) {
   return text.p ? arena_str(a, text) : text;
 }
@@ -72,17 +74,17 @@ static inline str call_kept(struct arena *a, str text) {
 // ---- for steps, and for the surface that carries out a local method
 
 void call_resume(struct call *c);                           // continues after the step that waits
-void call_restart(struct call *c, enum call_step_id from);  // continues with an earlier or later step
+void call_restart(struct call *c, enum call_step_id from);  // continues the call with an earlier or a later step
 const char *call_step_name(const struct call *c);           // name of the current step
 void call_stop(struct call *c, str reason);                 // ends the waiting in all steps
 void call_detach(struct call *c, struct arena *a);     // calls `detach` of all steps, and copies the call's own strings
 void call_drop(struct call *c, str reason);            // stops and frees the call, whose request gets no answer
 void call_discard(struct call *c);                     // frees the call, but not its request
-struct request *call_release_request(struct call *c);  // reports and frees the call; answer the request next
+struct request *call_release_request(struct call *c);  // reports and frees the call; then answer the request
 enum { CALL_REUSED = 256 };                            // number of freed calls that are kept for reuse
 
 // ---- for the context
 
 void calls_lay_out(struct call_context *x);  // sets call_size and state_at
 void calls_free_unused(struct call_context *x);
-void calls_print_steps(struct buf *out);  // rows of the table in docs/reference/calls.md
+void calls_print_steps(struct buf *out);  // writes the rows of the table in docs/reference/calls.md

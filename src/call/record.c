@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records calls and their results as events of the session (context/recorder.h), if recording is configured.
+// Records a call and its result as an event of the session (context/recorder.h), if recording is configured.
 #include "base/assert.h"
 #include "call/bridge/translate.h"
 #include "call/report.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_HANDLES = 32 };
 
-// Returns the client as text: the name and the version that it declared.
+// Returns the name and the version that the client declared, as one text.
 static str client_of(const struct session *s, struct arena *a) {
   struct fault f;
   const struct json *v = s->client.n ? json_parse(a, s->client, &json_default_limits, &f) : NULL;
@@ -35,7 +35,7 @@ static void put_outcome(struct call *c, struct arena *a, struct recorded_call *o
   } else if (c->answer.p) {
     put_result(c, json_parse(a, c->answer, &json_default_limits, &f), a, out);
   } else if (c->reply && c->reply->kind == RPC_RESULT && c->reply->large_message) {
-    // A large result does not fit into a prompt, and may be folded.
+    // The text of a large result is not recorded: it would not fit into a prompt, and may have no nodes in memory.
     json_bool(json_get(c->reply->result, STR("isError")), &out->failed);
     out->text = arena_printf(a, "(a result of %u bytes)", c->reply->result->n);
   } else if (c->reply && c->reply->kind == RPC_RESULT) {
@@ -53,7 +53,7 @@ void call_record(struct call *c) {
   bool recorded = (target == CALL_BY_NAME || target == CALL_BY_URI) && !c->method->local && ends;
   if (!recorded || c->session->as_operator) return;
   arena_init(&a);
-  str name = c->about.n ? c->about : STR("");  // the target as the caller named it
+  str name = c->about.n ? c->about : STR("");  // name of the target, as the caller gave it
   str member = target == CALL_BY_URI ? STR("uri") : STR("name");
   if (!name.n) json_string(json_get(c->request->msg.params, member), &a, &name);
   struct recorded_call call = {

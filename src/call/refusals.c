@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-enum { KEY_MOST = 512 };  // bytes of a principal and a reason
+enum { KEY_MOST = 512 };  // maximum bytes of a key: a principal and a reason
 
 struct pair {
   struct list node;
@@ -16,7 +16,7 @@ struct pair {
   uint64_t began;  // start of the minute
   unsigned logged;
   uint64_t omitted;
-  int64_t first, last;  // wall-clock time of the first and the last omitted refusal
+  int64_t first, last;  // wall-clock times of the first and the last counted refusal
   char text[];
 };
 

@@ -18,7 +18,7 @@ enum fault_code call_ended_with(const struct call *c) {
   return policy_hidden(c) ? FAULT_DENIED_BY_POLICY : fault_told_as(c->failure->fault.code);
 }
 
-// A server that the call did not reach, but that the caller named, counts if it is configured.
+// If the call found no server, returns the server that the caller named, provided that it is configured.
 str call_ended_at(const struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   const struct call_hidden *hidden = policy_hidden(c);
@@ -37,7 +37,7 @@ str call_ended_tool(const struct call *c) {
 
 // ---- the audit line
 
-// Returns the target as the client named it. Not used for calls of tools (see audit_tool).
+// Returns the target of a call as the client named it. For calls of tools, audit_tool is used instead.
 static str target_of(struct call *c) {
   static const struct {
     enum call_target target;
@@ -52,7 +52,7 @@ static str target_of(struct call *c) {
   return text;
 }
 
-// Records the server, the tool and the access decision about the tool or, if tool.p is NULL, about the server.
+// Records the server, the tool, and the decision of the rules about the tool or, if tool.p is NULL, about the server.
 static void audit_tool(struct call *c, str server, str tool) {
   audit_recorder_tool(c->request, server, tool);
   if (!caller_is_limited(&c->caller)) return;
@@ -73,7 +73,7 @@ static void audit_target(struct call *c) {
   if (hidden) audit_tool(c, upstreams_name(c->context->upstreams, hidden->source), hidden->tool);
   if (!c->route_count) return;
   audit_tool(c, call_server(c), call_tool_name(c));
-  if (!c->policy || c->method->target != CALL_BY_ONLY) return;  // without rules, c->rule has the reason
+  if (!c->policy || c->method->target != CALL_BY_ONLY) return;  // without rules, c->rule explains a refusal
   struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, r->msg.method);
   audit_recorder_decided(r, &d);
 }
@@ -137,7 +137,7 @@ void call_measure_saved(struct call *c, str whole, str shown) {
   if (all > left) metrics_count_saved(m, all - left);
 }
 
-// ---- the event `execute.completed` or `execute.dry_run`: a debug line in the log, and a log record
+// ---- the event `execute.completed` or `execute.dry_run`, sent to the log (as a debug message) and to the collector
 
 static void log_event(const struct call *c, str event, const struct trace_field *fields, size_t count, str trace) {
   struct buf line;

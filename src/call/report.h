@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the reports about a call: audit line, metrics, span, event. Reports are made before the request is answered, or
-// when the client cancels it. They also name items that were hidden from the caller.
+// Makes the reports about a call: audit line, metrics, span, event. The reports are made before the request is
+// answered, or when the client cancels the request. They also name items that the caller may not see.
 #pragma once
 #include "call/steps/steps.h"
 
-void call_report(struct call *c, bool cancelled);  // makes all reports about the request, once
+void call_report(struct call *c, bool cancelled);  // makes all reports about a call; called once
 
-void call_audit(struct call *c, bool asked);  // asked: the request was answered with questions, and the call continues
-void call_measure_saved(struct call *c, str whole, str shown);  // counts the tokens that a cut result has saved
-void call_record(struct call *c);  // records the call as an event of the session; called before the answer is sent
+void call_audit(struct call *c, bool asked);  // `asked` if the answer is a question and the call goes on
+void call_measure_saved(struct call *c, str whole, str shown);  // adds the tokens saved by cutting to the metrics
+void call_record(struct call *c);  // records the call as an event of the session; call it before answering
 
 void call_trace_begin(struct call *c);
 void call_trace_end(struct call *c, bool cancelled);
@@ -16,4 +16,4 @@ void call_trace_refused(struct call_context *x, struct request *r, const struct 
 
 enum fault_code call_ended_with(const struct call *c);
 str call_ended_at(const struct call *c);    // the server's name, or STR_NONE
-str call_ended_tool(const struct call *c);  // the tool's name, or STR_NONE
+str call_ended_tool(const struct call *c);  // name of the called tool, or STR_NONE

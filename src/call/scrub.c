@@ -9,7 +9,7 @@
 
 static const struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
 
-// Returns the masked text of v in the arena, or STR_NONE if v has no secret.
+// Returns the JSON text of `v` with secrets masked, or STR_NONE if `v` contains no secret.
 static str masked(struct arena *a, const struct json *v, const struct secrets_known *known) {
   struct buf b;
   buf_init(&b, secrets_json_max(v));
@@ -18,8 +18,8 @@ static str masked(struct arena *a, const struct json *v, const struct secrets_kn
   return text;
 }
 
-// Returns params with secrets masked, or STR_NONE if they contain none. Three members are not masked: _meta, which
-// contains tokens of the protocol; taskId; and url, which must stay complete for the user.
+// Returns the JSON text of `params` with secrets masked, or STR_NONE if `params` contain no secret. Three members are
+// not masked: _meta, which contains tokens of the protocol; taskId; and url, which the user must be able to open.
 static str masked_params(struct arena *a, const struct json *params, const struct secrets_known *known) {
   static const str kept[] = {STR("_meta"), STR("taskId"), STR("url")};
   struct json_edit edits[3];
@@ -35,7 +35,7 @@ static str masked_params(struct arena *a, const struct json *params, const struc
   return clean ? json_edited(a, clean, edits, count) : text;
 }
 
-// Reads the text as a message in the arena. Returns NULL if it is not a message.
+// Parses a JSON-RPC message. Returns NULL if `text` is not a valid message.
 static const struct rpc_message *read_again(struct arena *a, str text) {
   struct rpc_message *copy = ARENA_NEW(a, struct rpc_message);
   struct rpc_error err;
@@ -44,7 +44,7 @@ static const struct rpc_message *read_again(struct arena *a, str text) {
   return root && rpc_read(root, a, copy, &err) ? copy : NULL;
 }
 
-// Returns the message with another text for one of its members, or NULL if this is no longer a message.
+// Returns a copy of the message in which a member has the JSON text `text`, or NULL if the copy is not a valid message.
 static const struct rpc_message *replaced(struct arena *a, const struct rpc_message *m, str member, str text) {
   struct json_edit edit = {member, text};
   return read_again(a, json_edited(a, m->root, &edit, 1));
@@ -73,10 +73,11 @@ void calls_unhide_text(const struct call_context *x, struct buf *result) {
 
 const struct rpc_message *calls_scrub(const struct call_context *x, const struct lane *lane,
                                       const struct rpc_message *m, struct arena *a) {
-  m = calls_unhide(x, m, a);  // before masking, because a hidden character may split an address
+  m = calls_unhide(x, m, a);  // must be done before masking, because a hidden character may split a secret
   if (!m) return NULL;
   const struct upstream_spec *spec = lane_spec(lane);
-  // A notification reports an error if a task failed, or if it is a log message of level error or above.
+  // A notification reports an error if it says that a task has failed, or if it is a log message of level error or
+  // above.
   bool log = str_eq(m->method, STR("notifications/message"));
   bool error = spec->hidden.count &&
                (log ? session_log_level(json_get(m->params, STR("level"))) >= SESSION_LOG_ERROR
@@ -103,7 +104,7 @@ const struct rpc_message *call_scrub_questions(struct call *c, const struct rpc_
   return count ? replaced(a, reply, STR("result"), json_edited(a, reply->result, &all, 1)) : reply;
 }
 
-// Masks the elicitations, except for the URLs that the client opens.
+// Returns a list of elicitations with secrets masked, except in the URLs that the client opens.
 static str masked_urls(struct arena *a, const struct json *urls, const struct secrets_known *known) {
   struct buf b;
   buf_init(&b, secrets_json_max(urls));

@@ -10,7 +10,7 @@ enum { COUNTED_BYTES = 65536, BYTES_OF_TOKEN = 4 };
 
 bool calls_enter(struct call_context *x, struct request *r, struct fault *f, struct buf *details) {
   struct allowance_breach b;
-  // A subscription is not counted, because it uses nothing while it waits for events.
+  // A request subscriptions/listen is not counted, because it uses nothing while it waits for events.
   if (!x->allowances || str_eq(r->msg.method, STR("subscriptions/listen"))) return true;
   ASSERT(!r->accounting);
   r->accounting = allowances_enter(x->allowances, session_principal(r->session), loop_now(x->loop), &b);
@@ -26,7 +26,8 @@ void calls_leave(struct call_context *x, struct request *r, str answer) {
   struct allowance *of = r->accounting;
   if (!of) return;
   r->accounting = NULL;
-  // Tokens are counted exactly in the first COUNTED_BYTES, and estimated for the rest.
+  // Near the limit, the tokens in the first COUNTED_BYTES of the answer are counted exactly. The tokens in the rest are
+  // estimated.
   uint64_t exact = answer.n < COUNTED_BYTES ? answer.n : COUNTED_BYTES, tokens = answer.n / BYTES_OF_TOKEN;
   if (allowances_count_tokens(x->allowances, of, answer.n))
     tokens = answer.n ? tokens_count((str){answer.p, exact}) + (answer.n - exact) / BYTES_OF_TOKEN : 0;

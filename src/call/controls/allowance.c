@@ -11,11 +11,11 @@ enum { SECONDS = 60 };
 enum meter { REQUESTS, BYTES, TOKENS, METERS };
 
 struct allowance {
-  struct list node;  // in by_use; the principal that was seen last is at the end
+  struct list node;  // in by_use, ordered by the principal's last request; the latest is at the end
   str name;
   uint64_t in_flight;
   uint64_t second;                  // second of the newest slot
-  uint64_t slots[SECONDS][METERS];  // one slot for each second
+  uint64_t slots[SECONDS][METERS];  // one slot for each of the last SECONDS seconds
   uint64_t sums[METERS];            // sums of all slots
   char text[];
 };
@@ -78,7 +78,8 @@ static void add(struct allowance *of, enum meter m, uint64_t n) {
 
 // ---- requests
 
-// Returns the allowance of a principal. If it is new, first drops old allowances to make room.
+// Returns the allowance of a principal. For a new principal, creates the allowance and drops old allowances to make
+// room.
 static struct allowance *get_allowance(struct allowances *a, str principal, uint64_t now) {
   struct allowance *of = map_find(&a->by_name, principal);
   if (of) return of;
@@ -105,7 +106,7 @@ static bool allows(const struct allowances *a, const struct allowance *of, uint6
   }
   for (int m = 0; m < METERS; m++) {
     if (!limits[m] || of->sums[m] < limits[m]) continue;
-    // The limit is free again when the oldest counted use is more than a minute old.
+    // Another attempt may succeed when the oldest counted use is more than a minute old.
     uint64_t oldest = of->second;
     for (uint64_t k = SECONDS - 1; k > 0 && oldest == of->second; k--)
       if (of->second >= k && of->slots[(of->second - k) % SECONDS][m]) oldest = of->second - k;

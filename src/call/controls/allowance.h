@@ -26,7 +26,7 @@ void allowances_limit(struct allowances *a, const struct allowance_limits *limit
 struct allowance_breach {
   const char *scope;  // "principal/requests", "principal/in_flight", …
   uint64_t limit;
-  uint64_t after_ms;  // time until another attempt may succeed; 0: as soon as a request in flight ends
+  uint64_t after_ms;  // time until another attempt may succeed; 0 if it may succeed as soon as a request in flight ends
 };
 
 // Begins a request. `now` is in milliseconds and must never decrease. If a limit is reached, returns NULL with the
@@ -36,6 +36,6 @@ struct allowance *allowances_enter(struct allowances *a, str principal, uint64_t
 // Ends a request. `bytes` and `tokens` are the sums for the request and its answer.
 void allowances_leave(struct allowances *a, struct allowance *of, uint64_t bytes, uint64_t tokens, uint64_t now);
 
-// Returns whether the tokens of an answer of `bytes` must be counted exactly. Below half of the limit a quarter of the
-// bytes is a sufficient estimate.
+// Returns whether the tokens of an answer of `bytes` must be counted exactly. This is necessary only if they could
+// raise the principal's use above half of the limit. Otherwise, a quarter of the bytes is a sufficient estimate.
 bool allowances_count_tokens(const struct allowances *a, const struct allowance *of, uint64_t bytes);

@@ -11,7 +11,7 @@ struct checker {
   struct list node;       // least recently used first
   uint64_t generation;    // generation of the catalog with which the schema was last compared
   uint64_t digest;        // hash of the schema's text
-  struct schema *schema;  // NULL: the schema allows everything, or cannot be used
+  struct schema *schema;  // NULL if the schema allows everything or cannot be used
   struct fault *fault;    // why the schema cannot be used, or NULL
   size_t bytes;
   str key;  // stored after this struct
@@ -77,7 +77,7 @@ static struct checker *add(struct checkers *k, str key) {
 
 // ---- the schema of a tool
 
-// Returns the input schema, or NULL if the tool has none or the schema allows everything.
+// Returns a tool's input schema. Returns NULL if the tool has no input schema, or if the schema allows everything.
 static const struct json *schema_of(struct checkers *k, const struct item *tool) {
   struct fault f;
   const struct json *definition = json_parse(&k->scratch, tool->text, &json_default_limits, &f);
@@ -102,7 +102,8 @@ static void compile(struct checkers *k, struct checker *c, const struct json *so
   k->bytes += c->bytes;
 }
 
-// Compares the schema with the catalog, and compiles it if it is new or has changed.
+// Compares the cached schema with the tool's definition in the catalog. Compiles the schema if it is new or has
+// changed.
 static void compare(struct checkers *k, struct checker *c, const struct item *tool, uint64_t generation) {
   const struct json *source = schema_of(k, tool);
   uint64_t digest = source ? hash_sip(&k->seed, json_span(source)) : 0;
@@ -112,7 +113,7 @@ static void compare(struct checkers *k, struct checker *c, const struct item *to
   arena_reset(&k->scratch);
 }
 
-// Returns the key of a tool: the server's name, a NUL, and the tool's name.
+// Returns the key of a tool in the cache: the server's name, a NUL, and the tool's name.
 static str key_of(struct arena *a, str server, str tool) {
   char *key = arena_alloc(a, server.n + 1 + tool.n);
   memcpy(key, server.p, server.n);

@@ -11,12 +11,12 @@ struct controls {
   struct retry_rule retry;
   bool cache;  // cache results of read-only tools
   struct result_cache_limits cache_limits;
-  const str *cache_allow;  // ids or patterns of the tools whose results are cached; if empty, all
+  const str *cache_allow;  // ids or patterns of the tools whose results may be cached; if the list is empty, all tools
   size_t cache_allow_count;
   const struct limiter_rule *rules;
   size_t rule_count;
   struct allowance_limits principal;  // limits of each principal
   size_t max_principals;
-  size_t max_books;  // maximum number of books in the limiter
-  uint64_t idle_ms;  // time without a call after which the book of a client without a session is dropped
+  size_t max_books;  // maximum number of books in the limiter (limiter.h)
+  uint64_t idle_ms;  // a client without a session loses its book after this time without a call
 };

@@ -17,12 +17,12 @@ struct moment {
   uint32_t calls;
 };
 
-// What one session has used under one rule.
+// The calls of one session that one rule counts.
 struct bucket {
   uint64_t total;
-  struct moment *ring;  // oldest first; the oldest is at `first`
+  struct moment *ring;  // times of calls, oldest first; the oldest is at index `first`
   uint32_t cap, first, count;
-  uint32_t calls;  // number of calls in the ring
+  uint32_t calls;  // sum of the calls of all moments in the ring
 };
 
 struct book {
@@ -30,7 +30,7 @@ struct book {
   str name;
   bool session;
   uint64_t used_at;
-  struct bucket *buckets[];  // one for each rule; NULL: not used yet
+  struct bucket *buckets[];  // one for each rule; NULL if the rule has counted no use yet
 };
 
 struct limiter {
@@ -83,7 +83,8 @@ static void set_breach(struct limiter_breach *out, const struct limiter_rule *ru
            (int)(rule->name.n < NAME ? rule->name.n : NAME), rule->name.p, what);
 }
 
-// Returns whether a rule allows another use. `b` is NULL if nothing was counted yet.
+// Returns whether a rule allows another use. `b` is the rule's bucket, or NULL if the rule has counted no use yet. If
+// the rule does not allow the use, *out describes the limit.
 static bool allows(struct bucket *b, const struct limiter_rule *rule, uint64_t now, struct limiter_breach *out) {
   if (!b) return true;
   if (rule->per_session && b->total >= rule->per_session) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rate limits of sessions: calls within 60 seconds, and calls in the whole session.
 //
-// Every session has a book, with a bucket for each rule. A rule applies to a meta-tool ("tool_execute"), or to all
-// tools together whose ids match its pattern. If several rules apply to a use, the use is counted in all their buckets
-// if all rules allow it, otherwise in none. Clients without a session have a book for each principal.
+// Every session has a book, which counts its uses. A book has a bucket for each rule. A rule limits a meta-tool
+// ("tool_execute"), or all tools together whose ids match a pattern. A use is counted in the buckets of all rules that
+// apply to it, but only if all these rules allow it. Clients without a session share one book for each principal.
 //
-// Memory is bounded: a bucket remembers at most LIMITER_TIMES times (with a higher limit, calls within a quarter of a
-// second count as one time), and there are at most `max_books` books. The book of a session lives until the session
-// ends; other books are dropped after `idle_ms` without a use.
+// Memory is bounded: there are at most `max_books` books, and a bucket stores the times of at most LIMITER_TIMES calls.
+// If a rule allows more calls in a minute, all calls within a quarter of a second are stored as one time. The book of a
+// session lives until the session ends; other books are dropped after `idle_ms` without a use.
 #pragma once
 #include "base/crypto/hash.h"
 #include "base/str.h"
@@ -36,7 +36,7 @@ void limiter_free(struct limiter **l);
 
 struct limiter_use {
   str book;      // key of the book: a session id or a principal
-  bool session;  // the book belongs to a session: limiter_forget drops it
+  bool session;  // whether the book belongs to a session; limiter_forget then drops it
   str meta;      // the meta-tool that is used
   str tool;      // the id of the tool that is called, or STR_NONE
   str safe;      // client-safe name of the tool, to which patterns apply too
@@ -49,12 +49,12 @@ struct limiter_breach {
   uint64_t after_ms;          // 0 if waiting does not help
 };
 
-// Returns whether a use is allowed at `now` (milliseconds, must never decrease); if `count` is set, also counts the
-// use. If the use is not allowed, *out describes the limit, and nothing is counted.
+// Returns whether a use is allowed at `now` (in milliseconds; must never decrease). Counts the use if it is allowed and
+// `count` is set. If the use is not allowed, *out describes the limit that was reached.
 bool limiter_take(struct limiter *l, const struct limiter_use *use, uint64_t now, bool count,
                   struct limiter_breach *out);
 
-// Drops the counts of a session that has ended.
+// Drops the book of a session that has ended.
 void limiter_forget(struct limiter *l, str book);
 
 size_t limiter_books(const struct limiter *l);

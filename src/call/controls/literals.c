@@ -32,7 +32,7 @@ bool literal_object(const struct json *v, const struct json_limits *limits, stru
   text = strip(text);
   if (str_starts(text, mark)) text = strip(str_from(text, mark.n));
   if (!text.n || text.p[0] != '{') return false;
-  // Copies the text, because it may be a slice of the source.
+  // Copies the text to the arena, because it may still be a slice of the source of `v`.
   text = arena_str(a, text);
   if (!json_is(json_parse(a, text, limits, &ignored), JSON_OBJECT)) return false;
   *out = text;
@@ -47,7 +47,8 @@ static size_t digits(str s) {
   return n;
 }
 
-// Returns the length of the integer at the start of a number, -?(0|[1-9][0-9]*); 0 if it has no integer.
+// Returns the length of the integer at the start of `s`, which must match -?(0|[1-9][0-9]*), or 0 if there is no
+// integer.
 static size_t integer_part(str s) {
   size_t sign = s.n && s.p[0] == '-';
   size_t n = digits(str_from(s, sign));
@@ -87,7 +88,7 @@ static bool is_null(str s) {
   return str_eq(s, STR("null"));
 }
 
-// The rules in the order in which they are tried.
+// The rules for single arguments, in the order in which they are tried.
 static const struct {
   str type;
   enum literal_rule rule;
@@ -102,7 +103,8 @@ enum { RULES = sizeof rules / sizeof *rules };
 
 // ---- arguments by their schema
 
-// Returns whether a schema's "type", a string or a list of strings, names this type.
+// Returns whether `types` contains `type`. `types` is the value of "type" in a schema: a string, or an array of
+// strings.
 static bool names_type(const struct json *types, str type) {
   if (!json_is(types, JSON_ARRAY)) return json_equals_str(types, type);
   JSON_EACH(it, types)
@@ -120,8 +122,8 @@ static bool match(str text, const struct json *types, enum literal_rule *out) {
   return false;
 }
 
-// Returns whether a rule might accept the value: text with one of these first characters. Text with escapes always
-// counts, because it is not examined.
+// Returns whether a rule might apply to the value: it must be a string whose first character can begin a number, a
+// boolean or null. For a string with escapes, returns true without looking at its characters.
 static bool may_be_literal(const struct json *v) {
   if (!json_is(v, JSON_STRING) || (v->flags & JSON_ESCAPED)) return json_is(v, JSON_STRING);
   str text = strip((str){v->p + 1, v->n - 2});

@@ -8,8 +8,8 @@
 //   str_to_boolean             "true" or "false" where the type is boolean
 //   str_to_null                "null" where the type is null
 //
-// The rules apply only to top-level arguments whose types in the schema do not include "string". Nothing is guessed,
-// renamed or dropped. A number keeps the bytes it was written with.
+// Except for the first, the rules apply only to top-level arguments whose types in the schema do not include "string".
+// Nothing is guessed, renamed or dropped. The digits of a number are not changed.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
@@ -26,7 +26,7 @@ const char *literal_rule_name(enum literal_rule rule);  // "str_to_integer"
 
 struct literal_repair {
   enum literal_rule rule;
-  str key;  // key of the argument, unescaped; STR_NONE: the arguments as a whole
+  str key;  // key of the argument, unescaped; STR_NONE for LITERAL_OBJECT
 };
 
 struct literal_repairs {
@@ -34,20 +34,20 @@ struct literal_repairs {
   size_t count;
 };
 
-// Copies the JSON object that a string holds, without byte order mark and surrounding white space, to the arena.
-// Returns false if `v` is not a string, or does not hold an object within the limits.
+// Sets *out to a copy of the JSON object that the string `v` contains, without byte order mark and surrounding white
+// space. Returns false if `v` is not a string, or if the string does not contain an object within the limits.
 bool literal_object(const struct json *v, const struct json_limits *limits, struct arena *a, str *out);
 
-// Returns whether any argument may need a repair. A quick check, for which the schema is not needed.
+// Returns whether any argument may need a repair. This check is quick, and does not need the schema.
 bool literal_suspects(const struct json *args);
 
-// Repairs `args`, which must be an object, as the schema requires (NULL: no schema). If something was repaired, returns
-// true: *out is the text of the whole object, and the repairs are appended to *repairs; both are in the arena. More
-// than LITERAL_MOST_ARGS arguments are not repaired.
+// Repairs the object `args` as `schema` requires (NULL if there is no schema). Returns true if an argument was
+// repaired: *out is then the text of the whole object, and the repairs are appended to *repairs; both are in the arena.
+// An object with more than LITERAL_MOST_ARGS members is not repaired.
 enum { LITERAL_MOST_ARGS = 1024 };
 bool literal_repair(const struct json *args, const struct json *schema, struct arena *a, str *out,
                     struct literal_repairs *repairs);
 
-// Writes [{"path":"$.i","rule":"str_to_integer"},…] with at most LITERAL_LISTED repairs.
+// Returns the repairs as [{"path":"$.i","rule":"str_to_integer"},…], but at most LITERAL_LISTED of them.
 enum { LITERAL_LISTED = 32 };
 str literal_list(const struct literal_repairs *repairs, struct arena *a);

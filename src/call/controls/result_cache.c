@@ -68,7 +68,7 @@ void result_cache_free(struct result_cache **cache) {
 
 // ---- keys
 
-// Writes a name with its length before it, because names may contain any byte.
+// Writes the length of a name, then the name. The length separates names, because a name may contain any byte.
 static void put_name(struct buf *b, str name) {
   buf_u64(b, name.n);
   buf_char(b, ':');

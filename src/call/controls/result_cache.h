@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Caches results of read-only tools as the bytes of the server's answer.
 //
-// The key consists of a scope (a principal, and its session if the session has its own connections), a tool, and the
-// arguments in canonical form, with numbers compared digit by digit. A new catalog empties the cache. The cache limits
-// the lifetime, number and size of its entries; the least recently used entry is dropped first.
+// The key of an entry consists of a scope (principal and agent, and the session if it has its own connection), a tool,
+// and the arguments in canonical form. Numbers are equal only if their digits are. A new catalog empties the cache. The
+// lifetime, number and size of the entries are limited; the least recently used entry is dropped first.
 #pragma once
 #include "base/buf.h"
 #include "base/clock.h"
@@ -13,7 +13,7 @@
 struct result_cache_limits {
   uint64_t ttl_ms;  // lifetime of an entry
   size_t max_entries;
-  size_t max_bytes;  // including the overhead of entries
+  size_t max_bytes;  // maximum bytes of all entries, including their overhead
 };
 
 struct result_cache;
@@ -32,16 +32,16 @@ bool result_cache_key(str scope, str server, str tool, const struct json *args, 
 
 struct cached_result {
   str bytes;       // the raw result
-  bool stateless;  // the result of a stateless server
+  bool stateless;  // whether the result comes from a stateless server
 };
 
-// Finds a result and marks it as used. `generation` is that of the current catalog; a new generation empties the cache.
-// *out is valid until the next call.
+// Finds a result and marks it as used. `generation` is the generation of the current catalog; a new generation empties
+// the cache. *out is valid until the next call of a function of the cache.
 bool result_cache_find(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                        struct cached_result *out);
 
-// Stores a copy, which replaces an older result. `generation` is that of the catalog at the time of the call. Does not
-// store a result that is larger than the cache or that has an old generation.
+// Stores a copy of a result, which replaces an older result with the same key. `generation` is the generation of the
+// catalog that the call used. A result that is larger than the cache, or that has an old generation, is not stored.
 void result_cache_put(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                       const struct cached_result *result);
 

@@ -10,7 +10,7 @@ bool retry_delay(const struct retry_rule *b, const struct retry_case *c, const s
   bool listed = fault_retryable(code) && (b->codes & retry_bit(code));
   bool may_repeat = !c->sent || (!c->destructive && (c->repeatable || b->unsafe));
   if (c->attempts >= b->max_attempts || !listed || !may_repeat) return false;
-  uint64_t ms = b->base_ms;  // doubles until it reaches the maximum, so it cannot overflow
+  uint64_t ms = b->base_ms;  // the loop doubles the delay only up to the maximum, so the delay cannot overflow
   for (unsigned k = c->attempts - 1; k && ms < b->max_ms; k--) ms *= 2;
   if (ms > b->max_ms) ms = b->max_ms;
   if (b->jitter_permille && ms) {

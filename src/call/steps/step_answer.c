@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers the request: with the outcome of the call, in the client's revision and in the form of its surface.
+// Answers the request with the outcome of the call, in the client's revision and in the form that the method requires
+// (enum call_form).
 #include "base/assert.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
@@ -27,7 +28,7 @@ static str details_of(struct call *c, const struct call_failure *f) {
   return details;
 }
 
-// Returns the data of a JSON-RPC error: the data that the protocol defines or, if there is none, the fault.
+// Returns the data of a JSON-RPC error: f->data if the protocol defines data for this error, otherwise the fault.
 static str data_of(struct call *c, const struct call_failure *f) {
   if (f->data.n) return f->data;
   str details = details_of(c, f);

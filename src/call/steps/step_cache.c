@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches results of read-only tools, if configured. The cache contains the server's answers. A cached answer runs
-// through the same steps as a new answer, so its artifacts are stored again.
+// Caches results of read-only tools, if configured. The cache contains the answers of servers before step_firewall. A
+// cached answer runs through the same steps as a new one, so its artifacts are stored again.
 #include "base/assert.h"
 #include "base/text/glob.h"
 #include "call/bridge/parked_calls.h"
@@ -9,7 +9,7 @@
 #include "call/steps/steps.h"
 
 struct cache_state {
-  bool keyed;     // the result may be cached, under `key`
+  bool keyed;     // the result may be stored in the cache under `key`
   bool answered;  // the reply is from the cache
   struct result_cache_key key;
 };
@@ -19,7 +19,7 @@ bool cache_answered(const struct call *c) {
   return s->answered;
 }
 
-// Returns whether _meta has only members that do not change the result.
+// Returns whether a request's _meta has only members that do not change the result.
 static bool plain_meta(const struct json *meta) {
   static const str harmless[] = {STR("traceparent"), STR("tracestate"), STR("baggage"), CLIENT_STRUCTURED};
   if (!meta) return true;
@@ -42,8 +42,8 @@ static bool is_allowed(struct call *c) {
   return false;
 }
 
-// The scope of the key is the principal and the agent, and also the session if it has its own connection, which may be
-// logged in.
+// The scope of the key is the principal and the agent. If the session has its own connection, the session is part of
+// the scope too, because the user may be logged in on this connection.
 static bool make_key(struct call *c, struct result_cache_key *out) {
   str principal = session_principal(c->session), agent = c->caller.id;
   bool own = upstreams_has_own(c->context->upstreams, c->routes[c->route].source, c->owner);
@@ -54,7 +54,7 @@ static bool make_key(struct call *c, struct result_cache_key *out) {
   return result_cache_key(scope, call_server(c), c->item->name, args, out);
 }
 
-// Returns a message with the cached result, like the one that the server would send.
+// Returns a message with the cached result, as if the server had sent it.
 static const struct rpc_message *reply_of(struct call *c, str bytes) {
   struct request *r = c->request;
   struct rpc_message *reply = ARENA_NEW(&r->arena, struct rpc_message);
@@ -90,8 +90,8 @@ static enum call_result lookup(struct call *c, void *state) {
   return CALL_DONE;
 }
 
-// Does not store a result that needed answers of the client, because it is valid for that client only, or a failure,
-// because it may not happen again.
+// Stores the result in the cache. Does not store a failure, because it may not happen again, and does not store a
+// result that depends on answers of the client.
 static enum call_result store(struct call *c, void *state) {
   bool failed = false;
   if (!c->context->cache) return CALL_NEXT;

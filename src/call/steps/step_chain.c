@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop detection: a call names the gateways that it has passed. A call must not pass a gateway twice, or pass too many
-// gateways. On a pipe, the names are in _meta.
+// Detects loops of gateways. A call contains the names of the gateways that it has passed (its chain), in an HTTP
+// header or, on a pipe, in _meta. Refuses a call that has passed this gateway before, or has passed too many gateways.
 #include "call/steps/steps.h"
 #include "mcp/gateway_chain.h"
 
@@ -10,8 +10,8 @@ bool call_chain_out(struct call *c, str *out, struct fault *f) {
   return !r->chain.n || !c->context->chain || chain_extend(c->context->chain, r->chain, &r->arena, out, f);
 }
 
-// A chain in _meta is preferred, because it names more gateways than the HTTP header. step_options removes it from
-// _meta.
+// A chain in _meta replaces the chain of the HTTP header, because it may name more gateways. step_options removes the
+// chain from _meta.
 static enum call_result run(struct call *c, void *state) {
   struct request *r = c->request;
   struct fault f;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives an error of an upstream its fault code: from the error's code or an HTTP status or, if they do not help, from
-// the words of the message. A request to open a URL first is not a failure. Agents get the server's message on one
-// line, without secrets and addresses; the log has the whole message, without secrets.
+// Gives an error of an upstream its fault code. The code is derived from the JSON-RPC error code or an HTTP status or,
+// if they do not identify the failure, from the words of the message. An error that asks the user to open a URL first
+// is not a failure. Agents get the server's message on one line, without secrets and addresses; the log has the whole
+// message, without secrets.
 #include "base/text/utf8.h"
 #include "call/failure_text.h"
 #include "call/mask_errors.h"
@@ -10,14 +11,14 @@
 #include "text/secrets.h"
 
 enum {
-  READ_BYTES = 64 << 10,  // bytes of the server's message that are read
+  READ_BYTES = 64 << 10,  // maximum bytes of the server's message that are read
   DATA_BYTES = 8 * 1024,  // larger error data is not sent to agents
   URLS_MOST = 256 << 10,  // a larger error with URLs to open is treated as a failure
 };
 
 // ---- the fault code
 
-// Some servers give an HTTP status as the code, or in the data.
+// Returns the HTTP status in an error, or 0. Some servers send an HTTP status as the error code or in the error data.
 static int status_of(int64_t code, const struct json *data) {
   static const str names[] = {STR("status"), STR("statusCode"), STR("status_code"), STR("httpStatus")};
   int64_t status = code;
@@ -29,14 +30,14 @@ static int status_of(int64_t code, const struct json *data) {
 static enum fault_code fault_of(int64_t code, const struct json *data, str line) {
   bool protocol = code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND ||
                   code == RPC_INVALID_PARAMS || code == RPC_RESOURCE_NOT_FOUND;
-  if (protocol) return FAULT_UPSTREAM_ERROR;  // the fault code is known, whatever the message says
+  if (protocol) return FAULT_UPSTREAM_ERROR;  // these codes identify the failure, so the message is not examined
   enum fault_code kind = link_status_code(status_of(code, json_is(data, JSON_OBJECT) ? data : NULL));
   return kind == FAULT_UPSTREAM_ERROR ? failure_text_code(line) : kind;
 }
 
 // ---- the message
 
-// Logs a text in several lines, because a line of the log is short.
+// Logs a long text as several log messages, because the length of a log message is limited.
 static void log_pieces(const struct call *c, const char *what, str text) {
   enum { PIECE = 1024 };
   for (size_t at = 0; text.n; at++) {
@@ -48,8 +49,9 @@ static void log_pieces(const struct call *c, const char *what, str text) {
   }
 }
 
-// Logs the server's whole error for operators, with the configured secrets masked. If the error data contains such a
-// secret, all text in it that looks like a secret is masked too, because secrets may be written with escapes.
+// Logs the server's whole error for operators, with the configured secrets masked. If the error data contains a
+// configured secret, all text in the data that looks like a secret is masked too, because other copies of the secret
+// may be written with escapes.
 static void log_detail(struct call *c, str text, const struct json *data) {
   struct arena *a = &c->request->arena;
   const struct secrets_known *known = &call_spec(c)->secrets;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets the caller's lane, and a turn on it. If the lane is starting, the call waits. On a lane, credentials take turns,
-// whatever agents they name. Among the calls of one credential, agents take turns on a shared lane, and sessions take
-// turns on the lane of one agent.
+// Gets the caller's lane, and a turn on the lane. If the lane is starting, the call waits. If several calls wait for a
+// turn, principals take turns, whatever agents their requests name. Among the calls of one principal, agents take turns
+// on a shared lane, and sessions take turns on the lane of one agent.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
 #include "upstream/lane/turns.h"
 
 struct connect_state {
-  struct call *call;  // NULL: the call has not reached this step
+  struct call *call;  // NULL before the call has reached this step
   struct turn turn;
   struct lane_waiter waiter;
   struct timer timer;
@@ -59,7 +59,7 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct call *c = s->call;
   timer_stop(&s->timer);
   ASSERT(w->lane || f);
-  c->lane = w->lane;  // not always the lane that the call waited for
+  c->lane = w->lane;  // may be another lane than the one that the call waited for, because lanes can be joined
   if (!f) turn_hold(&s->turn, c->lane);
   if (!f) call_resume(c);
   else if (f->again) call_restart(c, STEP_CONNECT);
@@ -81,8 +81,8 @@ static enum call_result get_lane(struct call *c, void *state) {
   ASSERT(!timer_running(&s->timer));
   turn_leave(&s->turn);
   c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
-  // If no lane is available, a parked call is given up to free one; with FAULT_RATE_LIMITED, a call of the same
-  // principal.
+  // If no lane is available, give up a parked call to free a lane. With FAULT_RATE_LIMITED, this principal has too many
+  // lanes, so the parked call must be one of its own.
   if (!c->lane && park_make_room(c, f.code == FAULT_RATE_LIMITED))
     c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the request under an id of the gateway, and handles the reply: the outcome, or a request for more input.
+// Sends the request to the server with an id of the gateway, and handles the reply, which is the outcome or a request
+// for more input.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/bridge/session_questions.h"
@@ -15,10 +16,10 @@ struct dispatch_state {
   struct call *call;                    // NULL: the call was never on a lane
   struct list node;                     // in lane.calls
   struct link_call link;                // the request in flight
-  struct large_message *large_message;  // the reply, also while it is being parsed; NULL: the reply is small
+  struct large_message *large_message;  // the reply, even while it is being parsed; NULL if the reply is not large
   call_done *done;                      // callback of the request in flight
   void (*next)(struct call *c);         // sends when the lane is ready; NULL: the call's own request is sent
-  bool replayed;  // sent again in a new session, because the server did not know the first session any more
+  bool replayed;                        // the request was sent again, because the server had lost the session
 };
 
 static struct dispatch_state *state_of(const struct call *c) {
@@ -76,7 +77,7 @@ void call_continue(struct call *c, void (*next)(struct call *c)) {
   call_restart(c, STEP_CONNECT);
 }
 
-// After answers of the client, a call must stay with its server, because the answers are for this server.
+// A call that is bound to its server does not go to another one: call_is_bound.
 bool call_try_next(struct call *c) {
   if (c->route + 1 >= c->route_count || call_is_bound(c)) return false;
   c->route++;
@@ -103,7 +104,8 @@ static void on_progress(struct link_call *lc, const struct rpc_message *m) {
   arena_done(&a);
 }
 
-// Called when the upstream has closed its stream until it has the answer: the client's connection may be released too.
+// Called when the upstream has closed its response stream and will answer later on a new one. The connection to the
+// client may be closed in the same way.
 static void on_polled(struct link_call *lc) {
   struct call *c = call_of_link(lc);
   if (c->request) request_suspend(c->request);
@@ -146,12 +148,13 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   else if (!task_reply(c, reply)) call_answer(c, reply);
 }
 
-// The arena for a changed copy of a reply. The client's request may be answered with the copy after the call is freed.
+// Returns the arena for a changed copy of a reply. It is the request's arena if possible, because the request may be
+// answered with the copy after the call is freed.
 static struct arena *reply_arena(struct call *c) {
   return c->request ? &c->request->arena : call_arena(c);
 }
 
-// Called when the request in flight has ended. Ends its turn, so that the next waiting request is sent.
+// Called when the request in flight has ended. Ends the call's turn, so that the next waiting call is sent.
 static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   call_leave_lane(c);
@@ -160,13 +163,14 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   if (reply) reply = calls_unhide(c->context, reply, reply_arena(c));
   struct fault unreadable;
   if (!reply && !f) {
-    fault_set(&unreadable, FAULT_PROTOCOL, "answered with a message that cannot be read without its hidden characters");
+    fault_set(&unreadable, FAULT_PROTOCOL,
+              "answered with a message that is no longer valid JSON-RPC after its hidden characters were removed");
     f = &unreadable;
   }
   state_of(c)->done(lc, reply, f);
 }
 
-// The reference keeps the message until `done` returns, because `done` may free the call.
+// Holds a reference to the message until `done` returns, because `done` may free the call and its reference.
 static void on_opened(void *ctx, struct large_message *p) {
   struct link_call *link = call_link(ctx);
   large_message_ref(p);
@@ -179,7 +183,7 @@ static void on_large(struct link_call *lc, struct large_message *reply) {
   struct dispatch_state *s = state_of(c);
   call_leave_lane(c);
   call_turn_end(c);
-  call_deadline_end(c);  // the server was in time
+  call_deadline_end(c);  // the server has answered before the deadline
   large_message_unref(&s->large_message);
   s->large_message = reply;
   reply->remove_hidden = !c->context->results.keep_hidden;
@@ -209,7 +213,7 @@ uint64_t call_timeout(const struct call *c) {
 }
 
 static void note_user(struct lane *lane, const struct session *s) {
-  // A session that several clients share at once counts as several users.
+  // A session that several clients share at the same time counts as several users of the lane.
   if (s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client) lane->mixed = true;
   if (!lane->user[0]) memcpy(lane->user, s->id, sizeof lane->user);
   else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
@@ -221,7 +225,7 @@ static enum call_result run(struct call *c, void *state) {
   if (c->method->local) return x->surface->local(x->ctx, c);
   ASSERT(c->lane->link);
   note_user(c->lane, c->session);
-  // A client that asks about a task will ask again, so the lane is kept open.
+  // Keep the lane open, because a client that asks about a task will ask again.
   if (c->method->target == CALL_BY_TASK) c->lane->kept_until = loop_now(x->loop) + upstreams_timeout_max(x->upstreams);
   c->to_stateless = lane_stateless(c->lane);
   if (s->next) {

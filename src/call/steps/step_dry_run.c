@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a dry run: all checks before a call have run, and nothing was sent, stored or counted. So a dry run also works
-// for servers that are down.
+// Ends a dry run. The checks of the steps before have run; nothing was sent, stored or counted. So a dry run also works
+// if the server is down.
 #include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
@@ -31,7 +31,7 @@ static void put_report(struct call *c, str annotations, struct buf *out) {
 
 static enum call_result run(struct call *c, void *state) {
   static const struct json_edit unverified = {STR("verified"),
-                                              STR("false")};  // the server's annotations are not verified
+                                              STR("false")};  // the gateway has not verified the server's annotations
   struct arena *a = &c->request->arena;
   struct fault f;
   if (!c->options.dry_run) return CALL_NEXT;

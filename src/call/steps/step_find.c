@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the upstream that has the target of the request, and the target's name there.
+// Finds the upstream that has the target of the request, and the target's name on that upstream.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -42,7 +42,7 @@ bool find_is_set(const struct call *c) {
   return s->set;
 }
 
-// ---- waiting for upstreams that are starting, and may have the target
+// ---- waiting for upstreams that are starting and may have the target
 
 static void cancel(struct call *c, void *state, str reason) {
   struct find_state *s = state;
@@ -63,7 +63,7 @@ static void on_waited(struct timer *t) {
   look_again(CONTAINER_OF(t, struct find_state, timer));
 }
 
-// Runs this step again when an upstream has listed its items or failed, at the latest after `ms`.
+// Makes the call wait. This step runs again when an upstream has listed its items or failed, at the latest after `ms`.
 static void wait_settled(struct call *c, uint64_t ms) {
   struct find_state *s = call_state(c, STEP_FIND);
   ASSERT(!s->call || !timer_running(&s->timer));
@@ -83,7 +83,7 @@ static bool may_come(struct call *c) {
 }
 
 void calls_settled(struct call_context *x) {
-  struct list waiting;  // calls that continue to wait are added to `unsettled` again
+  struct list waiting;  // needed because look_again may add a call to `unsettled` again
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&x->unsettled));) list_push(&waiting, n);
   for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct find_state, node));
@@ -91,8 +91,8 @@ void calls_settled(struct call_context *x) {
 
 // ---- the target is unknown
 
-// Writes the names of some servers that are starting, have not listed anything yet, and may be used by this caller.
-// Returns the number of all such servers.
+// Finds the servers that this caller may use, that are starting, and that have not listed anything yet. Writes the
+// names of the first few. Returns the number of all such servers.
 static size_t put_starting(struct call *c, struct buf *names) {
   enum { NAMED = 3, SERVER_SHOWN = 40 };
   const struct upstreams *all = c->context->upstreams;
@@ -108,8 +108,8 @@ static size_t put_starting(struct call *c, struct buf *names) {
   return count;
 }
 
-// Refuses the request for now, since a server that is starting may have the target. Returns false if no server is
-// starting.
+// If a server is starting, it may have the target: tells the client to try again, sets *out and returns true. Otherwise
+// returns false.
 static bool refuse_for_now(struct call *c, const char *what, str name, enum call_result *out) {
   enum { NAMES = 256 };
   struct buf names;
@@ -146,13 +146,13 @@ static enum call_result route_to(struct call *c, unsigned source, str name) {
   return CALL_NEXT;
 }
 
-// Returns the names that this caller sees under the rules at the start of the call.
+// Returns the items that this caller sees, and their names, under the rules at the start of the call.
 static struct naming names_of(struct call *c) {
   return c->context->surface->names(c->context->ctx, &c->caller, c->catalog);
 }
 
-// Records a hidden item for metrics, spans and the audit log. The caller's answer is the same as for an item that does
-// not exist.
+// If an item with this name exists but the caller may not see it, records the item for metrics, spans and the audit
+// log. The caller gets the same answer as for an item that does not exist.
 static void note_hidden(struct call *c, enum item_kind kind, str name) {
   if (!caller_is_limited(&c->caller)) return;
   for (size_t i = 0; i < c->catalog->count[kind]; i++) {
@@ -164,8 +164,8 @@ static void note_hidden(struct call *c, enum item_kind kind, str name) {
   }
 }
 
-// The item's name may have changed since the client read the list, because of a name clash: the message has the new
-// name.
+// Refuses a call of an unknown tool or prompt. If the item was renamed because another server has an item with the same
+// name, the message contains the new name.
 static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
   char what[WHAT_SIZE];
   struct buf now;
@@ -203,8 +203,8 @@ static enum call_result resource_not_found(struct call *c, str uri) {
   return r;
 }
 
-// Returns whether a server with precedence over `source`, which this caller may use, has not listed anything yet. Such
-// a server may own the URI.
+// Returns whether another server may own a URI that `source` lists: a server that has precedence over `source`, has not
+// listed anything yet, and may be used by this caller.
 static bool may_belong_to_another(struct call *c, unsigned source) {
   const struct upstreams *all = c->context->upstreams;
   for (size_t i = 0; i < c->catalog->part_count && c->catalog->order[i] != source; i++) {
@@ -220,7 +220,7 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   if (!json_string(named, &c->request->arena, &uri)) return missing(c, member);
   struct naming names = names_of(c);
   c->route_count = naming_route(&names, uri, c->routes, CALL_MAX_ROUTES);
-  // The owner of the URI is certain only if no other starting server may own the URI.
+  // If another server may own the URI, wait until that server has listed its resources.
   bool sure = c->route_count && c->routes[0].listed && !may_belong_to_another(c, c->routes[0].source);
   if (!sure && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
@@ -238,7 +238,7 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
 
 static enum call_result by_task(struct call *c, const struct json *named) {
   str id;
-  // A stateless client declares its capabilities in each request.
+  // A stateless client must declare the tasks extension in each request about a task.
   if (call_is_stateless(c) && !request_knows(c->request, TASKS_EXTENSION))
     return call_refuse(c, RPC_MISSING_CAPABILITY, "Missing required client capability: the tasks extension",
                        STR("{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"));
@@ -254,13 +254,13 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   if (task && task->result) return task_finished(c, task);
   if (task && task->owner) {
     c->owner = task->owner;
-    callers_touch(c->owner);  // keeps the connection on which the task lives
+    callers_touch(c->owner);  // keeps the session open whose connection the task needs
   }
   if (task) return route_to(c, task->source, arena_str(&c->request->arena, task->id));
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
 }
 
-// Routes the call to the only server that this caller sees. If there are several such servers, the method is unknown.
+// Routes the call to the server if this caller may see only one. Otherwise refuses the method as unknown.
 static enum call_result by_only(struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   unsigned seen = 0, last = 0;
@@ -275,8 +275,8 @@ static enum call_result by_only(struct call *c) {
 
 // ---- tools that the caller names with their server
 
-// The rules are applied first, so a caller who may not use the tool gets the same answer whether or not the tool
-// exists. Then the call waits until the server has listed its tools.
+// These functions apply the rules before they look for the tool, so a caller who may not use the tool gets the same
+// answer whether or not the tool exists. After that, the call waits until the server has listed its tools.
 
 // Returns the name under which get_server_tools lists a tool.
 static str shown(const struct call *c, const struct item *item) {
@@ -294,13 +294,14 @@ static const struct item *find_by(const struct call *c, unsigned source, bool by
   return NULL;
 }
 
-// Returns the tool with this name or, if there is none, the tool that is shown under this name, or NULL.
+// Returns the tool that has the requested name on its server, otherwise the tool that get_server_tools lists under this
+// name, otherwise NULL.
 static const struct item *find_item(const struct call *c, unsigned source) {
   const struct item *item = find_by(c, source, false);
   return item ? item : find_by(c, source, true);
 }
 
-// Returns the most similar name among the tools that the caller may use.
+// Among the names of the tools that the caller may use, returns the name that is most similar to the requested one.
 static str nearest_name(const struct call *c, unsigned source) {
   const struct catalog_part *part = &c->catalog->parts[source];
   struct nearest near = {.word = c->place.tool};
@@ -327,8 +328,8 @@ static enum call_result no_tool(struct call *c, unsigned source) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
-// Handles a call of a tool that is not listed. If the server is starting, the call waits for as long as a call may
-// take.
+// Handles a call of a tool that its server has not listed. If the server is starting, the call waits at most until the
+// timeout of the call.
 static enum call_result not_listed(struct call *c, unsigned source) {
   struct call_context *x = c->context;
   struct lane_user who = call_user(c);
@@ -385,7 +386,7 @@ static enum call_result find(struct call *c) {
   return by_only(c);
 }
 
-// A requestState is returned only to the server that sent it.
+// If the request has a requestState, the call must go to the server that sent the requestState.
 static enum call_result run(struct call *c, void *state) {
   const struct ticket *ticket = call_ticket(c);
   policy_unhide(c);
@@ -393,7 +394,8 @@ static enum call_result run(struct call *c, void *state) {
   if (found == CALL_NEXT && ticket && ticket->kind == TICKET_PARKED)
     return call_refuse(
         c, RPC_INVALID_PARAMS,
-        "the call that asked for input was ended: the rules have changed; call again without requestState", STR_NONE);
+        "the call that asked for input was ended, because the rules have changed; call again without requestState",
+        STR_NONE);
   ASSERT(found != CALL_NEXT || c->route_count);
   if (found != CALL_NEXT || !ticket || ticket->kind != TICKET_UPSTREAM) return found;
   for (size_t i = 0; i < c->route_count; i++) {
@@ -401,8 +403,10 @@ static enum call_result run(struct call *c, void *state) {
     c->route = i;
     return CALL_NEXT;
   }
-  return call_refuse(c, RPC_INVALID_PARAMS,
-                     "the server that gave this requestState no longer has the target of the request", STR_NONE);
+  return call_refuse(
+      c, RPC_INVALID_PARAMS,
+      "the server that sent this requestState no longer has the target of the request; call again without requestState",
+      STR_NONE);
 }
 
 const struct call_step step_find = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the answer from the result: for a meta-tool an envelope within its budget, with the rest stored for tool_view.
-// After this step the answer is in the request's memory, and the upstream's message may be freed.
+// Turns a result into the answer. For a meta-tool, the answer is an envelope within the budget, and the rest of the
+// result is stored for tool_view. The answer is in the request's memory, so the upstream's message may be freed after
+// this step.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/bridge/task_bridge.h"
@@ -15,12 +16,12 @@
 
 str call_owner(struct arena *a, const struct session *s, str agent) {
   str principal = session_principal(s);
-  if (!agent.n && s->principal >= 0) agent = session_agent(s);  // the token may belong to another agent later
+  if (!agent.n && s->principal >= 0) agent = session_agent(s);  // the token may be given to another agent later
   return agent.n ? arena_printf(a, "%.*s as %.*s", STR_ARG(principal), STR_ARG(agent)) : principal;
 }
 
 struct firewall_state {
-  struct call_digest *digest;  // while another thread makes the envelope
+  struct call_digest *digest;  // not NULL while another thread makes the envelope
   str *handles;                // handles of the stored pieces, in the request's memory, if calls are recorded
   size_t handle_count;
 };
@@ -41,7 +42,7 @@ static enum call_result fail(struct call *c, enum fault_code code, const char *w
   return call_fault(c, &f);
 }
 
-// In mode direct, all results keep the server's form, and only secrets are masked.
+// In mode direct, all results keep the server's form; only secrets in them are masked.
 static enum envelope_kind envelope_kind(const struct call *c) {
   if (c->method->form == CALL_DIRECT) return ENVELOPE_ANY;
   switch (c->method->kind) {
@@ -51,8 +52,8 @@ static enum envelope_kind envelope_kind(const struct call *c) {
   }
 }
 
-// Returns the budget in tokens: the caller's choice within the maximum, else the server's configuration, else the
-// default.
+// Returns the budget of the result in tokens: the caller's choice up to the maximum, otherwise the configured budget of
+// the server or tool, otherwise the default.
 static size_t budget_of(const struct call *c) {
   const struct call_results *results = &c->context->results;
   const struct session_operator *terms = c->session->as_operator;
@@ -64,7 +65,7 @@ static size_t budget_of(const struct call *c) {
   return own ? own : results->budget;
 }
 
-// The texts belong to the call or are in the request's arena.
+// Returns the options for the envelope. Strings in them belong to the call or are in the request's arena.
 static struct envelope_order order_of(struct call *c) {
   struct call_context *x = c->context;
   struct client_form form = request_form(c->request, x->results.structured);
@@ -88,7 +89,8 @@ static struct envelope_order order_of(struct call *c) {
   };
 }
 
-// Stores the answer in the client's revision, in the memory of the request. Returns false if it is too large.
+// Stores the envelope `text` as the call's answer: in the client's revision, and in the memory of the request. Returns
+// false if the answer is too large.
 static bool take_answer(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct fault f;
@@ -102,7 +104,8 @@ static bool take_answer(struct call *c, struct buf *text) {
   return true;
 }
 
-// In mode direct, makes the masked result the server's reply. Returns false if it is too large.
+// Replaces the result in the server's reply by the masked result `text`. Used in mode direct. Returns false if the
+// masked result is too large.
 static bool take_reply(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
   if (text->over) return false;
@@ -112,7 +115,7 @@ static bool take_reply(struct call *c, struct buf *text) {
   return c->reply;
 }
 
-// Takes the envelope as the answer, unless the result passes unchanged.
+// Continues after envelope_make. `text` is the envelope or, if the result passes unchanged, its new _meta, if any.
 static enum call_result conclude(struct call *c, bool unchanged, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct firewall_state *s = state_of(c);
@@ -126,8 +129,8 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   }
   if (!failed && c->about.n) c->context->surface->used(c->context->ctx, c->session, c->about);
   if (unchanged && text->n) {
-    // Only the _meta of the reply changes. If the eras differ, the reply must have the new _meta before it is
-    // translated.
+    // Only the _meta of the result changes. If client and server are of different eras, the reply is translated later,
+    // so it must have the new _meta now.
     bool same = call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE;
     if (text->over) return CALL_NEXT;
     if (same) c->meta = arena_str(a, buf_view(text));
@@ -137,7 +140,7 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   if (unchanged) return CALL_NEXT;
   bool direct = c->method->form == CALL_DIRECT;
   if (!text->n && !text->over)
-    return fail(c, FAULT_UPSTREAM_ERROR, "answered with a result that is too large to be searched for secrets");
+    return fail(c, FAULT_UPSTREAM_ERROR, "answered with a result that is too large to search for secrets");
   if (!(direct ? take_reply : take_answer)(c, text))
     return fail(c, FAULT_UPSTREAM_ERROR, "answered with a result larger than limits.message");
   if (direct) return CALL_NEXT;
@@ -154,7 +157,7 @@ enum { AT_ONCE = 256 << 10 };
 struct call_digest {
   struct job job;
   struct call *call;                    // NULL: the call has ended
-  struct large_message *large_message;  // NULL: the result is in `copy`
+  struct large_message *large_message;  // NULL if the result is in `copy`
   str copy;
   struct envelope_order order;
   struct piece_batch *pieces;
@@ -200,7 +203,7 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order = order_of(c);
   ASSERT(d->order.result || c->reply->large_message);
   if (c->reply->large_message) d->large_message = call_hold_large(c);
-  else d->copy = arena_str(&d->arena, json_span(d->order.result));  // the request may end before the thread
+  else d->copy = arena_str(&d->arena, json_span(d->order.result));  // because the request may end before the thread
   d->order.batch = &d->pieces;
   // Copies the strings, because the call may end before the thread does.
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
@@ -208,7 +211,8 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order.mark = arena_str(&d->arena, d->order.mark);
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
   d->order.hidden = secrets_copy(&d->order.hidden, &d->arena);
-  d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);  // the thread does not use the store
+  // Creates the batch on this thread, because the other thread must not use the store.
+  d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);
   d->job.run = on_digest;
   d->job.done = on_digested;
   job_start(c->context->loop, &d->job);
@@ -221,7 +225,7 @@ static void cancel(struct call *c, void *state, str reason) {
   s->digest = NULL;
 }
 
-// Makes a text result from a tool's result that is not an object.
+// Handles an invalid result of a tool, which is not an object: makes a text result from it.
 static enum call_result make_text(struct call *c) {
   struct buf *out = &c->context->text;
   str text = json_span(c->reply->result);
@@ -232,8 +236,9 @@ static enum call_result make_text(struct call *c) {
   return conclude(c, false, out);
 }
 
-// Returns whether the result is checked. Results that are not bounded are checked if secrets are masked, if they
-// imitate texts of their surface, or if they report an error, which may repeat secrets that were sent to the server.
+// Returns whether the result must be checked by envelope_make. A result without a budget must be checked if secrets are
+// masked in all results, if the result imitates texts of the gateway, or if the result reports an error, because an
+// error may repeat secrets that were sent to the server.
 static bool is_checked(const struct call *c) {
   bool ruled = c->method->form == CALL_RULED;
   if (call_is_bounded(c) || c->context->results.scrub) return true;
@@ -241,7 +246,7 @@ static bool is_checked(const struct call *c) {
   return call_spec(c)->hidden.count && envelope_tells_error(c->reply->result);
 }
 
-// Questions to the client pass unchanged.
+// Failures, and questions to the client, pass this step unchanged.
 static enum call_result run(struct call *c, void *state) {
   ASSERT(c->failure || c->reply);
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
@@ -250,7 +255,8 @@ static enum call_result run(struct call *c, void *state) {
   if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd && c->method->form != CALL_DIRECT)
     return fail(c, FAULT_PROTOCOL, "answered with a result that is not an object");
-  // Only a large reply, and a reply from the cache, are still valid when this function has returned.
+  // Another thread can make the envelope only if the reply stays valid when this function returns: a large message, or
+  // a reply from the cache.
   bool large = c->reply->large_message || (cache_answered(c) && c->reply->result->n > AT_ONCE);
   if (large) return make_elsewhere(c);
   struct call_context *x = c->context;

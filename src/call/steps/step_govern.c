@@ -82,10 +82,12 @@ static enum call_result refuse(struct call *c, const struct governance_decision 
   return call_end(c, &f, RPC_INVALID_PARAMS, put_details(c, d, &place));
 }
 
-// Constraints and expressions read members: other arguments would evade them.
+// The constraints and expressions of a governance file check members of the arguments. Arguments that are not an object
+// would evade the checks.
 static enum call_result refuse_arguments(struct call *c) {
   struct fault f;
-  fault_set(&f, FAULT_ARGS_INVALID, "arguments of a governed tool must be an object");
+  fault_set(&f, FAULT_ARGS_INVALID,
+            "the arguments of this tool must be an object, because a governance file applies to the tool");
   fault_set_path(&f, c->about);
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
@@ -96,7 +98,8 @@ static enum call_result run(struct call *c, void *state) {
   const struct governance *g = c->governance;
   if (!g || !c->item || !call_is_tool(c)) return CALL_NEXT;
   str server = call_server(c);
-  // If servers without an adapter are denied, governance_shows has hidden them already.
+  // The governance file allows tools of servers that it does not name. (If it denies them, governance_shows has hidden
+  // the tool.)
   if (!governance_governs(g, server) && governance_allows_unlisted(g)) return CALL_NEXT;
   struct call_context *x = c->context;
   struct arena *a = &x->scratch;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the caller's options: a dry run, and a deadline. A meta-tool has arguments for these options; in every mode,
-// _meta may also have them. If both are set, the stricter value applies.
+// Reads the caller's options: a dry run, and a deadline. A caller sets these options by arguments of a meta-tool or, in
+// every mode, by members of _meta. If an option is set in both places, the stricter value applies.
 #include "base/assert.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
 
 struct options_state {
   struct call *call;      // NULL: no deadline
-  struct timer deadline;  // when the caller stops waiting
+  struct timer deadline;  // runs until the caller stops waiting
   uint64_t held_ms;       // time left while the client answers a question; 0: the deadline is not held
 };
 
@@ -79,7 +79,7 @@ static enum call_result refuse(struct call *c, const char *message) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
-// Reads the options in _meta. Returns NULL, or an error message.
+// Reads the caller's options in _meta. Returns NULL on success, otherwise an error message.
 static const char *read_options(struct call *c) {
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
   const struct json *dry = json_get(meta, STR("toolgate/dryRun")), *ms = json_get(meta, STR("toolgate/timeoutMs"));
@@ -115,7 +115,7 @@ static void remove_options(struct request *r) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   const struct json *left = json_parse(&r->arena, json_edited(&r->arena, params, &edit, 1), &limits, &f);
-  ASSERT(left);  // a part of params that were parsed before
+  ASSERT(left);  // cannot fail: the params were parsed before
   r->msg.params = left;
 }
 
@@ -125,10 +125,11 @@ static enum call_result run(struct call *c, void *state) {
   const char *wrong = read_options(c);
   if (wrong) return refuse(c, wrong);
   remove_options(c->request);
-  if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible for tools only");
+  if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible only for a call of a tool");
   if (!o->timeout_ms || o->timeout_ms >= upstreams_timeout_max(c->context->upstreams) || !call_may_ask(c))
     return CALL_NEXT;
-  // The deadline counts from the first request: a retry with answers has the time that is left.
+  // The time until the deadline starts with the client's first request. A request with answers has only the time that
+  // is left.
   const struct ticket *ticket = call_ticket(c);
   uint64_t spent = ticket ? ticket->spent_ms : 0;
   s->call = c;

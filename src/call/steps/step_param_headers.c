@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that a tool requires to be repeated in HTTP headers: compares the headers of a stateless client with the
-// arguments, and sends the required headers to a stateless server.
+// A tool may require that HTTP headers repeat some of its arguments. Compares such headers of a stateless client with
+// the arguments, and sends such headers to a stateless server.
 #include <stdio.h>
 
 #include "call/steps/steps.h"
@@ -30,7 +30,7 @@ static const struct request_param_header *find_param_header(const struct request
   return found;
 }
 
-// Returns NULL if the header equals the argument, otherwise an error message.
+// Returns NULL if the header agrees with the argument, otherwise the end of an error message.
 static const char *disagrees(struct call *c, const struct param_header *m) {
   size_t count;
   str text;
@@ -61,7 +61,7 @@ static enum call_result run(struct call *c, void *state) {
 // ---- to the server
 
 bool call_put_headers(struct call *c, str *out_name, str *out_headers) {
-  enum { PARAM_HEADERS_MAX = 1 << 16 };  // larger than any server accepts
+  enum { PARAM_HEADERS_MAX = 1 << 16 };  // more than any server accepts
   struct arena *a = &c->request->arena;
   *out_name = *out_headers = STR_NONE;
   if (!link_has_headers(c->lane->link)) return true;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the caller and applies the rules. If the caller may not see an item, the answer is that the item does not
-// exist. But if the caller named the tool together with its server, the refusal names the rule; it does not reveal
-// whether the tool exists.
+// Finds the caller and applies the rules. A caller who may not see an item gets the answer that the item does not
+// exist. But if the caller named a tool together with its server, the answer names the rule that denies the tool; the
+// answer is the same whether or not the tool exists.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
 
-enum { METHOD_SHOWN = 64 };  // bytes of a method in a message
+enum { METHOD_SHOWN = 64 };  // maximum bytes of a method's name in an error message
 
 struct policy_state {
   bool hides;
@@ -18,7 +18,7 @@ struct policy_state {
 static enum call_result identify(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct fault f;
-  if (c->policy || c->governance) return CALL_NEXT;  // a parked call has its caller already
+  if (c->policy || c->governance) return CALL_NEXT;  // the caller is known already, because the call was parked
   if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) {
     c->rule = caller_rule(x->rules, c->session, c->named, &f);
     return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
@@ -72,7 +72,7 @@ static str rule_details(struct call *c, const struct policy_decision *d) {
   ((struct policy_state *)call_state(c, STEP_POLICY))->governed = d->governed.p;
   policy_put_path(d, &path);
   c->rule = arena_str(&c->request->arena, buf_view(&path));
-  // A place in the governance file would show whether a hidden tool is registered.
+  // Does not name the place in the governance file, because it would show whether the file names the hidden tool.
   json_member_str(&w, STR("rule"), policy_public_rule(c));
   buf_reset(&path);
   policy_put_pointer(d, &path);
@@ -90,10 +90,12 @@ enum call_result policy_refuse(struct call *c, const struct policy_decision *d, 
   return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
 }
 
-// A method that the protocol does not define may do anything, so it is allowed only if a rule allows it.
+// Applies the rules to a method that the protocol does not define. Such a method may do anything, so it is denied
+// unless a rule allows it.
 static enum call_result decide_method(struct call *c) {
   str method = c->request->msg.method;
-  // A governance file has no capabilities for such methods: without rules none of them may reach a server.
+  // If there is a governance file but no rules, all such methods are denied, because a governance file cannot allow
+  // methods.
   struct policy_decision d = {.of_method = true, .governed = STR("/adapters")};
   if (c->policy) d = policy_decide_method(c->policy, c->caller.agent, method);
   struct fault f;
@@ -103,7 +105,7 @@ static enum call_result decide_method(struct call *c) {
   return call_end(c, &f, RPC_METHOD_NOT_FOUND, rule_details(c, &d));
 }
 
-// Applies the rules to the target, however it was found.
+// Applies the rules to the target that step_find has found.
 static enum call_result decide(struct call *c, void *state) {
   if (!caller_is_limited(&c->caller)) return CALL_NEXT;
   if (c->method->target == CALL_BY_ONLY) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports how a result came about: repaired arguments, several attempts, the cache. The report is in the envelope of a
-// meta-tool, or in _meta of a result that passes unchanged.
+// Reports how a result was obtained: with repaired arguments, after several attempts, from the cache. The report is
+// part of the envelope of a meta-tool, or of _meta if the result passes unchanged.
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
@@ -60,7 +60,7 @@ static enum call_result run(struct call *c, void *state) {
   struct arena *a = &c->request->arena;
   bool unchanged = !call_is_bounded(c) && !c->failure && reply && reply->kind == RPC_RESULT;
   if (!unchanged || call_large(c) || !json_is(reply->result, JSON_OBJECT))
-    return CALL_NEXT;  // large results are not copied for this
+    return CALL_NEXT;  // a large result gets no report, because it would have to be copied
   if (result_type(c, reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   const struct json *meta = json_get(reply->result, STR("_meta"));
   str members = call_provenance(c);

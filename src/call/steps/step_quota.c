@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rate limits of a session, if configured: for each meta-tool, and for single tools. In every mode, a call counts as a
-// use of its meta-tool, since the limits protect the servers. Calls of clients without a session are counted by
-// credential.
+// Applies the rate limits of sessions, if configured: limits for each meta-tool, and for tools. Because the limits
+// protect the servers, a call counts as a use of a meta-tool in every mode: a call of a tool as tool_execute, for
+// example. Calls of clients without a session are counted for each principal.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -9,7 +9,7 @@
 #include "json/write.h"
 
 struct quota_state {
-  bool reached;  // a dry run found that the limit is reached
+  bool reached;  // this is a dry run, and a limit is reached
 };
 
 bool quota_reached(const struct call *c) {
@@ -56,7 +56,8 @@ void quota_forget(struct call_context *x, const struct session *s) {
   if (x->limiter && !s->revision->stateless) limiter_forget(x->limiter, str_of(s->id));
 }
 
-// A retry with answers is not counted again. A dry run only reports whether a limit is reached.
+// A request that continues a call with answers is not counted again. A dry run is not counted; it reports whether a
+// limit is reached.
 static enum call_result run(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct limiter_breach b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tolerant arguments, if configured: parses arguments that were written as text, by the rules of
-// call/controls/literals.h, before they are validated. The result lists the repairs.
+// Tolerant arguments, if configured: converts arguments that the client sent as text to the types that the schema
+// requires (call/controls/literals.h), before step_schema validates them. The result lists these repairs.
 #include "call/controls/literals.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
@@ -20,7 +20,7 @@ str repair_list(const struct call *c) {
   return s->list;
 }
 
-// Drops the original params, because the next request has them again.
+// Drops the original params when the call is parked, because the client's next request contains them again.
 static void detach(struct call *c, void *state, struct arena *a) {
   struct repair_state *s = state;
   s->original = NULL;
@@ -33,14 +33,15 @@ static const struct json *schema_of(struct call *c) {
   return json_get(definition, STR("inputSchema"));
 }
 
-// Replaces the arguments. Keeps the client's params, because tickets are bound to these.
+// Replaces the arguments in the request's params. Stores the client's original params in the step's state, because
+// tickets are bound to them.
 static void replace(struct call *c, str args) {
   struct request *r = c->request;
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct json_edit edit = {STR("arguments"), args};
   struct fault f;
   const struct json *params = json_parse(&r->arena, json_edited(&r->arena, r->msg.params, &edit, 1), &limits, &f);
-  if (!params) return;  // nested too deeply: step_schema refuses the original
+  if (!params) return;  // nested too deeply; step_schema will refuse the original arguments
   struct repair_state *s = call_state(c, STEP_REPAIR);
   if (!s->original) s->original = r->msg.params;
   r->msg.params = params;
@@ -65,9 +66,9 @@ static enum call_result run(struct call *c, void *state) {
     replace(c, args);
   if (repairs.count) ((struct repair_state *)state)->list = literal_list(&repairs, a);
   if (!json_is(arguments_of(c), JSON_STRING)) return CALL_NEXT;
-  // Otherwise, a tool without a schema would receive a string in place of its arguments.
+  // Refuse a string that is not an object: step_schema would let it pass if the tool has no schema.
   struct fault f;
-  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or text that contains an object");
+  fault_set(&f, FAULT_ARGS_INVALID, "the arguments must be an object, or a string that contains a JSON object");
   fault_set_path(&f, c->about);
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continues an earlier call with a request that answers its questions. Such a request has a requestState, which is
-// checked before anything else.
+// Continues an earlier call with a request that contains the client's answers to questions. Such a request has a
+// requestState, which is checked before all other steps run.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
@@ -15,8 +15,8 @@ const struct ticket *call_ticket(const struct call *c) {
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// Passes the request to the parked call, and discards this call. If the rules no longer allow the parked call, gives it
-// up; then this call is refused like a new call (step_find).
+// Passes the request of `c` to the parked call, and discards `c`. If the rules no longer allow the parked call, gives
+// up the parked call; `c` goes on and is refused by step_find.
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)
@@ -45,8 +45,8 @@ static enum call_result run(struct call *c, void *state) {
   struct fault f;
   struct ticket_use use = call_use(c);
   if (!json_string(sent, &c->request->arena, &text))
-    return call_refuse(c, RPC_INVALID_PARAMS, "requestState must be the string from the answer that asked for input",
-                       STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS,
+                       "requestState must be the string from the answer that contained the questions", STR_NONE);
   if (!ticket_redeem(&c->context->tickets, text, &use, &c->request->arena, &s->ticket, &f))
     return call_refuse(c, RPC_INVALID_PARAMS, f.message, STR_NONE);
   s->ticketed = true;

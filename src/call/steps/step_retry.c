@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats a call after a delay, if configured, when its server could not be reached or did not answer. If the server
-// has answered, the answer is final.
+// Repeats a call after a delay, if configured, if the server could not be reached or did not answer. A call that the
+// server has answered is not repeated, even if the answer is an error.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/bridge/task_bridge.h"
@@ -42,7 +42,8 @@ uint64_t call_time_max(const struct call *c) {
   return left ? left : 1;
 }
 
-// Returns the minimum delay before the next attempt: a lost connection has its own delay before it is opened again.
+// Returns the minimum delay before the next attempt: the delay that the server asked for, but at least the time until a
+// lost connection is opened again.
 static uint64_t not_before(const struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
   struct lane_user who = call_user(c);
@@ -56,7 +57,7 @@ bool call_retry(struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
   struct retry_state *s = call_state(c, STEP_RETRY);
   if (x->controls.retry.max_attempts <= 1 || !call_may_ask(c)) return false;
-  // A call whose client has answered a question, or that has become a task, is not repeated.
+  // A call is not repeated if its client has answered a question, or if it has become a task.
   if (!c->request || call_is_bound(c) || park_was(c) || task_kind(c) != TASK_NONE || call_continues(c)) return false;
   struct fault shown = *f;
   shown.code = fault_told_as(f->code);
@@ -71,7 +72,7 @@ bool call_retry(struct call *c, const struct fault *f) {
       .left_ms = time_left(c),
   };
   uint64_t wait;
-  // A fault because the gateway shuts down is not a fault of the server.
+  // No further attempt if the gateway is shutting down.
   if (f->code == FAULT_SHUTTING_DOWN || !retry_delay(&x->controls.retry, &failed, x->loop->rand, &wait)) return false;
   s->retries++;
   c->sent = false;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives the roots of a stateless client to a server with a session. Such a server asks for roots when the session
-// opens, and again after a notification of a change; until then it uses the roots that it knows. So the first call of a
-// client with roots is delayed until the server has asked and received the answer. If another call has already answered
-// on this connection, that call may have been another client's, so the server is notified of a change and asks again.
+// Passes the roots of a stateless client to a server with a session. Such a server asks for roots when the session
+// opens, and asks again only after a notification that the roots have changed. So the first call of a client with roots
+// is delayed until the server has asked and has received the answer. If the server already has roots on this
+// connection, they may be those of another client, so the server is notified of a change and asks again.
 #include "base/assert.h"
 #include "call/bridge/session_questions.h"
 #include "call/steps/steps.h"
 
-enum { GRACE_MS = 100 };  // time for the server to ask, and then to handle the answer
+enum { GRACE_MS = 100 };  // time for the server to ask for roots, and then to handle the answer
 
 struct roots_state {
   struct call *call;  // NULL: the call was not delayed
@@ -19,7 +19,7 @@ static void cancel(struct call *c, void *state, str reason) {
   if (s->call) timer_stop(&s->timer);
 }
 
-// A parked call waits for its client, without this timer.
+// Stops the timer when the call is parked, because a parked call waits for its client.
 static void detach(struct call *c, void *state, struct arena *a) {
   cancel(c, state, STR_NONE);
 }
@@ -27,7 +27,7 @@ static void detach(struct call *c, void *state, struct arena *a) {
 static void on_grace(struct timer *t) {
   struct call *c = CONTAINER_OF(t, struct roots_state, timer)->call;
   call_leave_lane(c);
-  call_restart(c, STEP_CONNECT);  // the lane may be gone
+  call_restart(c, STEP_CONNECT);  // gets the lane again, because it may have been freed
 }
 
 static void wait_for_question(struct call *c) {
@@ -46,14 +46,15 @@ static enum call_result run(struct call *c, void *state) {
   if (s->call) return CALL_NEXT;
   if (lane->rooted) link_notify(lane->link, STR("notifications/roots/list_changed"), STR_NONE);
   lane->greeted = true;
-  call_join_lane(c);  // questions of the server find the call there
+  call_join_lane(c);  // questions of the server are assigned to calls on the lane
   asks_due(c);
   wait_for_question(c);
   return CALL_WAIT;
 }
 
 void roots_answered(struct call *c) {
-  // A question without an answer is sent again, and the call continues to wait.
+  // If questions are still open, they are sent again and the call is parked again. Otherwise, wait until the server has
+  // handled the answer.
   if (!asks_open(c)) wait_for_question(c);
 }
 

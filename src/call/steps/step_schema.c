@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validates the arguments of a tool against its input schema, before anything reaches the server. The fault lists all
-// errors and has the part of the schema that failed, so that the caller can correct all errors at once.
+// Validates the arguments of a tool against its input schema before anything is sent to the server. The fault lists all
+// errors, and contains the part of the schema that the arguments violate, so that the caller can correct all errors at
+// once.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/controls/checkers.h"
@@ -62,7 +63,8 @@ static void put_details(struct buf *out, const struct schema *s, const struct sc
 static void describe(struct call *c, const struct schema_result *r, struct fault *f) {
   ASSERT(r->undecided || r->count);
   const struct schema_error *first = r->errors;
-  if (r->undecided) fault_set(f, FAULT_ARGS_INVALID, "the arguments cannot be checked: %s", r->fault.message);
+  if (r->undecided)
+    fault_set(f, FAULT_ARGS_INVALID, "the arguments cannot be checked against the schema: %s", r->fault.message);
   else if (!first->instance.n) fault_set(f, FAULT_ARGS_INVALID, "arguments: %.*s", STR_ARG(first->message));
   else
     fault_set(f, FAULT_ARGS_INVALID, "arguments%.*s: %.*s", STR_ARG(utf8_cut(first->instance, FAULT_CHARS / 4)),
@@ -83,10 +85,10 @@ static enum call_result refuse_arguments(struct call *c, const struct schema *s,
   return end;
 }
 
-// ---- null in place of a missing argument
+// ---- null instead of a missing argument
 
-// Some clients write null for arguments that they omit. In mode direct, a null at the top level is not an error if the
-// schema names the argument and does not require it.
+// Returns whether an error of the validation is about an argument with the value null. Some clients send null for an
+// optional argument that they want to omit. In mode direct, this is not an error if the schema names the argument.
 static bool is_absent(const struct json *args, const struct schema_error *e) {
   if (!json_is(args, JSON_OBJECT) || !str_starts(e->instance, STR("/"))) return false;
   str name = str_from(e->instance, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the pieces of a result durably before the answer that names them is sent.
+// Writes the pieces of a result to disk before the answer with their handles is sent.
 #include "base/assert.h"
 #include "call/steps/steps.h"
 #include "result/envelope/envelope.h"
@@ -19,7 +19,8 @@ struct piece_batch **call_pieces(const struct call *c) {
   return &s->pieces;
 }
 
-// Adds `kept_in` to the provenance of an envelope. Returns false if there is no envelope.
+// Adds the member `kept_in` with the value `where` to the provenance of an envelope. Returns false if there is no
+// envelope.
 static bool note_envelope(struct arena *a, const struct json *envelope, str where, str *out) {
   const struct json *provenance = json_get(envelope, STR("provenance"));
   if (!json_is(provenance, JSON_OBJECT)) return false;
@@ -29,7 +30,8 @@ static bool note_envelope(struct arena *a, const struct json *envelope, str wher
   return true;
 }
 
-// Adds `kept_in` to all envelopes of the answer; there may be two.
+// Makes edits that add `kept_in` to the envelopes of the answer, which may be in structuredContent, in _meta, or in
+// both. Returns the number of edits.
 static size_t note_envelopes(struct arena *a, const struct json *answer, str where, struct json_edit *edits) {
   const struct json *meta = json_get(answer, STR("_meta"));
   struct json_edit in_meta = {STR(ENVELOPE_META), STR_NONE};
@@ -42,7 +44,8 @@ static size_t note_envelopes(struct arena *a, const struct json *answer, str whe
   return count;
 }
 
-// Adds the note to the content, and `where` to the envelope. The answer is in the memory of the request.
+// Adds the text `note` to the answer's content, and `where` to its envelopes. The new answer is in the memory of the
+// request.
 static void add_note(struct call *c, str note, str where) {
   struct arena *a = &c->request->arena;
   struct fault f;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace of a call. The client names the trace in _meta or in the headers of its request. The server gets the same
-// trace, with the gateway's span in between if spans are sent to a collector.
+// The trace of a call. The client names the trace in _meta or in HTTP headers (traceparent, tracestate). The server
+// gets the same trace. If the gateway sends spans to a collector, the gateway's span becomes the parent of the server's
+// span.
 #include "base/crypto/hash.h"
 #include "call/report.h"
 #include "observe/trace.h"
@@ -25,7 +26,8 @@ const struct trace_context *call_trace(const struct call *c) {
   return &state_of(c)->self;
 }
 
-// Reads _meta first, because the caller itself wrote it; a proxy may have written the HTTP header.
+// Returns a value of the trace context from _meta or, if it is missing, from the HTTP header. _meta is preferred,
+// because a proxy may have changed the header.
 static str value_of(struct request *r, str key, str header) {
   str text = STR_NONE;
   json_string(json_get(json_get(r->msg.params, STR("_meta")), key), &r->arena, &text);
@@ -36,7 +38,7 @@ static str parent_of(struct request *r) {
   return value_of(r, STR("traceparent"), r->traceparent);
 }
 
-// Finds the trace that the server receives. Returns false if there is none.
+// Sets *out to the trace that the server receives. Returns false if the call has no trace.
 static bool current(struct call *c, struct trace_context *out) {
   *out = state_of(c)->self;
   return c->context->tracer || trace_parse(parent_of(c->request), out);
@@ -52,7 +54,7 @@ void call_trace_begin(struct call *c) {
   s->began_at = clock_wall_ms(c->context->loop->clock);
 }
 
-// Returns whether a tracestate fits into one header.
+// Returns whether a tracestate can be sent as an HTTP header: printable ASCII of limited length.
 static bool is_state(str text) {
   for (size_t i = 0; i < text.n; i++)
     if (text.p[i] < 0x20 || text.p[i] > 0x7e) return false;

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of steps that other steps, the bridge and the reports use. They are ordered by file.
+// Functions that other files of call/ use of the steps, in the order of the steps' files.
 #pragma once
 #include "call/pipeline.h"
 
 // ---- step_resume.c
-const struct ticket *call_ticket(const struct call *c);  // the ticket of the request, or NULL
+const struct ticket *call_ticket(const struct call *c);  // the ticket in the request's requestState, or NULL
 
 // ---- step_chain.c
 
-// Sets *out to the chain of gateways to send to the server; STR_NONE if no gateway made the call. Returns false with
-// the reason in f if the call must not continue.
+// Sets *out to the names of the gateways that the call has passed, to send to the server, or to STR_NONE if the client
+// is not a gateway. Returns false, with the reason in `f`, if the call must be refused because it has passed this
+// gateway before or too many gateways.
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
 void call_deadline_end(struct call *c);        // stops the deadline, because the outcome is known
 void call_deadline_hold(struct call *c);       // pauses the deadline while the client answers a question
 void call_deadline_release(struct call *c);    // continues the deadline after the client has answered
-uint64_t call_deadline(const struct call *c);  // loop time; UINT64_MAX: no deadline is running
+uint64_t call_deadline(const struct call *c);  // loop time of the deadline; UINT64_MAX if no deadline is running
 uint64_t call_spent(const struct call *c);     // milliseconds that the call has taken, including its earlier requests
 
 // ---- step_find.c: the upstream and the item
-void find_set(struct call *c, const struct item *item, str name);  // sets the item, which the surface has found
+void find_set(struct call *c, const struct item *item, str name);  // for an item that the surface has found
 bool find_is_set(const struct call *c);
 
 // ---- step_policy.c
 
-// An item that the call names but its caller may not see. For the caller, the item does not exist. The audit log,
-// metrics and spans name it.
+// An item that the call names but that its caller may not see. The caller gets the answer that the item does not exist.
+// The audit log, metrics and spans name the item.
 struct call_hidden {
   unsigned source;
   str tool;  // STR_NONE: not a tool
@@ -35,52 +36,53 @@ void policy_hide(struct call *c, unsigned source, enum item_kind kind, str name)
 void policy_unhide(struct call *c);
 const struct call_hidden *policy_hidden(const struct call *c);  // NULL: nothing was hidden
 
-// Returns whether the caller may see an item, or with ITEM_RESOURCE its server.
+// Returns whether the caller may see a tool of the server `source` or, if `kind` is not ITEM_TOOL, the server.
 bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind, str name);
 
-// Returns whether the rules in force let this client receive a message of a server. The old rules of a call do not
-// apply to new questions of the server. `named` is the agent that the request names, or STR_NONE. `tool` is the tool
-// that the message is about, or empty.
+// Returns whether the current rules allow this client to receive a message of a server. Uses the current rules, not
+// those of the call to which the message belongs. `named` is the agent that the request names, or STR_NONE. `tool` is
+// the tool that the message is about; it may be empty.
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool);
 
-// Ends a call that the rules do not allow. tool: STR_NONE if the whole server is denied.
+// Refuses a call that the rules do not allow. `tool` is STR_NONE if the rules deny the whole server.
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
 
-// Returns the rule that the caller reads in a fault; c->rule, which the audit log gets, may be more precise.
+// Returns the name of the rule in the fault that the caller reads. c->rule, which is logged, may be more precise.
 str policy_public_rule(const struct call *c);
 
 // ---- step_param_headers.c
 
-// Gets the headers for an HTTP upstream: the name of the target, and the repeated arguments. Returns false if the
-// headers exceed their size limit.
+// Sets *out_name to the value of the header Mcp-Name, and *out_headers to the headers that repeat arguments. Returns
+// false if the headers exceed their size limit. Both are STR_NONE if the upstream does not use HTTP.
 bool call_put_headers(struct call *c, str *out_name, str *out_headers);
 
 // ---- step_repair.c
 str repair_list(const struct call *c);                     // raw JSON of the list of repairs, or STR_NONE
-const struct json *repair_original(const struct call *c);  // the client's params; NULL if nothing was repaired
+const struct json *repair_original(const struct call *c);  // the client's params if they were repaired, otherwise NULL
 
 // ---- step_quota.c
 bool quota_reached(const struct call *c);  // a dry run found that the call would exceed a limit
 void quota_forget(struct call_context *x, const struct session *s);
 
-// Writes the details of a limit: {"scope", "retry_after"?}. after_ms is 0 if it is unknown or waiting does not help.
+// Writes details about a limit that was reached: {"scope":…,"retry_after":…}. after_ms is the time until the next
+// attempt; 0 if it is unknown or waiting does not help. Then there is no retry_after.
 void quota_put(struct buf *out, const char *scope, uint64_t after_ms);
 
 // ---- step_cache.c
-bool cache_answered(const struct call *c);  // the result comes from the cache
+bool cache_answered(const struct call *c);  // whether the result comes from the cache
 
 // ---- step_connect.c: the lane and the turn on it
-struct lane_user call_user(const struct call *c);         // the user of the call's lane
-const struct lane *call_held_lane(const struct call *c);  // lane on which the call holds a place, or NULL
+struct lane_user call_user(const struct call *c);         // the user for whom the call gets a lane
+const struct lane *call_held_lane(const struct call *c);  // lane that stays open because of the call, or NULL
 void call_turn_end(struct call *c);                       // ends the turn, with the request in flight
 
 // ---- step_roots.c
-void roots_answered(struct call *c);  // the client of a delayed call has answered
+void roots_answered(struct call *c);  // call it when the client of a delayed call has answered
 
 // ---- step_dispatch.c
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);
 uint64_t call_timeout(const struct call *c);        // configured timeout of the tool or server
-struct link_call *call_link(const struct call *c);  // the call's request in flight
+struct link_call *call_link(const struct call *c);  // the request in flight to the server
 struct call *call_of_link(struct link_call *lc);    // the call of a request in flight
 struct call *call_on_lane(struct list *node);       // the call of a node in lane.calls
 void call_join_lane(struct call *c);                // questions of the server find the call there
@@ -89,19 +91,19 @@ const struct large_message *call_large(const struct call *c);  // the large mess
 struct large_message *call_hold_large(const struct call *c);   // as call_large, with a new reference
 void call_empty_large(struct call *c);                         // frees the reply's text and nodes
 
-// Begins a request to the call's upstream, to be sent with link_call_send. May be used only while step_dispatch runs.
-// Later the connection may be lost, so further requests are sent by call_continue.
+// Begins a request to the call's upstream; link_call_send must send it. May be used only while step_dispatch runs,
+// because the connection may be lost afterwards. To send a further request later, use call_continue.
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
 
-// Gets a lane again, because the earlier lane may be gone. Then calls `next`, which must send a request.
+// Gets the call's lane again, because it may have been freed, and then calls `next`, which must send a request.
 void call_continue(struct call *c, void (*next)(struct call *c));
 bool call_continues(const struct call *c);
 
-// Handles the upstream's reply: an outcome, a question, or a task.
+// Handles the upstream's reply, which may be an outcome, questions for the client, or a task.
 void call_replied(struct call *c, const struct rpc_message *reply);
 
-// Tries the next upstream that may have the URI. Returns false if there is none.
+// Sends the call to the next upstream that may have the URI. Returns false if there is no other upstream.
 bool call_try_next(struct call *c);
 
 // ---- step_retry.c
@@ -110,25 +112,26 @@ unsigned call_retries(const struct call *c);             // number of failed att
 uint64_t call_time_max(const struct call *c);            // maximum milliseconds for the next request
 
 // ---- step_firewall.c
-const str *firewall_handles(const struct call *c, size_t *count);  // handles of the result's stored pieces
+const str *firewall_handles(const struct call *c, size_t *count);  // handles of the pieces that were stored
 
 // ---- step_provenance.c
-str call_provenance(struct call *c);  // raw JSON members, or STR_NONE
+str call_provenance(struct call *c);  // report on how the result was obtained, as raw JSON members, or STR_NONE
 str call_fault_details(struct call *c,
-                       const struct fault *f);  // raw JSON object about an upstream's fault, or STR_NONE
+                       const struct fault *f);  // details of the fault as a raw JSON object, or STR_NONE
 const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply,
-                                         str meta);  // the reply with this _meta
+                                         str meta);  // a copy of the reply with this _meta
 const struct rpc_message *call_read_again(struct call *c,
-                                          str text);  // parses a changed reply; NULL: invalid
+                                          str text);  // parses a changed reply; NULL if it is invalid
 
 // ---- step_store.c
-struct piece_batch **
-call_pieces(const struct call *c);  // the pieces that step_store writes; *pieces is NULL if there are none
+
+// Returns where the pieces are that step_store must write. The pointer there is NULL if nothing must be written.
+struct piece_batch **call_pieces(const struct call *c);
 
 // ---- step_schema.c
 
-// Sets *out to the schema for the arguments of the tool, or NULL. Returns false with the reason in f if the tool's
-// schema cannot be used.
+// Sets *out to the schema for the arguments of the tool, or to NULL if all arguments are allowed. Returns false, with
+// the reason in `f`, if the tool's schema cannot be used.
 bool call_schema(struct call *c, const struct schema **out, struct fault *f);
 
 // ---- step_trace.c
