@@ -25,13 +25,13 @@ struct artifact_name {
   str content_hash;  // SHA-256 of the piece's bytes, in hex
 };
 
-// Adds a piece to a batch. If `block` is not NULL, it must hold the piece's bytes, and the batch takes ownership of it
-// (piece_batch_add); otherwise the bytes are copied. Returns false if the piece exceeds the limits. *out is always set;
-// its strings are in the arena.
+// Adds a piece to a batch. If `block` is not NULL, `block` must be heap memory that holds the piece's bytes, and the
+// batch takes ownership of this memory; otherwise the bytes are copied. Returns false, without taking `block`, if the
+// piece exceeds the limits. *out is always set; its strings are in the arena.
 bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *block, struct arena *a,
                   struct artifact_name *out);
 
-// Returns whether the text begins like a handle, with a kind and a colon.
+// Returns whether the text begins with the name of an artifact kind and a colon, as every handle does.
 bool artifact_begins(str s);
 
 struct found_artifact {
@@ -40,7 +40,7 @@ struct found_artifact {
   void (*done)(struct found_artifact *f);
 };
 
-// Finds the owner's piece with this handle and records its use, then calls out->done unless it is NULL (pieces_find).
-// The piece is valid until artifact_release. *out, `owner` and `handle` must stay valid until `done` is called.
+// Finds the piece of `owner` with this handle and marks the piece as used. Then calls out->done unless out->done is
+// NULL. The piece is valid until artifact_release. *out, `owner` and `handle` must stay valid until `done` is called.
 void artifact_find(struct store *s, str owner, str handle, struct found_artifact *out);
 void artifact_release(struct found_artifact *f);  // may be called twice

@@ -11,8 +11,8 @@
 // Text is read in blocks, so that skipping a long text costs little.
 enum { BLOCK = BLOCK_BYTES };
 
-// Counting the tokens of one piece (text/token_pieces.h) takes more than linear time. Therefore at most this many bytes
-// of a long piece are read for each token of the limit.
+// Tokens are counted in pieces of text (text/token_pieces.h), and a long piece takes more than linear time. Therefore
+// at most this many bytes of a piece are read for each token that may be returned.
 enum { PIECE_TOKEN_BYTES = 8 };
 
 // ---- characters ----
@@ -86,7 +86,7 @@ void measure_repair(struct buf *out, str text) {
 
 // ---- lines ----
 
-// Returns whether a line ends with the byte c; `next` is the byte after it.
+// Returns whether a line ends with the byte c; `next` is the byte after c.
 static inline bool ends_line(char c, char next) {
   return (c == '\n') | ((c == '\r') & (next != '\n'));
 }
@@ -132,14 +132,14 @@ str measure_next_line(str *text) {
 
 // ---- tokens ----
 
-// Pieces are counted one by one: no token spans two pieces, so their tokens add up.
+// Counts tokens piece by piece (text/token_pieces.h). No token spans two pieces, so the tokens of the pieces add up.
 size_t measure_cut_tokens(str text, size_t limit) {
   size_t at = 0;
   text = utf8_cut(text, limit * MEASURE_TOKEN_BYTES);
   while (at < text.n) {
     str piece = piece_first(str_from(text, at)).text;
     if (piece.n / PIECE_TOKEN_BYTES > limit || !tokens_fit(piece, limit)) {
-      // A byte is at most one token, so the loop ends.
+      // The loop ends, because a part of at most `limit` bytes has at most `limit` tokens.
       str part = utf8_cut(piece, limit * PIECE_TOKEN_BYTES);
       while (!tokens_fit(part, limit)) part = utf8_cut(part, part.n / 2);
       return at + part.n;

@@ -185,7 +185,7 @@ static void json_keys_are_sorted_and_indented(void **state) {
 
 static void json_keys_of_which_none_is_there_are_refused(void **state) {
   expect_fault(STR("{\"items\":[],\"total\":3}"), "{\"type\":\"json_keys\",\"keys\":[\"totl\",\"no\"]}",
-               "unknown member \"totl\"; there are total, items");
+               "unknown member \"totl\"; known names: total, items");
 }
 
 static void json_keys_of_what_is_no_object_are_refused(void **state) {

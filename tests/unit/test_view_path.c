@@ -136,7 +136,8 @@ static void a_value_that_is_too_long_goes_on_by_its_characters(void **state) {
 
 static void a_pointer_to_nothing_is_told_how_far_it_leads(void **state) {
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/items/3/name\"}", "\"/items\" has 3 elements");
-  expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/nothing\"}", "unknown member \"nothing\"; there are items");
+  expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/nothing\"}",
+               "unknown member \"nothing\"; known names: items");
   expect_fault("2026-01-01 INFO a log\nwith lines", "{\"type\":\"pointer\",\"pointer\":\"/a\"}", "pointer needs JSON");
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"/items/0/name/x\"}", "\"/items/0/name\" is a string");
   expect_fault(shop, "{\"type\":\"pointer\",\"pointer\":\"items\"}", "must begin with '/'");

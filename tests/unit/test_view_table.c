@@ -192,7 +192,7 @@ static void a_wrong_selector_is_shown_the_right_one(void **state) {
   expect_fault("just words\nand more", "{\"type\":\"records\"}", "not a table");
   expect_fault("just words\nand more", "{\"type\":\"stats\",\"path\":\"$.a\"}", "path needs JSON");
   expect_fault(csv, "{\"type\":\"records\",\"columns\":[\"nothing\"]}",
-               "unknown column \"nothing\"; there are id, city, price");
+               "unknown column \"nothing\"; known names: id, city, price");
   expect_fault(csv, "{\"type\":\"records\",\"columns\":\"id\"}", "columns must be a list of names");
   expect_fault(csv, "{\"type\":\"records\",\"sort\":\"-nothing\"}", "unknown column \"nothing\"");
   expect_fault(csv, "{\"type\":\"records\",\"colums\":[\"id\"]}", "records has no member \"colums\"");
@@ -227,7 +227,7 @@ static void a_name_that_no_row_has_is_no_column(void **state) {
   };
   for (size_t i = 0; i < 3; i++)
     for (size_t k = 0; k < sizeof selectors / sizeof *selectors; k++)
-      expect_fault(texts[i], selectors[k], "unknown column \"idd\"; there are id, city, price");
+      expect_fault(texts[i], selectors[k], "unknown column \"idd\"; known names: id, city, price");
   expect_fault(json, "{\"type\":\"stats\",\"column\":\"owner.taem\"}", "unknown column \"owner.taem\"");
   expect("[]", "{\"type\":\"records\",\"columns\":[\"a\"]}", "a\n… no more rows: 0 of 0 meet the conditions");
 }

@@ -8,7 +8,7 @@
 #include "result/envelope/same_json.h"
 #include "json/write.h"
 
-enum { META_ROOM = 128 << 10 };  // bytes reserved for an envelope in _meta, not counting tool ids
+enum { META_ROOM = 128 << 10 };  // maximum size of the envelope in _meta, not counting the tool ids in it
 
 // ---- the content ----
 
@@ -19,7 +19,8 @@ static void put_text_part(struct json_writer *w, str text) {
   json_end_object(w);
 }
 
-// Writes a content part. The contents of a resource become parts of type resource; an invalid part becomes text.
+// Writes a content part of a tool result. Each element of a resource's `contents` becomes a part of type `resource`; an
+// invalid part becomes a text part.
 static void put_part(struct json_writer *w, const struct envelope *e, const struct part *p) {
   if (part_is_broken(p)) {
     str words;
@@ -57,7 +58,7 @@ static str write_content(const struct envelope *e, str text) {
   return content;
 }
 
-// ---- results that pass ----
+// ---- results that are passed on ----
 
 // Returns a valid list of parts, for a result whose content is not a valid list.
 static str mended_content(const struct envelope *e) {
@@ -78,8 +79,8 @@ static str mended_content(const struct envelope *e) {
   return mended;
 }
 
-// Returns _meta without members that have the gateway's prefixes, which only the gateway may set. Adds `value` as the
-// member `name` unless `value` is empty. Returns STR_NONE if nothing changes.
+// Returns `meta`, the _meta of a result, without members whose names have the gateway's prefixes: only the gateway may
+// set such members. Adds `value` as the member `name` unless `value` is empty. Returns STR_NONE if nothing changes.
 static str edited_meta(const struct envelope *e, const struct json *meta, str name, str value) {
   if (!meta || meta->type != JSON_OBJECT || json_is_folded(meta)) meta = &json_empty_object;
   struct json_edit *edits = ARENA_ARRAY(e->a, struct json_edit, (size_t)meta->count + 1);
@@ -98,7 +99,7 @@ static str edited_meta(const struct envelope *e, const struct json *meta, str na
   return count ? json_edited(e->a, meta, edits, count) : STR_NONE;
 }
 
-// Writes _meta with the envelope. If `stays`, the members of the server's _meta are included.
+// Writes _meta with the envelope. If `stays` is true, also copies the members of the server's _meta.
 static void put_meta(const struct envelope *e, bool stays, struct buf *out) {
   const struct json *meta = stays ? json_get(e->order->result, STR("_meta")) : NULL;
   size_t begin = out->n;
@@ -122,7 +123,7 @@ static str write_meta(const struct envelope *e, bool stays) {
   return meta;
 }
 
-// How structuredContent is presented, so that the model of this client sees its data once.
+// Changes to a result that make the client's model see the data of structuredContent exactly once.
 struct arrangement {
   bool add;   // add structuredContent as text
   bool drop;  // remove structuredContent
@@ -132,7 +133,8 @@ static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
-  if (e->imitates) return (struct arrangement){!repeated, true};  // for every client: as text after the notice
+  if (e->imitates)
+    return (struct arrangement){!repeated, true};  // every client shows the data as text after the notice
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -157,7 +159,7 @@ static str with_text(struct arena *a, str content, str text) {
   return all;
 }
 
-// Adds the notice about imitations before all other parts.
+// Returns `content` with a new first part: the notice that server text imitates the gateway (lookalike.h).
 static str with_notice(const struct envelope *e, str content) {
   struct buf line, b;
   buf_init(&line, 1024);
@@ -183,9 +185,8 @@ static bool pass_on(struct envelope *e, struct buf *out) {
   bool whole = e->order->whole;
   e->imitates = e->order->mark.n && lookalike_json(e->order->result, e->mark);
   struct arrangement arranged = arrange(e);
-  // The content for the client, or STR_NONE if it stays unchanged.
   bool broken = e->order->kind == ENVELOPE_TOOL && envelope_content_broken(e);
-  str content = STR_NONE;
+  str content = STR_NONE;  // the new content; STR_NONE if the content stays unchanged
   if (broken) content = mended_content(e);
   else if (arranged.add || e->imitates) content = json_span(json_get(e->order->result, STR("content")));
   if (arranged.add) content = with_text(e->a, content, json_compacted(e->a, json_span(e->parts.structured)));
@@ -221,7 +222,8 @@ static void look(struct envelope *e) {
   }
 }
 
-// Writes the result of a resource or prompt as the result of a tool. Of the server's members, copies only _meta.
+// Writes the result of a resource or prompt in the form of a tool result. Of the members that the server sent, copies
+// only _meta.
 static void write_fresh(const struct envelope *e, str content, str structured, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -276,7 +278,7 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
-// Returns whether the result contains the mark, which the server may know from the arguments of a call.
+// Returns whether the result contains the gateway's mark. A server can learn the mark from the arguments of a call.
 static bool repeats_mark(const struct envelope_order *order) {
   str raw = json_span(order->result);
   const char *end = raw.p + raw.n;
@@ -343,7 +345,7 @@ bool envelope_tells_error(const struct json *result) {
   return is_error(result) || is_failed_task(result) || is_failed_task(json_get(result, STR("task")));
 }
 
-// Returns whether the result must be masked: errors are also checked for the known secrets, because they often repeat
+// Returns whether the result must be masked. Errors are also searched for known secrets, because errors often repeat
 // data that was sent to the server.
 static bool is_scrubbed(const struct envelope_order *order) {
   if (order->scrub || repeats_mark(order)) return true;

@@ -14,24 +14,24 @@
 //        "provenance": {"tool_id", "protocol", "content_annotations"}}
 //   - isError stays. _meta and other members stay if they are short; otherwise only the piece with the whole result has
 //     them.
-// A result that fits is arranged for its client (`reads`), so that the model sees all of it once. structuredContent is
-// removed if the client would show it instead of other parts, or in addition to a text that repeats it. It is added as
-// text if the model would not see it otherwise and no text repeats it. An invalid result (content that is not a list of
-// parts, isError that is not a boolean) becomes a valid one. Members of a server's _meta that start with toolgate/ or
-// io.toolgate/ are removed. A short envelope is added to _meta as "io.toolgate/envelope": status, tool_id, facts,
-// artifacts, provenance.
+// A result that fits the budget is adapted to what the client shows to its model (`reads`), so that the model sees all
+// of the result once. structuredContent is removed if the client would show it instead of other parts, or in addition
+// to a text that repeats it. It is added as text if the model would not see it otherwise and no text repeats it. An
+// invalid result (content that is not a list of parts, isError that is not a boolean) becomes a valid one. Members of a
+// server's _meta that start with toolgate/ or io.toolgate/ are removed. A short envelope is added to _meta as
+// "io.toolgate/envelope": status, tool_id, facts, artifacts, provenance.
 //
 // Each line that the gateway adds to the text starts with the mark. If server text imitates the gateway
 // (result/envelope/lookalike.h), a notice precedes this text, and no facts are taken from it. A server's result that
 // contains the mark itself is masked as with `scrub`. A result of a resource or prompt always gets an envelope: every
 // part is stored and listed; small parts also stay in the result.
 //
-// The budget limits the tokens of the text and, separately, the tokens of the envelope. If it is too small, first the
-// summary and the facts get shorter, then labels, hashes and notes are left out. Handles always stay, even if they
-// exceed the budget. The first lines of an error are always shown.
+// The budget limits the tokens of the text and, separately, the tokens of the envelope. If the budget is too small,
+// first the summary and the facts get shorter, then labels, hashes and notes are left out. Handles always stay, even if
+// they exceed the budget. The first lines of an error are always shown.
 //
-// Nothing is lost: if data has no place in this form, the whole result is stored as a JSON piece. A piece that the
-// store cannot hold is reported as too large.
+// Nothing is lost: if neither the text, the envelope nor the pieces have a place for some data, the whole result is
+// stored as a JSON piece. A piece that the store cannot hold is reported as too large.
 //
 // With `scrub`, a copy of the result is masked first; a result that cannot be masked as a whole becomes an error. An
 // error of a tool that repeats secrets or addresses of the server's configuration is always masked.
@@ -50,26 +50,26 @@ enum {
   ENVELOPE_TOKENS = 2000,            // default budget
   ENVELOPE_TOKENS_MIN = 20,          // smaller budgets are raised to this
   ENVELOPE_TOKENS_MAX = 1 << 20,     // larger budgets are lowered to this
-  ENVELOPE_PART_BYTES = 64 << 10,    // maximum bytes of an image or a sound that stays
-  ENVELOPE_PARTS_BYTES = 256 << 10,  // maximum bytes of all images and sounds that stay
+  ENVELOPE_PART_BYTES = 64 << 10,    // maximum size of an image or a sound that stays in the result
+  ENVELOPE_PARTS_BYTES = 256 << 10,  // maximum total size of the images and sounds that stay in the result
   ENVELOPE_PIECES = 32,              // maximum number of pieces; beyond it, the whole result is one piece
-  ENVELOPE_PIECES_TEXT_ONLY = 4,     // this maximum with `text_only`, because then only the text names the pieces
+  ENVELOPE_PIECES_TEXT_ONLY = 4,     // maximum number of pieces with `text_only`, because then only the text names them
 };
 
 enum envelope_kind {
   ENVELOPE_TOOL,
   ENVELOPE_RESOURCE,
   ENVELOPE_PROMPT,
-  ENVELOPE_ANY,  // result of any method: masked and passed on; if it cannot be masked, nothing is written
+  ENVELOPE_ANY,  // result of any method: passed on, masked if necessary; nothing is written if masking fails
 };
 
 struct envelope_order {
   const struct json *result;   // result of tools/call, resources/read or prompts/get
   str tool_id;                 // id of the tool, the resource or the prompt
   str owner;                   // owner of the pieces
-  struct piece_origin origin;  // an agent that may not use this tool or server may not view the pieces
+  struct piece_origin origin;  // server and tool; an agent without access to them cannot view the pieces
   struct store *store;
-  struct piece_batch **batch;  // *batch is created for the first piece; the caller must put or free it
+  struct piece_batch **batch;  // created with the first piece; the caller must store it (pieces_put) or free it
   size_t budget;               // tokens; 0: the default
   bool text_only;              // leave out the structuredContent of the gateway
   enum client_reads reads;     // what the client shows its model; a result that fits is arranged for this
@@ -80,12 +80,12 @@ struct envelope_order {
   bool apart;        // write only the new _meta to *out if the result is passed on; write nothing if _meta is unchanged
   bool keep_hidden;  // do not remove hidden characters (base/text/plain.h) from texts that are made from the result
   bool scrub;        // first mask secrets (text/secrets.h), also in stored pieces
-  struct secrets_known hidden;  // known values to mask: secrets with `scrub`, secrets and addresses in every error
+  struct secrets_known hidden;  // known values to mask: secrets if `scrub` is set; secrets and addresses in every error
 };
 
-// Appends the result as JSON; the caller must check out->over. Returns true if the result is passed on byte for byte,
-// except for `_meta` if the order has `apart`. The arena is used for temporary data, including one copy of unescaped
-// text and decoded data.
+// Appends the result as JSON; the caller must check out->over. Returns true if the result is passed on without changes.
+// With `apart`, changes of _meta do not count: if only _meta changes, appends the new _meta alone and returns true. The
+// arena is used for temporary data, including one copy of unescaped text and decoded data.
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out);
 
 // Returns whether a result is an error: isError is true, or the result is a task that failed, or a task whose result

@@ -65,8 +65,7 @@ static bool is_plain(const struct part *p) {
   return is_media(p) && envelope_is_media_type(p->media_type) && members == 2 + (size_t)(p->media_type.p != NULL);
 }
 
-// Subtracts the tokens of a part's JSON that surrounds its text or data from *left. Returns false if *left is too
-// small.
+// Subtracts from *left the tokens of a part's JSON, not counting its text or data. Returns false if *left is too small.
 static bool take_frame(const struct part *p, size_t *left) {
   const struct json *held = p->words ? p->words : json_get(p->json, STR("data"));
   str all = json_span(p->json);
@@ -78,7 +77,7 @@ static bool take_frame(const struct part *p, size_t *left) {
 
 // ---- members of the result other than its content
 
-// Returns whether a member may stay in addition to content, structuredContent and isError. Of the members of a resource
+// Returns whether a member may stay in addition to content, structuredContent and isError. Of the result of a resource
 // or prompt, only _meta may stay.
 static bool is_rest(const struct envelope *e, const struct json *m) {
   if (e->order->kind != ENVELOPE_TOOL) return json_key_is(m, STR("_meta"));
@@ -121,12 +120,14 @@ static bool reads_short(const struct envelope *e) {
   if (parts->unusual && !take_tokens(json_span(e->order->result), &left)) return false;
   if (e->order->kind == ENVELOPE_TOOL && !take_rest(e, &left)) return false;
   if (!parts->structured) return true;
-  // Structured content must also fit without the text, because some clients show nothing else.
+  // Structured content must fit the budget even if a text repeats it, because some clients show only structured
+  // content.
   return tokens_fit(json_span(parts->structured), e->budget) &&
          (envelope_text_says(e) || take_tokens(json_span(parts->structured), &left));
 }
 
-// Chooses the images and sounds that stay: those that are small enough, up to SEEN. Returns whether all of them stay.
+// Chooses the images and sounds that stay: at most SEEN that are small enough. Returns whether all images and sounds
+// stay.
 static bool choose_seen(struct envelope *e) {
   size_t left = ENVELOPE_PARTS_BYTES, seen = 0;
   bool all = true;

@@ -16,7 +16,7 @@ enum {
 
 struct envelope_piece {
   struct artifact artifact;
-  char *block;  // heap memory with large `bytes`, to be passed to the store; or NULL
+  char *block;  // heap memory that holds large artifact.bytes, and that the store can take over; or NULL
   struct artifact_name name;
   bool held;
 };
@@ -33,10 +33,10 @@ struct envelope {
   struct arena *a;
   size_t budget;
   str mark;
-  bool imitates;  // a part that is passed on imitates the gateway
+  bool imitates;  // the server's result imitates the gateway (lookalike.h)
   struct parts parts;
   bool *kept;          // for each part: whether it stays unchanged
-  size_t kept_tokens;  // tokens of the parts that stay
+  size_t kept_tokens;  // number of tokens of the parts that stay
   bool rest_kept;      // _meta stays, and so do members other than content and structuredContent
   bool whole;          // all data that the model can read stays
   bool said;           // a text repeats the structured content
@@ -53,8 +53,8 @@ bool envelope_fits(struct envelope *e);
 // Returns whether a text repeats the structured content.
 bool envelope_text_says(const struct envelope *e);
 
-// Sets e->kept, e->rest_kept and e->kept_tokens. If the text exceeds the budget, other parts that the model reads get a
-// quarter of the budget.
+// Sets e->kept, e->rest_kept and e->kept_tokens. If the result exceeds the budget, the parts that stay may take at most
+// a quarter of the budget.
 void envelope_choose(struct envelope *e);
 
 // Writes edits that remove the members that do not stay; _meta is not removed. Returns the number of edits, at most one
@@ -74,7 +74,7 @@ bool envelope_content_broken(const struct envelope *e);
 // ---- envelope_pieces.c: stored pieces
 
 // Plans the pieces, and adds them to the batch in this order: parts, structured content, text. The bytes of the pieces
-// must stay valid until the batch is put.
+// must stay valid until the batch is stored.
 void envelope_keep(struct envelope *e);
 void envelope_free_blocks(struct envelope *e);
 
@@ -84,12 +84,13 @@ void envelope_free_blocks(struct envelope *e);
 // summary shows unchanged.
 size_t envelope_summarise(const struct envelope *e, size_t tokens, struct buf *out);
 
-// Returns the text part: the summary, and how to view the rest. It fits the budget.
+// Returns the text for the model: the summary, and lines that say how to view the rest. Only the lines with handles may
+// exceed the budget.
 str envelope_text(const struct envelope *e);
 
 // ---- envelope_json.c: JSON for programs
 
-// Returns the envelope as JSON. It fits the budget.
+// Returns the envelope as JSON, which exceeds the budget only if the handles alone do.
 str envelope_json(const struct envelope *e);
 
 // Writes the value of ENVELOPE_META, without a summary, and with at most ENVELOPE_META_BYTES of facts.

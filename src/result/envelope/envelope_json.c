@@ -11,7 +11,8 @@ static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};
 
 enum { TOKEN_BYTES = 128, ENTRY_BYTES = 4 << 10 };
 
-// Members are left out in this order to make room for the handles and for a part of the summary.
+// Members of the envelope are left out in this order until the handles and a part of the summary fit. Each value also
+// leaves out the members of the values before it.
 enum spare {
   SPARE_NOTHING,
   SPARE_VIEWS,
@@ -123,7 +124,7 @@ static void write_provenance(struct json_writer *w, const struct envelope *e, en
   json_end_object(w);
 }
 
-// ---- within the budget ----
+// ---- fitting the budget ----
 
 static void write_form(struct buf *b, const struct envelope *e, const struct json_form *f, const struct facts *facts) {
   struct json_writer w = json_writer(b);
@@ -139,7 +140,7 @@ static void write_form(struct buf *b, const struct envelope *e, const struct jso
 }
 
 // Chooses the members to leave out, so that all members except the summary take at most two thirds of the budget. If
-// even the hashes must be left out, they may take three quarters.
+// even the hashes must be left out, the other members may take three quarters.
 static enum spare choose_spare(struct buf *b, const struct envelope *e, const struct facts *facts) {
   for (int spare = SPARE_NOTHING; spare < SPARES; spare++) {
     struct json_form f = {.spare = (enum spare)spare, .summary = STR("")};
@@ -150,7 +151,8 @@ static enum spare choose_spare(struct buf *b, const struct envelope *e, const st
   return SPARE_PROVENANCE;
 }
 
-// Returns how many facts to write: they get at most a third of `tokens`. The most informative facts come first.
+// Returns how many facts to write. Facts may take a third of `tokens`; the most informative facts come first in the
+// list.
 static size_t choose_facts(const struct facts *facts, size_t tokens) {
   enum { AROUND = 3 };
   size_t count = 0, left = tokens / 3;
@@ -167,8 +169,8 @@ static str seen(const struct envelope *e, str text) {
   return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
 }
 
-// Tries shorter summaries until one fits. The number of tokens that a summary takes in JSON, with escapes, is known
-// only after it was written.
+// Tries shorter summaries until one fits. The number of tokens of a summary in JSON, with escapes, is known only after
+// the summary was written.
 static void fit_summary(struct buf *b, const struct envelope *e, struct json_form *f, const struct facts *facts) {
   struct buf text;
   write_form(b, e, f, facts);

@@ -97,7 +97,7 @@ static bool has_others(const struct json *object, const str *names, size_t count
   return false;
 }
 
-// Returns whether a part has data that neither a piece nor the envelope has.
+// Returns whether a part has data that would be neither in its piece nor in the envelope.
 static bool has_more(const struct part *p) {
   static const str names[] = {STR("type"),        STR("text"),     STR("data"), STR("mimeType"),
                               STR("annotations"), STR("resource"), STR("uri"),  STR("name")};
@@ -122,8 +122,8 @@ static bool needs_whole(const struct envelope *e) {
 
 // ---- the plan ----
 
-// Returns whether a part that is not a link gets a piece. The contents of a resource always get one. Links always get
-// one, too, but are planned separately.
+// Returns whether a part gets a piece of its own. The contents of a resource always get one. For links, returns false,
+// because their pieces are planned separately.
 static bool is_piece(const struct envelope *e, size_t i) {
   const struct part *p = &e->parts.list[i];
   if (p->type == PART_TEXT || p->type == PART_LINK) return false;
@@ -149,8 +149,8 @@ static void plan_structured(struct envelope *e) {
   s->piece = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "structured content"), s->text);
 }
 
-// Adds the whole result as a piece. If content has too many values to be split into parts, the summary treats it as an
-// array.
+// Adds the whole result as a piece. If the array `content` has too many values to be split into parts, the summary
+// describes it as JSON.
 static struct envelope_piece *plan_whole(struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct envelope_piece *whole = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "whole result"),
@@ -164,7 +164,8 @@ static bool is_long(const struct json *v) {
   return json_is(v, JSON_STRING) && v->n > LONG_BYTES;
 }
 
-// Returns the object; if its members `one` and `other` are long strings, they are made empty.
+// Returns the object as JSON. Replaces its members `one` and `other` by empty strings if they are long strings, because
+// other pieces have these strings.
 static str without_long(struct arena *a, const struct json *object, str one, str other) {
   struct json_edit edits[2];
   size_t count = 0;
@@ -209,7 +210,8 @@ static void plan_text(struct envelope *e) {
   e->parts.block = NULL;
 }
 
-// Plans a single piece, which contains everything.
+// Plans a single piece, because the handles of more pieces would not fit the budget. The piece has all data that does
+// not stay in the result.
 static void plan_one(struct envelope *e) {
   bool more = needs_whole(e) || count_pieces(e), structured = e->parts.structured && !e->said;
   if (!more && !(structured && e->parts.text.n)) {

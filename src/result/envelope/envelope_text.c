@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text for the model: the summary, and how to view the rest.
+// Writes the text for the model: the summary, and lines that say how to view the rest.
 #include "base/assert.h"
 #include "result/envelope/envelope_impl.h"
 #include "result/envelope/lookalike.h"
@@ -12,7 +12,7 @@ enum {
   TOKEN_BYTES = 128,     // maximum bytes of a token
 };
 
-// How much the lines about pieces say, from most tokens to fewest.
+// The contents of the lines about pieces, from the longest form to the shortest.
 enum detail {
   DETAIL_ALL,       // two selectors after each handle
   DETAIL_ONE_LOOK,  // one selector after each handle
@@ -42,7 +42,8 @@ static str count_parts(const struct envelope *e) {
   return line;
 }
 
-// Writes the first section. A short text is shown whole, even if a longer section follows.
+// Writes the section of the text: the whole text if it fits its share of the tokens, otherwise a summary. Returns how
+// many bytes of the text are shown unchanged.
 static size_t write_first(const struct envelope *e, struct brief *b) {
   const struct envelope_section *s = &e->sections[0];
   size_t all = b->left, share = e->sections[1].text.n ? all * 3 / 5 : all;
@@ -90,7 +91,7 @@ static void write_section_line(struct buf *out, const struct envelope *e, size_t
     buf_printf(out, "%s%.*s", k ? " or " : " selector=", STR_ARG(s->summary.views[k].selector));
 }
 
-// Writes a line about a piece. Only the media type in it comes from the server; the server's label is not shown.
+// Writes a line about a piece. Of the server's data, the line has only the media type, and not the label.
 static void write_piece_line(struct buf *out, const struct envelope *e, const struct envelope_piece *p) {
   const char *what = p->artifact.kind == ARTIFACT_RESOURCE ? content_magic(p->artifact.bytes) : NULL;
   str type, parameters;
@@ -102,8 +103,8 @@ static void write_piece_line(struct buf *out, const struct envelope *e, const st
   else buf_str(out, STR("too large to store"));
 }
 
-// Writes a line for each piece that is not the piece of a section. If the envelope can name the other pieces, the lines
-// take at most half of the budget.
+// Writes a line for each piece except the pieces of the two sections. Unless `text_only` is set, these lines take at
+// most half of the budget, and the envelope names the pieces that have no line.
 static void write_piece_lines(struct buf *out, const struct envelope *e) {
   size_t more = 0, begin = out->n;
   for (size_t i = 0; i < e->count; i++) {

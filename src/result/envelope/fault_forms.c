@@ -33,7 +33,7 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details) {
   json_end_object(&w);
 }
 
-// Writes a fault as the result of a tool. The code is also in _meta, where no server can write it.
+// Writes a fault as the result of a tool. The fault's code is also in _meta, in a member that servers cannot set.
 static void put_fault(struct buf *out, const char *code, str text, bool structured) {
   char meta[128];
   int n = snprintf(meta, sizeof meta, "{\"" RESULT_FAULT "\":\"%s\"}", code);

@@ -48,8 +48,8 @@ static bool ends_handle(str text, size_t first, size_t colon) {
   return artifact_begins((str){text.p + first, colon - first});
 }
 
-// All colons in one run of handle characters share the beginning of this run. So the backward search stops at the
-// previous colon, and each byte is read once.
+// Returns whether the text contains a handle. A handle begins where a run of handle characters begins. The search for
+// this place goes back from each colon, but not beyond the colon before it, so that it reads each byte once.
 static bool has_handle(str text) {
   const char *end = text.p + text.n;
   size_t first = 0, before = 0;
@@ -64,7 +64,7 @@ static bool has_handle(str text) {
   return false;
 }
 
-// ---- a fault: a code of the gateway as a JSON string, in text about an error
+// ---- faults: a fault code in quotes, in a text that has the word "error"
 
 static bool has_quoted(str text, str name) {
   const char *end = text.p + text.n;
@@ -97,7 +97,7 @@ static bool imitates(str text, str mark) {
   return (has(text, STR("dry_run")) && has(text, STR("tool_id"))) || has_fault(text);
 }
 
-// Checks the text also without its hidden characters, because they may be removed later.
+// Also checks the text without its hidden characters, because the gateway may remove these characters later.
 bool lookalike(str text, str mark) {
   struct arena a;
   if (imitates(text, mark)) return true;
@@ -113,7 +113,7 @@ bool lookalike_json(const struct json *v, str mark) {
   str raw = json_span(v);
   if (imitates(raw, mark)) return true;
   if (!has(raw, STR("\\u00")) && !hidden_in_json(raw)) return false;
-  // Checks the text of the value instead of its nodes, because a folded value has no nodes.
+  // Checks the value's JSON text, unescaped, instead of the value's nodes, because a folded value has no nodes.
   char *plain = mem_alloc(raw.n);
   bool found = lookalike((str){plain, json_text_unescape(raw, plain)}, mark);
   mem_free(plain);

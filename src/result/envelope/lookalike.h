@@ -10,7 +10,8 @@
 
 enum { LOOKALIKE_NOTICE_TOKENS = 40 };  // maximum tokens of the notice, including the mark and the line end
 
-// Returns whether the text, which may be raw JSON, imitates the gateway. `mark` itself does not count as an imitation.
+// Returns whether the text, which may be raw JSON, imitates the gateway. `mark`, the gateway's own mark, does not count
+// as an imitation; any other mark does.
 bool lookalike(str text, str mark);
 
 // Like lookalike, for a JSON value, whose escapes are decoded.

@@ -70,7 +70,8 @@ static void add(struct parts *parts, struct part p) {
   parts->list[parts->count++] = p;
 }
 
-// Adds a message as a line of text with its role. Content of a message that is not text is added as a part.
+// Adds a prompt message as a line of text that begins with the message's role. Content that is not text is added as a
+// part.
 static void read_message(struct parts *parts, const struct json *message, struct arena *a) {
   if (json_is_folded(message)) return;
   const struct json *content = json_get(message, STR("content"));
@@ -129,7 +130,8 @@ static char *put_text(struct part *p, char *to) {
   return to;
 }
 
-// Returns whether the text can be used without a copy: a single text without escapes.
+// Returns whether the result has only one text, without escapes. In this case, sets parts->text without copying the
+// text.
 static bool stays(struct parts *parts) {
   for (size_t i = 0; i < parts->count && parts->texts == 1; i++) {
     struct part *p = &parts->list[i];
@@ -159,7 +161,8 @@ static void join_texts(struct parts *parts, struct arena *a) {
 
 // ---- the result ----
 
-// Gives the list nodes for its elements; the elements may stay folded. Returns false if the list has too many values.
+// Creates nodes for the elements of a folded list; the elements themselves may stay folded. Returns false if the list
+// has too many values.
 static bool unfold(const struct json *list, struct arena *a) {
   static const struct json_fold deeper = {.depth = 4, .values = 1024};
   struct fault ignored;

@@ -54,6 +54,6 @@ struct parts parts_read(const struct json *result, enum parts_source source, str
 // Frees p->block. A caller that has passed the block to a piece must set p->block to NULL first.
 void parts_done(struct parts *p);
 
-// Returns the decoded base64, or `data` itself if it is not base64. Large bytes are in heap memory: the caller owns
-// *out_block. Otherwise *out_block is NULL.
+// Returns the decoded base64, or `data` itself if it is not base64. Large bytes are in heap memory, *out_block, which
+// the caller must free. For other bytes *out_block is NULL.
 str parts_decode(str data, struct arena *a, char **out_block);

@@ -9,7 +9,7 @@
 
 enum {
   SHORT_BYTES = 64 << 10,  // in JSON of at most this size, the order of keys does not matter
-  NUMBERS = 4096,          // maximum number of pairs of equal numbers that are written differently
+  NUMBERS = 4096,          // maximum number of equal numbers that the two texts write differently
 };
 
 static bool is_blank(char c) {
@@ -23,7 +23,7 @@ static const char *skip_blanks(const char *p, const char *end) {
 
 struct side {
   const char *p, *end;
-  size_t numbers;  // number of pairs of equal numbers so far that are written differently
+  size_t numbers;  // number of equal numbers found so far that the two texts write differently
 };
 
 // ---- strings ----
@@ -103,7 +103,8 @@ static bool is_sign(char c) {
   return c == '{' || c == '}' || c == '[' || c == ']' || c == ',' || c == ':';
 }
 
-// Compares token by token. One side is valid JSON, so a text that is not JSON differs from it at some token.
+// Compares the two sides token by token. One side is valid JSON. If the other side is not JSON, the sides differ at
+// some token.
 static bool same_in_order(struct side a, struct side b) {
   for (;;) {
     a.p = skip_blanks(a.p, a.end);

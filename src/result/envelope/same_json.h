@@ -5,6 +5,6 @@
 
 // Returns whether the text repeats `json`, which must be valid. The text repeats it if it is JSON with the same values
 // in the same order (in short JSON, keys may be in any order); white space, escapes and forms of numbers are ignored.
-// The text also repeats an object whose only member is this text or has these values, because some servers wrap plain
-// results.
+// If `json` is an object with a single member, the text also repeats `json` if it repeats the value of this member,
+// because some servers wrap plain results.
 bool says_same(str text, str json);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes text line by line within a budget of tokens: a line that does not fit is left out. Tokens are counted line by
-// line; the sum is at least the token count of the whole text, except for blank lines. Callers that need the exact
-// number must count the whole text.
+// line; for a text without blank lines, the sum is at least the token count of the whole text. Callers that need the
+// exact number must count the whole text.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -9,11 +9,11 @@
 struct brief {
   struct buf *out;
   size_t left;   // number of tokens that are left
-  size_t given;  // number of tokens that a share had at first
+  size_t given;  // for a share: number of tokens at the beginning
 };
 
-// brief_share takes a share of the budget, to limit some of the lines. brief_take_back returns its unused tokens to
-// `b`.
+// brief_share returns a part of the budget, which limits the lines that are written with this part. brief_take_back
+// returns the unused tokens of the part to `b`.
 struct brief brief_share(const struct brief *b, size_t tokens);
 void brief_take_back(struct brief *b, const struct brief *share);
 
@@ -28,9 +28,10 @@ bool brief_end(struct brief *b, size_t begin);
 bool brief_line(struct brief *b, str line);
 bool brief_printf(struct brief *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+enum { BRIEF_LINE_BYTES = 400 };  // maximum size of a line that brief_lines adds
+
 // Adds the first lines of a text that fit into `tokens`. A line of more than BRIEF_LINE_BYTES is cut, with an ellipsis.
 // Returns the size of these lines in `text`, including line ends.
-enum { BRIEF_LINE_BYTES = 400 };
 size_t brief_lines(struct brief *b, str text, size_t tokens);
 
 // Adds the beginning of a text, cut after a line, a sentence or a word, without blanks at its end. Returns the number
@@ -45,10 +46,10 @@ struct brief_list {
   struct buf line;
   size_t tokens;
   size_t shown, more;
-  size_t item;  // start of the current item
+  size_t item;  // offset in `line` at which the current item begins
 };
 void brief_list_begin(struct brief_list *l, const struct brief *b, size_t tokens, str title);
-struct buf *brief_list_item(struct brief_list *l);  // append the item to this buffer, then call brief_list_item_end
+struct buf *brief_list_item(struct brief_list *l);  // append an item here, then call brief_list_item_end
 void brief_list_item_end(struct brief_list *l);
 void brief_list_end(struct brief_list *l, struct brief *b);  // writes nothing if there are no items
 

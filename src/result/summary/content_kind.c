@@ -57,7 +57,7 @@ static void take_sample(str text, struct sample *s) {
 
 // ---- JSON ----
 
-// Returns whether the sample is JSON from its beginning to its end.
+// Returns whether the sample is JSON. JSON that is cut at the end of the sample counts, too.
 static bool is_json(const struct sample *s) {
   struct json_scan scan = json_scan(s->text);
   const char *p = json_scan_first(&scan);
@@ -224,7 +224,7 @@ static bool is_code(const struct sample *s, struct content *out) {
 
 // ---- tables ----
 
-// Returns whether blanks follow most separators, as blanks follow commas in prose.
+// Returns whether a blank follows most separators, as in prose, where blanks follow commas.
 static bool reads_as_prose(str text, char separator) {
   size_t marks = 0, blanks = 0;
   for (size_t i = 0; i + 1 < text.n; i++) {

@@ -4,14 +4,14 @@
 #include "base/assert.h"
 #include "result/summary/content_kind.h"
 
-// A level is near the beginning of a line, after the time and perhaps a name. So only this many bytes and words are
-// read.
+// A level is near the beginning of a line, after the time and perhaps a name. So only this many bytes and words of a
+// line are searched for a level.
 enum { LEVEL_BYTES = 120, LEVEL_WORDS = 8 };
 
 // ---- times ----
 
-// Matches a pattern: 0 stands for a digit, a for a letter, T for 'T' or a blank, and every other character for itself.
-// Returns the pattern's length, or 0 if `s` does not begin like the pattern.
+// Returns the pattern's length if `s` begins with text that matches the pattern, otherwise 0. In a pattern, '0' stands
+// for a digit, 'a' for a letter, 'T' for a 'T' or a blank, and every other character for itself.
 static size_t match(str s, const char *pattern) {
   size_t i = 0;
   for (; pattern[i]; i++) {
@@ -25,7 +25,8 @@ static size_t match(str s, const char *pattern) {
   return i;
 }
 
-// Returns the end of a time. The fraction of its seconds and its zone, if it has them, begin at `at`.
+// Skips the fraction of a second and the time zone that may follow a time at offset `at`. Returns the offset after
+// them.
 static size_t time_tail(str s, size_t at) {
   size_t i = at;
   if (i + 1 < s.n && (s.p[i] == '.' || s.p[i] == ',') && ascii_is_digit(s.p[i + 1]))
@@ -39,7 +40,7 @@ static size_t time_tail(str s, size_t at) {
 
 static size_t time_length(str s) {
   static const char *const patterns[] = {
-      "0000-00-00T00:00:00",  // ISO 8601, also with a blank for T
+      "0000-00-00T00:00:00",  // ISO 8601, with a T or a blank between date and time
       "0000-00-00T00:00",
       "0000/00/00 00:00:00",
       "aaa 00 00:00:00",
@@ -97,14 +98,14 @@ static bool same_word(str word, const char *lower, bool *out_capitals) {
   return lower[word.n] == 0;
 }
 
-// Returns whether signs next to a word make it a level: [error], error:, level=error, <error>.
+// Returns whether a character next to a word marks the word as a level: [error], error:, level=error, <error>.
 static bool is_marked(str line, size_t begin, size_t end) {
   char before = begin ? line.p[begin - 1] : 0, after = end < line.n ? line.p[end] : 0;
   return before == '[' || before == '=' || before == '<' || before == '"' || before == '|' || after == ':' ||
          after == ']' || after == '!' || (begin == 0 && after == ' ');
 }
 
-// Checks the first letter and the length of a word. This fast check excludes most words.
+// Returns whether a word has the first letter and the length of a level's name. This fast check excludes most words.
 static bool may_be_level(str word) {
   static const uint32_t initials = 1u << ('e' - 'a') | 1u << ('f' - 'a') | 1u << ('c' - 'a') | 1u << ('s' - 'a') |
                                    1u << ('p' - 'a') | 1u << ('a' - 'a') | 1u << ('w' - 'a') | 1u << ('i' - 'a') |
@@ -147,7 +148,7 @@ static bool begins_failure(str line) {
   return false;
 }
 
-// Returns the level of a line of Go's klog, such as "I0102 15:04:05": its first letter.
+// Returns the level of a line of Go's klog, such as "I0102 15:04:05", in which the first letter is the level.
 static enum line_level klog_level(str line) {
   if (!match(line, "a0000 00:00:00")) return LINE_NO_LEVEL;
   switch (*line.p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of data by their first bytes.
+// Recognises types of binary data by their first bytes.
 #include "result/summary/content_kind.h"
 
 struct magic {

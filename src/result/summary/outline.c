@@ -18,7 +18,7 @@ static void count_plain(struct json_walk *w) {
   const char *p = w->value, *end = w->scan->end, *last = NULL;
   size_t commas = 0;
   for (; end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
-    struct block b = block_load(p), folded = block_or(b, 0x20);  // makes "{" of "[", and "}" of "]"
+    struct block b = block_load(p), folded = block_or(b, 0x20);  // turns '[' into '{' and ']' into '}'
     uint64_t marks = block_is(b, '"') | block_is(folded, '{') | block_is(folded, '}'), found = block_is(b, ',');
     if (marks) found &= (marks & -marks) - 1;
     commas += block_count(found);
@@ -26,7 +26,7 @@ static void count_plain(struct json_walk *w) {
     if (marks) break;
   }
   if (!last) return;
-  // The walk continues at the last comma.
+  // The walk continues at the last comma. The element after this comma is not counted yet.
   w->count += commas - 1;
   w->after = last;
 }
@@ -52,7 +52,7 @@ static const char *read_container(struct outline_reader *r, const char *p, unsig
   return r->scan.wrong ? NULL : w.after;
 }
 
-// Reads a value. Returns the position after it, or NULL if it is not JSON.
+// Reads the value at p. Returns the position after the value, or NULL if the value is not JSON.
 static const char *read_value(struct outline_reader *r, const char *p, unsigned depth, struct outline *v) {
   r->values++;
   v->type = json_scan_type(&r->scan, p);
@@ -74,7 +74,7 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-// Makes the root an array: of the first value and of the values that follow it in the text.
+// Turns the root into an array that has the first value and all values that follow it in the text.
 static void read_more(struct outline_reader *r, const char *p, struct outline_text *out) {
   struct outline first = out->root, *all = &out->root, **to = &all->child;
   *all = (struct outline){.type = JSON_ARRAY, .count = 0, .span = {r->scan.begin, 0}};

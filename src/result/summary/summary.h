@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summarises texts that are too long to pass on. A summary depends on the kind of the text (content_kind.h):
 //
-// JSON shape with counts, a table of the rows if there are any, the members that take most of the size
-// words and JSON the beginning of the words, and the summary of the JSON
-// tables columns with types and ranges, the number of rows, the first and the last rows
-// logs number of lines, levels, time span, each different error once, first and last lines
-// diffs, source files or definitions, then the beginning
-// HTML title, headings, the beginning of its text
-// prose, Markdown the beginning, by sentences, and the headings
-// binary data type and size
+//   - JSON: its shape with counts, a table of the rows if there are any, the members that take most of the size
+//   - words before JSON: the beginning of the words, and the summary of the JSON
+//   - tables: columns with types and ranges, the number of rows, the first and the last rows
+//   - logs: number of lines, levels, time span, each different error once, first and last lines
+//   - diffs: the changed files, then the beginning
+//   - source code: the definitions, then the beginning
+//   - HTML: title, headings, the beginning of its text
+//   - prose and Markdown: the beginning, cut after a sentence if possible, and the headings
+//   - binary data: type and size
 //
 // A text is analysed once; its summary can then be written with several budgets. Most of a long text is read only by
 // fast passes: costly passes read some tens of kilobytes. Nothing is copied: the text must outlive the summary. The
@@ -39,11 +40,11 @@ struct summary {
 // Analyses a text, which must not be empty.
 void summary_look(str text, struct arena *a, struct summary *out);
 
-// Like summary_look, but treats the text as prose.
+// Like summary_look, but treats a text of any kind as prose.
 void summary_look_text(str text, struct arena *a, struct summary *out);
 
-// Writes lines that fit into the budget. For prose, these lines begin with the unchanged beginning of the text, and the
-// function returns its number of bytes. For every other kind, returns 0.
+// Writes lines that fit into the budget. A summary of prose starts with the unchanged beginning of the text; the
+// function returns the number of bytes of this beginning. For every other kind, returns 0.
 size_t summary_write(const struct summary *s, struct brief *b);
 
 // Writes the first and the last lines of a text of any kind, as the summary of an error.

@@ -4,10 +4,10 @@
 #include "result/summary/summary_impl.h"
 #include "result/text_cut.h"
 
-enum { URI_BYTES = 200 };  // maximum length of the head of a data: URI
+enum { URI_BYTES = 200 };  // maximum length of a "data:" URI up to its data
 
 struct blob {
-  const char *inside;  // type of the data that base64 encodes; NULL if unknown
+  const char *inside;  // type of the decoded base64 data; NULL if unknown
   str media_type;      // type in a data: URI
   size_t lines;
 };

@@ -78,9 +78,9 @@ static str diff_name(str line) {
   return str_starts(name, STR("b/")) || str_starts(name, STR("a/")) ? str_from(name, 2) : name;
 }
 
-// The lines of a hunk are counted, so that none of them is mistaken for the header of a file.
+// The current hunk of a diff. Its lines are counted, so that no line of a hunk is mistaken for the header of a file.
 struct hunk {
-  uint64_t before, after;  // lines of the hunk that are still to come
+  uint64_t before, after;  // number of lines left in the hunk: of the old file, and of the new file
 };
 
 static uint64_t take_number(str *s) {
@@ -89,7 +89,7 @@ static uint64_t take_number(str *s) {
   return n;
 }
 
-// Reads a range in the header of a hunk. Returns its number of lines: 5 for -12,5; 1 for -12.
+// Reads a range in the header of a hunk. Returns the number of lines of the range: 5 for "-12,5", 1 for "-12".
 static uint64_t take_range(str *s) {
   *s = str_from(*s, 1);
   take_number(s);

@@ -91,7 +91,7 @@ static void end_special(struct html_reader *r, struct arena *a) {
   ASSERT(r->into_at <= r->text.n);
   str text = str_trim((str){r->text.p + r->into_at, r->text.n - r->into_at});
   *r->into = arena_str(a, text);
-  if (r->into == &r->page->title) r->text.n = r->into_at;  // the summary already begins with the title
+  if (r->into == &r->page->title) r->text.n = r->into_at;  // the summary shows the title, so the text omits it
   else if (text.n) r->page->heading_count++;
   r->into = NULL;
 }

@@ -34,7 +34,7 @@ struct numbered_line {
 };
 
 // Writes "NUMBER: line" for as many of the lines as fit, then the number of lines left out. `more` is the number of
-// lines that are not in the list, but are also left out.
+// further lines, which are not in `lines`; they count as left out.
 void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
                             size_t chars);
 

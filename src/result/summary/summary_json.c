@@ -160,7 +160,7 @@ void summary_look_json(struct summary *s) {
   add_views(s, sh);
 }
 
-// ---- words for values ----
+// ---- descriptions of values ----
 
 static const char *plural_of(const struct outline *v) {
   const struct outline *first = v->child;
@@ -253,7 +253,7 @@ static void write_title(const struct summary *s, const struct json_shape *sh, st
   brief_end(b, begin);
 }
 
-// Lists the columns that take a fifth of the size or more.
+// Lists the columns whose cells take at least a fifth of the bytes of all cells.
 static void write_sizes(const struct grid *g, struct brief *b) {
   size_t all = 0;
   for (size_t i = 0; i < g->columns; i++) all += g->column[i].bytes;

@@ -8,7 +8,7 @@
 enum {
   GROUPS = 24,          // maximum number of different errors
   SEEN = 256,           // slots of the hash table of errors
-  MESSAGE_BYTES = 160,  // number of bytes of an error that are compared
+  MESSAGE_BYTES = 160,  // number of bytes of an error line that are compared with other errors
   FAILURE_CHARS = 240,  // maximum characters of an error in the summary
   COMPARED = 50000,     // maximum number of lines that are compared with earlier errors
 };
@@ -16,7 +16,7 @@ enum {
 struct failure {
   uint64_t key;
   str line;
-  size_t count, number;  // number of equal lines; number of the first such line, from 0
+  size_t count, number;  // number of equal lines; line number of the first of them, from 0
 };
 
 struct journal {
@@ -26,7 +26,7 @@ struct journal {
   struct failure failures[GROUPS];
   size_t failure_count, compared;
   size_t others;        // number of lines with errors that are not in the array
-  uint16_t seen[SEEN];  // by hash: index into `failures` plus 1, or 0
+  uint16_t seen[SEEN];  // hash table: index into `failures` plus 1; 0 for a free slot
 };
 
 // ---- equal errors ----

@@ -6,7 +6,8 @@
 #include "result/text_cut.h"
 #include "json/scan.h"
 
-enum { WORDS_SHARE = 5, VIEW_LINES = 40 };  // words get one fifth of the tokens; lines of the view of the words
+// The words get one fifth of the tokens. A proposed view of the words has VIEW_LINES lines.
+enum { WORDS_SHARE = 5, VIEW_LINES = 40 };
 
 struct mixed {
   struct summary json;

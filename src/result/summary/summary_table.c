@@ -33,7 +33,8 @@ static void read_first(struct table_summary *ts, struct arena *a) {
   grid_finish(g);
 }
 
-// Reads rows near the end. A row with too few cells is not shown: its beginning was cut off inside quotes.
+// Reads the last rows, from a line end near the end of the text. A row without the right number of cells is ignored:
+// reading may have begun in the middle of this row, inside quotes.
 static void read_last(struct table_summary *ts) {
   struct sheet *t = &ts->sheet;
   const char *end = t->bytes.p + t->bytes.n, *from = t->first;
@@ -76,7 +77,7 @@ void summary_look_table(struct summary *s) {
 }
 
 void summary_write_table(const struct summary *s, struct brief *b) {
-  enum { LAST_TOKENS = 36 };  // estimated tokens of a row
+  enum { LAST_TOKENS = 36 };  // estimated number of tokens of one of the last rows
   const struct table_summary *ts = s->found;
   struct brief_size size;
   ASSERT(ts->last_count <= LAST_ROWS);

@@ -24,7 +24,7 @@ static bool begins_number(str s) {
   return s.n && (s.p[0] == '-' || ascii_is_digit(s.p[0]));
 }
 
-// Reads numbers that json_number_short cannot read. Slow.
+// Reads a number that json_number_short cannot read. This function is slow.
 static bool long_number(str s, double *out) {
   struct json v = {.p = s.p, .n = (uint32_t)s.n, .type = JSON_NUMBER};
   return json_number_is(s) && json_double(&v, out);
@@ -46,7 +46,7 @@ bool cell_number(const struct cell *c, double *out) {
   return text_number(str_trim(s), out);
 }
 
-// ---- types by the form of values
+// ---- guessing a type from the form of a value
 
 static bool is_digits(str s) {
   for (size_t i = 0; i < s.n; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of a table, as written in the source. Functions return its text, number and type, or shorten it for a line.
-// Views and summaries share them.
+// A cell of a table, as written in the source. The functions return the text, the number or the type of a cell, or
+// write the cell in a short form. Views and summaries use them.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -20,8 +20,8 @@ static inline struct cell cell_of_field(str raw) {
   return (struct cell){raw, raw.n ? CELL_TEXT : CELL_NONE};
 }
 
-// Returns the value as text. Strings are unescaped, in the arena if this changes them; containers are returned as
-// written; CELL_NONE gives STR_NONE.
+// Returns the value as text. Strings and quoted fields are unescaped, in the arena if they have escapes. JSON objects
+// and arrays are returned as written. Returns STR_NONE for CELL_NONE.
 str cell_text(const struct cell *c, struct arena *a);
 
 // Returns whether the cell is a number in the syntax of JSON. A field may have quotes and blanks around the number.
@@ -45,7 +45,8 @@ enum cell_type {
 
 enum cell_type cell_type(const struct cell *c);
 
-// Returns whether a text looks like a number that people write: digits with signs, commas, percent or currency.
+// Returns whether a text looks like a number that people write: digits with plus or minus, commas, a percent sign or a
+// currency sign.
 bool text_looks_numeric(str s);
 
 // Returns the value as written, without blanks and quotes around it; escapes are not decoded.

@@ -43,10 +43,11 @@ static const char *find_separator(const struct csv *c, const char *p) {
   return p;
 }
 
-// ---- 64 bytes at once
+// ---- reading 64 bytes at once
 
-// Removes separators inside quotes. Returns false if quotes are misplaced: before an opening quote there must be the
-// start of a field or a quote; after a closing quote a separator, a line end or a quote.
+// Removes the separators inside quotes from c->ahead. Returns false if a quote is misplaced: an opening quote must be
+// at the start of a field or after another quote, and a closing quote must be before a separator, a line end or another
+// quote.
 __attribute__((noinline)) static bool read_quotes(struct csv *c, const char *p, uint64_t quotes) {
   uint64_t inside = block_between(quotes) ^ c->inside;
   for (uint64_t opening = quotes & inside; opening; opening &= opening - 1) {
@@ -108,7 +109,7 @@ void csv_skip_row(struct csv *c) {
       c->at = c->block + i + 1;
       return;
     }
-    // A field that reaches into the next block may be long: csv_next_far reads it.
+    // A field that reaches into the next block may be long, so csv_next_far reads this field.
     c->ahead = 0;
     if (!csv_next_far(c, &field) || field.row_end) return;
   }
@@ -218,8 +219,8 @@ void csv_put(struct buf *out, str value) {
 
 // ---- the delimiter
 
-// Returns the number of fields in a row if all of the first rows have the same number, otherwise 0. Ignores a row that
-// the end of the sample cuts.
+// Returns the number of fields per row if all of the first rows have equally many fields, otherwise 0. Unless `text` is
+// the whole text, ignores a row that is cut at the end of `text`.
 static size_t fields_in_common(str text, bool whole, char delimiter) {
   struct csv c;
   struct csv_field field;

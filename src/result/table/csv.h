@@ -13,9 +13,9 @@ struct csv {
   char delimiter, newline;
   const char *at;  // start of the next field
   bool careful;    // quotes are misplaced, so the text is read byte by byte
-  // The block of 64 bytes that was read last, and one bit for each of its bytes.
+  // The block of 64 bytes that was read last. In the members after it, each bit stands for one byte of this block.
   const char *block;
-  uint64_t ahead, ends, inside;  // unread separators; line ends; all bits if the block ends inside quotes
+  uint64_t ahead, ends, inside;  // unread separators; line ends; all ones if the block ends inside quotes
 };
 
 struct csv_field {
@@ -29,7 +29,7 @@ void csv_open(struct csv *c, str text, char delimiter);
 // Continues reading at `row`, the start of a row.
 void csv_seek(struct csv *c, const char *row);
 
-// The slow path of csv_next: reads more bytes.
+// The slow path of csv_next, for a field that does not end in the current block.
 bool csv_next_far(struct csv *c, struct csv_field *out);
 
 // Reads the next field. Returns false at the end of the text.
@@ -57,7 +57,8 @@ size_t csv_count(const struct csv *c, str text);
 // Returns the value of a field, without its quotes. The value is in the arena if the field has quotes written twice.
 str csv_value(str raw, struct arena *a);
 
-// Returns the delimiter (comma, semicolon, tab or |) with which the first lines have equal numbers of fields, or 0.
+// Returns the delimiter (comma, semicolon, tab or |) with which the first lines all have equally many fields. Returns 0
+// if no delimiter fits.
 char csv_detect(str text);
 
 // Appends a field, in quotes if it needs them.

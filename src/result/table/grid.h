@@ -42,5 +42,5 @@ void grid_write_columns(const struct grid *g, struct brief *b, size_t rows, size
 // written.
 size_t grid_write_rows(const struct grid *g, struct brief *b, size_t tokens);
 
-// Writes one more row, such as the last row of the table, in the same form.
+// Writes one more row, such as the last row of the table, in the form that grid_write_rows uses.
 bool grid_write_row(const struct grid *g, struct brief *b, const struct cell *row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are collected unsorted. When there are twice as many rows as wanted, quickselect drops the half that sorts last:
-// it partitions the list repeatedly around a row.
+// Rows are collected unsorted. When there are twice as many rows as wanted, quickselect finds the half that sorts last,
+// and this half is dropped. Quickselect partitions the list repeatedly around a row, the pivot.
 #include "result/table/row_sort.h"
 
 #include <stdlib.h>

@@ -18,13 +18,13 @@ struct row_sort {
   struct sorted_row *list;
   size_t count, room;
   bool cut;              // rows were dropped: a new row that sorts after list[most - 1] can be ignored
-  struct arena scratch;  // for texts that are compared
+  struct arena scratch;  // memory for the texts of keys while they are compared
 };
 
 void row_sort_init(struct row_sort *s, size_t most, bool descending);
 void row_sort_done(struct row_sort *s);
 
-// Adds a row. The bytes of the key must stay valid.
+// Adds a row. The bytes of the key must stay valid until row_sort_done.
 void row_sort_add(struct row_sort *s, const char *begin, size_t row, const struct cell *key);
 
 // Drops the first `start` rows, and sorts the rest. `list` and `count` then hold at most `most - start` rows, in order.

@@ -19,7 +19,8 @@ static const char *end_of(const struct sheet *t) {
 
 // ---- opening
 
-// The header and the rows of a Markdown table begin with a pipe. The field before this pipe is empty and is skipped.
+// Reads the names of the columns. Each line of a Markdown table begins with a pipe; the empty field before this pipe is
+// skipped.
 static void read_header(struct sheet *t, struct arena *a) {
   struct csv_field field = {.row_end = false};
   if (t->kind == SHEET_MARKDOWN) csv_next(&t->csv, &field);
@@ -56,7 +57,7 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
     return t->first && !t->scan.wrong;
   }
   if (path.n) {
-    fault_set(f, FAULT_INVALID, "path needs JSON; this text is not JSON");
+    fault_set(f, FAULT_INVALID, "path needs JSON, but the text is not JSON");
   } else if (open_markdown(t, a)) {
     return true;
   } else if ((delimiter = csv_detect(t->bytes))) {
@@ -65,7 +66,8 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
     read_header(t, a);
     return true;
   } else {
-    fault_set(f, FAULT_INVALID, "this is not a table: neither CSV, JSON rows, JSON lines nor Markdown");
+    fault_set(f, FAULT_INVALID,
+              "the text is not a table: it is neither CSV, JSON rows, JSON lines nor a Markdown table");
   }
   return false;
 }
@@ -86,13 +88,13 @@ static size_t find_column(const struct sheet *t, str name) {
   return i;
 }
 
-// The number of a field in a Markdown row also counts the empty field before the first pipe.
+// Sets the field number of the wanted column `i`. In a Markdown row, the empty field before the first pipe is field 0.
 static bool want_field(struct sheet *t, size_t i, str name, struct fault *f) {
   size_t column = find_column(t, name);
   if (column == t->columns) return no_column(t, name, f);
   uint8_t field = (uint8_t)(column + (t->kind == SHEET_MARKDOWN));
   if (memchr(t->field, field, i)) {
-    fault_set(f, FAULT_INVALID, "several columns are named \"%.*s\"", STR_ARG(utf8_cut(name, NAME_SHOWN)));
+    fault_set(f, FAULT_INVALID, "column \"%.*s\" is selected more than once", STR_ARG(utf8_cut(name, NAME_SHOWN)));
     return false;
   }
   t->field[i] = field;
@@ -112,7 +114,7 @@ bool sheet_has_wanted(const struct sheet *t, struct fault *f) {
   return true;
 }
 
-// In JSON every name is accepted, because rows may differ, and only the first rows were read to find names.
+// For JSON, accepts every name: only the first rows were read to find names, and later rows may have other members.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f) {
   ASSERT(count <= SHEET_COLUMNS);
   t->wanted_count = t->wanted_end = 0;

@@ -34,20 +34,20 @@ struct sheet {
   const char *first;                 // start of the first row
   size_t row;                        // number of the last row read, from 0
   const char *begin;                 // start of the last row read
-  struct cell cells[SHEET_COLUMNS];  // the wanted columns of that row, in their order
+  struct cell cells[SHEET_COLUMNS];  // cells of the last row read: the columns in `wanted`, in this order
   str wanted[SHEET_COLUMNS];
   size_t wanted_count;
   uint64_t seen;      // for JSON: bits of the wanted columns that a row had so far (also as null)
-  size_t wanted_end;  // number of leading fields that hold all wanted columns
+  size_t wanted_end;  // number of fields to read from a row to get all wanted columns
   bool wrong;         // invalid JSON ended the rows; json_scan_fault(&scan) describes it
   // Private state of the readers.
-  struct csv csv;                // in tables that are read by lines: only the position
+  struct csv csv;                // tables that are read line by line use only its position
   uint8_t field[SHEET_COLUMNS];  // field number of each wanted column
   size_t starts[SHEET_LISTED];   // SHEET_ALIGNED with by_place: offset of each column in a line
-  bool by_place;  // columns have fixed offsets; otherwise each column is one word, and the last is the rest of the line
+  bool by_place;  // SHEET_ALIGNED: columns have fixed offsets; otherwise each cell but the last is one word
   struct json_scan scan;
   struct json_walk walk;
-  struct sheet_keys *keys;  // for JSON: names to look for in a row
+  struct sheet_keys *keys;  // for JSON: the wanted names, prepared for the search in a row
   struct arena *arena;
   size_t next_row;
 };
@@ -60,16 +60,15 @@ bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fa
 // missing. Returns false if the text is not such a table.
 bool sheet_open_as(struct sheet *t, str text, enum sheet_kind kind, char delimiter);
 
-// Sets the columns that `cells` holds from now on, at most SHEET_COLUMNS. Returns false, with f set, if a column is
-// unknown.
+// Sets the columns that sheet_next reads into `cells`. `count` must be at most SHEET_COLUMNS. Returns false, with f
+// set, if a column is unknown.
 bool sheet_want(struct sheet *t, const str *names, size_t count, struct fault *f);
 
 // Returns whether each wanted column was in at least one of the rows read so far. Tables with a header always return
 // true.
 bool sheet_all_seen(const struct sheet *t);
 
-// Must be called after the last row. Returns false, with f set as by sheet_want, if no row had one of the wanted
-// columns.
+// Must be called after the last row. Returns false, with f set as by sheet_want, if a wanted column was in no row.
 bool sheet_has_wanted(const struct sheet *t, struct fault *f);
 
 void sheet_rewind(struct sheet *t);

@@ -12,20 +12,20 @@ enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 // The columns whose values are read from a member of a row.
 struct sheet_key {
   int column;      // the column that has the member's name, or -1
-  uint64_t leads;  // bits of the columns with values inside the member, such as "a.b"
+  uint64_t leads;  // bits of the columns inside the member: "a.b" is inside the member "a"
 };
 
-// The part of a column's name after the name of its member.
+// The rest of a column's name after the key of its member, such as "b.c" in the name "a.b.c".
 struct sheet_inner {
-  str rest, token, tail;  // all of this part; its first token; the text after that token
+  str rest, token, tail;  // such as "b.c", "b" and "c" for the column "a.b.c"
   char sep;
-  struct json_names names;  // has only `token`, to search for it
+  struct json_names names;  // contains only `token`; used to find the member with this key
 };
 
 struct sheet_keys {
   str texts[2 * SHEET_COLUMNS];
   struct sheet_key list[2 * SHEET_COLUMNS];
-  struct json_names names;  // has all `texts`, to search for them
+  struct json_names names;  // contains all `texts`; used to find the members with these keys
   struct sheet_inner *inner[SHEET_COLUMNS];
 };
 
@@ -36,7 +36,8 @@ static bool keep_first(void *ctx, const char *value, const char **out_after) {
   return false;
 }
 
-// A path to all elements of a container means the container itself: $.items[*] is read as $.items.
+// Returns the container that `path` selects. A path to all elements of a container selects the container itself:
+// $.items[*] is treated like $.items.
 static const char *follow_path(struct sheet *t, str path, struct arena *a, struct fault *f) {
   const char *found = NULL;
   if (str_ends(path, STR("[*]"))) path.n -= 3;
@@ -116,7 +117,8 @@ static void set_cell(struct sheet *t, size_t i, struct json_walk *w) {
   t->cells[i] = (struct cell){span, !span.n || *span.p == 'n' ? CELL_NONE : CELL_JSON};
 }
 
-// Follows the rest of a column's name, such as "b.0" or "/b/0", starting at the value of a member.
+// Follows the rest of a column's name, such as "b.0" or "/b/0", starting at the value of a member. Returns the value
+// found, or NULL.
 static const char *follow_tokens(struct sheet *t, const char *value, str rest, char sep) {
   while (rest.n && value) {
     str token, tail;
@@ -183,7 +185,7 @@ static void read_array(struct sheet *t, struct json_walk *row) {
   json_walk_leave(row, &w);
 }
 
-// Sets the column "key" of a row that is a member: the key as JSON, including its quotes.
+// If rows are members of an object, sets the cell of the column "key" to the key of the row, as JSON with its quotes.
 static void read_key(struct sheet *t, const struct json_walk *row) {
   for (size_t i = 0; i < t->wanted_count; i++) {
     if (t->cells[i].kind != CELL_NONE || !str_eq(t->wanted[i], STR("key"))) continue;
@@ -290,7 +292,7 @@ bool sheet_json_open(struct sheet *t, str path, struct arena *a, struct fault *f
   else if (path.n) t->first = follow_path(t, path, a, f);
   else if (t->kind == SHEET_JSON) t->first = find_rows(t, root);
   if (t->first && *t->first != '{' && *t->first != '[') {
-    fault_set(f, FAULT_INVALID, "the value at path is a single value, not rows");
+    fault_set(f, FAULT_INVALID, "path selects a single value; it must select rows: an array or an object");
     t->first = NULL;
   }
   if (!t->first) return true;

@@ -35,7 +35,7 @@ static size_t split_pipes(str line, str *out) {
   return count;
 }
 
-// Splits a line at two or more blanks.
+// Splits a line at each run of two or more blanks.
 static size_t split_wide(str line, str *out) {
   size_t count = 0, at = 0;
   while (at < line.n && count < SHEET_LISTED) {
@@ -47,7 +47,7 @@ static size_t split_wide(str line, str *out) {
   return count;
 }
 
-// Splits a line into words; the last of `max` cells is the rest of the line.
+// Splits a line into at most `max` cells. Each cell is one word, but cell number `max` is the whole rest of the line.
 static size_t split_words(str line, size_t max, str *out) {
   size_t count = 0;
   for (str rest = str_trim(line); rest.n && count < max; rest = str_trim(rest)) {
@@ -131,7 +131,7 @@ static bool open_csv(struct sheet *t, char delimiter) {
   return count >= 2;
 }
 
-// A line of dashes must follow the header; mysql also prints such a line before it.
+// Opens a table with pipes. A line of dashes must follow the header; mysql prints such a line before the header, too.
 static bool open_pipes(struct sheet *t) {
   str names[SHEET_LISTED], rest = t->bytes, line = STR("");
   while (rest.n && (!str_trim(line).n || is_rule(line))) line = measure_next_line(&rest);
@@ -150,8 +150,8 @@ static bool is_capitals(str header) {
   return upper > 2 && lower * 2 <= upper;
 }
 
-// Returns whether most rows fit the header: a row must have a blank before each column of the header, or as many words
-// as the header has columns.
+// Returns whether most rows fit the header. With by_place, a row fits if there is a blank before the offset of each
+// column. Otherwise a row fits if it has as many words as the header has columns.
 static bool rows_fit(const struct sheet *t, str body) {
   size_t rows = 0, good = 0;
   while (body.n && rows < SAMPLE_ROWS) {

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/text/word.h"
 
-// Four slots for each value keep searches short. A value that finds its first PROBES slots taken is treated as beyond
-// the limit.
+// The hash table has four slots for each value, so that searches are short. A value whose first PROBES slots are taken
+// is treated like a value beyond the limit.
 enum { SLOTS = 4 * TALLY_VALUES, PROBES = 32 };
 
 void tally_init(struct tally *t) {
@@ -68,7 +68,8 @@ static void add_text(struct tally *t, const struct cell *c, struct arena *a) {
   if (str_cmp(text, cell_text(&t->most, a)) > 0) t->most = *c;
 }
 
-// A value seen before has a known number; as text, it cannot be a new extreme.
+// Adds a cell. If the value was added before, its number is known and, as a text, it cannot be a new minimum or
+// maximum.
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
   double number = 0;
   t->count++;

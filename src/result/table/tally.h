@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of a column: counts, sums, extremes, and its different values up to a limit.
+// Statistics of a column: counts, sum, minimum and maximum, and the different values up to a limit.
 #pragma once
 #include "result/table/sheet.h"
 
 enum { TALLY_VALUES = 4096 };  // maximum number of different values
 
 struct tally_value {
-  struct cell cell;  // first occurrence of the value
+  struct cell cell;  // the first cell with this value
   uint64_t hash;
   size_t count;
   double number;  // set by tally_add if is_number
@@ -28,7 +28,7 @@ void tally_init(struct tally *t);
 void tally_done(struct tally *t);
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch);
 
-// Returns the entry of a cell's value, and adds it if it is new. Returns NULL if it is beyond the limit.
+// Returns the entry of a cell's value, and adds it if it is new. Returns NULL if the tally cannot hold another value.
 struct tally_value *tally_value(struct tally *t, const struct cell *c);
 
 // Sets out[] to the `max` most frequent values, or fewer if there are fewer. Equally frequent values are in the order

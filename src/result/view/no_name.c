@@ -26,7 +26,7 @@ void no_name(const char *what, str name, const str *names, size_t count, struct 
   if (near.best.p) put_name(&list, near.best);
   for (size_t i = 0; i < count; i++)
     if (names[i].p != near.best.p) put_name(&list, names[i]);
-  fault_set(f, FAULT_INVALID, "unknown %s \"%.*s\"; there are %.*s", what, STR_ARG(utf8_cut(name, NAME_SHOWN)),
+  fault_set(f, FAULT_INVALID, "unknown %s \"%.*s\"; known names: %.*s", what, STR_ARG(utf8_cut(name, NAME_SHOWN)),
             STR_ARG(buf_view(&list)));
   buf_done(&list);
 }

@@ -3,6 +3,6 @@
 #pragma once
 #include "base/fault.h"
 
-// Sets f to "unknown WHAT "name"; there are a, b, …". The list begins with the most similar name, and has as many
-// others as fit.
+// Sets f to "unknown WHAT "name"; known names: a, b, …". The list begins with the name that is most similar to `name`,
+// and has as many other names as fit.
 void no_name(const char *what, str name, const str *names, size_t count, struct fault *f);

@@ -14,17 +14,17 @@
 enum { BEFORE = 240, SHORT_LINE = 60, MOST_TIMES = 3, KNOWN = 256, LETTERS = 3 };
 
 struct term {
-  str needle;  // the beginning of the word in lower case, which is searched
+  str needle;  // bytes to search for: the beginning of the word, in lower case
   str stem;    // stem of the word; if empty, a word in the text must equal the needle
   size_t passages;
-  bool common;  // found in too many passages: no longer searched
+  bool common;  // the term is in too many passages, and is no longer searched
 };
 
-// Caches which term a word of the text has, so that each word is stemmed once.
+// An entry of a cache: the term that a word of the text matches. Thanks to the cache, each word is stemmed once.
 struct known {
   char word[WORD_MOST_BYTES];
   uint8_t n;
-  int8_t term;  // index of the term; -1 if the word has no term
+  int8_t term;  // index of the term; -1 if the word matches no term
 };
 
 // A passage that was found, in eight bytes: its position, the frequency of each term, its length, and two bonuses for
@@ -64,8 +64,8 @@ static void add_term(struct passage_finder *d, str needle, str stem) {
   if (d->count < PASSAGE_WORDS && needle.n) d->terms[d->count++] = (struct term){.needle = needle, .stem = stem};
 }
 
-// Adds a word of the query. If its stem ends with i, the word in the text may have y instead, so the needle ends before
-// the i.
+// Adds a word of the query as a term. If the word's stem ends with i, words of the text may have y instead of this i,
+// so the needle ends before the i.
 static void add_word(struct passage_finder *d, str word, struct arena *a) {
   str stem = arena_str(a, stemmer_stem(d->stemmer, word)), needle = stem;
   while (needle.n > LETTERS && needle.p[needle.n - 1] == 'i') needle.n--;
@@ -73,7 +73,8 @@ static void add_word(struct passage_finder *d, str word, struct arena *a) {
   add_term(d, needle, stem);
 }
 
-// Adds the parts of the query, split at blanks, that have non-ASCII characters. They are searched unchanged.
+// Splits the query at blanks, and adds each part with non-ASCII characters as a term. Such a part is searched
+// unchanged.
 static void add_written(struct passage_finder *d) {
   for (str rest = d->query, part; rest.n;) {
     str_cut(rest, ' ', &part, &rest);
@@ -106,8 +107,8 @@ static str word_at(const struct passage_finder *d, const char *p) {
   return (str){p, (size_t)(q - p)};
 }
 
-// Returns whether a word begins at p: after a byte that is not part of a word, at a capital after a small letter, or
-// between a letter and a digit.
+// Returns whether a word begins at p: after a byte that is not part of a word, at a capital letter after a small
+// letter, between a letter and a digit, or at a non-ASCII character.
 static bool begins_word(const struct passage_finder *d, const char *p) {
   if (p == d->text.p || !is_word_byte(p[-1])) return true;
   if ((unsigned char)*p >= 0x80) return true;
@@ -127,7 +128,7 @@ static int term_of(struct passage_finder *d, str small) {
   return -1;
 }
 
-// Returns the index of the term that a word has, or -1.
+// Returns the index of the term that a word of the text matches, or -1 if it matches none.
 static int look_up(struct passage_finder *d, str word) {
   char small[WORD_MOST_BYTES];
   uint32_t hash = (uint32_t)word.n;
@@ -157,7 +158,8 @@ static char after(const char **p, const char *last) {
   return **p == ' ' ? 0 : **p;
 }
 
-// Returns whether an object begins at p that seems to be an element of an array. Used for JSON without line ends.
+// Returns whether a row of JSON text begins at p: the text itself, or an object that seems to be an element of an
+// array.
 static bool begins_row(const struct passage_finder *d, const char *p) {
   if (!d->json || *p != '{' || p == d->text.p) return d->json && p == d->text.p;
   char c = before(d, &p);
@@ -182,7 +184,8 @@ static const char *find_line_begin(const char *near, const char *p) {
   return old ? old + 1 : near;
 }
 
-// Returns the beginning of the passage around a hit: the beginning of the hit's line or row, if it is near.
+// Returns the beginning of the passage around a hit: the beginning of the hit's line or row if this is near, otherwise
+// the beginning of a word shortly before the hit.
 static const char *find_begin(const struct passage_finder *d, const char *hit) {
   const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p;
   if (d->end > near) near = d->end;
@@ -192,7 +195,8 @@ static const char *find_begin(const struct passage_finder *d, const char *hit) {
   return p;
 }
 
-// Finds the next line end, or the end of a row.
+// Returns the next line end or, in JSON, the next end of a row if this comes first. Returns `last` if no such end
+// follows.
 static const char *next_end(const struct passage_finder *d, const char *p, const char *last) {
   const char *line = memchr(p, '\n', (size_t)(last - p)), *stop = line ? line : last;
   if (!d->json) return stop;
@@ -200,7 +204,8 @@ static const char *next_end(const struct passage_finder *d, const char *p, const
   return p ? p : stop;
 }
 
-// Returns the end of a passage: the end of its line. A short passage also includes the next lines, up to an empty one.
+// Returns the end of the passage that begins at `begin`: the end of its line. A short passage also includes the next
+// lines, up to an empty one.
 static const char *find_end(const struct passage_finder *d, const char *hit, const char *begin) {
   const char *last = d->text.p + d->text.n, *p = hit;
   if (last - begin > PASSAGE_BYTES) last = begin + PASSAGE_BYTES;
@@ -256,7 +261,7 @@ static void add_hit(struct passage_finder *d, int term, str word) {
   if (!d->exact && is_query(d, word.p)) d->exact = true;
 }
 
-// Checks whether a term begins at p.
+// Adds a hit if a word that matches a term begins at p.
 static void check(struct passage_finder *d, const char *p) {
   if (!begins_word(d, p)) return;
   size_t left = (size_t)(d->text.p + d->text.n - p);
@@ -275,7 +280,8 @@ static void check(struct passage_finder *d, const char *p) {
   }
 }
 
-// Returns the positions (bits) in 64 bytes at which the first letters of a term occur. Reads up to two more bytes.
+// Returns one bit for each of the 64 bytes at p: 1 if the first letters of a term, at most three, begin there. Reads
+// two bytes more.
 static uint64_t candidates(const struct passage_finder *d, const char *p) {
   struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
                third = block_or(block_load(p + 2), 0x20), all = {0};
@@ -290,7 +296,8 @@ static uint64_t candidates(const struct passage_finder *d, const char *p) {
   return block_high(all);
 }
 
-// Returns the positions (bits) of small letters that follow small letters. No word begins at these positions.
+// Returns one bit for each of the 64 bytes at p: 1 for a small letter after a small letter, because no word begins
+// there.
 static uint64_t inside_words(const char *p) {
   struct block b = block_load(p);
   uint64_t small = block_below(b, '{') & ~block_below(b, 'a');
@@ -354,7 +361,7 @@ static bool is_better(const struct ranked *a, const struct ranked *b) {
   return a->score > b->score || (a->score >= b->score && a->index < b->index);
 }
 
-// Selects the best passages with an insertion sort, because there are few.
+// Selects the best passages, at most `most`, with an insertion sort, which is fast because `most` is small.
 static size_t rank(const struct passage_finder *d, size_t kept, struct ranked *best, size_t most) {
   struct weights w = weigh(d, kept);
   size_t count = 0;

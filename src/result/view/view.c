@@ -13,7 +13,7 @@
 
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f) {
   ASSERT(o->form);
-  fault_set(f, FAULT_INVALID, "%.*s must be %s: %s", STR_ARG(name), what, o->form);
+  fault_set(f, FAULT_INVALID, "%.*s must be %s; example: %s", STR_ARG(name), what, o->form);
   fault_set_path(f, name);
   return false;
 }
@@ -37,7 +37,7 @@ bool view_string(const struct view_order *o, str name, str usual, struct arena *
 
 bool view_no_json(const struct view_order *o, struct fault *f) {
   struct fault why = *f;
-  fault_set(f, why.code, "%.*s needs JSON, and this is not JSON (%s, %s): use {\"type\":\"lines\",\"start\":0}",
+  fault_set(f, why.code, "%.*s needs JSON, but the text is not JSON (%s, %s); use {\"type\":\"lines\",\"start\":0}",
             STR_ARG(o->type), why.path, why.message);
   return false;
 }
@@ -50,7 +50,7 @@ size_t view_place(int64_t index, size_t count) {
 
 // ---- cut lines
 
-// Returns the number of lines that end before `at`; *out_bytes is their size with their ends.
+// Returns the number of lines that end before `at`; *out_bytes is the size of these lines, including line ends.
 static size_t whole_lines(str text, size_t at, size_t *out_bytes) {
   size_t count = 0;
   ASSERT(at <= text.n);
@@ -109,7 +109,7 @@ void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
   view_put_edited(out, o, &edit, 1);
 }
 
-// Writes a note that the range of a selector is outside a text that is not empty.
+// Writes the note for a selector whose range is outside the text. The text is not empty.
 static void note_none(const struct view_order *o, struct buf *out, size_t total, const char *what) {
   view_begin_note(o, out);
   buf_printf(out, "out of range: there are %zu %s, counted from 0", total, what);
@@ -127,7 +127,8 @@ static void note_chars(const struct view_order *o, const struct view_chars *char
              chars->start + count, chars->from + width, bytes.n, chars->start + count, chars->count - count);
 }
 
-// Appends the longest beginning of `text` that fits together with its note. Each attempt leaves more room for the note.
+// Appends the beginning of `text` and a note that says how to read the rest. Each attempt leaves more room for the
+// note, until both fit.
 static void cut_chars(const struct view_order *o, const struct view_chars *chars, str text, struct buf *out) {
   size_t begin = out->n, limit = o->limit;
   for (size_t room = VIEW_NOTE_TOKENS;; room += VIEW_NOTE_TOKENS / 4) {
@@ -161,8 +162,7 @@ void view_put_head(struct buf *out, str bytes, str span) {
   buf_printf(out, "{\"type\":\"head\",\"start\":%zu,\"chars\":%zu}", start, measure_all_chars(span));
 }
 
-// Returns the byte offset of the last `chars` characters. If `chars` is small, counts only from a character boundary
-// near the end.
+// Returns the byte offset of the last `chars` characters. If `chars` is small, reads only the end of the text.
 static size_t from_end(str bytes, size_t chars) {
   enum { CHAR_BYTES = 4, NEAR = 1 << 20 };
   size_t at = chars < NEAR && bytes.n > CHAR_BYTES * (chars + 1) ? bytes.n - CHAR_BYTES * (chars + 1) : 0, from;
@@ -198,7 +198,7 @@ struct line_range {
   size_t from;               // byte offset of the first line
 };
 
-// Appends lines, each with a line end, to `text`, as many as may fit. Returns their number.
+// Appends as many lines of the range as may fit to `text`, each with a line end. Returns the number of appended lines.
 static size_t gather_lines(const struct line_range *l, size_t max_bytes, struct buf *text) {
   str rest = str_from(l->order->bytes, l->from);
   size_t count = 0;
@@ -231,7 +231,7 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   l.from = measure_skip_lines(o->bytes, l.start);
   size_t near = o->limit * MEASURE_TOKEN_BYTES;
   struct buf text;
-  buf_init(&text, 8 * near);  // each byte may become three; one more line may follow `near` bytes
+  buf_init(&text, 8 * near);  // repair may turn one byte into three; the last line may exceed `near`
   bool whole = gather_lines(&l, near, &text) == l.end - l.start;
   if (!view_put_lines(o, buf_view(&text), whole, note_lines, &l, out)) {
     // The first line does not fit: shows the selected lines as a range of characters.
@@ -273,12 +273,12 @@ static bool unknown_type(struct fault *f) {
   size_t n = 0;
   for (size_t i = 0; i < VIEW_TYPES; i++)
     n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.*s\"", i ? ", " : "", STR_ARG(selectors[i].type));
-  fault_set(f, FAULT_INVALID, "unknown type: there are %s; the simplest is %s", names, selectors[0].form);
+  fault_set(f, FAULT_INVALID, "unknown type of selector; known types: %s; example: %s", names, selectors[0].form);
   fault_set_path(f, STR("type"));
   return false;
 }
 
-// Returns whether a name is in a list, in which a blank precedes each name.
+// Returns whether the list, in which a blank precedes each name, contains the name.
 static bool is_listed(const char *list, str name) {
   str head, rest = str_of(list + 1);
   do {
@@ -288,7 +288,7 @@ static bool is_listed(const char *list, str name) {
   return false;
 }
 
-// Rejects unknown members, which would have no effect.
+// Returns false, with f set, if the selector has an unknown member: this member would have no effect.
 static bool known_members(const struct view_order *o, const char *members, struct fault *f) {
   struct arena a;
   bool ok = true;
@@ -297,15 +297,15 @@ static bool known_members(const struct view_order *o, const char *members, struc
     str name = json_key(m, &a);
     ok = str_eq(name, STR("type")) || is_listed(members, name);
     if (ok) continue;
-    fault_set(f, FAULT_INVALID, "%.*s has no member \"%.*s\", only%s: %s", STR_ARG(o->type),
-              STR_ARG(utf8_cut(name, 40)), members, o->form);
+    fault_set(f, FAULT_INVALID, "selector type %.*s has no member \"%.*s\"; its members are%s; example: %s",
+              STR_ARG(o->type), STR_ARG(utf8_cut(name, 40)), members, o->form);
     fault_set_path(f, name);
   }
   arena_done(&a);
   return ok;
 }
 
-// Shows a view. If the view imitates the gateway, shows a notice first, within the same limit.
+// Shows a view. If the view imitates the gateway (lookalike.h), shows a notice before it, within the same limit.
 static bool show_marked(struct view_order *o, view_show *show, struct buf *out, struct fault *f) {
   size_t begin = out->n;
   if (!show(o, out, f)) return false;

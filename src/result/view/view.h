@@ -18,8 +18,8 @@
 //
 // Negative numbers count from the end, as in a slice in Python. Lines are joined by \n.
 //
-// A view never has more tokens than its limit. If it is cut, its last line starts with the mark and has the selector of
-// the rest. Following these selectors shows everything that the first selector selects.
+// A view never has more tokens than its limit. If a view is cut, its last line starts with the mark and has the
+// selector of the rest. Following these selectors shows everything that the first selector selects.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
@@ -33,6 +33,6 @@ enum {
 };
 
 // Appends the view. Invalid UTF-8 is shown as U+FFFD. A limit of 0 means the default. `mark` is the start of the
-// gateway's lines (mcp/server/session.h). Fails, with nothing written, if the selector is invalid or needs JSON that
-// the bytes are not. Fails with FAULT_LIMIT if a query takes too many steps.
+// gateway's lines (mcp/server/session.h). Fails, with nothing written, if the selector is invalid, or if it needs JSON
+// and the bytes are not JSON. Fails with FAULT_LIMIT if a query takes too many steps.
 bool view_select(str bytes, const struct json *selector, size_t limit, str mark, struct buf *out, struct fault *f);

@@ -33,7 +33,7 @@ bool view_number(const struct view_order *o, str name, int64_t usual, int64_t *o
 bool view_string(const struct view_order *o, str name, str usual, struct arena *a, str *out, struct fault *f);
 const struct json *view_member(const struct view_order *o, str name);  // NULL if missing or null
 
-// Sets f to "NAME must be WHAT: FORM", where FORM is a valid selector. Always returns false.
+// Sets f to "NAME must be WHAT; example: FORM", where FORM is a valid selector. Always returns false.
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f);
 
 // Sets f to "TYPE needs JSON …", which includes the place and the reason that f had before. Always returns false.
@@ -47,7 +47,7 @@ size_t view_place(int64_t index, size_t count);
 // A range of characters.
 struct view_chars {
   size_t from;   // byte offset of the first character
-  size_t start;  // number of characters before the first
+  size_t start;  // number of the first character in the text, from 0
   size_t count;  // maximum number of characters
 };
 
@@ -59,17 +59,19 @@ void view_put_head(struct buf *out, str bytes, str span);
 // Writes the mark and a blank, at the start of a line of the gateway.
 void view_begin_note(const struct view_order *o, struct buf *out);
 
-// Writes the last line of a view that shows `shown` lines. The line, written without the mark, says where the view is
-// cut, and has the next selector.
+// Writes the last line of a view that shows `shown` lines. This last line says where the view is cut, and has the next
+// selector. The mark is already written.
 typedef void view_note(void *ctx, size_t shown, struct buf *out);
 
 // Appends as many of the lines (each ends with \n) as fit together with the note. Returns false, with nothing written,
 // if no line fits.
 bool view_cut_lines(const struct view_order *o, str lines, view_note *note, void *ctx, struct buf *out);
 
-// Appends all lines, without the last line end, if they fit; otherwise does the same as view_cut_lines.
+// Appends `lines` without a note and without the last line end if `whole` is true (nothing is missing) and they fit.
+// Otherwise does the same as view_cut_lines.
 bool view_put_lines(const struct view_order *o, str lines, bool whole, view_note *note, void *ctx, struct buf *out);
 
-// Writes "go on with SELECTOR", the same selector with these changes. Describes a long selector in words instead.
+// Writes "go on with SELECTOR": the selector of the view with the changes in `edits`. If this selector is long, writes
+// only the changes.
 void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count);
 void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // changes only `start`

@@ -29,7 +29,8 @@ struct keys {
 
 // ---- finding members ----
 
-// Reads the whole object, so that an object that is broken after the last requested member is rejected.
+// Finds the requested members. Reads the whole object, so that invalid JSON after the last requested member is
+// rejected, too.
 static bool find_members(struct keys *k, struct fault *f) {
   struct json_scan scan = json_scan(k->order->bytes);
   struct json_walk w;
@@ -157,7 +158,7 @@ static void write_shown(struct buf *out, const struct keys *k, str members, size
   view_put_next(out, k->order, next);
 }
 
-// Shows members. If they fit without the note but not with the note, shows one member fewer.
+// Shows the members that fit. If a note is necessary and does not fit with them, shows one member fewer.
 static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
   size_t next, begin = out->n, count = k->count;
   struct buf text;
@@ -201,8 +202,8 @@ static bool read_keys(struct keys *k, struct arena *a, struct fault *f) {
   return ok || view_refuse(k->order, STR("keys"), "a list of at most 64 names", f);
 }
 
-// Returns whether the object has any of the keys. Some keys may be missing. If all are missing, they are probably
-// mistyped, which is an error.
+// Returns whether the object has at least one of the keys. If all keys are missing, they are probably mistyped, and
+// this is an error.
 static bool has_any(struct keys *k, str first, struct fault *f) {
   struct fault why;
   if (k->count || !first.p || !k->known_count) return true;
@@ -214,7 +215,7 @@ static bool has_any(struct keys *k, str first, struct fault *f) {
 
 static bool no_object(struct fault *f) {
   fault_set(f, FAULT_INVALID,
-            "json_keys needs a JSON object: "
+            "json_keys needs a JSON object, but the text is not one; "
             "use {\"type\":\"head\",\"start\":0,\"chars\":500} or {\"type\":\"lines\",\"start\":0,\"end\":100}");
   return false;
 }

@@ -6,7 +6,8 @@
 #include "json/path/path.h"
 #include "json/write.h"
 
-// Limits the bytes that are read if results have many blanks, as a multiple of the bytes that may be shown.
+// Limit on the bytes of the results that are read, as a multiple of the bytes that may be shown. Results can be larger
+// than their shown form, because blanks are removed.
 enum { READ_MOST = 64 };
 
 struct results {
@@ -16,7 +17,7 @@ struct results {
   size_t total;           // number of results seen so far; of all results if count_all
   bool count_all;
   size_t near;  // number of bytes that may be shown
-  size_t read;  // number of bytes of the results so far, including blanks
+  size_t read;  // number of bytes of the results read so far, including blanks
   str first;    // the first result to show
   bool whole;   // `text` has all results
   bool broken;  // a result is not JSON
@@ -30,7 +31,7 @@ static bool count_result(void *ctx, const char *value, const char **out_after) {
   return true;
 }
 
-// Checks a result before it is shown.
+// Appends a result as one line of compact JSON. Returns false if the result is not JSON.
 static bool put_result(struct results *r, str value) {
   if (!json_scan_check(value, &json_default_limits, r->fault)) return false;
   arena_reset(&r->values);
@@ -39,7 +40,8 @@ static bool put_result(struct results *r, str value) {
   return true;
 }
 
-// Writes results as long as they may fit; then only counts them.
+// Handles one result of the query. Writes the result if it may fit; after the first result that does not fit, only
+// counts results.
 static bool take_result(void *ctx, const char *value, const char **out_after) {
   struct results *r = ctx;
   ASSERT(!r->broken);

@@ -7,9 +7,10 @@
 #include "result/view/view_impl.h"
 #include "json/pointer.h"
 
-enum { POINTER_SHOWN = 60 };  // bytes of a pointer in a message
+enum { POINTER_SHOWN = 60 };  // maximum bytes of a pointer that a message shows
 
-// Describes the last value that exists on the path of a pointer.
+// Describes `v`, the last value that exists on the path of a pointer, for a message. `count` is the number of its
+// elements or members.
 static str describe(const struct json_scan *scan, const char *v, size_t count, struct arena *a) {
   switch (json_scan_type(scan, v)) {
   case JSON_OBJECT: return arena_printf(a, "has %zu members", count);
@@ -21,10 +22,10 @@ static str describe(const struct json_scan *scan, const char *v, size_t count, s
 
 static bool not_there(const struct view_order *o, str pointer, size_t far, str what, struct fault *f) {
   str there = utf8_cut((str){pointer.p, far}, POINTER_SHOWN), shown = utf8_cut(pointer, POINTER_SHOWN);
-  if (pointer.p[0] != '/') fault_set(f, FAULT_INVALID, "a pointer must begin with '/': %s", o->form);
+  if (pointer.p[0] != '/') fault_set(f, FAULT_INVALID, "a pointer must begin with '/'; example: %s", o->form);
   else
-    fault_set(f, FAULT_INVALID, "nothing at \"%.*s\": \"%.*s\" %.*s; example: %s", STR_ARG(shown), STR_ARG(there),
-              STR_ARG(what), o->form);
+    fault_set(f, FAULT_INVALID, "no value at \"%.*s\": the value at \"%.*s\" %.*s; example: %s", STR_ARG(shown),
+              STR_ARG(there), STR_ARG(what), o->form);
   fault_set_path(f, STR("pointer"));
   return false;
 }
@@ -41,7 +42,7 @@ static bool no_member(const struct view_order *o, struct json_scan *scan, const 
   json_walk_open(&w, scan, object);
   while (count < KEYS_KNOWN && json_walk_next(&w)) keys[count++] = w.key;
   no_name("member", token, keys, count, &why);
-  fault_set(f, FAULT_INVALID, "%s: %s", why.message, o->form);
+  fault_set(f, FAULT_INVALID, "%s; example: %s", why.message, o->form);
   fault_set_path(f, STR("pointer"));
   return false;
 }

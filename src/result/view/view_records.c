@@ -72,14 +72,14 @@ static bool read_bounds(struct records *r, struct fault *f) {
   r->limited = limit >= 0;
   r->limit = r->limited && limit < ROWS_SHOWN ? (size_t)limit : ROWS_SHOWN;
   if (!r->sorted || r->start < ROWS_SORTED - ROWS_SHOWN) return true;
-  fault_set(f, FAULT_INVALID,
-            "only the first %d sorted rows can be shown: select fewer rows with where, or sort the other way",
-            ROWS_SORTED - ROWS_SHOWN);
+  fault_set(
+      f, FAULT_INVALID,
+      "only the first %d sorted rows can be shown: select fewer rows with \"where\", or sort in the other direction",
+      ROWS_SORTED - ROWS_SHOWN);
   return false;
 }
 
-// If none of the first rows has a shown column, reads all rows to find out whether the name is unknown or the column is
-// empty.
+// If a column to show is in none of the first rows, reads all rows to find out whether any row has this column.
 static bool read_doubtful(struct records *r, struct fault *f) {
   struct sheet *t = &r->table;
   size_t ignored;
@@ -110,8 +110,8 @@ static void add_row(struct records *r) {
   r->list[r->count++] = (struct found_row){t->begin, t->row};
 }
 
-// Finds one row more than the limit. If rows are not sorted, stops as soon as these rows are found and every wanted
-// column was seen.
+// Finds the matching rows, at most one more than the limit. If the rows need not be sorted, stops as soon as these rows
+// are found and every wanted column was seen.
 static void find_rows(struct records *r) {
   bool enough = false;
   row_sort_init(&r->sort, r->start + r->limit + 1, r->descending);
@@ -162,7 +162,7 @@ static size_t put_rows(struct records *r, size_t near, struct buf *text) {
 
 static void note_rows(void *ctx, size_t lines, struct buf *out) {
   struct records *r = ctx;
-  size_t shown = lines ? lines - 1 : 0;  // number of rows shown: the header is not a row
+  size_t shown = lines ? lines - 1 : 0;  // number of rows shown; the header is the first line
   ASSERT(shown <= r->limit);
   bool limit_left = r->limited && shown < r->limit;
   struct str_digits digits, rest;
@@ -175,7 +175,7 @@ static void note_rows(void *ctx, size_t lines, struct buf *out) {
 }
 
 static bool too_wide(const struct records *r, struct fault *f) {
-  fault_set(f, FAULT_INVALID, "a row does not fit; select fewer columns: %s", r->order->form);
+  fault_set(f, FAULT_INVALID, "a row exceeds the token limit; select fewer columns; example: %s", r->order->form);
   fault_set_path(f, STR("columns"));
   return false;
 }

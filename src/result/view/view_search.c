@@ -32,10 +32,11 @@ static int compare_places(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Counts the lines or characters before each passage, in the order of the text, so that the text is read once.
+// Sets d->place: the number of lines or characters before each passage. Handles the passages in the order of the text,
+// so that the text is read once.
 static void count_places(struct search_hits *d) {
   ASSERT(d->passages.count <= TOP_MAX);
-  const struct passage *sorted[TOP_MAX];  // in the order of the text
+  const struct passage *sorted[TOP_MAX];  // the passages, sorted by their position in the text
   str bytes = d->order->bytes;
   size_t at = 0, sum = 0;
   for (size_t i = 0; i < d->passages.count; i++) sorted[i] = &d->passages.best[i];
@@ -72,7 +73,8 @@ static void put_passage(const struct search_hits *d, size_t i, struct arena *a, 
   buf_done(&repaired);
 }
 
-// Writes the note. `lines` includes the first line, which has the number of passages.
+// Writes the note that says which passages are shown. `lines` is one more than their number, because the first line is
+// a title.
 static void note_more(void *ctx, size_t lines, struct buf *out) {
   const struct search_hits *d = ctx;
   size_t shown = lines ? lines - 1 : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of one column of a table, or of each column: counts, minimum and maximum, sum, and the most frequent
-// values. With `by`, the counts and sums for each group of rows that have the same value in another column.
+// Shows statistics of one column of a table, or of each column: counts, minimum and maximum, sum, and the most frequent
+// values. With `by`, shows the counts and sums for each group of rows that have the same value in another column.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -12,7 +12,7 @@
 // CELLS_READ limits how many cells are read for statistics of all columns; a single column is read completely.
 enum { CELLS_READ = 500000, TOP_OF_ONE = 20, TOP_OF_MANY = 3, GROUPS_SHOWN = 1000 };
 
-// The statistics of one group: of the rows with one value of `by`.
+// The statistics of one group: the rows that have the same value in the column `by`.
 struct group {
   size_t count, numbers;
   double min, max, sum;
@@ -22,7 +22,7 @@ struct stats {
   const struct view_order *order;
   struct sheet table;
   struct view_where where;
-  struct view_columns columns;  // columns that have tallies come first
+  struct view_columns columns;  // columns to read; the columns that have a tally come first
   size_t tallied;
   struct tally tallies[SHEET_COLUMNS];
   bool grouped;
@@ -102,7 +102,8 @@ static void put_counts(struct stats *s, const struct tally *t, struct buf *out) 
   put_range(s, t, out);
 }
 
-// Returns whether frequent values are worth showing: a value occurs twice, or there are few different values.
+// Returns whether frequent values are worth showing: a value occurs more than once, or there are only a few different
+// values.
 static bool has_frequent(const struct tally *t) {
   for (size_t i = 0; i < t->distinct; i++)
     if (t->values[i].count > 1) return true;
@@ -164,7 +165,8 @@ static void put_columns(struct stats *s, size_t near, struct buf *text) {
   for (size_t i = s->start; i < s->tallied && text->n <= near; i++) put_column(s, i, text);
 }
 
-// Writes the note. The first line of the view has the number of rows; with groups, the second line is a header.
+// Writes the note of a view that is cut after `lines` lines. The first line of the view has the number of rows; with
+// groups, the second line is a header.
 static void note_cut(void *ctx, size_t lines, struct buf *out) {
   struct stats *s = ctx;
   size_t ahead = s->grouped ? 2 : 1, shown = lines > ahead ? lines - ahead : 0;

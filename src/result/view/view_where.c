@@ -24,7 +24,7 @@ bool view_add_column(struct view_columns *c, str name, size_t *out_place, struct
     return true;
   }
   if (c->count == SHEET_COLUMNS) {
-    fault_set(f, FAULT_INVALID, "more than %d columns selected", SHEET_COLUMNS);
+    fault_set(f, FAULT_INVALID, "the selector has more than %d columns; select fewer columns", SHEET_COLUMNS);
     return false;
   }
   *out_place = c->count;
@@ -35,11 +35,10 @@ bool view_add_column(struct view_columns *c, str name, size_t *out_place, struct
 // ---- reading conditions
 
 static bool wrong_where(const struct view_order *o, struct fault *f) {
-  fault_set(
-      f, FAULT_INVALID,
-      "where must be a list of at most %d conditions {\"column\":\"price\",\"op\":\"<\",\"value\":10}; op: = != < <= > "
-      ">= contains starts in is_null: {\"type\":\"%.*s\",\"where\":[…]}",
-      VIEW_CONDITIONS, STR_ARG(o->type));
+  fault_set(f, FAULT_INVALID,
+            "where must be a list of at most %d conditions such as {\"column\":\"price\",\"op\":\"<\",\"value\":10}; "
+            "op is one of = != < <= > >= contains starts in is_null; example: {\"type\":\"%.*s\",\"where\":[…]}",
+            VIEW_CONDITIONS, STR_ARG(o->type));
   fault_set_path(f, STR("where"));
   return false;
 }
@@ -105,7 +104,7 @@ static int compare_doubles(double a, double b) {
   return (a > b) - (a < b);
 }
 
-// Compares two numbers by value, and everything else as text, byte by byte.
+// Compares a cell with an operand: by value if both are numbers, otherwise as text, byte by byte.
 static int compare(const struct cell *cell, const struct view_operand *x, struct arena *a) {
   double number;
   if (x->is_number && cell_number(cell, &number)) return compare_doubles(number, x->number);
@@ -154,7 +153,7 @@ bool view_no_table(const struct view_order *o, struct fault *f) {
   struct fault why = *f;
   if (strstr(why.message, "{\"type\":")) return false;
   bool placed = str_starts(str_of(why.message), str_of(why.path));  // also without a path
-  fault_set(f, why.code, "%s%s%s: %s", placed ? "" : why.path, placed ? "" : ", ", why.message, o->form);
+  fault_set(f, why.code, "%s%s%s; example: %s", placed ? "" : why.path, placed ? "" : ", ", why.message, o->form);
   fault_set_path(f, o->type);
   return false;
 }
