@@ -39,7 +39,8 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
         struct item *known = map_find(&own, d->name);
-        // Different sets may contain the same definition. A repetition inside one set is a mistake of the server.
+        // Different sets may contain the same name. A set that contains a name twice is a mistake of the server, which
+        // is reported.
         if (known->seen & 1u << k) note_twice(c, index, known->name);
         known->seen |= 1u << k;
         continue;
@@ -73,7 +74,8 @@ static void collect(struct catalog *c, const struct catalog_source *sources, enu
 
 // ---- cache times
 
-// A set without a declared cache time has ttl_ms 0 and is private, and this then applies to the whole source.
+// Returns how long clients may cache a list of one server: the shortest time of the server's definition sets, public
+// only if all sets are public. A set that declares nothing has the time 0 and is private.
 static struct catalog_keeping keeping_of(const struct catalog_source *s, enum item_kind kind) {
   ASSERT(s->definitions_count <= 32);  // item.seen has one bit for each set
   if (!s->definitions_count) return (struct catalog_keeping){0};
@@ -158,7 +160,7 @@ struct catalog_keeping catalog_keeping(const struct catalog *c, enum item_kind k
     if (k->ttl_ms < all.ttl_ms) all.ttl_ms = k->ttl_ms;
     all.is_public = all.is_public && k->is_public;
   }
-  // No source has a list of this kind.
+  // UINT64_MAX means that no included server has a list of this kind.
   return all.ttl_ms == UINT64_MAX ? (struct catalog_keeping){0} : all;
 }
 

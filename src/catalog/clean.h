@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes invisible text from definitions, because servers write definitions and agents read them.
+// Removes invisible characters from definitions. Servers write definitions and agents read them, so invisible text
+// could instruct an agent without being noticed by people.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
@@ -13,7 +14,7 @@ struct clean_report {
 // definition itself if nothing must be removed, else a copy in the arena. Exceptions: in values of enum, const,
 // default, examples and _meta, C0 controls other than ESC stay. In regular expressions, hidden characters are replaced
 // by escapes, which match the same text. The value of the member `name_key`, which is the item's name, is not changed.
-// `longest` is the maximum number of bytes of a title or a description; 0: no limit. Returns STR_NONE if two keys
-// become equal.
+// `longest` is the maximum number of bytes of a title or a description; 0 means no limit. Returns STR_NONE if two keys
+// of an object are equal after the removal.
 str clean_definition(struct arena *a, const struct json *definition, str name_key, size_t longest,
                      struct clean_report *report);

@@ -50,7 +50,7 @@ static void keep_for(struct definitions *r, enum item_kind kind, uint64_t ttl_ms
 }
 
 static void refuse(struct definitions *r, str name, const char *why) {
-  enum { NAME_SHOWN = 60 };  // leaves space in refused_why for the broken rule
+  enum { NAME_SHOWN = 60 };  // maximum bytes of the tool's name, so that refused_why has space for the broken rule
   if (r->refused++) return;
   snprintf(r->refused_why, sizeof r->refused_why, "%.*s: %s", STR_ARG(utf8_cut(name, NAME_SHOWN)), why);
 }
@@ -95,7 +95,7 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
   str text =
       clean_definition(&r->arena, entry, str_of(item_kind_rules[kind].name_key), r->description_max, &r->cleaned);
   if (!text.p) {
-    refuse(r, name, "two of its keys are equal without hidden characters");
+    refuse(r, name, "two keys of the definition differ only in hidden characters");
     return;
   }
   d.name = arena_str(&r->arena, name);

@@ -17,7 +17,7 @@ struct item_kind_rules {
 };
 extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 
-// Annotations of a tool as the server declares them, unverified; false if absent.
+// Annotations of a tool, as the server declares them: they may be wrong. An absent annotation is false.
 struct item_hints {
   bool read_only, idempotent, destructive;
 };
@@ -25,13 +25,13 @@ struct item_hints {
 struct definition {
   str name;    // name, URI or URI template, unescaped
   str text;    // JSON text as sent, without hidden characters
-  bool plain;  // the tool declares neither param headers nor tasks; always true for other items
+  bool plain;  // the tool declares neither x-mcp-header nor tasks; always true for items that are not tools
   struct item_hints hints;
 };
 
 // The kind of server that sent the definitions.
 struct definitions_origin {
-  bool stateless;  // the server uses a revision without a handshake
+  bool stateless;  // the server uses a protocol revision without a handshake
   bool tasks;      // the server may answer any call with a task (the tasks extension)
   bool http;       // the server is reached by HTTP: tools whose param headers break a rule are left out
 };
@@ -47,8 +47,8 @@ struct definitions {
   size_t skipped;               // number of entries without a usable name, or above DEFINITIONS_MAX_ITEMS or _BYTES
   size_t refused;               // number of tools that cannot be called, because their param headers break a rule
   char refused_why[160];        // name of the first refused tool, and the broken rule
-  size_t description_max;       // maximum bytes of a title or a description; longer ones are cut; 0: no limit
-  struct clean_report cleaned;  // changes that were made to the definitions
+  size_t description_max;  // maximum bytes of a title or a description; longer texts are cut; 0 if there is no limit
+  struct clean_report cleaned;  // counts the changes that clean_definition made
 };
 
 enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
@@ -56,10 +56,12 @@ enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
 struct definitions *definitions_new(struct definitions_origin origin);
 void definitions_free(struct definitions **definitions);
 
-// Copies the entries of one result of a list method. Returns false if `result` is not such a result.
+// Adds copies of the definitions in one result of a list method, such as tools/list. Returns false if `result` has
+// another form.
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result);
 
-// Adds all definitions of one kind from another set, and its cache time and refused tools.
+// Adds all definitions of one kind from the set `from`, and takes its cache time and its number of refused tools into
+// account.
 void definitions_copy(struct definitions *r, const struct definitions *from, enum item_kind kind);
 
 // Returns whether two sets have the same origin and cache times, and the same definitions in the same order, byte for

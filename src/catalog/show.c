@@ -45,11 +45,12 @@ static void read_task_support(struct item *item, const struct json *definition) 
   item->task_required = json_equals_str(support, STR("required"));
 }
 
-// `e` receives the edits to the definition that apply for all clients.
+// Sets the members that only tools have. `e` contains the edits that apply for all clients; more edits are added for
+// clients with a handshake.
 static void show_tool(struct item *item, const struct json *definition, const struct definitions_origin *origin,
                       struct arena *a, struct arena *scratch, struct edits *e) {
   const char *why;
-  param_headers_read(definition, a, &item->param_headers, &why);  // headers that break a rule are left out
+  param_headers_read(definition, a, &item->param_headers, &why);  // an invalid declaration leaves it empty
   if (!origin->stateless) {
     read_task_support(item, definition);
     return;

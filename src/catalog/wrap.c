@@ -11,8 +11,8 @@ bool wrap_needed(const struct json *schema) {
 
 // ---- references
 
-// Only the text of references is changed. The alternative, an "$id" that makes the schema a document of its own, does
-// not work: Ajv, which most clients use, does not terminate if such a document begins with a "$ref".
+// Only the text of references is changed. The alternative, an "$id" that makes the schema a separate document, does not
+// work: Ajv, which most clients use, does not terminate if such a document begins with a "$ref".
 
 #define MOVED STR("/properties/result")
 
@@ -33,7 +33,7 @@ static bool is_data(const struct json *member) {
   return json_key_in(member, keys, sizeof keys / sizeof *keys);
 }
 
-// Returns whether a member's value is an object that contains schemas by name.
+// Returns whether a member's value is an object whose members are schemas, such as "properties".
 static bool has_names(const struct json *member) {
   static const str keys[] = {STR("properties"),  STR("patternProperties"), STR("$defs"),
                              STR("definitions"), STR("dependentSchemas"),  STR("dependencies")};
@@ -70,7 +70,8 @@ static void move_references(struct wrap_copy *c, const struct json *v, bool name
 // ---- the schema
 
 str wrap_schema(const struct json *schema, struct arena *a) {
-  // This size suffices: a reference to the root, "$ref":"#", has at least ten bytes and grows by eighteen.
+  // The buffer is large enough: a reference to the root, "$ref":"#", has at least ten bytes and becomes eighteen bytes
+  // longer.
   struct buf b;
   buf_init(&b, (size_t)schema->n * 4 + 128);
   const struct json *dialect = json_get(schema, STR("$schema"));

@@ -5,9 +5,10 @@
 #include "base/arena.h"
 #include "json/json.h"
 
-// Returns whether results must be wrapped. This is not necessary if the schema has {"type": "object"} at its root.
-// Returns false if `schema` is not a schema.
+// Returns whether results with this schema must be wrapped. Returns false if the schema has {"type": "object"} at its
+// root, or if `schema` is not a schema.
 bool wrap_needed(const struct json *schema);
 
-// Returns the schema of {"result": r}, given the schema of r. Changes references to the root. Allocates in the arena.
+// Returns the schema of {"result": r}, given the schema of r. References in the schema that begin at the root (#) are
+// changed to the new place of the schema. Allocates in the arena.
 str wrap_schema(const struct json *schema, struct arena *a);

@@ -19,7 +19,8 @@ bool conversation_read(const struct json *root, struct arena *a, struct conversa
   const struct json *messages = json_get(root, STR("messages"));
   struct conversation c = {.root = root};
   if (!json_is(messages, JSON_ARRAY) || messages->count > CONVERSATION_MESSAGES) {
-    fault_set(f, FAULT_INVALID, "a conversation must be an object with a list \"messages\" of at most %d messages",
+    fault_set(f, FAULT_INVALID,
+              "the conversation must be an object whose member \"messages\" is a list of at most %d messages",
               CONVERSATION_MESSAGES);
     return false;
   }
@@ -111,7 +112,7 @@ str conversation_text(const struct json *message, struct arena *a) {
 struct turn_list {
   const struct conversation *c;
   struct arena *a;
-  struct map calls;  // call id -> index of the message with the call (size_t)
+  struct map calls;  // maps the id of a call to the index of the message with this call (size_t)
   size_t *starts, count;
 };
 
@@ -123,12 +124,13 @@ static void note_calls(struct turn_list *t, size_t i) {
     str id;
     if (!json_string(json_get(call, STR("id")), t->a, &id)) continue;
     *place = i;
-    map_remove(&t->calls, id);  // if an id occurs twice, the later call counts
+    map_remove(&t->calls, id);  // if two calls have the same id, the later call counts
     map_add(&t->calls, id, place);
   }
 }
 
-// Joins all turns since a reply's call into one turn, because the reply belongs to the turn of its call.
+// Handles a reply to a call: joins the turn of the call and all later turns into one turn, because a reply must stay in
+// the turn of its call.
 static void join_reply(struct turn_list *t, size_t i) {
   str id;
   if (!json_string(json_get(t->c->messages[i], STR("tool_call_id")), t->a, &id)) return;
@@ -177,7 +179,7 @@ bool conversation_save(struct store *s, str context, str text, struct fault *f) 
   struct fault why;
   fault_set(&why, FAULT_IO, "the store is full or not writable");
   store_usable(s, &why);
-  fault_set(f, FAULT_IO, "the conversation could not be saved: %s", why.message);
+  fault_set(f, FAULT_IO, "cannot save the conversation: %s", why.message);
   return false;
 }
 

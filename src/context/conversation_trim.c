@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves messages to the archive and writes the marker that replaces them.
+// Moves messages of a conversation to the archive, and writes the marker, a message that replaces the moved messages.
 #include "base/assert.h"
 #include "base/crypto/hash.h"
 #include "context/conversation.h"
@@ -7,7 +7,7 @@
 
 #define MARK "[archive] "
 
-enum { MADE_ID = 16 };  // hex digits of an id that made_id returns
+enum { MADE_ID = 16 };  // number of hex digits in an id that made_id returns
 
 // ---- the marker
 
@@ -60,7 +60,8 @@ static str made_id(str before, const struct json *message, struct arena *a) {
   return arena_str(a, (str){hex, MADE_ID});
 }
 
-// Returns the message's own id. If the message has no id, or the marker cannot hold it, returns an id from made_id.
+// Returns the message's own id. If the message has no id, or an id that the marker cannot contain, returns an id from
+// made_id.
 static str message_id(str before, const struct json *message, struct arena *a) {
   str id;
   bool own = json_string(json_get(message, STR("id")), a, &id) && conversation_id_ok(id) && !memchr(id.p, ':', id.n) &&
@@ -109,7 +110,7 @@ static bool add(struct store *s, const struct archive_record *records, size_t co
   return false;
 }
 
-// Adds the messages [from, to) to the archive, except those that are already there. Updates the marker.
+// Adds the messages [from, to) to the archive, except messages that are already in the archive. Updates the marker.
 static bool move(const struct trim_order *o, const struct conversation *c, size_t from, size_t to, struct arena *a,
                  struct marker *m, size_t *out_added, struct fault *f) {
   struct archive_record *records = ARENA_ARRAY(a, struct archive_record, to - from + 1);

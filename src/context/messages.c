@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls of a plan, and writes their responses as text.
+// Makes the calls of a plan, and converts their responses to text.
 #include "context/messages.h"
 
 #include "base/assert.h"
@@ -15,7 +15,7 @@ struct filler {
   struct json_writer w;
 };
 
-// Returns the call whose placeholder begins the text, or NULL.
+// Returns the call whose placeholder, `<ID response>`, is at the start of the text; NULL if there is no placeholder.
 static const struct planned_call *placeholder(const struct filler *f, str text, size_t *out_n) {
   for (size_t i = 0; i < f->call->depend_count; i++) {
     const struct planned_call *other = &f->plan->calls[f->call->depends[i]];
@@ -78,7 +78,7 @@ static void put_arguments(struct filler *f) {
   json_end_object(&f->w);
 }
 
-// Returns false if the params with the inserted responses are too large.
+// Writes the params of a call, with placeholders replaced by responses. Returns false if the params are too large.
 static bool params_of(const struct messages_plan *plan, const struct planned_call *c, struct arena *a,
                       struct buf *out) {
   struct filler f = {plan, c, a, json_writer(out)};
@@ -101,7 +101,7 @@ static void put_bytes_note(struct buf *b, const struct json *part, str data, str
   buf_printf(b, "[data:%.*s;base64, %zu bytes]", STR_ARG(type), data.n / 4 * 3 - (data.n >= 4 ? padding : 0));
 }
 
-// Writes one part of a tool's content or of a resource's contents.
+// Writes, as text, one part of a tool's `content` or of a resource's `contents`.
 static void put_part(struct buf *b, const struct json *part, struct arena *a) {
   const struct json *inner = json_get(part, STR("resource")), *json = json_get(part, STR("json"));
   const struct json *holder = json_is(inner, JSON_OBJECT) ? inner : part;
@@ -193,7 +193,8 @@ static void make_call(struct messages_plan *plan, struct planned_call *c, messag
   if (params_of(plan, c, a, &params)) {
     answer(ctx, c, buf_view(&params), a);
   } else {
-    fault_set(&f, FAULT_LIMIT, "the arguments exceed %d bytes after the responses are inserted", MESSAGES_PARAMS_BYTES);
+    fault_set(&f, FAULT_LIMIT, "the arguments are larger than %d bytes after responses replaced the placeholders",
+              MESSAGES_PARAMS_BYTES);
     messages_take_fault(c, &f, a);
   }
   buf_done(&params);

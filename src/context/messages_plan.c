@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads calls, and finds the order in which they are made.
+// Reads the calls of a plan, and puts them in the order in which they are made.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -24,7 +24,7 @@ static bool wrong(struct planner *p, size_t i, const char *what) {
   return false;
 }
 
-// Reads an id, in the form that placeholders use.
+// Reads a call's id, a number or a string, as the text that placeholders contain.
 static bool read_id(const struct json *v, struct arena *a, str *out) {
   if (json_is(v, JSON_NUMBER)) *out = json_span(v);
   return json_is(v, JSON_NUMBER) || (json_string(v, a, out) && out->n);
@@ -95,7 +95,8 @@ static bool is_free(const struct planned_call *c, const size_t *place) {
   return true;
 }
 
-// Returns the first call without a place whose dependencies all have a place; p->count if there is none.
+// Returns the index of the first call that has no place in the order, but whose dependencies all have one; p->count if
+// there is no such call.
 static size_t next_free(const struct planner *p, const size_t *place) {
   size_t i = 0;
   while (i < p->count && (place[i] != SIZE_MAX || !is_free(&p->calls[i], place))) i++;
@@ -108,7 +109,8 @@ static size_t first_left(const struct planner *p, const size_t *place) {
   return i;
 }
 
-// Kahn's algorithm: repeatedly takes the first call whose dependencies are all done.
+// Puts the calls in an order that respects their dependencies. Kahn's algorithm: repeatedly takes the first call whose
+// dependencies were all taken.
 static bool put_in_order(struct planner *p, struct planned_call *out) {
   size_t *place = ARENA_ARRAY(p->a, size_t, p->count + 1);
   for (size_t i = 0; i < p->count; i++) place[i] = SIZE_MAX;
@@ -130,7 +132,8 @@ static bool check_input(const struct json *input, struct fault *f) {
   else if (!json_is(messages, JSON_ARRAY)) what = "messages must be a list";
   else if (calls && calls->type != JSON_ARRAY) what = "tool_calls must be a list";
   if (what) fault_set(f, FAULT_INVALID, "%s", what);
-  else if (calls && calls->count > MESSAGES_CALLS) fault_set(f, FAULT_LIMIT, "more than %d calls", MESSAGES_CALLS);
+  else if (calls && calls->count > MESSAGES_CALLS)
+    fault_set(f, FAULT_LIMIT, "tool_calls has more than %d calls", MESSAGES_CALLS);
   else return true;
   return false;
 }

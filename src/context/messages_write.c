@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes calls and responses as messages.
+// Writes the calls of a plan and their responses as messages of a conversation.
 #include "catalog/naming/names.h"
 #include "context/messages.h"
 #include "json/write.h"
 
-// Returns the arguments as written, without `depends`.
+// Returns the arguments of a call as JSON without `depends`; for a resource, its URI in an object.
 static str arguments_text(const struct planned_call *c, struct arena *a) {
   static const struct json_edit without = {STR("depends"), STR_NONE};
   if (c->is_resource) return arena_printf(a, "{\"uri\":%.*s}", STR_ARG(json_escaped(a, c->target)));
@@ -13,7 +13,7 @@ static str arguments_text(const struct planned_call *c, struct arena *a) {
 
 // ---- MESSAGES_SEED
 
-// Returns a description such as "tool request using <A>, <B> response: name {arguments}".
+// Returns a description of a call, such as "tool request using <A>, <B> response: name {arguments}".
 static str description(const struct messages_plan *plan, const struct planned_call *c, struct arena *a) {
   struct buf b;
   str arguments = arguments_text(c, a);

@@ -11,7 +11,7 @@
 
 #define SEPARATOR "\n\n"
 
-enum { FACTS_SHARE = 4 };  // facts take at most a quarter of the tokens
+enum { FACTS_SHARE = 4 };  // facts take at most 1/FACTS_SHARE of the tokens that header and footer leave
 
 // ---- phases
 
@@ -69,7 +69,8 @@ static unsigned char *choose(const struct pack_order *o, struct arena *scratch) 
   for (size_t i = 0; i < log->count; i++) {
     const struct event *e = &log->list[i], *parent;
     if (wanted[i] != WANT_KIND) continue;
-    // Stops at an event that is wanted already: its parents are handled elsewhere. This also ends cycles.
+    // Follows the parents of the event. Stops at an event that is already wanted, because the parents of that event are
+    // handled on their own. This also ends cycles.
     for (; e->parent.p && (parent = map_find(&by_id, e->parent)) && !wanted[parent - log->list]; e = parent)
       wanted[parent - log->list] = WANT_PARENT;
   }
@@ -144,7 +145,8 @@ static void add_facts(struct pack *p, const str *facts, size_t count) {
   }
 }
 
-// Replaces the text of a result with a summary. Adds facts from the original text to `facts_of`, unless it is NULL.
+// Replaces the text of a result with a summary. Adds facts from the original text to `facts_of`, unless `facts_of` is
+// NULL.
 static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, struct arena *a) {
   struct summary summary;
   str found[FACTS_MOST];
@@ -162,7 +164,7 @@ static void firewall(struct pack *p, struct arena *a) {
   p->facts = ARENA_ARRAY(a, str, PACK_FACTS);
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = &p->items[i];
-    // A result with an artifact was shortened when it was recorded.
+    // Results with an artifact are left out: their text was shortened when the result was recorded.
     if (it->event->kind != EVENT_TOOL_RESULT || it->fate != PACK_INCLUDED || it->redacted || it->artifact.p) continue;
     if (measure_chars(it->text, PACK_WHOLE_CHARS + 1, &bytes) > PACK_WHOLE_CHARS)
       shorten(it, PACK_SUMMARY_TOKENS, p, a);
@@ -172,7 +174,7 @@ static void firewall(struct pack *p, struct arena *a) {
 // ---- header and footer
 
 struct pack_frame {
-  str head, foot;  // `head` contains the header and the facts
+  str head, foot;  // `head` contains the facts and the header
   size_t head_tokens,
       foot_tokens;  // tokens of `head` and the following separator, and of `foot` alone
 };
@@ -194,7 +196,8 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
   out->foot = trim_lines(o->footer);
   size_t least = tokens_count(join(a, header, out->foot));
   if (least > p->budget) {
-    fault_set(f, FAULT_LIMIT, "header and footer have %zu tokens, more than the budget of %zu", least, p->budget);
+    fault_set(f, FAULT_LIMIT, "header and footer have %zu tokens, but the budget of the prompt is %zu tokens", least,
+              p->budget);
     return false;
   }
   size_t for_facts = (p->budget - least) / FACTS_SHARE;
@@ -208,8 +211,8 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
 
 // ---- choosing
 
-// Tokens of several blocks. Blocks can be counted separately: each begins with a label, and no token spans a separator
-// and a label.
+// The tokens of several blocks. The sum is exact, because no token spans the end of a block and the label at the start
+// of the next.
 struct sum {
   size_t tokens;
   const struct pack_item *last;  // the last item in the order of the session
@@ -236,10 +239,11 @@ struct pack_choice {
   size_t kinds[EVENT_KINDS];
   const struct pack_item *shown[SHOWN_MOST];
   size_t count;
-  size_t looks;  // attempts to shorten results that did not fit
+  size_t looks;  // number of attempts to shorten results, limited by LOOKS_MOST
 };
 
-// Returns whether a shown item has nearly the same words. A call and a result are never duplicates of each other.
+// Returns whether an item that is already in the prompt has nearly the same words as `it`. A call and a result are
+// never duplicates of each other.
 static bool is_said(const struct pack_choice *c, const struct pack_item *it) {
   for (size_t i = 0; i < c->count; i++) {
     const struct pack_item *other = c->shown[i];
@@ -256,7 +260,8 @@ static bool is_full(const struct pack_choice *c, const struct pack_item *it) {
 }
 
 // Returns the fate of `it` and `mate`, which are shown together; `mate` may be NULL. A pair is a duplicate only if both
-// items are: two calls with the same result, or one call with two results, are worth showing.
+// items are duplicates: two different calls with the same result are shown, and so are two equal calls with different
+// results.
 static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
@@ -265,7 +270,7 @@ static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_ite
   return total(&more, c->frame) > c->budget ? PACK_OVER_BUDGET : PACK_INCLUDED;
 }
 
-// Returns the number of tokens over the budget with `it` and its mate.
+// Returns by how many tokens the prompt would exceed the budget if `it` and `mate` were added.
 static size_t excess(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
@@ -273,14 +278,15 @@ static size_t excess(const struct pack_choice *c, const struct pack_item *it, co
   return all > c->budget ? all - c->budget : 0;
 }
 
-// Returns how many tokens of the result's text fit into the prompt, together with `it` and its mate.
+// Returns how many tokens the text of `result`, which is `it` or `mate`, may have if `it` and `mate` are added to the
+// prompt.
 static size_t room_for(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate,
                        const struct pack_item *result) {
   size_t has = tokens_count(result->text), over = excess(c, it, mate);
   return has > over ? has - over : 0;
 }
 
-// Tries to fit `it` and its mate by shortening the summary of the result.
+// Shortens the result, which is `it` or `mate`, until both items fit into the prompt. Returns their fate.
 static enum pack_fate fate_of_short(struct pack_choice *c, struct pack_item *it, struct pack_item *mate) {
   struct pack_item *result = mate && mate->event->kind == EVENT_TOOL_RESULT ? mate : it;
   struct pack_item whole = *result;
@@ -316,7 +322,7 @@ static void select_best(struct pack *p, const struct pack_frame *frame, struct p
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = ranked[i], *mate = it->mate && !it->mate->settled ? it->mate : NULL;
     if (it->fate != PACK_INCLUDED || it->settled) continue;
-    // A further result of a call is shown only if the call is shown.
+    // The call of this result may have been left out already. Then the result is left out, too.
     bool alone = it->mate && it->mate->settled && it->mate->fate != PACK_INCLUDED;
     enum pack_fate fate = alone ? it->mate->fate : fate_of(&c, it, mate);
     if (fate == PACK_OVER_BUDGET && !alone) fate = fate_of_short(&c, it, mate);
@@ -353,7 +359,8 @@ static struct pack_item *worst_included(const struct pack *p, struct pack_item *
   return NULL;
 }
 
-// Removes an item from the prompt. A call is removed with all its results, and with its last shown result.
+// Removes an item from the prompt. Removing a call removes all its results. Removing the last shown result of a call
+// removes the call.
 static void leave_out(struct pack *p, struct pack_item *it) {
   struct pack_item *call = it->event->kind == EVENT_TOOL_RESULT ? it->mate : it;
   it->fate = PACK_OVER_BUDGET;
@@ -403,8 +410,8 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
     struct pack_item **ranked = pack_ranked(&p, &scratch);
     select_best(&p, &frame, ranked, a);
     write_prompt(&p, &frame, a);
-    // The first characters of a footer may merge into a token with the separator before them, so the sum may be
-    // exceeded.
+    // The prompt may have more tokens than the sum of its parts, because the start of the footer may form a token with
+    // the separator before it. Removes items until the prompt fits.
     for (struct pack_item *it; p.tokens > p.budget && (it = worst_included(&p, ranked)); write_prompt(&p, &frame, a))
       leave_out(&p, it);
     count(&p, &frame);

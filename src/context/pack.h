@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a prompt from the events of a session that matter for a phase and a query, within a budget of tokens. Events
-// keep the order of the session. The same input gives the same bytes.
+// Builds a prompt of limited size from the events of a session. Chooses the events that matter for a phase of the
+// agent's work (such as choosing a tool, or answering) and for a query. Events keep the order of the session. The same
+// input gives the same bytes.
 //
 // Steps: select the events of the kinds that the phase shows, and their parents of any kind; remove sensitive events;
 // summarise large tool results; score all events; choose the best events that fit, without near-duplicates. A call and
-// its result are shown together or not at all, and both get the higher similarity of the two. docs/reference/context.md
-// has the weights and limits.
+// its result are shown together or not at all. Both get the higher of their two similarities to the query.
+// docs/reference/context.md has the weights and limits.
 #pragma once
 #include "context/session_events.h"
 #include "json/write.h"
@@ -16,7 +17,7 @@ enum {
   PACK_BUDGET_MAX = 1 << 20,
   PACK_KIND_MOST = 50,        // maximum of events of one kind
   PACK_WHOLE_CHARS = 2000,    // tool results with more characters are summarised
-  PACK_SUMMARY_TOKENS = 200,  // tokens of a summary
+  PACK_SUMMARY_TOKENS = 200,  // maximum tokens of a summary
   PACK_SHORTEST_TOKENS = 20,  // minimum tokens of a summary
   PACK_FACTS = 64,            // facts of all summarised results
   PACK_FACTS_BYTES = 2000,
@@ -26,17 +27,18 @@ struct pack_order {
   const struct event_log *log;
   enum pack_phase phase;
   str query;
-  const str *tags;  // tags of the query, to compare with tags of events instead of words
+  const str *tags;  // tags of the query; if there are any, they are compared with the tags of events, instead of words
   size_t tag_count;
   str header, footer;      // white space at both ends is removed
-  size_t budget;           // tokens of the whole prompt; 0: the default of the phase
-  enum event_level floor;  // the lowest level that is not shown; LEVEL_COUNT: all levels are shown
-  bool redact;             // show "[REDACTED: …]" in place of the text of such events; mask secrets (text/secrets.h)
+  size_t budget;           // maximum tokens of the whole prompt; 0 for the default of the phase
+  enum event_level floor;  // events of this and higher levels are not shown; LEVEL_COUNT if all events are shown
+  // Show "[REDACTED: …]" instead of the text of these events, and mask secrets (text/secrets.h).
+  bool redact;
 };
 
 enum pack_fate { PACK_INCLUDED, PACK_SENSITIVE, PACK_SAID_ALREADY, PACK_KIND_LIMIT, PACK_OVER_BUDGET, PACK_FATES };
 
-// The set of words in a text, without function words. Each word has a number; numbers are in ascending order.
+// The set of words in a text, without function words. Each word is represented by a number. `numbers` is sorted.
 struct pack_words {
   uint32_t *numbers;
   uint32_t count;
@@ -53,7 +55,7 @@ struct pack_item {
   str block;                // label and text, as in the prompt
   size_t tokens;            // tokens of `block` with the separator that follows it
   size_t alone;             // tokens of `block` alone
-  struct pack_words words;  // words of the text, to find duplicates
+  struct pack_words words;  // words of the text, to find items with nearly the same words
   struct pack_item *mate;   // for a call, its first shown result; for a result, its call; may be NULL
   bool settled;             // `fate` is final
   double recency, similarity, priority, brevity, score;
@@ -67,20 +69,21 @@ struct pack {
   size_t fates[PACK_FATES];  // number of items with each fate
   struct pack_item *items;   // all candidates, in the order of the session
   size_t count;
-  size_t closures;  // number of candidates that are included only as parents
+  size_t closures;  // number of candidates that were selected only as parents of other candidates
   str *facts;
   size_t fact_count;
 };
 
-// The result is in the arena or in the session. Fails if header and footer alone exceed the budget.
+// Builds the prompt. The strings of *out are in the arena or in the session. Fails if header and footer alone exceed
+// the budget.
 bool pack_build(const struct pack_order *order, struct arena *a, struct pack *out, struct fault *f);
 
 bool pack_phase_find(str name, enum pack_phase *out);
 const char *pack_phase_name(enum pack_phase phase);
 const char *pack_fate_name(enum pack_fate fate);
 
-// Writes the pack as an object; with `explain`, including the parts of every score.
+// Writes the prompt and its statistics as a JSON object. With `explain`, the object includes the parts of every score.
 void pack_put(struct json_writer *w, const struct pack_order *order, const struct pack *p, bool explain);
 
-// Writes the scores as a table, best first.
+// Writes the scores of all candidates as a table, with the best score first.
 void pack_put_table(struct buf *out, const struct pack *p, struct arena *a);

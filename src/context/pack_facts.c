@@ -6,11 +6,11 @@
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Facts are searched only in this many bytes at the start of a text.
+// Facts are searched only in the first LOOKED_AT_BYTES bytes of a text.
 enum { LOOKED_AT_BYTES = 1 << 20 };
 
 struct fact {
-  size_t key_n;  // length of the key in `text`; 0 if there is no key
+  size_t key_n;  // length of the key at the start of `text`; 0 if the fact has no key
   str text;
 };
 
@@ -29,7 +29,7 @@ static bool is_key_char(char c) {
   return ascii_is_alnum(c) || c == '_' || c == ' ';
 }
 
-// Splits a line at the first : or =, if the text before that sign is a name.
+// Splits a line at the first : or =. Returns false if the text before this sign is not a name, or if there is no value.
 static bool split(str line, str *out_key, str *out_value) {
   size_t n = 0;
   if (!line.n || ascii_is_digit(line.p[0])) return false;
@@ -70,7 +70,7 @@ static bool has(const struct fact_list *f, str text) {
   return false;
 }
 
-// Adds a list entry: the text after a mark of `mark` bytes and at least one blank.
+// Adds an entry of a list to the facts: the text that follows a list mark of `mark` bytes and at least one blank.
 static void add_entry(struct fact_list *f, str line, size_t mark) {
   str rest = str_from(line, mark), text = str_trim(rest);
   if (rest.n == text.n || !is_short(text) || f->count == f->max || has(f, text)) return;

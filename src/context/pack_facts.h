@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short statements in a text: `key: value` lines and the entries of lists.
+// Finds facts in a text. A fact is a line of the form `key: value`, or an entry of a list.
 #pragma once
 #include "base/arena.h"
 
 enum { FACTS_MOST = 64, FACT_CHARS = 200 };
 
 // Finds at most `max` facts, and returns their number: first the lines `key: value` or `key = value`, then numbered
-// entries, then entries after -, * or •. Keys are in lower case with underscores; a repeated key gives one fact, with
-// the last value at the first position. Facts are unique, not empty and shorter than FACT_CHARS characters. Only the
-// beginning of a long text is read.
+// entries, then entries after -, * or •. Keys are in lower case with underscores; a repeated key gives one fact: with
+// the last value, at the position of the first. Facts are unique, not empty and shorter than FACT_CHARS characters.
+// Only the beginning of a long text is read.
 size_t facts_extract(str text, struct arena *a, str *out, size_t max);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a pack as JSON for programs, and its scores as a table for people.
+// Writes a built prompt as JSON for programs, and the scores of its events as a table for people.
 #include <stdio.h>
 
 #include "base/crypto/hash.h"
@@ -84,7 +84,7 @@ static void put_facts(struct json_writer *w, const struct pack *p) {
   json_end_array(w);
 }
 
-// Writes the artifacts of the included items.
+// Writes the handles and ids of the included items that have an artifact.
 static void put_artifacts(struct json_writer *w, const struct pack *p) {
   json_put_key(w, STR("artifacts"));
   json_begin_array(w);

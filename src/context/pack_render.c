@@ -9,7 +9,7 @@
 
 enum { LABEL_BYTES = 64, HANDLE_BYTES = 256, NAME_BYTES = 256 };
 
-// Returns an untrusted name with its brackets replaced, so that it cannot end the brackets around it.
+// Returns an untrusted name with '_' in place of brackets, so that the name cannot end the brackets of a label.
 static str named(struct arena *a, str name, size_t max) {
   str line = utf8_cut(oneline(a, name), max);
   char *p = (char *)arena_str(a, line).p;
@@ -18,7 +18,7 @@ static str named(struct arena *a, str name, size_t max) {
   return (str){p, line.n};
 }
 
-// Compares letters only, so that text with added blanks or dots still equals the label.
+// Compares only the letters of two texts, ignoring case, so that a label with added blanks or dots is recognised.
 static bool same_letters(str text, str label) {
   size_t i = 0, k = 0;
   while (true) {
@@ -29,8 +29,8 @@ static bool same_letters(str text, str label) {
   }
 }
 
-// Returns whether the section imitates a label: the label of any kind except `kind`, or FACTS or SYSTEM. With
-// EVENT_KINDS as `kind`, no label is excepted.
+// Returns whether a section name imitates a label: FACTS, SYSTEM, or the label of any kind of event except `kind`. If
+// `kind` is EVENT_KINDS, no label is excepted.
 static bool is_pretence(str section, int kind) {
   for (int i = 0; i < EVENT_KINDS; i++)
     if (i != kind && same_letters(section, str_of(event_kind_label((enum event_kind)i)))) return true;
@@ -52,7 +52,8 @@ static const str brackets[][2] = {
     {STR("["), STR("]")}, {STR("［"), STR("］")}, {STR("【"), STR("】")}, {STR("〔"), STR("〕")}, {STR("⟦"), STR("⟧")}};
 enum { OPENS, CLOSES, BRACKETS = sizeof brackets / sizeof *brackets };
 
-// Returns the size of the bracket at the start of the text, or 0.
+// Returns the size in bytes of the opening (OPENS) or closing (CLOSES) bracket at the start of the text; 0 if there is
+// no such bracket.
 static size_t bracket_at(str text, int which) {
   for (size_t i = 0; i < BRACKETS; i++)
     if (str_starts(text, brackets[i][which])) return brackets[i][which].n;
@@ -76,8 +77,9 @@ static str in_brackets(str text) {
   return str_trim((str){text.p + from, end - from});
 }
 
-// Returns whether a reader could take this line for a label. An indented line is not a label, nor is JSON. If text
-// follows the closing bracket, the text in brackets must be the name of a label, because logs have many such lines.
+// Returns whether a reader could take this line for a label. An indented line is not a label, nor is JSON. A line with
+// text after the closing bracket counts only if the text in the brackets is the name of a label, because logs have many
+// lines that begin with brackets.
 static bool looks_like_label(str line, struct arena *a) {
   unsigned char first = (unsigned char)line.p[0];
   if (first == '\t' || (first >= ' ' && first < 0x7f && first != '[')) return false;
@@ -86,8 +88,8 @@ static bool looks_like_label(str line, struct arena *a) {
   return ends_in_bracket(seen) || is_pretence(name, EVENT_KINDS);
 }
 
-// Returns the size of the line end at `at`, or 0. Everything that a reader may take for a line end counts: LF, CR, VT,
-// FF, U+0085, U+2028, U+2029.
+// Returns the size of the line end at `at`; 0 if there is no line end. Everything that a model may take for a line end
+// counts: LF, CR, VT, FF, U+0085, U+2028, U+2029.
 static size_t line_end(str text, size_t at) {
   static const str ends[] = {STR("\n"),       STR("\r"),           STR("\v"),          STR("\f"),
                              STR("\xc2\x85"), STR("\xe2\x80\xa8"), STR("\xe2\x80\xa9")};
@@ -98,7 +100,8 @@ static size_t line_end(str text, size_t at) {
   return 0;
 }
 
-// Writes the text. Indents lines that look like a label by a blank, so that text cannot imitate the start of an event.
+// Writes the text of an event. Puts a blank before lines that look like a label, so that the text cannot imitate the
+// start of another event.
 static void put_body(struct buf *b, str text, struct arena *a) {
   while (text.n) {
     size_t n = 0, end = 0;

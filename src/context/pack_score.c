@@ -9,15 +9,15 @@
 #include "text/search/lexicon.h"
 #include "text/search/words.h"
 
-enum { WORDS_MOST = 4096 };  // words read from one text; further words are not compared
+enum { WORDS_MOST = 4096 };  // maximum words to read from one text; later words are not compared
 
 // ---- texts as sets of words
 
 struct query_word {
-  uint32_t number;  // number of the word, in the order of first occurrence
-  uint32_t last;    // number of the last text with this word, from 1
+  uint32_t number;  // number of the word; words are numbered when they first occur
+  uint32_t last;    // number of the last text that contains this word; texts are numbered from 1
   bool asked;       // the word is in the query
-  bool grammar;     // function word, which is ignored
+  bool grammar;     // the word is a function word, which is ignored
 };
 
 struct vocabulary {
@@ -42,7 +42,7 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Reads the different words of a text, without function words. Returns how many of them are in the query.
+// Reads the different words of a text, without function words. Returns how many of these words are in the query.
 static uint32_t read_words(struct vocabulary *v, str text, struct pack_words *out) {
   arena_reset(&v->splitting);
   struct word_list list = words_split(&v->splitting, text, WORDS_MOST);
@@ -92,7 +92,8 @@ static double like_tags(const struct pack_order *o, const struct event *e) {
   return ratio(both, either);
 }
 
-// The Jaccard index must be 17/20 or more: at most (n + m) * 3/37 words are in only one of two sets of n and m words.
+// Two sets are nearly the same if their Jaccard index is 17/20 or more. For sets of n and m words, this means that at
+// most (n + m) * 3/37 words are in only one of the sets.
 bool pack_same_words(const struct pack_words *x, const struct pack_words *y) {
   uint64_t most = ((uint64_t)x->count + y->count) * 3 / 37, alone = 0;
   uint32_t i = 0, j = 0;
@@ -126,7 +127,7 @@ static str said_by(const struct pack_item *it, struct arena *a) {
   return arena_printf(a, "%.*s %.*s", STR_ARG(e->function_name), STR_ARG(it->text));
 }
 
-// A call and its results share their similarity to the query.
+// Gives a call, and each of its results, the higher of their similarities to the query.
 static void share(struct pack *p, struct arena *scratch) {
   double *best = arena_zero(scratch, (p->count + 1) * sizeof *best);
   for (size_t i = 0; i < p->count; i++) {

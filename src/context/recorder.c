@@ -13,8 +13,9 @@ enum {
   NAME_BYTES = 1024,
   EVENT_BYTES = 8 * RECORDER_TEXT_BYTES,
   MOST_HANDLES = 32,
-  LOOKED_AT = 2 * RECORDER_TEXT_BYTES,  // bytes of a text that are searched for secrets
-  TAIL_BYTES = 8 << 10,  // dropped from the end of such bytes: a secret that begins there may continue beyond them
+  LOOKED_AT = 2 * RECORDER_TEXT_BYTES,  // maximum bytes of a text that are searched for secrets
+  // Dropped from the end of a text longer than LOOKED_AT, because a secret may begin there that is not complete.
+  TAIL_BYTES = 8 << 10,
 };
 
 struct recorder {
@@ -23,7 +24,7 @@ struct recorder {
   const struct clock *clock;
   uint64_t session_bytes;
   uint64_t next;           // number of a call
-  struct store_wait wait;  // used by the one write that may be in progress
+  struct store_wait wait;  // waits for a write; only one write at a time is waited for
   bool complained;
 };
 
@@ -62,8 +63,9 @@ static void put_time(struct json_writer *w, int64_t ms) {
   json_member_str(w, STR("timestamp"), (str){text, n});
 }
 
-// Masks secrets before the text is cut, because a part of a secret cannot be recognised. A very long text is also cut
-// before masking; then the last TAIL_BYTES of the masked text are dropped.
+// Writes a text, cut to RECORDER_TEXT_BYTES. Masks secrets before the cut, because a part of a secret cannot be
+// recognised. Only the first LOOKED_AT bytes of a longer text are masked; the last TAIL_BYTES of these are dropped,
+// because a secret may be incomplete there.
 static void put_text(struct json_writer *w, const struct recorded_call *c, str text, struct arena *a) {
   str looked_at = utf8_cut(text, LOOKED_AT), masked = secrets_mask(a, looked_at, &c->secrets);
   size_t most = masked.n;
@@ -73,7 +75,7 @@ static void put_text(struct json_writer *w, const struct recorded_call *c, str t
   json_member_str(w, STR("text"), cut ? arena_printf(a, "%.*s…", STR_ARG(shown)) : shown);
 }
 
-// Writes the members that the two events of a call have in common: metadata and timestamp.
+// Writes the members that both events of a call (its request and its result) have: metadata and timestamp.
 static void put_end(struct json_writer *w, const struct recorded_call *c, bool is_result, int64_t now) {
   json_put_key(w, STR("metadata"));
   json_begin_object(w);
@@ -161,7 +163,8 @@ void recorder_add(struct recorder *r, const struct recorded_call *call, uint64_t
 
 // ---- reading
 
-// Repeats a search of the store until all records are read: one search returns a limited number.
+// The state of a search that reads all matching records of the store. The search is repeated, because one search
+// returns a limited number of records.
 struct recorder_walk {
   bool (*each)(struct recorder_walk *w, const struct archive_record *r);
   uint64_t last;
@@ -204,7 +207,7 @@ bool recorder_export(struct store *s, str session, struct buf *out, struct fault
   struct exporting e = {{.each = export_line}, out};
   struct archive_query q = {.context = session, .kind = STR(RECORDER_EVENT)};
   if (!walk(&e.walk, s, q, f)) return false;
-  if (out->over) fault_set(f, FAULT_LIMIT, "the session is larger than %zu bytes", out->max);
+  if (out->over) fault_set(f, FAULT_LIMIT, "the recorded session is larger than %zu bytes", out->max);
   else if (!out->n)
     fault_set(f, FAULT_NOT_FOUND, "unknown session \"%.*s\"; toolgate context sessions lists all sessions",
               STR_ARG(session));
@@ -232,7 +235,7 @@ static bool list_record(struct recorder_walk *w, const struct archive_record *r)
   struct fault f;
   s->last_ms = r->time_ms;
   if (str_eq(r->kind, STR(RECORDER_EVENT))) {
-    s->calls++;  // counts events; halved later, because a call has two
+    s->calls++;  // counts events for now; recorder_list divides by two, because a call has two events
     return true;
   }
   const struct json *v = json_parse(l->a, arena_str(l->a, r->text), &json_default_limits, &f);

@@ -64,7 +64,8 @@ static struct archive_query query_of(const struct retrieve_order *o) {
       .context = o->context, .kind = STR(CONVERSATION_KIND), .from_ms = o->from_ms, .until_ms = o->until_ms};
 }
 
-// Repeats a search of the store until all records are read: one search returns a limited number.
+// Reads all matching records in the order of the archive. Repeats the search, because one search of the store returns a
+// limited number of records.
 static bool list(struct search *s, struct fault *f) {
   struct archive_search search = {.query = query_of(s->order), .each = on_record, .ctx = s};
   do {

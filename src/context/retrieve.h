@@ -3,15 +3,17 @@
 #pragma once
 #include "context/conversation.h"
 
-enum { RETRIEVE_RANKED = 10000 };  // newest records that a ranked search reads
+enum { RETRIEVE_RANKED = 10000 };  // a ranked search reads only this number of records, the newest ones
 
 struct retrieve_order {
   struct store *store;
-  str context;                // empty: all contexts
-  int64_t from_ms, until_ms;  // time of archiving, until_ms exclusive; 0: no bound
+  str context;                // id of the conversation; empty for all conversations
+  int64_t from_ms, until_ms;  // time of archiving, until_ms exclusive; 0 if there is no bound
   str contains;               // text in a message, ignoring ASCII case; may be empty
-  str search;                 // words to rank messages by, best first; empty: messages are in the order of the archive
-  size_t limit;               // maximum number of messages; 0: all or, in a ranked search, SEARCH_MOST_HITS
+  // Words to rank messages by, best first; if empty, messages are in the order of the archive.
+  str search;
+  // Maximum number of messages; 0 for all messages or, in a ranked search, for SEARCH_MOST_HITS.
+  size_t limit;
 };
 
 struct retrieved {
@@ -23,6 +25,7 @@ struct retrieved {
   str message;     // the original JSON
 };
 
-// Calls `each` for every match, until it returns false. Returns false, with the reason in f, if the search fails.
+// Calls `each` for every message that matches, until `each` returns false. Returns false, with the reason in f, if the
+// search fails.
 bool retrieve(const struct retrieve_order *order, bool (*each)(void *ctx, const struct retrieved *r), void *ctx,
               struct fault *f);

@@ -76,7 +76,7 @@ static bool is_null(const struct json *v) {
   return !v || v->type == JSON_NULL;
 }
 
-// Returns whether Python treats the value as false: the original reader of this format is a Python program.
+// Returns whether Python treats the value as false. This matters because the format comes from a Python program.
 static bool is_empty(const struct json *v) {
   int64_t n;
   if (is_null(v) || v->type == JSON_FALSE) return true;
@@ -84,7 +84,8 @@ static bool is_empty(const struct json *v) {
   return v->type == JSON_STRING ? v->n == 2 : v->type != JSON_TRUE && v->count == 0;
 }
 
-// Joins the texts of a list of content parts by newlines; returns false if it is not such a list.
+// Joins the texts of a list of content parts, with newlines between them. Returns false if `v` is not a list of content
+// parts.
 static bool join_parts(struct event_reader *r, const struct json *v, str *out) {
   struct buf b;
   bool ok = json_is(v, JSON_ARRAY);
@@ -120,7 +121,7 @@ static bool read_id(struct event_reader *r, const struct json *line, struct even
   return true;
 }
 
-// Rejects an unknown type. Reading the event as a user turn would give it too much weight.
+// Rejects a line with an unknown type. The default type, user_turn, would give the event too high a priority.
 static bool wrong_kind(struct event_reader *r, str name, str near) {
   fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: unknown type \"%.*s\"%s%.*s%s", r->line,
             STR_ARG(utf8_cut(name, KIND_TOLD)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
@@ -165,7 +166,7 @@ static bool read_estimate(struct event_reader *r, const struct json *line, struc
   return true;
 }
 
-// Reads artifact_ref: a handle, or an object with a handle.
+// Reads the member artifact_ref, which is a handle or an object with a handle.
 static bool read_artifact(struct event_reader *r, const struct json *line, struct event *e) {
   const struct json *ref = json_get(line, STR("artifact_ref"));
   if (is_null(ref) || json_string(ref, r->a, &e->artifact)) return true;
@@ -189,12 +190,12 @@ static bool read_metadata(struct event_reader *r, const struct json *line, struc
   return true;
 }
 
-// The readers of a line's members, in the order in which they run.
+// The functions that read the members of a line, in the order in which they are called.
 static bool (*const members[])(struct event_reader *r, const struct json *line, struct event *e) = {
     read_id, read_kind, read_text, read_parent, read_level, read_estimate, read_artifact, read_metadata,
 };
 
-// Returns the name of a value's type in Python, which the original reader of this format uses.
+// Returns the Python name of a value's type for messages, because the format comes from a Python program.
 static const char *type_name(const struct json *v) {
   static const char *const names[] = {"NoneType", "bool", "bool", "int", "str", "list", "dict"};
   bool fraction =

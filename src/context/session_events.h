@@ -5,13 +5,13 @@
 //    "artifact_ref": {"handle": "…"}, "token_estimate": 12, "metadata": {"tags": ["billing"], "function_name": "…"}}
 //
 // All members are optional: the default id is `mcp-line-N`, the type user_turn, the sensitivity public. If `text` is
-// missing or empty, `content` is used instead. Other members are ignored; blank lines are skipped.
+// missing or empty, the member `content` is used instead. Other members are ignored; blank lines are skipped.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
 #include "json/json.h"
 
-// X(constant, name, label in a prompt, priority in hundredths)
+// The kinds of events: X(constant, name, label in a prompt, priority in hundredths)
 #define EVENT_TABLE(X) \
   X(USER_TURN, "user_turn", "USER", 85) \
   X(AGENT_MSG, "agent_msg", "ASSISTANT", 70) \
@@ -59,8 +59,9 @@ struct session_limits {
 
 extern const struct session_limits session_default_limits;  // bytes: 64 MiB; line_bytes: 16 MiB; events: 100 000
 
-// Events are in the arena; `text` must outlive the events. Fails at the first line that is not a JSON object, has a
-// member of a wrong type, an unknown type or a duplicate id; f names the line and the problem.
+// Reads the lines of `text`. The events are in the arena; `text` must outlive the events. Fails at the first line that
+// is not a JSON object, or that has a member with a wrong type, an unknown event type or a duplicate id. The fault
+// names the line and the problem.
 bool session_read(struct arena *a, str text, const struct session_limits *limits, struct event_log *out,
                   struct fault *f);
 

@@ -353,7 +353,7 @@ describe('the archive of conversations', () => {
     here.file('c.json', { messages: [user('one')] });
     const r = await here.context('save', 'x', 'c.json');
     assert.equal(r.status, 3);
-    assert.match(r.stderr, /could not be saved: \S+open: other users can write to this file or folder/);
+    assert.match(r.stderr, /cannot save the conversation: \S+open: other users can write to this file or folder/);
   });
 
   /** Runs `toolgate context`, and kills it after so many milliseconds; true when it had ended before. */

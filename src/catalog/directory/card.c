@@ -14,7 +14,7 @@
 #include "text/unicode.h"
 #include "json/decimal.h"
 
-// A longer text always has more than CARD_HARD tokens.
+// Maximum bytes of a line: a longer text always has more than CARD_HARD tokens.
 enum { LINE_MAX = (CARD_HARD + 1) * BPE_LONGEST };
 
 static const char *kind_name(enum card_kind kind) {
@@ -24,8 +24,8 @@ static const char *kind_name(enum card_kind kind) {
   return names[kind];
 }
 
-// Returns the kind to show in a card's line. A node of the tree is a "server" at the first level, and a "group" below
-// it.
+// Returns the kind to show in a card's line. A node of the tree is a "server" at the first level, and a "group" at
+// deeper levels.
 static const char *line_kind(const struct card *c) {
   if (c->kind != CARD_INTERNAL || !str_starts(c->id, STR("/"))) return kind_name(c->kind);
   return memchr(c->id.p + 1, '/', c->id.n - 1) ? "group" : "server";
@@ -38,14 +38,15 @@ const char *card_safety_name(enum card_safety safety) {
   return names[safety];
 }
 
-// Returns the first `max` characters.
+// Returns the first `max` characters of `s`.
 static str cut(str s, size_t max) {
   str rest = s;
   while (rest.n && max--) utf8_next(&rest);
   return (str){s.p, s.n - rest.n};
 }
 
-// Recognizes the same white space as Python's \s, by which the reference texts were split into sentences.
+// Returns whether a text begins with white space, as \s defines it in Python: the reference cards of the tests come
+// from a Python program.
 static bool begins_with_space(str s) {
   uint32_t c = utf8_next(&s);
   return (c >= 0x1c && c <= 0x1f) || unicode_kind(c) == UNICODE_SPACE;
@@ -61,8 +62,8 @@ static str without_trailing_space(str s) {
   return s;
 }
 
-// Returns a length that no prefix of `text` with at most `max` tokens exceeds. Each piece of the text has at least one
-// token, and text after a piece does not change the piece.
+// Returns a limit for the length of a prefix of `text` with at most `max` tokens. The limit is the length of the first
+// `max` + 1 pieces, because each piece has at least one token.
 static size_t window(str text, size_t max) {
   str rest = text;
   for (size_t i = 0; i <= max && rest.n; i++) rest = str_from(rest, piece_first(rest).text.n);
@@ -70,7 +71,7 @@ static size_t window(str text, size_t max) {
   return n < max * BPE_LONGEST ? n : max * BPE_LONGEST;
 }
 
-// Returns the longest prefix that ends with a sentence and has at most `max` tokens; may be empty.
+// Returns the longest prefix that ends with a sentence and has at most `max` tokens, or STR_NONE if no prefix does.
 static str whole_sentences(str text, size_t max) {
   for (size_t n = window(text, max); n > 0; n--) {
     char c = text.p[n - 1];
@@ -81,8 +82,8 @@ static str whole_sentences(str text, size_t max) {
   return STR_NONE;
 }
 
-// A binary search, although a longer text may have fewer tokens. It must not be changed: all versions must give the
-// same result.
+// Searches the longest prefix with at most `max` tokens. A longer text may have fewer tokens, so the binary search may
+// find a shorter prefix. Do not improve the search: all versions must cut a text at the same place.
 static str longest_beginning(str text, size_t max) {
   size_t low = 0, high = utf8_count(text), best = 0;
   while (low <= high) {
@@ -137,7 +138,7 @@ size_t card_tokens(const struct card *c) {
   return n;
 }
 
-// Returns the safety that a tag declares.
+// Returns the safety that a tag declares; CARD_UNKNOWN if the tag declares none.
 static enum card_safety safety_of(str tag) {
   if (str_eq_nocase(tag, STR("destructive"))) return CARD_DESTRUCTIVE;
   bool harmless = str_eq_nocase(tag, STR("read-only")) || str_eq_nocase(tag, STR("read_only"));
@@ -181,7 +182,7 @@ static void choose_tags(const struct card_source *s, struct arena *a, struct car
   qsort(c->tags, c->tag_count, sizeof *c->tags, by_bytes);
 }
 
-// Drops the last tag that does not declare the safety. Returns false if no such tag is left.
+// Removes the last of the card's tags that do not declare safety. Returns false if there is no such tag.
 static bool drop_tag(struct card *c, struct buf *dropped) {
   size_t i = c->tag_count;
   while (i && safety_of(c->tags[i - 1])) i--;
@@ -192,8 +193,9 @@ static bool drop_tag(struct card *c, struct buf *dropped) {
   return true;
 }
 
-// Cuts the description so that the line has at most `target` tokens. Tries shorter descriptions until it fits, because
-// a token may include text on both sides of an end of the description.
+// Cuts the description so that the line has at most `target` tokens. Tries shorter descriptions until the line fits.
+// The number of tokens cannot be computed from the parts, because a token may span the border between the description
+// and the text next to it.
 static void fit_description(struct card *c, str description, size_t target, struct arena *a) {
   c->description = description;
   if (description.n <= LINE_MAX && card_tokens(c) <= target) return;
@@ -206,10 +208,11 @@ static void fit_description(struct card *c, str description, size_t target, stru
 
 // ---- the signature
 
-// Minimum tokens of the description before optional parameters, and before required parameters, are left out.
+// If a line is too long, optional parameters are left out before the description gets shorter than BEFORE_OPTIONAL
+// tokens, and required parameters before it gets shorter than BEFORE_REQUIRED tokens.
 enum { BEFORE_OPTIONAL = 24, BEFORE_REQUIRED = 10 };
 
-// Quotes a name that could be mistaken for several names or for text of the gateway.
+// Writes the name of a parameter, in quotes if the name could be mistaken for several names or for text of the gateway.
 static void put_param(struct buf *out, struct arena *a, str name) {
   bool plain = name.n > 0;
   for (size_t i = 0; i < name.n; i++) plain &= ascii_is_alnum(name.p[i]) || strchr("_-.$[]", name.p[i]);
@@ -217,7 +220,7 @@ static void put_param(struct buf *out, struct arena *a, str name) {
   else json_escape(out, oneline(a, name));
 }
 
-// Writes the first `shown` parameters.
+// Returns a signature that names the first `shown` parameters.
 static str write_signature(const struct card_source *s, size_t shown, struct arena *a) {
   const struct card_params *p = s->params;
   struct buf text;
@@ -235,8 +238,8 @@ static str write_signature(const struct card_source *s, size_t shown, struct are
   return signature;
 }
 
-// Sets the signature with the most parameters, from `most` down to `least`, whose line has at most `target` tokens when
-// the description is cut to `kept` tokens. Returns false if there is no such signature.
+// Cuts the description to `kept` tokens. Then sets the longest signature, with `most` to `least` parameters, for which
+// the line has at most `target` tokens. Returns false if no signature fits.
 static bool fit_signature(const struct card_source *s, str description, size_t kept, size_t most, size_t least,
                           size_t target, struct arena *a, struct card *c) {
   c->description = card_truncate(a, description, kept);
@@ -264,7 +267,7 @@ static void fit(const struct card_source *s, str description, struct arena *a, s
   fit_description(c, description, target, a);
 }
 
-// Returns the description to show; if the source has none, makes one.
+// Returns the description to show on the card: that of the item or, if it has none, the name or the id of the item.
 static str describe(const struct card_source *s, struct arena *a) {
   str text = oneline(a, s->description);
   if (!text.n) text = oneline(a, s->name);
@@ -290,7 +293,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
 }
 
 bool card_id_fits(str id) {
-  // These arrays have space for the longest parts that can occur together on a card.
+  // A card with the longest combination of parts that cannot be left out.
   struct card c = {.id = id,
                    .kind = CARD_RESOURCE,
                    .description = STR("…"),

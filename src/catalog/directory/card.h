@@ -16,12 +16,12 @@
 enum {
   CARD_TARGET = 60,
   CARD_HARD = 80,
-  CARD_PREAMBLE = 32,  // tokens of the line that precedes the cards of an answer
+  CARD_PREAMBLE = 32,  // tokens of the first line of an answer, before the cards
   CARD_TAGS = 5,
   CARD_TAG_MAX = 24,    // characters
   CARD_NAME_MAX = 64,   // characters
-  CARD_PARAMS = 32,     // parameters of a signature
-  CARD_PARAM_MAX = 64,  // bytes of a parameter's name
+  CARD_PARAMS = 32,     // maximum number of parameters in a signature
+  CARD_PARAM_MAX = 64,  // maximum bytes of a parameter's name
   CARD_MOST = 999,      // maximum number of cards in one answer, so that their numbers have at most three digits
 };
 
@@ -49,7 +49,7 @@ struct card_source {
 struct card_params {
   const str *names;  // required ones first
   size_t count, required;
-  bool more;  // there are more parameters than these
+  bool more;  // there are more parameters than `names` contains
 };
 
 struct card {
@@ -57,7 +57,7 @@ struct card {
   str name;
   str description;
   str signature;        // names of the parameters; empty if they are unknown or do not fit
-  str tags[CARD_TAGS];  // sorted; if there are too many, those that declare the safety are preferred
+  str tags[CARD_TAGS];  // sorted; if there are too many tags, those that declare the safety are preferred
   size_t tag_count;
   enum card_kind kind;
   str namespace;
@@ -69,9 +69,9 @@ struct card {
   double score;
 };
 
-// Makes a card without a score. Its strings are parts of the source's strings, or are in the arena. Returns false with
-// FAULT_LIMIT if the id alone is too long; this cannot happen if card_id_fits accepts the id. Appends tags that did not
-// fit to `dropped`, on one line; `dropped` may be NULL.
+// Makes a card without a score. The card's strings are parts of the source's strings, or are in the arena. Returns
+// false with FAULT_LIMIT if the id alone is too long; this cannot happen if card_id_fits accepts the id. Appends tags
+// that did not fit to `dropped`, on one line; `dropped` may be NULL.
 bool card_make(const struct card_source *source, struct arena *a, struct card *out, struct buf *dropped,
                struct fault *f);
 
@@ -82,11 +82,11 @@ bool card_id_fits(str id);
 size_t card_tokens(const struct card *c);
 
 // Writes the line of a card without newline. The line starts with the card's number, [index/count], counted from 1; if
-// count is 0, it has no number.
+// count is 0, the line has no number.
 void card_render(const struct card *c, size_t index, size_t count, struct buf *out);
 
 // Writes a whole answer: a line that explains how to use the cards, then the lines of the cards. `browsed` is the kind
-// of the items. If `numbered` is false, a card looks the same in every answer.
+// of the items. If `numbered` is false, the lines have no numbers, so that a card looks the same in every answer.
 void card_render_answer(enum card_kind browsed, const struct card *cards, size_t count, bool numbered, struct buf *out);
 
 // Returns the first line of an answer; empty if this kind cannot be browsed.

@@ -13,8 +13,8 @@ void decision_id(const struct rand_source *r, char out[DECISION_ID_SIZE]) {
 
 // ---- ambiguity
 
-// Scores have no fixed scale: the second card is close to the first one if its score is more than this fraction of the
-// first one's.
+// The two best scores are close if the second score is more than this fraction of the first. The limit is a fraction
+// because scores have no fixed scale.
 static const double CLOSE = 0.85;
 
 enum { BEST = 3 };
@@ -27,7 +27,8 @@ struct best {
   size_t count;
 };
 
-// The cards must be compared by score, because cards of cache-stable answers are not ordered by score.
+// Adds a card if its score is among the best. Compares the scores of all cards, because an answer with
+// gateway.cache_stable is not ordered by score.
 static void add_best(struct best *b, struct arena *a, const struct json *card) {
   double score = 0;
   json_double(json_get(card, STR("score")), &score);
@@ -47,7 +48,7 @@ static bool is_ambiguous(const struct best *b) {
   return b->cards[0].score <= 0 || b->cards[1].score > CLOSE * b->cards[0].score;
 }
 
-// Lists the different namespaces, sorted.
+// Writes the different namespaces of the best cards to `out`, sorted. Returns their number.
 static size_t list_namespaces(const struct best *b, str out[BEST]) {
   size_t n = 0;
   for (size_t i = 0; i < b->count; i++) {
@@ -82,8 +83,8 @@ static str ask_which(const struct best *b, str query, struct arena *a) {
 
 // ---- the record
 
-// The counts and context_boost_applied are constants, because a query excludes no cards and has no hints, and items
-// that the agent may not see are not counted.
+// excluded_count, gated_count and context_boost_applied are constants: a query excludes no cards and has no hints, and
+// items that the agent may not see are not counted.
 static void put_metadata(struct json_writer *w, const struct decision *d, struct arena *a) {
   struct best best = {0};
   JSON_EACH(card, d->cards) add_best(&best, a, card);

@@ -22,7 +22,7 @@ const char *directory_kind_name(enum directory_kind kind) {
   return names[kind];
 }
 
-// A provisional class, which is based only on what the server declares about the item.
+// Returns the provisional class of an entry, which depends only on what the server declares about the item.
 const char *entry_class(const struct entry *e, enum directory_kind kind) {
   if (kind == DIRECTORY_PROMPTS) return "think_support";
   return e->card.safety == CARD_READ_ONLY ? "observe" : "act";
@@ -39,7 +39,8 @@ static struct directory_part *find_part(const struct directory *old, const struc
   return NULL;
 }
 
-// Removed and anonymous servers have no namespace; the names of removed servers reserve none.
+// Returns the namespace of each server; empty for removed and anonymous servers. A removed server does not reserve its
+// namespace.
 static str *find_namespaces(struct directory *d) {
   const struct catalog *c = d->catalog;
   str *servers = ARENA_ARRAY(&d->arena, str, c->part_count + 1),
@@ -72,7 +73,7 @@ static void take_parts(struct directory *d, const struct directory *old, const s
 
 // ---- notes
 
-// Returns a name in the form for notes.
+// Returns a name as notes show it: on one line, and at most DIRECTORY_NAME_SHOWN bytes.
 static str note_name(struct directory *d, str name) {
   return oneline(&d->arena, utf8_cut(name, DIRECTORY_NAME_SHOWN));
 }
@@ -91,14 +92,13 @@ static void gather_notes(struct directory *d) {
     d->unsound |= p->unsound;
     for (size_t k = 0; k < p->note_count; k++) {
       struct directory_note n = p->notes[k];
-      n.fresh = p->refs == 1;  // if the part is shared with the old directory, that directory has the note, too
+      n.fresh = p->refs == 1;  // a part with more references comes from the old directory, which had the same note
       note(d, &n);
     }
   }
 }
 
-// Adds notes about URIs that another server owns. They are not marked as fresh, because such URIs are logged by other
-// code.
+// Adds notes about URIs that another server owns. The notes are not marked as fresh, because other code logs such URIs.
 static void note_shadowed(struct directory *d) {
   const struct catalog *c = d->catalog;
   for (int kind = ITEM_RESOURCE; c->shadowed && kind <= ITEM_TEMPLATE; kind++)
@@ -249,7 +249,7 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
                             void *context, const struct entry **out) {
   ASSERT(sees && out);
   static const char *const prefixes[] = {"", "resource::", "prompt::"};
-  static const char marks[] = "#@";  // '#' precedes a hash, '@' a version; '#' sorts first
+  static const char marks[] = "#@";  // a short id is followed by '#' and a hash, or by '@' and a version; sorted
   const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct buf key;
   size_t found = 0;
@@ -278,14 +278,14 @@ const struct card *directory_card(struct directory *d, const struct entry *e) {
   if (e->made) return e->made;
   struct card *card = ARENA_NEW(&d->arena, struct card);
   struct fault f;
-  ASSERT(card_make(&e->card, &d->arena, card, NULL, &f));  // cannot fail: the id was made to fit
+  ASSERT(card_make(&e->card, &d->arena, card, NULL, &f));  // cannot fail: ids are short enough for a card
   return ((struct entry *)e)->made = card;
 }
 
 // ---- suggestions for an unknown id
 
-// Returns how much an entry differs from the id: mainly by name, then by namespace and hash. Returns SIZE_MAX if it is
-// too different to be suggested.
+// Returns how much the id of an entry differs from the requested id. The name counts most, then the namespace, then the
+// hash. Returns SIZE_MAX if the ids are too different for a suggestion.
 static size_t far_from(const struct entry *e, str namespace, str name, str hash) {
   size_t longer = e->leaf.n > name.n ? e->leaf.n - name.n : name.n - e->leaf.n, allowed = 1 + name.n / 4;
   size_t distance = longer <= allowed ? nearest_distance(e->leaf, name) : SIZE_MAX;
@@ -317,7 +317,8 @@ static str without_kind(str id) {
   return id;
 }
 
-// Finds similar ids. Any part of `id` may be wrong; the text between the namespace and the version or hash is the name.
+// Finds the visible entries with ids similar to `id`. Any part of `id` may be wrong; its name is the text between the
+// namespace and the version or hash.
 static size_t find_near(const struct kind_index *kind_index, str id, const uint64_t *visible,
                         const struct entry **out) {
   struct near_entries near = {.list = out};

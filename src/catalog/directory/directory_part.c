@@ -9,7 +9,7 @@
 #include "text/search/search_doc.h"
 #include "json/write.h"
 
-// KEPT_DESCRIPTION and KEPT_NAME are longer than the texts that a card shows or the search index reads.
+// Limits of the stored texts, in bytes, and of the number of notes. Cards and the search index use shorter texts.
 enum { KEPT_DESCRIPTION = 4096, KEPT_NAME = 256, MOST_NOTES = 1000 };
 
 struct directory_builder {
@@ -18,7 +18,7 @@ struct directory_builder {
   struct directory_part *part;
   struct arena scratch;  // memory for one definition
   struct search_doc *docs;
-  struct arena texts;  // memory for the documents of a kind index
+  struct arena texts;  // memory for the search documents of one kind index
   const struct schema_options *schemas;
 };
 
@@ -42,7 +42,7 @@ static void note(struct directory_builder *b, str name, str reason, enum note_ki
 
 // ---- one definition
 
-// Parses the definition with the server's own name; item->text has the name that clients see.
+// Parses the definition, and puts the server's own name back in place of the name that clients see.
 static const struct json *read_definition(struct directory_builder *b, const struct item *item) {
   struct fault f;
   const struct json *d = json_parse(&b->scratch, item->text, &json_default_limits, &f);
@@ -68,8 +68,8 @@ static bool says(const struct json *annotations, const char *hint) {
   return json_bool(json_get(annotations, str_of(hint)), &value) && value;
 }
 
-// Maximum number of tags to read; a card shows fewer. Additional places are reserved for tags that declare the safety,
-// so that other tags cannot displace them.
+// Up to MOST_TAGS tags are read; a card shows fewer. SAFETY_TAGS more places are reserved for tags that declare the
+// safety, so that other tags cannot displace these tags.
 enum { MOST_TAGS = 32, SAFETY_TAGS = 3 };
 
 struct tags {
@@ -126,8 +126,8 @@ static const struct card_params *keep_params(struct directory_builder *b, struct
   return kept;
 }
 
-// Reads the parameters of an input schema. Returns NULL if the schema describes its parameters by other keywords than
-// `properties`.
+// Reads the parameters of an input schema. Returns NULL if the schema has no `properties` but keywords such as $ref,
+// which may describe parameters elsewhere.
 static const struct card_params *read_schema_params(struct directory_builder *b, const struct json *schema) {
   const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));
   bool elsewhere = json_get(schema, STR("$ref")) || json_get(schema, STR("allOf")) || json_get(schema, STR("anyOf")) ||
@@ -228,8 +228,8 @@ static void note_dropped_tags(struct directory_builder *b, const struct item *it
   buf_done(&dropped);
 }
 
-// Adds a note if a schema of a tool is invalid or too large. Calls of a tool with such an inputSchema fail; such an
-// outputSchema is ignored. The schema is compiled again when it is first used.
+// Adds a note if a schema of a tool is invalid or too large. With such an inputSchema, calls of the tool fail. Such an
+// outputSchema is ignored. The compiled schema is not kept: it is compiled again when it is first used.
 static void check_schema(struct directory_builder *b, const struct item *item, const struct json *d,
                          const char *member) {
   const struct json *source = json_get(d, str_of(member));
@@ -247,7 +247,8 @@ static void check_schema(struct directory_builder *b, const struct item *item, c
        ignored ? NOTE_REMARK : NOTE_UNSOUND);
 }
 
-// Returns whether the id's name part is the tool's name without changes, or without its namespace ("namespace.name").
+// Returns whether the name part of the id is the tool's unchanged name, or the rest of a name of the form
+// "namespace.name".
 static bool is_plain(str raw, const struct tool_id_parts *parts) {
   str ns = parts->namespace;
   bool dotted = raw.n == ns.n + 1 + parts->name.n && str_starts(raw, ns) && raw.p[ns.n] == '.';

@@ -5,10 +5,10 @@
 #include "catalog/directory/directory.h"
 
 struct part_kind_index {
-  struct entry *entries;  // without `item` and `source`, which depend on the catalog
+  struct entry *entries;  // `item` and `source` are not set, because they depend on the catalog
   struct part_origin {
     enum item_kind kind;
-    uint32_t at;  // index of the item among the source's items of its kind
+    uint32_t at;  // index of the item among the server's items of this kind
   } * origins;
   size_t count;
   struct search_part *search;
@@ -22,7 +22,7 @@ struct directory_part {
   struct part_kind_index kind_indexes[DIRECTORY_KINDS];
   struct directory_note *notes;
   size_t note_count;
-  bool skipped, unsound;  // set even if there are too many notes for another one
+  bool skipped, unsound;  // set even if the list of notes is full
 };
 
 // `source` is the index of the server's part in `c->parts`. `namespace` is the namespace of all ids; if it is empty,

@@ -12,7 +12,7 @@ bool selection_form_find(str name, enum selection_form *out, struct fault *f) {
     *out = form;
     return true;
   }
-  fault_set(f, FAULT_INVALID, "unknown form of selection schema '%.*s'; must be json_schema, openai or anthropic",
+  fault_set(f, FAULT_INVALID, "unknown selection schema form '%.*s'; use json_schema, openai or anthropic",
             STR_ARG(name));
   return false;
 }
@@ -68,7 +68,7 @@ static bool begins_with(str id, str said) {
   return id.n >= said.n && str_eq_nocase((str){id.p, said.n}, said);
 }
 
-// Returns the number of different candidates that match. Writes the first of them to *out.
+// Returns the number of different ids that match the answer `said`. Writes the first such id to *out.
 static size_t count_matches(str said, const str *ids, size_t count, bool (*matches)(str id, str said), str *out) {
   size_t n = 0;
   for (size_t i = 0; i < count; i++) {

@@ -23,14 +23,14 @@ struct selection {
   enum selection_status status;
   str selected;        // one of the candidates, or STR_NONE if the answer was rejected
   str raw;             // the model's answer, or STR_NONE
-  const char *repair;  // how the answer was matched: "strip", "case_fold", "prefix", or NULL if it was equal
+  const char *repair;  // how the answer was matched: "strip", "case_fold", "prefix", or NULL if it equals an id
   const char *reason;  // why the answer was rejected: "empty_selection", "ambiguous_case_fold", "ambiguous_prefix",
                        // "not_a_candidate"; else NULL
 };
 
-// Finds the candidate that a model's answer selects. Tried in this order: equal; equal without surrounding white space;
-// the only candidate that differs in ASCII case only; the only candidate that begins with the answer. Ambiguous answers
-// are rejected.
+// Finds the id that a model's answer selects. The following ids are tried in this order: the id that equals the answer;
+// the id that equals the answer without surrounding white space; the only id that differs in ASCII case only; the only
+// id that begins with the answer. Ambiguous answers are rejected.
 struct selection selection_check(str raw, const str *ids, size_t count);
 
 // Writes {"status", "selected_id", "raw_id", "repair", "reason"}, with null for absent values.

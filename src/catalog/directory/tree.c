@@ -15,7 +15,7 @@ static bool is_segment(str s) {
   return true;
 }
 
-// Cuts the next segment off a path that has no leading slash.
+// Returns the first segment of *rest, a path without its leading slash, and removes this segment from *rest.
 static str take_segment(str *rest) {
   str head, tail = STR_NONE;
   str_cut(*rest, '/', &head, &tail);
@@ -94,13 +94,14 @@ size_t tree_item_of(const struct tree *t, const struct tree_node *leaf) {
 
 enum { NAMES_SHOWN = 6 };
 
-// Names such as "other" and "part-1" mean nothing to a reader, so the contents of such a group are listed instead.
+// Returns whether a node is a group with a meaningless name, such as "other" or "part-1". A list shows the contents of
+// such a group instead of its name.
 static bool is_unnamed(const struct tree_node *node) {
   return node->child_count && (str_eq(node->segment, STR("other")) || str_starts(node->segment, STR("part-")));
 }
 
-// Returns the number of names written so far, including the previous `named`; NAMES_SHOWN + 1 means that further names
-// were left out.
+// Writes names until NAMES_SHOWN names are written, of which `named` were written before. Returns the number of names
+// written so far; NAMES_SHOWN + 1 means that names were left out.
 static size_t add_names(const struct tree_node *list, size_t count, size_t named, struct buf *b) {
   for (size_t i = 0; i < count && named <= NAMES_SHOWN; i++) {
     if (is_unnamed(&list[i])) named = add_names(list[i].children, list[i].child_count, named, b);

@@ -44,15 +44,15 @@ struct tree *tree_build(const struct tree_item *items, size_t count, const struc
 // Returns whether the path is well-formed. If not, `f` has FAULT_INVALID and the broken rule.
 bool tree_path_check(str path, struct fault *f);
 
-// Returns the node at a path; a "*" at its end has no effect. Returns NULL with FAULT_INVALID if the path is malformed,
-// or with FAULT_NOT_FOUND.
+// Returns the node at a path; a "*" at the end of the path has no effect. Returns NULL with FAULT_INVALID if the path
+// is malformed, or with FAULT_NOT_FOUND if there is no such node.
 const struct tree_node *tree_find(const struct tree *t, str path, struct fault *f);
 
-// Returns what browsing a node shows: a list of its children, sorted by bytes with nodes before leaves; for a leaf, the
-// leaf itself. Only the list of the root can be longer than TREE_WIDTH.
+// Returns the list of nodes that a client sees at a path: the children of the node, sorted by bytes with inner nodes
+// before leaves; for a leaf, only the leaf itself. Only the list of the root can be longer than TREE_WIDTH.
 const struct tree_node *tree_list(const struct tree *t, const struct tree_node *node, size_t *out_count);
 
-// Returns the index of the leaf's item.
+// Returns the index of the leaf's item in the `items` that tree_build got.
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf);
 
 // Describes the items below a node: "12 tools: close_issue, create_issue, …". `noun` is the singular, such as "tool".

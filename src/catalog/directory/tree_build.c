@@ -15,7 +15,7 @@
 
 struct word {
   str text;
-  uint32_t key;  // number; equal for singular and plural
+  uint32_t key;  // number that the singular and the plural of a word have in common
   bool object, object_if_first;
 };
 
@@ -30,7 +30,7 @@ struct tree_entry {
 
 enum { NO_KEY = UINT32_MAX, SEGMENT_MAX = 64 };
 
-// Temporary counters, one for each word key. All are zero when not in use.
+// Temporary counters for one word key. The counters are zero when they are not in use.
 struct tree_tally {
   uint32_t count;  // number of entries with this word
   bool cluster;    // a cluster has this key
@@ -47,7 +47,7 @@ struct tree_builder {
   uint32_t placed;  // number of items in `order` so far
 };
 
-// The children of a node while they are added.
+// The children that a node has so far, while children are added.
 struct children {
   struct tree_node *list;
   size_t count;
@@ -87,15 +87,16 @@ static void read_words(struct tree_builder *b, struct tree_entry *e) {
   }
 }
 
-// Returns the position of the r-th usable word of the entry, or -1.
+// Returns the position in the entry's name of the r-th word that may form a cluster (counted from 0); -1 if there are
+// fewer words.
 static int usable_word(const struct tree_entry *e, size_t r) {
   for (int i = 0; i < e->words; i++)
     if (e->usable >> i & 1 && r-- == 0) return i;
   return -1;
 }
 
-// Returns the last position of the word with this key. Example: "merge_merge_request", where the first "merge" is an
-// action.
+// Returns the position of the last word with this key, or -1. The last word counts, because an earlier one may be an
+// action, as in "merge_merge_request".
 static int position_of(const struct tree_entry *e, uint32_t key) {
   int i = e->words - 1;
   while (i >= 0 && e->word[i]->key != key) i--;
@@ -126,7 +127,7 @@ static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t 
   }
 }
 
-// The first word that not all entries share is not the subject if it can be an action.
+// Looks at the first word of the name that not all entries share. If the word can be an action, it is not the subject.
 static void forbid_leading_verb(struct tree_entry *e) {
   for (unsigned i = 0; i < e->words; i++) {
     bool common = !(e->usable >> i & 1) && e->word[i]->object;
@@ -136,8 +137,8 @@ static void forbid_leading_verb(struct tree_entry *e) {
   }
 }
 
-// One round: adds each entry that has no cluster to the cluster of its r-th usable word. A new cluster needs at least
-// two entries.
+// One round of clustering: adds each entry that has no cluster to the cluster of its r-th usable word. A new cluster
+// needs at least two entries. Returns false if no entry without a cluster has an r-th usable word.
 static bool cluster_round(struct tree_builder *b, struct tree_entry **e, size_t n, size_t r) {
   bool any = false;
   for (size_t i = 0; i < n; i++) {
@@ -180,7 +181,8 @@ static str segment_of(struct arena *a, str text) {
   return n ? (str){p, n} : STR("item");
 }
 
-// Returns the longest form of the word `want` at the distance `offset` after the word `key`: the plural, if it occurs.
+// Looks at the word that stands `offset` words after the word `key` in each entry. Returns the longest form of this
+// word that has the key `want`: the plural, if it occurs.
 static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offset, uint32_t want) {
   str best = STR_NONE;
   for (size_t i = 0; i < n; i++) {
@@ -192,7 +194,7 @@ static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offse
   return best;
 }
 
-// Returns the word that all entries have at the distance `offset` after the word `key`, or NO_KEY.
+// Returns the key of the word that all entries have `offset` words after the word `key`; NO_KEY if the words differ.
 static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int offset) {
   uint32_t word = NO_KEY;
   for (size_t i = 0; i < n; i++) {
@@ -203,8 +205,8 @@ static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int off
   return word;
 }
 
-// Names a cluster by its word and by the words that always follow this word ("merge_requests"). These words form no
-// further clusters below this one.
+// Names a cluster by its word and by the words that always follow this word ("merge_requests"). The words of the name
+// form no clusters inside this cluster.
 static str label_cluster(struct tree_builder *b, struct tree_entry **e, size_t n) {
   uint32_t key = e[0]->cluster, word = key;
   str label = STR_NONE;
@@ -237,7 +239,7 @@ static bool has_sibling(const struct children *c, str segment) {
   return false;
 }
 
-// Returns a segment that no sibling has: `segment`, or `segment` with a hash of `what`.
+// Returns `segment` or, if a sibling has the same segment, `segment` with a hash of `what`.
 static str unique_segment(struct tree_builder *b, const struct children *c, str segment, str what) {
   while (has_sibling(c, segment)) {
     str hash = tool_id_hash8(&b->scratch, what);
@@ -262,7 +264,7 @@ static void set_children(struct tree_node *node, struct children c) {
   node->child_count = (uint32_t)c.count;
 }
 
-// Divides entries into numbered parts of about equal size, if no word forms clusters.
+// Used if no word forms clusters: divides entries into numbered parts of about equal size.
 static void grow_parts(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n) {
   size_t parts = (n + TREE_LEAVES - 1) / TREE_LEAVES;
   if (parts > TREE_WIDTH) parts = TREE_WIDTH;
@@ -280,7 +282,8 @@ static int by_segment(const void *x, const void *y) {
   return str_cmp(a->segment, b->segment);
 }
 
-// If there are too many clusters, groups neighbours. A group is named by its first and last cluster ("acr-cosmos").
+// If a node has too many clusters, joins neighbouring clusters into groups. A group is named after its first and last
+// cluster ("acr-cosmos").
 static void fold_wide(struct tree_builder *b, struct children *c) {
   while (c->count > TREE_WIDTH) {
     size_t groups = (c->count + TREE_LEAVES - 1) / TREE_LEAVES;
@@ -296,8 +299,8 @@ static void fold_wide(struct tree_builder *b, struct children *c) {
 }
 
 // Sorts the entries by cluster. Clusters are ordered by their first entries; entries without a cluster come last.
-// Entries of one cluster keep their order. Returns the number of clusters, and writes the position after each cluster
-// to `out_ends`.
+// Entries of one cluster keep their order. Returns the number of clusters, and writes the end of each cluster, the
+// index after its last entry, to `out_ends`.
 static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, size_t n, size_t *out_ends) {
   struct tree_entry **sorted = ARENA_ARRAY(&b->scratch, struct tree_entry *, n);
   uint32_t *keys = ARENA_ARRAY(&b->scratch, uint32_t, n);
@@ -309,7 +312,7 @@ static size_t sort_by_cluster(struct tree_builder *b, struct tree_entry **e, siz
       keys[clusters++] = e[i]->cluster;
       t->count = (uint32_t)clusters;
     }
-    if (t) next[t->count]++;  // stores the size of cluster i in next[i + 1]
+    if (t) next[t->count]++;  // counts the entries of the first cluster in next[1], of the second in next[2], and so on
   }
   for (size_t k = 1; k <= clusters; k++) out_ends[k - 1] = next[k] += next[k - 1];
   size_t rest = next[clusters];
@@ -346,7 +349,7 @@ static void grow_clusters(struct tree_builder *b, struct tree_node *node, struct
   map_done(&taken);
 }
 
-// Maximum depth of clusters inside clusters, because names may share any number of words.
+// Maximum depth of clusters inside clusters. The depth needs a limit, because names may share any number of words.
 enum { CLUSTER_LEVELS = 3 };
 
 static void grow(struct tree_builder *b, struct tree_node *node, struct tree_entry **e, size_t n, unsigned level) {
@@ -368,8 +371,8 @@ static str join_path(struct tree_builder *b, str parent, str segment) {
   return (str){path, (size_t)(p - path)};
 }
 
-// Above this number of tokens, a path might not fit on a card: settle_children replaces the last segment of an inner
-// node's path by "g" and a number.
+// Maximum tokens of the path of an inner node, so that the path fits on a card. In a longer path, settle_children
+// replaces the last segment by "g" and a number.
 enum { PATH_TOKENS = 44 };
 
 static void settle(struct tree_builder *b, struct tree_node *node, str parent);
@@ -384,7 +387,7 @@ static void settle_children(struct tree_builder *b, struct tree_node *node, str 
   }
 }
 
-// Sets the path of every node, and puts the items into `order`.
+// Sets the paths of a node and of all nodes below it, and appends the items of these nodes to `order`.
 static void settle(struct tree_builder *b, struct tree_node *node, str parent) {
   node->path = join_path(b, parent, node->segment);
   uint32_t first = b->placed;

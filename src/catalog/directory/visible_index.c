@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "catalog/directory/directory_part.h"
 
-// Limits of the cache, which holds the most recently used views.
+// Limits of the cache: number of sets of visible entries, and bytes of their indexes and trees. The most recently used
+// sets stay.
 enum { PARTIALS = 64, MOST_BYTES = 256 << 20 };
 
 struct partial {
@@ -86,8 +87,8 @@ static size_t memory_of(const struct partial *p) {
   return p->arena.total + (p->index ? search_index_bytes(p->index) : 0);
 }
 
-// Frees the least recently used views until the others need at most MOST_BYTES. Never frees the last view that was
-// used.
+// Frees the least recently used sets of visible entries until the other sets need at most MOST_BYTES. Never frees the
+// set that was used last.
 static void make_room(struct partials *all) {
   for (;;) {
     struct partial *oldest = NULL;
@@ -116,7 +117,7 @@ static size_t count_set(const uint64_t *bits, size_t first, size_t count, uint64
   return n;
 }
 
-// Runs on any thread, because it reads only immutable parts of the directory.
+// May run on any thread, because it reads only immutable parts of the directory.
 static struct search_index *make_index(const struct directory *d, enum directory_kind kind, const uint64_t *visible) {
   struct search_part **parts = mem_alloc((d->part_count + 1) * sizeof(struct search_part *));
   uint64_t *keep = mem_alloc(bytes_of(&d->kind_indexes[kind]));

@@ -111,15 +111,16 @@ static void note(struct identity *id, struct arena *a, const char *text) {
   id->note = arena_printf(a, "%.*s%s%s", STR_ARG(id->note), between, text);
 }
 
-// Returns the first characters of the namespace, to be recognisable, and a hash, to be unique.
+// Returns the first characters of the namespace, so that it is recognisable, and a hash, so that it is unique.
 static str hashed_namespace(struct arena *a, str namespace, str hashed) {
   size_t n = namespace.n < 16 ? namespace.n : 16;
   return arena_printf(a, "%.*s-%.*s", (int)n, namespace.p, STR_ARG(tool_id_hash8(a, hashed)));
 }
 
-// Returns whether ids in this namespace can fit: tests the longest id with a name cut to SHORTEST_NAME.
+// Names are not cut to fewer characters to make an id fit.
 enum { SHORTEST_NAME = 8 };
 
+// Returns whether ids in this namespace can fit: tests the longest id whose name is cut to SHORTEST_NAME characters.
 static bool leaves_room(struct arena *a, str namespace, bool (*fits)(str id)) {
   return !fits || fits(arena_printf(a, "resource::%.*s:a1b2c3d4#a1b2c3d4", STR_ARG(namespace)));
 }
@@ -129,7 +130,8 @@ static str settle_namespace(struct arena *a, str text, bool (*fits)(str id)) {
   return leaves_room(a, namespace, fits) ? namespace : hashed_namespace(a, namespace, text);
 }
 
-// Sets the namespace of an id. Returns whether it was changed, so that other names may have the same namespace.
+// Sets the namespace of an id. Returns whether the namespace was changed to fit the grammar, so that other namespaces
+// may have the same changed form.
 static bool choose_namespace(const struct identify_rules *rules, str inferred, struct arena *a, struct identity *id) {
   id->parts.namespace = rules->namespace.n ? rules->namespace : settle_namespace(a, inferred, rules->fits);
   bool changed = !rules->namespace.n && !str_eq(id->parts.namespace, inferred);
@@ -181,7 +183,7 @@ static bool finish(const struct identify_rules *rules, str hash8, bool lossy, st
 
 static bool required_string(const struct json *definition, str key, struct arena *a, str *out, struct fault *f) {
   if (json_string(json_get(definition, key), a, out) && out->n) return true;
-  fault_set(f, FAULT_INVALID, "the definition has no %.*s", STR_ARG(key));
+  fault_set(f, FAULT_INVALID, "the definition has no %.*s (a string that is not empty)", STR_ARG(key));
   return false;
 }
 
@@ -242,8 +244,8 @@ bool identify_prompt(const struct identify_rules *rules, const struct json *defi
   return true;
 }
 
-// Returns whether another server owns this namespace, because it is the server's name or its name changed to fit the
-// grammar.
+// Returns whether another server has a right to this namespace: the namespace is that server's name, or that name
+// changed to fit the grammar.
 static bool is_taken(str namespace, const str *servers, const str *fitted, size_t count, size_t self) {
   for (size_t i = 0; i < count; i++)
     if (i != self && (str_eq(servers[i], namespace) || str_eq(fitted[i], namespace))) return true;
@@ -259,7 +261,7 @@ size_t identify_namespaces(const str *servers, size_t count, bool (*fits)(str id
     str salted = servers[i];
     out[i] = fitted[i];
     if (str_eq(fitted[i], servers[i]) || !is_taken(fitted[i], servers, fitted, count, i)) continue;
-    // Another server's name may equal the result of the hash: hash again.
+    // The namespace with a hash may equal another server's name. Then another hash is used.
     for (hashed++; is_taken(out[i], servers, fitted, count, i); salted = arena_printf(a, "%.*s.", STR_ARG(salted)))
       out[i] = hashed_namespace(a, fitted[i], salted);
   }

@@ -14,5 +14,6 @@ size_t name_words(struct arena *a, str name, str *out, size_t max);
 str name_word_key(str word);
 
 // Returns whether the word can be the subject of a tool's name. Actions (get, list, create) and function words (by, of)
-// cannot. Some words can if they are not the first word of the name; `first` is true for the first word.
+// cannot be the subject. Some words can be the subject unless they are the first word of the name; `first` is true for
+// the first word.
 bool name_word_is_object(str word, bool first);

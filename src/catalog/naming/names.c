@@ -19,7 +19,7 @@ bool names_is_safe(str name) {
   return true;
 }
 
-// Does not use printf, which would end a name at a NUL.
+// Joins three texts. Does not use printf, which would end a text at a NUL byte.
 static str joined(struct arena *a, str x, str between, str y) {
   char *p = arena_alloc(a, x.n + between.n + y.n + 1);
   memcpy(mempcpy(p, x.p, x.n), between.p, between.n);
@@ -31,7 +31,8 @@ static str prefixed(struct arena *a, str server, str name) {
   return joined(a, server, STR("__"), name);
 }
 
-// Returns a safe name: the start of `wanted` with '_' for every unsafe character, '_', and 8 hex digits of a hash.
+// Returns a safe name: the start of `wanted`, in which '_' replaces every unsafe character, then '_' and 8 hex digits
+// of a hash.
 static str hashed(struct arena *a, str server, str name, str wanted, unsigned salt) {
   enum { TAIL = 9 };
   unsigned char digest[SHA256_SIZE];
@@ -68,7 +69,8 @@ str names_of_id(struct arena *a, str namespace, str leaf, str id, bool plain, un
   return hashed(a, namespace, id, wanted, salt);
 }
 
-// Returns the length of the control or hidden character at the start of `rest`, or 0 if another character is there.
+// Returns the length of the control or hidden character at the start of `rest`, or 0 if `rest` starts with another
+// character.
 static size_t unseen(str before, str rest) {
   unsigned char c = (unsigned char)rest.p[0];
   if (c < ' ' || c == 0x7f) return 1;

@@ -7,12 +7,13 @@ enum { NAMES_MAX = 64 };
 
 bool names_is_safe(str name);
 
-// Returns `name`, or server__name if `prefix` is set. If this is not a safe name, or `salt` is not 0, it is shortened
-// and gets a stable hash of server and name.
+// Returns `name`, or server__name if `prefix` is set. If the result is not a safe name, or if `salt` is not 0, shortens
+// the result and adds a stable hash of server, name and salt.
 str names_safe(struct arena *a, str server, str name, bool prefix, unsigned salt);
 
-// Returns namespace__leaf for the tool with this id. A stable hash of the id is added if the result is not safe, if
-// `salt` is not 0, if another namespace could give the same result, or, unless `plain` is set, if another name could.
+// Returns namespace__leaf for the tool with this id. Adds a stable hash of the id if another tool could have the same
+// result (`plain` is false, or the border between namespace and leaf is ambiguous), if the result is not a safe name,
+// or if `salt` is not 0.
 str names_of_id(struct arena *a, str namespace, str leaf, str id, bool plain, unsigned salt);
 
 // Returns the name itself if it has no control or hidden characters; otherwise a safe name with a stable hash of server

@@ -11,14 +11,15 @@
 #include "json/scan.h"
 #include "json/write.h"
 
-// An item whose name differs from its name for clients with full visibility.
+// The name of one item for clients that see only some items, if it differs from the name for clients that see all
+// items.
 struct other_name {
-  size_t place;  // index of the item in the catalog
+  size_t place;  // index of the item in the catalog, among items of its kind
   str shown;
 };
 
-// The names for clients with partial visibility. Only names that differ are stored, because there is one such struct
-// for each agent.
+// The names for clients that see only some items. Only names that differ from the names in the catalog are stored,
+// because there is one such struct for each agent.
 struct naming_own {
   struct arena arena;
   struct other_name *others[ITEM_KINDS];  // sorted by `place`
@@ -40,7 +41,7 @@ static const uint64_t *bits_of(uint64_t *const *seen, enum item_kind kind) {
   return seen ? seen[kind] : NULL;
 }
 
-// Sets `out_owner` for the items whose name more than one upstream uses.
+// Sets out_owner[i] for each item i whose name several upstreams use: to 1 + the index of another of these upstreams.
 static void find_clashes(const struct catalog *c, enum item_kind kind, const uint64_t *seen, unsigned *out_owner) {
   struct map first;
   map_init(&first, &c->by_shown[kind].seed);
@@ -56,12 +57,12 @@ static void find_clashes(const struct catalog *c, enum item_kind kind, const uin
 
 // ---- owners of URIs
 
-enum { NAMING_STEPS = 64 << 20 };  // limits the comparisons of URIs and templates of a whole catalog
+enum { NAMING_STEPS = 64 << 20 };  // maximum steps to compare the URIs and templates of a whole catalog
 
 struct uri_owners {
   const struct catalog *catalog;
   uint64_t *const *seen;
-  struct map by_key;  // the first item with each key
+  struct map by_key;  // maps the key of a URI to the first item with this key
   bool *offers;       // for each source: whether it has a visible URI
   size_t steps;
 };
@@ -93,7 +94,7 @@ static bool covers(struct uri_owners *o, const struct catalog_part *part, str ke
   return false;
 }
 
-// Returns the index of the source whose prefix the URI has, or part_count.
+// Returns the index of the server whose prefix is at the start of the URI; part_count if no prefix is.
 static unsigned prefixed_source(const struct catalog *c, str key) {
   size_t scheme = uri_scheme(key);
   const char *plus = scheme ? memchr(key.p, '+', scheme) : NULL;
@@ -103,7 +104,7 @@ static unsigned prefixed_source(const struct catalog *c, str key) {
   return i;
 }
 
-// Returns 1 + the index of the source that owns the item's URI, or 0 if this is the item's own source.
+// Returns 1 + the index of the server that owns the item's URI, or 0 if the item's own server owns the URI.
 static unsigned owner_of(struct uri_owners *o, const struct item *item) {
   const struct catalog *c = o->catalog;
   const struct item *first = map_find(&o->by_key, item->key);
@@ -125,8 +126,8 @@ static void find_owners(const struct catalog *c, enum item_kind kind, uint64_t *
 
 // ---- names
 
-// Adds the name of an item. If another item has this name (a tool "b" of server "a", and a tool "a__b"), the item gets
-// a hashed name, or a second prefix if it is a URI. Returns whether that was needed.
+// Adds the name of an item. Returns true if another item already has this name, such as a tool "a__b" and the tool "b"
+// of server "a". In this case, the item gets a name with a hash or, if the name is a URI, a second prefix.
 static bool add_name(const struct catalog *c, struct item *item, bool clash, struct arena *a, str *out,
                      struct map *by) {
   const struct catalog_part *part = &c->parts[item->source];
@@ -238,7 +239,7 @@ static int by_place(const void *key, const void *element) {
   return (place > other) - (place < other);
 }
 
-// Returns NULL if the item has the same name as for clients with full visibility.
+// Returns the name that replaces item->shown for this caller, or NULL if the caller sees item->shown.
 static const struct other_name *other_of(const struct naming *n, const struct item *item) {
   if (!n->own || !n->own->count[item->kind]) return NULL;
   size_t place = place_of(n, item);
@@ -269,7 +270,7 @@ void naming_suggest(const struct naming *n, enum item_kind kind, str name, struc
 
 // ---- definitions
 
-// Finds the value of the member that names the item, on the first level of the definition.
+// Returns the raw value of the member that names the item, such as "name", at the top level of the definition.
 static str name_in(str text, enum item_kind kind) {
   struct json_scan scan = json_scan(text);
   struct json_walk walk;
@@ -311,14 +312,14 @@ bool naming_same_item(const struct naming *a, const struct item *x, const struct
   ASSERT((int)x->kind < ITEM_KINDS && (int)y->kind < ITEM_KINDS);
   if (!str_eq(naming_shown(a, x), naming_shown(b, y))) return false;
   if (x == y || catalog_same_item(x, y)) return true;
-  // The texts in the catalogs may differ only in names that the callers do not see. Compare the texts that the callers
-  // see.
+  // If item->shown differs, the stored definitions differ at least in this name, which the callers may not see. Then
+  // the definitions with the names that the callers see are compared.
   return !str_eq(x->shown, y->shown) && same_text(a, x, b, y, false) && same_text(a, x, b, y, true);
 }
 
 // ---- routes of URIs
 
-enum { MATCH_STEPS = 4 << 20 };  // limits the search for the owner of one URI
+enum { MATCH_STEPS = 4 << 20 };  // maximum steps of the search for the owner of one URI
 
 bool naming_template_match(str template_, str uri) {
   size_t steps = MATCH_STEPS;
@@ -329,7 +330,8 @@ bool naming_template_match(str template_, str uri) {
   return match;
 }
 
-// The URI that a client requested, its key, and the source whose prefix it has (part_count: none).
+// The URI that a client requested, its key, and the server whose prefix is at the start of the URI (part_count if no
+// prefix is).
 struct wanted {
   const struct naming *n;
   str uri, key;
@@ -342,8 +344,8 @@ static bool is_candidate(const struct wanted *w, const struct item *item) {
   return !other && naming_sees(w->n, item);
 }
 
-// Finds the visible item that lists or matches the URI. The first source in the configuration counts; within a source,
-// resources come before templates.
+// Finds the visible item that lists or matches the URI. If there are several such items, the server that is first in
+// the configuration counts; within a server, resources come before templates.
 static const struct item *find_owner(struct wanted *w) {
   const struct catalog *c = w->n->catalog;
   for (size_t p = 0; p < c->part_count; p++) {
@@ -358,7 +360,8 @@ static const struct item *find_owner(struct wanted *w) {
   return NULL;
 }
 
-// Lists the sources that have URIs with the same scheme, in the order of the configuration.
+// Writes to `out` the servers that have visible URIs with the scheme of the requested URI, in the order of the
+// configuration.
 static size_t guess(const struct wanted *w, struct catalog_route *out, size_t max) {
   const struct catalog *c = w->n->catalog;
   str scheme = {w->key.p, uri_scheme(w->key)};
@@ -387,7 +390,7 @@ static size_t route(struct wanted *w, struct catalog_route *out, size_t max) {
 size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, size_t max) {
   ASSERT(out && max > 0);
   const struct item *exact = naming_find(n, ITEM_RESOURCE, uri);
-  if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // completion requests contain the template itself
+  if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // completion requests contain the text of the template
   if (exact) {
     out[0] = (struct catalog_route){exact->source, exact->name, true};
     return 1;

@@ -7,7 +7,7 @@ enum { PARAM_HEADER_DEEPEST = 64, PARAM_HEADER_MOST = 256 };
 
 #define ANNOTATION STR("x-mcp-header")
 
-// A walk over all places of a schema where a declaration could be, including places where it is not allowed.
+// A walk over all places of a schema where "x-mcp-header" could be, including places where it is not allowed.
 struct walk {
   struct arena *arena;
   str path[PARAM_HEADER_DEEPEST];
@@ -30,7 +30,7 @@ static bool is_known(const struct walk *w, str name) {
   return false;
 }
 
-// Stores a copy of a declaration, because the definition may be freed.
+// Stores a copy of the header name and of its path, because the definition may be freed.
 static void keep(struct walk *w, str name) {
   struct param_header m = {arena_str(w->arena, name), ARENA_ARRAY(w->arena, str, w->depth), w->depth};
   for (size_t i = 0; i < w->depth; i++) m.path[i] = arena_str(w->arena, w->path[i]);
@@ -38,17 +38,18 @@ static void keep(struct walk *w, str name) {
 }
 
 static bool declare(struct walk *w, const struct json *schema, const struct json *annotation, bool reachable) {
-  if (!reachable || w->depth == 0) return refuse(w, "an x-mcp-header must be reached through \"properties\" only");
+  if (!reachable || w->depth == 0)
+    return refuse(w, "a property with x-mcp-header must be reached through \"properties\" only");
   str name;
   if (!json_string(annotation, w->arena, &name) || !ascii_is_token(name))
-    return refuse(w, "an x-mcp-header must be a valid header token");
+    return refuse(w, "the value of x-mcp-header must be a valid part of a header name");
   const struct json *type = json_get(schema, STR("type"));
   if (!json_equals_str(type, STR("string")) && !json_equals_str(type, STR("integer")) &&
       !json_equals_str(type, STR("boolean")))
-    return refuse(w, "an x-mcp-header must have type string, integer or boolean");
-  if (is_known(w, name)) return refuse(w, "an x-mcp-header is declared twice");
-  if (w->depth > PARAM_HEADER_DEEPEST) return refuse(w, "an x-mcp-header is more than 64 levels deep");
-  if (w->count == PARAM_HEADER_MOST) return refuse(w, "there are more than 256 x-mcp-headers");
+    return refuse(w, "a property with x-mcp-header must have type string, integer or boolean");
+  if (is_known(w, name)) return refuse(w, "the same x-mcp-header is declared twice");
+  if (w->depth > PARAM_HEADER_DEEPEST) return refuse(w, "a property with x-mcp-header is more than 64 levels deep");
+  if (w->count == PARAM_HEADER_MOST) return refuse(w, "more than 256 properties have x-mcp-header");
   keep(w, name);
   return true;
 }
@@ -115,8 +116,8 @@ static bool has_unicode_escape(str text) {
   return false;
 }
 
-// Returns whether the schema may contain a declaration, which is very rare: its text contains the key, perhaps with
-// escapes.
+// Returns false if the schema cannot contain "x-mcp-header": neither this text nor a \u escape occurs. Most schemas
+// need no walk, because the key is very rare.
 static bool may_declare(const struct json *schema) {
   str text = json_span(schema);
   return memmem(text.p, text.n, "x-mcp-header", 12) || has_unicode_escape(text);

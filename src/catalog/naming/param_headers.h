@@ -6,7 +6,7 @@
 
 struct param_header {
   str name;   // the header is Mcp-Param-{name}
-  str *path;  // unescaped keys that lead from the arguments to the value
+  str *path;  // unescaped keys on the way from the arguments to the value
   size_t depth;
 };
 
@@ -15,13 +15,13 @@ struct param_headers {
   size_t count;
 };
 
-// Reads the declarations in a tool's definition into the arena; there may be none. Each must be reached through
-// "properties" only, have type string, integer or boolean, and have a valid and unique header name. Otherwise returns
-// false: *why names the broken rule, and the tool cannot be called over HTTP.
+// Reads the declarations in a tool's definition into the arena; there may be none. Each declaration must be on a
+// property that is reached through "properties" only and has type string, integer or boolean; the header name must be
+// valid and unique. Otherwise returns false, with the broken rule in *why, and the tool cannot be called over HTTP.
 bool param_headers_read(const struct json *definition, struct arena *a, struct param_headers *out, const char **why);
 
-// Returns the value in a call's arguments. Returns NULL if it is absent or null, or if its type cannot be written to a
-// header.
+// Returns the value of the argument that belongs to a header. Returns NULL if the value is absent, null, an array or an
+// object.
 const struct json *param_header_value(const struct param_header *m, const struct json *arguments);
 
 // Writes the text of the header: a string as it is, an integer in decimal, true or false. Returns false for a number

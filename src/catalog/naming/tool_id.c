@@ -47,7 +47,7 @@ static bool too_long(struct fault *f, size_t n) {
   return false;
 }
 
-// Returns the length of the id without the prefix for its kind.
+// Returns the length of the id without the prefix "resource::" or "prompt::".
 static size_t body_length(const struct tool_id_parts *p) {
   return p->namespace.n + 1 + p->name.n + (p->version.p ? 1 + p->version.n : 0) + (p->hash8.p ? 1 + p->hash8.n : 0);
 }
@@ -137,7 +137,7 @@ bool tool_id_format(const struct tool_id_parts *parts, struct arena *a, str *out
   return true;
 }
 
-// Returns the text before the first `mark`, or an empty text.
+// Returns the text before the first `mark`; an empty text if there is no mark.
 static str before(str name, char mark) {
   str head, tail;
   return name.n && str_cut(name, mark, &head, &tail) ? head : STR_NONE;
@@ -160,7 +160,7 @@ str tool_id_infer_name(str name) {
   return name;
 }
 
-// Copies a text, with `instead` for every character that is not allowed. Reads and writes at most `max` bytes.
+// Copies at most `max` characters of a text. `instead` replaces every character that is not allowed.
 static str replaced(struct arena *a, str text, bool (*allowed)(char c), char instead, size_t max) {
   char *p = arena_alloc(a, (text.n < max ? text.n : max) + 1);
   size_t n = 0;
@@ -178,7 +178,7 @@ static str strip(str s, char x, char y) {
   return s;
 }
 
-// Maximum bytes of a text that are read. Characters that strip() removes from the start are not counted.
+// Maximum number of characters of a text that are read: more than an id holds, because strip() may remove characters.
 enum { FIT_LOOK = 1024 };
 
 static str fit(struct arena *a, str prefix, str s, size_t max) {

@@ -8,8 +8,8 @@
 //   version      = [A-Za-z0-9._-]{1,32}
 //   hash8        = [0-9a-f]{8}                     required when there is no version
 //
-// catalog/naming/identify.h makes ids from definitions. Other modules parse ids by these functions or treat them as
-// opaque.
+// catalog/naming/identify.h makes ids from definitions. Other modules parse ids with the functions of this header or
+// treat ids as opaque.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -49,15 +49,15 @@ bool tool_id_is_name(str s);
 bool tool_id_is_version(str s);
 
 // Returns the namespace that a name seems to have: the text before the first '.'; else before the first '/'; else
-// before the first '_' if there are at least two; else "mcp". Does not check the grammar. The result is a part of the
-// name, or "mcp".
+// before the first '_' if the name has at least two '_'; else "mcp". Does not check the grammar. The result is a part
+// of the name, or "mcp".
 str tool_id_infer_namespace(str name);
 
 // Returns the name without its namespace: the text after the first '.', else after the first '/', if there is text
 // before and after it; else the whole name. Underscores are ignored, because they may be part of the name.
 str tool_id_infer_name(str name);
 
-// Change a text to fit the grammar. Different texts may give the same result.
+// Return a text, changed to fit the grammar of ids. Different texts may give the same result.
 str tool_id_fit_namespace(struct arena *a, str text);
 str tool_id_fit_name(struct arena *a, str text);
 

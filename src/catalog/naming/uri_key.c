@@ -80,7 +80,8 @@ static void put_uri(struct buf *out, str uri) {
     buf_str(out, STR("//"));
     put_authority(out, scheme, authority);
     uri = str_from(uri, authority.n + 2);
-    // In a template, the last expression of the authority may include the slash, so none is added.
+    // Adds the slash that a web URI without a path lacks. In a template, an expression at the end of the authority may
+    // stand for the slash, so none is added.
     bool web = str_eq_nocase(scheme, STR("http")) || str_eq_nocase(scheme, STR("https"));
     if (web && !str_starts(uri, STR("/")) && !is_gap(out->p[out->n - 1])) buf_char(out, '/');
   }
@@ -93,7 +94,7 @@ static str trim(str s) {
   return s;
 }
 
-// Programs that parse a URI ignore tabs and line ends anywhere in the URI.
+// Returns whether programs that parse a URI ignore this character anywhere in the URI.
 static bool is_ignored(char c) {
   return is_one_of(c, "\t\n\r");
 }
@@ -122,7 +123,7 @@ static str key_of(struct arena *a, str text) {
   return key;
 }
 
-// Escapes bytes that could be mistaken for URI_SEGMENT or URI_ANYTHING.
+// Replaces bytes of the URI that could be mistaken for URI_SEGMENT or URI_ANYTHING.
 str uri_key(struct arena *a, str uri) {
   char *p = NULL;
   for (size_t i = 0; i < uri.n; i++) {
@@ -158,14 +159,14 @@ str uri_template_key(struct arena *a, str template_) {
 
 // ---- matching
 
-enum { SHORTER_MAX = 8192 };  // maximum length of the shorter key without the common prefix
+enum { SHORTER_MAX = 8192 };  // maximum length of the shorter key, without the prefix that both keys have
 
 static bool takes(char gap, char c) {
   return gap == URI_ANYTHING || c != '/';
 }
 
-// at[j]: the first i bytes of `a` and the first j bytes of `b` can match the same text. Computes `next`, the same for i
-// + 1 bytes. An expression matches one more byte of the other key, or ends.
+// One step of dynamic programming. at[j] says whether the first i bytes of key `a` and the first j bytes of key `b` can
+// match the same text. Computes next[j], which says this for the first i + 1 bytes of `a`.
 static void advance(str a, size_t i, str b, bool *at, bool *next) {
   bool gap = i < a.n && is_gap(a.p[i]);
   for (size_t j = 0; j <= b.n; j++) {
