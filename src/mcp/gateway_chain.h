@@ -65,7 +65,8 @@ void chain_put_header(const struct chain *c, const struct chain_marks *marks, ui
 // Returns whether a request with this header is accepted. If not, f contains the reason.
 bool chain_admit(const struct chain *c, str header, struct fault *f);
 
-// Return the ids or the marks in a header, allocated in the arena, or STR_NONE if there are none.
+// Return the ids or the marks in a header, allocated in the arena, or STR_NONE if the header contains no ids or no
+// marks.
 str chain_ids_in(str header, struct arena *a);
 str chain_marks_in(str header, struct arena *a);
 

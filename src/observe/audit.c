@@ -10,8 +10,8 @@ enum {
   RETRY_MS = 1000,
   LOCKED_MS = 100,                 // retry interval if another process held the lock
   STALL_MS = 2000,                 // a write that takes longer counts as failed
-  BUSY = 1 << 20,                  // with more pending bytes, tokens are not counted
-  SPARED = AUDIT_PENDING_MAX / 4,  // with more pending bytes, lines about denied requests are dropped
+  BUSY = 1 << 20,                  // if more bytes are pending, tokens are not counted
+  SPARED = AUDIT_PENDING_MAX / 4,  // if more bytes are pending, lines about denied requests are dropped
 };
 
 struct audit {
@@ -23,7 +23,7 @@ struct audit {
   uint64_t all_lost;
   unsigned breaks;
   bool aside;     // rotate before the next write
-  bool doubtful;  // the files were not in place at the last check: write even if no line is pending
+  bool doubtful;  // at the last check, the files were missing or locked: write even if no line is pending
   bool trying;    // value of `doubtful` when the batch was taken
   bool failing;
   uint64_t failed_at, looked_at, taken_at;
@@ -163,7 +163,8 @@ enum audit_readiness audit_ready(struct audit *a) {
     if (state == AUDIT_LOCKED_OUT) return waited < AUDIT_GLANCE_MS ? AUDIT_WAIT : AUDIT_REFUSE;
     return a->trying ? AUDIT_WAIT : AUDIT_READY;
   }
-  // A missing file may have been moved away; the next write creates it again. The operation waits for that write.
+  // A missing file may have been moved away. The next write creates this file again, and the operation waits for that
+  // write.
   if (now != a->looked_at) a->doubtful |= !audit_file_in_place(&a->file);
   a->looked_at = now;
   return a->doubtful ? AUDIT_WAIT : AUDIT_READY;
@@ -211,11 +212,14 @@ void audit_close(struct audit **audit) {
   *audit = NULL;
   ASSERT_MAGIC(a, MAGIC);
   ASSERT(!a->taken);
-  for (int i = 0; i < 2; i++) {  // the failed batch, then the pending lines
+  for (int i = 0; i < 2; i++) {  // writes first the failed batch, then the pending lines
     a->failed_at = 0;
     audit_flush(a);
   }
-  if (a->pending.n + a->batch.n) log_error(a->opt.log, "lines of the audit log are lost: %s", a->why.message);
+  if (a->pending.n + a->batch.n)
+    log_error(a->opt.log,
+              "lines of the audit log are lost, because they could not be written before the log was closed: %s",
+              a->why.message);
   audit_file_close(&a->file);
   buf_done(&a->pending);
   buf_done(&a->batch);

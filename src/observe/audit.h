@@ -25,12 +25,12 @@ struct audit;
 
 struct audit_options {
   str file;
-  uint64_t max_bytes;  // a file of this size is rotated; 0: never
+  uint64_t max_bytes;  // a file of this size is rotated; 0 if files are never rotated because of their size
   unsigned keep;       // number of rotated files to keep regardless of age
-  uint64_t keep_ms;    // age after which further rotated files are removed; 0: immediately
-  uint64_t max_total;  // limit in bytes for all files; writing fails beyond it; 0: no limit
+  uint64_t keep_ms;    // age after which further rotated files are removed; if 0, they are removed immediately
+  uint64_t max_total;  // maximum bytes of all files, above which writing fails; 0 if unlimited
   bool required;       // refuse operations while the log cannot be written
-  str key;             // signs lines and FILE.head; STR_NONE: no signatures
+  str key;             // signs lines and FILE.head; STR_NONE if they are not signed
   const struct clock *clock;
   const struct log *log;
 };
@@ -42,24 +42,24 @@ struct audit_event {
   str agent, operation, server, tool;
   enum audit_decision decision;
   uint64_t latency_us;
-  str rule;    // access rule that decided; STR_NONE: no rules are configured
-  str code;    // the name of a fault; STR_NONE: success
+  str rule;    // access rule that decided; STR_NONE if no rules are configured
+  str code;    // the name of a fault; STR_NONE on success
   str target;  // subject of operations other than tool calls: a URI, a prompt, a task, a handle
   str mode;    // mode of the client's tool view
   str request_id, session, principal;
-  str subject, issuer;  // identity of the principal; STR_NONE: unknown, left out
+  str subject, issuer;  // subject and issuer of the credential; STR_NONE if unknown
   str trace;            // W3C trace id, or STR_NONE
   size_t bytes_in, bytes_out;
-  str counted_in, counted_out;  // texts whose token counts are logged; STR_NONE: null
+  str counted_in, counted_out;  // texts whose token counts are logged; for STR_NONE, null is logged
   unsigned attempts;            // failed attempts before this one
   bool tool_error;              // the tool reported an error
   bool cached, dry_run;
-  bool asked;     // unfinished: the client must answer an elicitation or sampling request
-  str arguments;  // raw JSON, scrubbed; STR_NONE: left out
+  bool asked;     // the operation is unfinished: the client must answer an elicitation or sampling request
+  str arguments;  // raw JSON without secrets; STR_NONE if not logged
   // For events other than requests:
   str reason, peer;                     // why a client was rejected, and its address
   uint64_t omitted;                     // number of similar events that were not logged
-  int64_t omitted_from, omitted_until;  // wall-clock time of the first and the last omitted event; 0: unknown
+  int64_t omitted_from, omitted_until;  // wall-clock time of the first and the last omitted event; 0 if unknown
   str rules_before, rules_after;        // hashes of the rules
 };
 
@@ -94,8 +94,9 @@ enum audit_readiness {
 enum { AUDIT_ASK_MS = 10 };
 
 // Must be called before each operation. At most once a millisecond, checks with a few system calls that the files are
-// in place and that no other process holds the lock. If not, the operation must wait until a write succeeds, even if no
-// line is pending. If another process holds the lock, the operation waits at most AUDIT_GLANCE_MS. Never blocks.
+// in place and that no other process holds the lock. If this check fails, the operation must wait until a write
+// succeeds, even if no line is pending. If another process holds the lock, the operation waits at most AUDIT_GLANCE_MS.
+// Never blocks.
 enum audit_readiness audit_ready(struct audit *a);
 bool audit_failing(const struct audit *a);       // the last write failed and must be retried
 uint64_t audit_retry_ms(const struct audit *a);  // time to wait before the retry
@@ -116,10 +117,11 @@ enum audit_finding {
 struct audit_verdict {
   size_t files;
   uint64_t lines;
-  size_t findings;  // 0: the chain is intact
+  size_t findings;  // 0 if the chain is intact
   uint64_t first_seq, last_seq;
-  uint64_t behind;  // number of lines after the one in FILE.head: the writer stopped before it updated the head
-  uint64_t breaks;  // number of audit_break lines: each follows a log that was set aside or is missing
+  // Number of lines after the line that FILE.head records: the writer stopped before it updated FILE.head.
+  uint64_t behind;
+  uint64_t breaks;  // number of audit_break lines: each reports a log that was set aside or found empty
   bool keyed;       // the log was written with a key; without that key only hashes are checked
   bool torn;        // an unfinished line follows the line recorded in FILE.head
 };
@@ -127,7 +129,7 @@ struct audit_verdict {
 // Reports one finding. `line` is the number of the line in `file`, from 1.
 typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
-// Verifies a file with its rotated files (FILE.1, …) and FILE.head. Checks signatures with `key`; with STR_NONE only
-// hashes. Ignores lines that are appended during the check, uses about 256 KiB of memory, and reports the first 1000
-// findings. Returns false if a file cannot be read or is not a regular file.
+// Verifies a file with its rotated files (FILE.1, …) and FILE.head. Checks hashes and, unless `key` is STR_NONE,
+// signatures. Ignores lines that are appended during the check, uses about 256 KiB of memory, and reports the first
+// 1000 findings. Returns false if a file cannot be read or is not a regular file.
 bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);

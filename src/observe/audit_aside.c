@@ -12,8 +12,10 @@
 #include "observe/audit_impl.h"
 
 enum {
-  ASIDE_MOST = 1000,    // maximum number of logs set aside
-  ASIDE_APART = 60000,  // minimum ms between two: gateways with different keys must not do it in turns forever
+  ASIDE_MOST = 1000,  // maximum number of logs set aside
+  // Minimum ms between setting aside two logs. Without it, gateways with different keys would set aside logs in turns
+  // forever.
+  ASIDE_APART = 60000,
 };
 
 // ---- checking the end
@@ -32,15 +34,16 @@ bool audit_was_rotated(struct audit_file *a, const char *hash) {
   return is;
 }
 
-// Checks a file without a complete line. Returns NULL if it is new or was just rotated, otherwise the reason to doubt
-// it.
+// Checks a file without a complete line. Returns NULL if the file is new or was just rotated, otherwise the reason to
+// distrust the file.
 static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) {
   if (!e->size || a->seq) return NULL;
   if (!e->headed) return "its head file is missing";
   return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
 }
 
-// Returns whether complete lines follow our last write but have old numbers, as copies of earlier lines do.
+// Returns whether copies of earlier lines were appended: complete lines follow our last write, but their numbers are
+// not new.
 static bool is_copied(const struct audit_file *a, const struct audit_end *e) {
   return a->size != UINT64_MAX && e->size > a->size && e->size - a->size > e->tail && e->last.seq <= a->seq;
 }
@@ -136,7 +139,7 @@ bool audit_set_aside(struct audit_file *a, const struct audit_end *e, const char
   if (a->set_aside_at && now - a->set_aside_at < ASIDE_APART) {
     fault_set(f, FAULT_IO,
               "the audit log %s cannot be verified (%s), and another log was set aside less than a minute ago; check "
-              "whether two gateways write it with different keys",
+              "whether two gateways write this log with different keys",
               a->path, why);
     return false;
   }
@@ -149,7 +152,7 @@ bool audit_set_aside(struct audit_file *a, const struct audit_end *e, const char
     audit_note_break(a, name, why);
     const char *slash = strrchr(name, '/');
     fault_set(&a->broke, FAULT_INVALID,
-              "the audit log %s cannot be verified: %s; it is set aside as %s, and a new log begins", a->path, why,
+              "the audit log %s cannot be verified: %s; this log is renamed to %s, and a new log begins", a->path, why,
               slash ? slash + 1 : name);
   } else {
     fault_set(f, FAULT_IO, "the audit log %s cannot be verified (%s) and cannot be set aside: %s", a->path, why,

@@ -7,9 +7,9 @@
 #include "json/text.h"
 
 enum {
-  NAME_MOST = 256,        // bytes of a name
+  NAME_MOST = 256,        // maximum bytes of a name before escaping
   NAME_WRITTEN = 768,     // maximum bytes of a name after escaping; one byte becomes up to six
-  ARGUMENTS_MOST = 8192,  // bytes of arguments after escaping
+  ARGUMENTS_MOST = 8192,  // maximum bytes of arguments after escaping
 };
 
 static bool is_plain(char c) {
@@ -22,9 +22,9 @@ static size_t plain_run(str s) {
   return n;
 }
 
-// Stops at NAME_WRITTEN bytes: a name of control characters must not fill the log.
+// Stops at NAME_WRITTEN bytes, because escapes make a name of control characters six times as long.
 static void put_string(struct buf *out, str s) {
-  enum { PAIR = 12 };  // bytes of the longest escape
+  enum { PAIR = 12 };  // length of the longest escape in bytes
   size_t end = out->n + NAME_WRITTEN - PAIR;
   buf_char(out, '"');
   while (s.n && out->n < end) {
@@ -37,7 +37,7 @@ static void put_string(struct buf *out, str s) {
 }
 
 // Appends `s` with escapes. `s` must be valid JSON, in which control characters are white space between tokens. Returns
-// false if it needs more than `most` bytes.
+// false if the escaped text needs more than `most` bytes.
 static bool put_json(struct buf *out, str s, size_t most) {
   size_t end = out->n + most;
   while (s.n) {

@@ -17,7 +17,7 @@
 
 enum {
   RESERVE = 1 << 20,     // bytes of disk space reserved for requests in flight, if the log is required
-  ROTATE_APART = 60000,  // ms between two attempts to rotate a full file
+  ROTATE_APART = 60000,  // ms between a failed attempt to rotate a full file and the next one
 };
 
 static bool refused(const struct audit_file *a, const char *what, struct fault *f) {
@@ -145,8 +145,8 @@ static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out)
   out->lined = audit_read_last(a->fd, size, &out->last, a->room, sizeof a->room, &out->tail);
 }
 
-// Called for an empty log with a key. If the last line that the head or this process knows is not the last line of
-// FILE.1 either, lines were removed, or a log rotation program moved them: notes a break of the chain.
+// If the log is empty and has a key, checks that FILE.1 ends with the last line that the head or this process knows. If
+// FILE.1 does not, lines were removed, or a log rotation program moved them: notes a break of the chain.
 static void check_empty(struct audit_file *a, const struct audit_end *e) {
   bool by_head = e->headed && e->head.seq >= a->seq;
   uint64_t seq = by_head ? e->head.seq : a->seq, begins = e->headed ? e->head.begins : a->begins;
@@ -167,7 +167,7 @@ static bool catch_up(struct audit_file *a, struct fault *f) {
   if (fstat(a->fd, &st) != 0) return refused(a, "cannot be examined", f);
   if ((uint64_t)st.st_size == a->size) return true;
   read_end(a, (uint64_t)st.st_size, &e);
-  if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);  // another gateway began it
+  if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);  // another gateway began this chain
   const char *why = audit_doubt(a, &e);
   if (why) return begin_again(a, &e, why, f);
   check_empty(a, &e);
@@ -219,13 +219,13 @@ static void write_head(struct audit_file *a) {
   memcpy(head.hash, a->prev, sizeof head.hash);
   size_t n = audit_put_head(&head, a->key, text);
   ASSERT(n <= sizeof text);
-  if (a->head_fd >= 0 && !is_at(a->head_path, &a->head_inode)) close_head(a);  // it was removed or moved
+  if (a->head_fd >= 0 && !is_at(a->head_path, &a->head_inode)) close_head(a);  // the head file was removed or moved
   if (a->head_fd < 0 && !open_head(a)) return;
   a->headless = pwrite(a->head_fd, text, n, 0) != (ssize_t)n;
   if (a->headless) a->head_errno = errno;
 }
 
-// Fails if the log is required and has no head, because the end of its chain could not be proved.
+// Fails if the log is required and its head could not be written, because the end of the chain could not be proved.
 static bool has_head(const struct audit_file *a, struct fault *f) {
   if (!a->headless || !a->required) return true;
   fault_set(f, FAULT_IO, "%s cannot be written: %s", a->head_path, strerror(a->head_errno));
@@ -244,7 +244,7 @@ static bool rotate(struct audit_file *a, struct fault *f) {
     return true;
   }
   if (gone) a->begins = audit_first_kept(a);
-  write_head(a);  // catch_up needs it to continue the chain in the new file
+  write_head(a);  // catch_up reads the head to continue the chain in the new file
   unlock(a);
   close_file(a);
   return lock(a, f) && catch_up(a, f);
@@ -255,7 +255,7 @@ static bool begin_again(struct audit_file *a, const struct audit_end *e, const c
   bool moved = audit_set_aside(a, e, why, f);
   if (moved) {
     begin_chain(a, a->began);
-    write_head(a);  // a gateway that waits for the lock finds the new chain in it
+    write_head(a);  // from the head, a gateway that waits for the lock learns of the new chain
   }
   unlock(a);
   close_file(a);
@@ -264,7 +264,8 @@ static bool begin_again(struct audit_file *a, const struct audit_end *e, const c
 
 // ---- lines
 
-// Counts the tokens of a batch. Runs before the lock is taken, so that other processes do not wait for it.
+// Counts the tokens of a batch. Runs before the lock is taken, so that other processes do not wait while tokens are
+// counted.
 static void count_tokens(struct audit_file *a, struct buf *batch) {
   for (size_t at = 0; at < batch->n;) {
     struct audit_record r;

@@ -28,9 +28,9 @@ struct audit_place {
   uint64_t seq;
   str prev, hash;
   str hashed;  // the part of the line covered by the hash
-  str mac;     // HMAC-SHA256 of the hash; STR_NONE: the line was written without a key
+  str mac;     // HMAC-SHA256 of the hash; STR_NONE if the line was written without a key
 };
-bool audit_read_place(str line, struct audit_place *out);  // returns false if it is not an audit line
+bool audit_read_place(str line, struct audit_place *out);  // returns false if `line` is not an audit line
 
 // SHA-256 of the hashed part of a line, in hex.
 void audit_hash(str hashed, char out[AUDIT_HASH + 1]);
@@ -41,21 +41,24 @@ void audit_sign(struct hmac *key, str text, char out[AUDIT_HASH + 1]);
 bool audit_line_is_signed(const struct audit_place *p, struct hmac *key);  // recomputes the hash
 
 // Reads the last complete line of an open file of `size` bytes. Returns false if there is no such line or if it is not
-// an audit line. *out_tail is the number of bytes after it, or UINT64_MAX if they do not fit into `room`.
+// an audit line. Sets *out_tail to the number of bytes after the last complete line, or to UINT64_MAX if these bytes do
+// not fit into `room`.
 bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room, size_t room_size, uint64_t *out_tail);
 
-// Reads the first line of a file. Returns false if it is incomplete or not an audit line.
+// Reads the first line of a file. Returns false if this line is incomplete or not an audit line.
 bool audit_read_first(const char *path, struct audit_place *out, char *room, size_t room_size);
 
-// Returns whether an open file is an audit log or empty. A file with other contents is accepted only if it has a head.
-// Sets f on failure.
+// Returns whether an open file is an audit log or empty. A file with other contents is accepted only if its head file
+// exists. Otherwise sets f to the reason.
 bool audit_is_log(int fd, const char *path, const char *head_path, struct fault *f);
 
-// FILE.head records the last line and the oldest kept line. With a key it ends with an HMAC-SHA256 of its other fields.
-enum { AUDIT_HEAD_MAX = 320 };
+enum { AUDIT_HEAD_MAX = 320 };  // maximum bytes of FILE.head
+// FILE.head records the last line and the oldest kept line. With a key, FILE.head ends with an HMAC-SHA256 of its other
+// fields.
 struct audit_head {
   uint64_t seq, begins;
-  uint64_t began;  // start of this chain, in ms since 1970: of two chains, the later is valid; 0: written without a key
+  // Start of this chain in ms since 1970; 0 without a key. Of two chains, the one with the later start is valid.
+  uint64_t began;
   char hash[AUDIT_HASH + 1];
   char mac[AUDIT_HASH + 1];  // "" if unsigned
 };
@@ -90,21 +93,21 @@ struct audit_inode {
   ino_t number;
 };
 
-// The writer. Only one thread at a time may use it, except for `state`.
+// The writer. Only one thread at a time may use this struct, except for `state`.
 struct audit_file {
   char *path, *head_path;
   atomic_int state;
   uint64_t max_bytes;
-  uint64_t max_total;  // bytes of all files; 0: no limit
+  uint64_t max_total;  // maximum bytes of all files; 0 if unlimited
   uint64_t keep_ms;    // younger rotated files are kept
   unsigned keep;
   bool required;
-  struct hmac *key;  // NULL: lines are not signed
+  struct hmac *key;  // NULL if lines are not signed
   const struct clock *clock;
   int fd;
   struct audit_inode inode;
   uint64_t size;      // file size after our last write; a different size means that another process wrote
-  uint64_t others;    // bytes of all rotated files; UINT64_MAX: unknown
+  uint64_t others;    // bytes of all rotated files; UINT64_MAX if unknown
   uint64_t reserved;  // file offset up to which disk space is reserved
   uint64_t seq;       // seq of the last line
   char prev[AUDIT_HASH + 1];
@@ -118,10 +121,10 @@ struct audit_file {
   struct tokens_memo words;  // cache of token counts
   struct hasher *hasher;
   struct buf notice;      // body of an audit_break line, to be written before other lines
-  struct fault broke;     // message about the break for the gateway's log; FAULT_NONE: no message
-  uint64_t set_aside_at;  // monotonic time; 0: never
+  struct fault broke;     // message about the break for the gateway's log; FAULT_NONE if there is no message
+  uint64_t set_aside_at;  // monotonic time when a log was last set aside; 0 if never
   uint64_t rotate_from;   // monotonic time before which a failed rotation is not repeated
-  unsigned breaks;        // since the start
+  unsigned breaks;        // number of breaks of the chain since the start
   char room[AUDIT_LINE_MAX];
 };
 
@@ -136,7 +139,8 @@ struct audit_end {
   struct audit_place last;
 };
 
-// Returns NULL if lines may be appended, or the reason why the key does not confirm this end. NULL without a key.
+// Returns NULL if lines may be appended to a log with this end. Otherwise, the key does not confirm the end: returns
+// the reason. Always returns NULL if there is no key.
 const char *audit_doubt(struct audit_file *a, const struct audit_end *end);
 
 // Returns whether the hash of the last line of FILE.1 is `hash`: then FILE was rotated after that line.
@@ -149,15 +153,15 @@ bool audit_set_aside(struct audit_file *a, const struct audit_end *end, const ch
 // Prepares the audit_break line. `file` is the log that was set aside or found empty, `why` is the reason.
 void audit_note_break(struct audit_file *a, const char *file, const char *why);
 
-enum { AUDIT_ROTATED_MAX = 1000 };  // rotated files; beyond this number the file is not rotated
+enum { AUDIT_ROTATED_MAX = 1000 };  // maximum number of rotated files; with this number, the log is no longer rotated
 
 // Returns the name of a rotated file, FILE.number; number 0 is FILE itself. The caller must free it.
 char *audit_file_name(const char *path, unsigned number);
 
 // Returns whether one more rotated file is allowed. The caller must hold the lock.
 bool audit_may_shift(const struct audit_file *a);
-// Renames FILE to FILE.1, FILE.1 to FILE.2 and so on, then removes the oldest files beyond the newest `keep` that are
-// older than `keep_ms`. Sets *out_gone if a file was removed. On failure, restores the names and sets errno.
+// Renames FILE to FILE.1, FILE.1 to FILE.2 and so on, then removes the files that are older than `keep_ms` and not
+// among the newest `keep` files. Sets *out_gone if a file was removed. On failure, restores the names and sets errno.
 bool audit_shift_files(const struct audit_file *a, bool *out_gone);
 // Returns the seq of the first line of the oldest rotated file, or of the next line if there are no rotated files.
 uint64_t audit_first_kept(struct audit_file *a);
@@ -167,10 +171,11 @@ bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f);
 
 enum {
   AUDIT_LOCK_MS = 1000,  // maximum time that a batch of lines waits for the file lock
-  AUDIT_GLANCE_MS = 50,  // a request waits for a batch of lines at most this long
+  AUDIT_GLANCE_MS = 50,  // maximum time that a request waits while another process holds the file lock
 };
 
-// On failure, f has the reason, and the caller may still try to write. The caller must close the file in any case.
+// Opens the log. On failure, f has the reason, and the caller may still try to write. Even then, the caller must call
+// audit_file_close.
 bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f);
 void audit_file_close(struct audit_file *a);
 
@@ -178,6 +183,6 @@ void audit_file_close(struct audit_file *a);
 // calls only.
 bool audit_file_in_place(const struct audit_file *a);
 
-// Appends records; with `aside`, rotates the file first. Sets *out_written if the records were written. They may be
-// written even if the function then fails, because the head could not be written or no disk space is left.
+// Appends records. If `aside` is true, rotates the file first. Sets *out_written to whether the records were written.
+// The function can fail after it has written the records, if the head cannot be written or no disk space is left.
 bool audit_file_write(struct audit_file *a, struct buf *batch, bool aside, bool *out_written, struct fault *f);

@@ -43,7 +43,8 @@ bool audit_may_shift(const struct audit_file *a) {
   return count_files(a, &bytes) < AUDIT_ROTATED_MAX;
 }
 
-// A file with a time in the future (the clock was set back) is not old.
+// Returns whether a rotated file is older than keep_ms. A file with a time in the future (the clock was set back) is
+// not old.
 static bool is_old(const struct audit_file *a, unsigned number) {
   struct stat st;
   int64_t now = clock_wall_ms(a->clock);
@@ -77,7 +78,7 @@ static bool move_file(const struct audit_file *a, unsigned number, unsigned next
   return moved;
 }
 
-// Renames the oldest file first, so that no file replaces another one. If a rename fails, undoes the earlier ones.
+// Renames the oldest file first, so that no file replaces another one. If a rename fails, undoes the earlier renames.
 static bool move_all(const struct audit_file *a, unsigned count) {
   ASSERT(count <= AUDIT_ROTATED_MAX);
   unsigned to = count + 1;
@@ -130,10 +131,9 @@ bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f) {
   if (!a->max_total || a->others + a->size + more <= a->max_total) return true;
   make_room(a, more);
   if (a->others + a->size + more <= a->max_total) return true;
-  fault_set(
-      f, FAULT_LIMIT,
-      "the audit log %s is full: its files have %llu MiB, and audit.max_total is %llu MiB; move old files away or "
-      "raise audit.max_total",
-      a->path, (unsigned long long)((a->others + a->size) >> 20), (unsigned long long)(a->max_total >> 20));
+  fault_set(f, FAULT_LIMIT,
+            "the audit log %s is full: its files use %llu MiB, and audit.max_total is %llu MiB; move old files away or "
+            "raise audit.max_total",
+            a->path, (unsigned long long)((a->others + a->size) >> 20), (unsigned long long)(a->max_total >> 20));
   return false;
 }

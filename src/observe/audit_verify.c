@@ -13,7 +13,7 @@
 
 enum {
   FILES_MOST = AUDIT_ROTATED_MAX + 1,
-  FINDINGS_MOST = 1000,  // findings reported; further ones are only counted
+  FINDINGS_MOST = 1000,  // maximum number of reported findings; further findings are only counted
 };
 
 struct verifier {
@@ -24,9 +24,9 @@ struct verifier {
   uint64_t line;  // number of the current line in `file`
   uint64_t seq;   // seq of the preceding line; 0 before the first line
   char prev[AUDIT_HASH + 1];
-  struct hmac *key;  // NULL: signatures are not checked
+  struct hmac *key;  // NULL if signatures are not checked
   bool signing;      // an earlier line has a mac: all later lines must have one
-  bool joined;       // a line was read before
+  bool joined;       // a line was already read
   bool headed;       // FILE.head exists
   struct audit_head head;
   bool head_met;  // the line recorded in FILE.head was read
@@ -60,7 +60,8 @@ static void check_beginning(struct verifier *v) {
           (unsigned long long)first, (unsigned long long)(first - begins));
 }
 
-// Lines written before a key was set need no mac: the signed head covers them, since its hash includes their hashes.
+// Checks the mac of a line. Lines written before a key was set need no mac: the signed head contains the hash of the
+// last line, which depends on all preceding lines.
 static void check_mac(struct verifier *v, const struct audit_place *p) {
   bool owed = v->signing || !v->headed || p->seq > v->head.seq;
   v->signing |= p->mac.n > 0;
@@ -70,7 +71,8 @@ static void check_mac(struct verifier *v, const struct audit_place *p) {
     found(v, AUDIT_UNSIGNED, "the line's mac was not made with this key");
 }
 
-// The first match is the key itself, not text in a value: quotes in values are escaped.
+// Returns whether a line is an audit_break line. The first match is the key itself, not text in a value, because quotes
+// in values are escaped.
 static bool is_break(str line) {
   static const str key = STR(",\"operation\":\""), word = STR("audit_break\"");
   const char *at = memmem(line.p, line.n, key.p, key.n);
@@ -101,8 +103,8 @@ static void take_line(struct verifier *v, str line) {
 
 // ---- reading files
 
-// Handles an unfinished last line. In the current file, it is a finding only if the head records it. Otherwise the
-// writer stopped before it reported the line as written.
+// Handles an unfinished last line. In the current file, an unfinished line is a finding only if the head records this
+// line; if not, the writer stopped before it reported the line as written.
 static void take_torn(struct verifier *v, str line) {
   struct audit_place p;
   bool noted = !v->last || !v->headed || v->head.seq > v->seq;
@@ -130,7 +132,8 @@ static str take_lines(struct verifier *v, str text, bool *in_long) {
   return text;
 }
 
-// Reads the first `size` bytes: the file's size when it was opened. The file may grow during the check.
+// Reads only the first `size` bytes, which is the size of the file when it was opened, because the file may grow during
+// the check.
 static bool read_lines(struct verifier *v, int fd, uint64_t size) {
   bool in_long = false;
   size_t n = 0;

@@ -18,7 +18,7 @@ static const struct {
 };
 enum { BOUNDS = sizeof bounds / sizeof *bounds };
 
-// Outcomes of a call; fault codes follow.
+// Outcomes of a call. A call that failed has the outcome END_FAULTS plus its fault code.
 enum { END_OK, END_TOOL_ERROR, END_CACHED, END_DRY_RUN, END_FAULTS };
 
 struct served {
@@ -29,7 +29,7 @@ struct served {
 
 struct metrics {
   struct map servers;      // by name
-  struct served *nowhere;  // calls that reached no server
+  struct served *nowhere;  // counters of calls that reached no server
   struct served *others;
   uint64_t saved;
   uint64_t rejections[REJECTION_COUNT];
@@ -37,7 +37,7 @@ struct metrics {
     const struct served *by;
     size_t end;
     uint64_t us;
-  } last[METRICS_LAST];  // calls, in a ring
+  } last[METRICS_LAST];  // ring buffer of the last calls
   uint64_t calls;
 };
 

@@ -2,7 +2,7 @@
 // Counters since the start, written in the Prometheus text format 0.0.4.
 //
 // Counting a call takes one hash table lookup by server name and a few additions. Current values (sessions, queues,
-// server states) are not kept here: the admin page adds them when it is requested.
+// server states) are not stored here: the admin page adds them to each response.
 #pragma once
 #include "base/buf.h"
 #include "base/crypto/hash.h"
@@ -11,14 +11,15 @@
 
 struct metrics;
 
-enum { METRICS_SERVERS = 1024 };  // servers counted separately; further ones are counted together as "(others)"
+// maximum number of servers counted separately; all further servers are counted as "(others)"
+enum { METRICS_SERVERS = 1024 };
 
 struct metrics *metrics_new(const struct hash_key *seed);
 void metrics_free(struct metrics **m);
 
 struct metrics_call {
-  str server;            // STR_NONE: the call reached no server
-  enum fault_code code;  // FAULT_NONE: success
+  str server;            // STR_NONE if the call reached no server
+  enum fault_code code;  // FAULT_NONE on success
   bool tool_error;       // the tool reported an error
   bool recalled;         // the result came from the cache
   bool dry_run;          // no tool was called
@@ -37,17 +38,17 @@ void metrics_count_rejection(struct metrics *m, enum rejection why);
 // histogram.
 struct metrics_tally {
   uint64_t calls, errors;
-  uint64_t p50_us, p95_us;  // 0: no call was answered
+  uint64_t p50_us, p95_us;  // 0 if no call was answered
 };
 struct metrics_tally metrics_of(const struct metrics *m, str server);
 
-// Reads the i-th of the last calls; 0 is the newest. Returns false if there is no such call.
-enum { METRICS_LAST = 20 };
+enum { METRICS_LAST = 20 };  // number of the last calls that are stored
 struct metrics_last {
-  str server;           // empty: the call reached no server
+  str server;           // empty if the call reached no server
   const char *outcome;  // name of the outcome, as in toolgate_calls_total
-  uint64_t us;          // 0: no server responded
+  uint64_t us;          // 0 if no server responded
 };
+// Reads the i-th of the last calls; 0 is the newest. Returns false if there is no such call.
 bool metrics_last(const struct metrics *m, size_t i, struct metrics_last *out);
 
 void metrics_write(const struct metrics *m, struct buf *out);

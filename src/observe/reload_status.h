@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of reloading configuration and rules in a running gateway, shown by get_gateway_status and the health page.
-// Only the application writes them. Times are milliseconds since 1970; 0: never. Texts are one line each, or empty.
+// Only the application writes them. Times are milliseconds since 1970, or 0 for never. Texts are one line each, or
+// empty.
 #pragma once
 #include "base/str.h"
 
 enum { RELOAD_TEXT = 512, RELOAD_WARNINGS = 4096 };
 
-// Reloads of one kind of file: server files with the configuration, or the rules.
+// Reloads of one kind of file: either the configuration with the server files, or the rules.
 struct reload_record {
   str file;  // empty if no file of this kind is used
   int64_t last_attempt, last_success;
   uint64_t attempts, successes;
-  char error[RELOAD_TEXT];  // of the last attempt; empty if the attempt succeeded
+  char error[RELOAD_TEXT];  // error of the last attempt; empty if this attempt succeeded
 };
 
 struct reload_status {

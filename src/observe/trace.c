@@ -47,7 +47,7 @@ bool trace_parse(str text, struct trace_context *out) {
   if (!read_hex(text, 0, &version, 1) || !read_hex(text, FLAGS_AT, &flags, 1)) return false;
   if (!read_hex(text, TRACE_AT, out->trace, TRACE_ID) || !read_hex(text, SPAN_AT, out->span, TRACE_SPAN_ID))
     return false;
-  // Later versions append fields after another dash.
+  // Versions after 00 may append fields after another dash.
   bool whole = text.n == LENGTH || (version > 0 && text.p[LENGTH] == '-');
   out->sampled = flags & 1;
   return whole && version != 0xff && any_bit(out->trace, TRACE_ID) && any_bit(out->span, TRACE_SPAN_ID);
@@ -70,7 +70,7 @@ void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]) {
 
 static const struct form {
   const char *name, *items;
-  const char *head;  // start of a message, before the items
+  const char *head;  // start of a message, up to the first item
 } forms[] = {
     {"traces", "spans", "{\"resourceSpans\":[" RESOURCE "\"scopeSpans\":" SCOPE "\"spans\":["},
     {"logs", "records", "{\"resourceLogs\":[" RESOURCE "\"scopeLogs\":" SCOPE "\"logRecords\":["},
@@ -96,7 +96,7 @@ static void arm(struct tracer *t) {
   if (t->count && !t->sent && !timer_running(&t->flush)) timer_start(t->opt.loop, &t->flush, FLUSH_MS);
 }
 
-// Sends the remaining spans, or ends if there are none or if the last batch failed.
+// Sends the remaining spans. If no span remains or the last batch failed, frees the tracer later, from the loop.
 static void continue_close(struct tracer *t) {
   ASSERT(t->closed && !t->sent);
   if (t->count && !t->failing) tracer_flush(t);
@@ -123,7 +123,7 @@ static void sent(struct tracer *t, const char *why) {
 
 static void on_back(struct outgoing *e, const struct fault *f) {
   bool taken = e->status >= 200 && e->status < 300;
-  sent(CONTAINER_OF(e, struct tracer, outgoing), f ? f->message : taken ? NULL : "rejected them");
+  sent(CONTAINER_OF(e, struct tracer, outgoing), f ? f->message : taken ? NULL : "rejected the request");
 }
 
 void tracer_flush(struct tracer *t) {
@@ -283,7 +283,7 @@ static void put_span(struct buf *out, const struct trace_span *s) {
   json_end_object(&w);
 }
 
-// Returns whether one more item fits into the buffer. If not, counts the item as dropped.
+// Returns whether one more item fits into the buffer. If it does not fit, counts the item as dropped.
 static bool make_room(struct tracer *t) {
   bool fits = t->spans.n + SPAN_BYTES <= t->spans.max;
   if (!fits) t->dropped++;

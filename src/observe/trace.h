@@ -26,7 +26,7 @@ struct tracer_options {
   struct loop *loop;
   const struct rand_source *rand;
   str url;                   // URL of the collector
-  unsigned sample_permille;  // sampled traces per thousand, of the traces that begin in this gateway
+  unsigned sample_permille;  // how many of 1000 traces that begin in this gateway are sampled
   bool records;              // send log records instead of spans
 };
 
@@ -37,27 +37,28 @@ void tracer_free(struct tracer **t);  // drops spans that were not sent
 // Sends the remaining spans and frees the tracer after at most `ms` milliseconds. Then calls `closed` from the loop.
 void tracer_close(struct tracer **t, uint64_t ms, void (*closed)(void *ctx), void *ctx);
 
-// Returns the context of a new span in the caller's trace, or in a new trace if `parent` is NULL.
+// Returns the context of a new span, in the trace of `parent` or, if `parent` is NULL, in a new trace.
 struct trace_context tracer_begin(struct tracer *t, const struct trace_context *parent);
 
 struct trace_span {
   struct trace_context self;
-  const unsigned char *parent;  // the caller's span; NULL: the trace begins here
+  const unsigned char *parent;  // the caller's span; NULL if the trace begins here
   str method, tool, server, agent, session;
-  const char *error;  // the code of a fault; NULL: success
-  const char *step;   // the pipeline step in which the call failed; NULL: success
+  const char *error;  // the code of a fault; NULL on success
+  const char *step;   // the pipeline step in which the call failed; NULL on success
   int64_t began_ms;   // since 1970
   uint64_t took_us;
 };
-void tracer_end(struct tracer *t, const struct trace_span *span);  // copies the span; ignores it if it is not sampled
+// Copies the span. Ignores a span that is not sampled.
+void tracer_end(struct tracer *t, const struct trace_span *span);
 
 struct trace_record {
   str event;        // name of the event
   bool failed;      // the record has severity WARN instead of INFO
-  str trace, span;  // hex; STR_NONE: not part of a trace
+  str trace, span;  // ids in hex; STR_NONE if the record is not part of a trace
   const struct trace_field {
     const char *key;
-    str value;  // STR_NONE: left out
+    str value;  // STR_NONE if the field is left out
   } * fields;
   size_t count;
   int64_t at_ms;  // since 1970

@@ -139,7 +139,7 @@ describe('with a collector', () => {
     collector.status = 200;
     await call(client, 'fail');
     await until(() => collector.spans.length, 'a span once it takes them again');
-    assert.match(gateway.log, /rejected them; spans are dropped/);
+    assert.match(gateway.log, /rejected the request; spans are dropped/);
   });
 
   test('what is left is sent when the gateway stops', async (t) => {

@@ -76,8 +76,8 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
   http_exchange_peer(x, peer);
   log_warn(
       l->log,
-      "refused a request from %s with HTTP %d: Host \"%.*s\"%s%.*s; see allowed_hosts (%u refusals were not logged since "
-      "the previous such line)",
+      "refused a request from %s with HTTP %d: Host \"%.*s\"%s%.*s; see allowed_hosts; %u refusals were not logged "
+      "since the last such line",
       peer, status, STR_ARG(utf8_cut(x->head->host, NAME_SHOWN)), status == 421 ? "" : ", Origin ",
       STR_ARG(status == 421 ? STR("") : utf8_cut(origin.p ? origin : STR("(none)"), NAME_SHOWN)), suppressed);
 }

@@ -12,7 +12,7 @@
 // each path of the endpoint is a resource: the configured URL for /mcp, and the same URL followed by /NAME for
 // /mcp/NAME.
 struct challenge {
-  str resource;              // the public URL of /mcp; empty: there is no metadata
+  str resource;              // the public URL of /mcp; empty if no metadata are served
   const char *const *names;  // the part NAME of each path /mcp/NAME
   size_t name_count;
   str issuer;  // the authorization server

@@ -25,8 +25,8 @@ struct credentials_options {
   struct principals *principals;  // shared by all credentials of the process
   const struct credentials_token *tokens;
   size_t token_count;
-  const struct jwt_rules *jwt;  // NULL: no issuer
-  struct keyring_options keys;  // keys of the issuer
+  const struct jwt_rules *jwt;  // NULL if no issuer is configured
+  struct keyring_options keys;  // signing keys of the issuer
   const str *scopes;            // scopes that a token of the issuer must all have
   size_t scope_count;
 };
@@ -58,7 +58,7 @@ enum credentials_verdict credentials_bearer(const struct http_head *head, str *o
 size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, const struct credentials_token *t),
                           void *ctx);
 
-struct keyring *credentials_keys(struct credentials *c);  // NULL: no issuer
+struct keyring *credentials_keys(struct credentials *c);  // returns NULL if no issuer is configured
 
 // Returns why the last rejected token was rejected.
 enum rejection credentials_rejection(const struct credentials *c);

@@ -34,7 +34,7 @@ enum keyring_state keyring_look(struct keyring *k);
 // Must be called if a token names an unknown key. May start a fetch. Returns whether keys are being fetched.
 bool keyring_renew(struct keyring *k);
 
-const struct jwt_keys *keyring_keys(const struct keyring *k);  // NULL: no keys
+const struct jwt_keys *keyring_keys(const struct keyring *k);  // returns NULL if there are no keys
 uint64_t keyring_version(const struct keyring *k);             // changes with the keys
 
 // Embedded in a struct that waits until a fetch has ended, successfully or not.

@@ -275,7 +275,8 @@ void link_flow(struct link *l, bool go) {
 
 // ---- the end of a link
 
-// `lost` is the id of the call that did not run because the server had lost the session, or 0 if there is none.
+// `lost` is the id of the call that did not run because the server had lost the session, or 0 if the session was not
+// lost.
 static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   if (l->state == LINK_CLOSED || l->dead) return;
   l->state = LINK_CLOSED;

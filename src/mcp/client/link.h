@@ -50,7 +50,7 @@ struct link_events {
   void (*installed)(void *ctx, struct link *l);
 };
 
-// What is known about the era of a server before the link opens.
+// The era of a server, as far as it is known before the link opens.
 enum link_era {
   LINK_ERA_UNKNOWN,    // detected by server/discover
   LINK_ERA_HANDSHAKE,  // uses initialize
@@ -66,16 +66,16 @@ struct link_options {
   str capabilities;       // declared client capabilities: raw JSON object; copied
   uint64_t start_ms;      // time limit for connecting and the handshake
   const char *start_key;  // configuration key of start_ms, for messages; NULL for timeouts.start
-  uint64_t install_ms;    // additional time for a launcher to install its program; 0: not a launcher
+  uint64_t install_ms;    // additional time for a launcher to install its program; 0 without a launcher
   size_t max_message;
-  size_t max_values;        // limit on the JSON values of a message that is parsed as a whole; 0 if there is none
-  size_t max_instructions;  // limit on the stored bytes of the server's instructions; 0 if there is no limit
+  size_t max_values;        // limit on the JSON values of a message that is parsed as a whole; 0 if unlimited
+  size_t max_instructions;  // limit on the stored bytes of the server's instructions; 0 if unlimited
   enum link_era era;
   // Capabilities in the gateway's own requests to a stateless server; STR_NONE if they are the same as `capabilities`.
   str stateless_capabilities;
   struct tail *tail;                    // stores the program's stderr; must outlive the link; may be NULL
   const struct secrets_known *secrets;  // secrets of the server, masked in logs; must outlive the link; may be NULL
-  const struct chain *chain;            // sent to HTTP servers in a header; NULL: no header
+  const struct chain *chain;            // sent to HTTP servers in a header; NULL if no header is sent
   const struct chain_marks *marks;      // sent in the same header; must outlive the link; may be NULL
 };
 

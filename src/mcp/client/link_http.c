@@ -55,7 +55,7 @@ struct post {
   struct bulk_hold hold;  // counts the memory of the body, or of the incomplete event
   bool held_back;         // reading is stopped because the call's client is slow
   uint64_t length;
-  uint64_t after_ms;  // Retry-After of the response in milliseconds; 0 if there is none
+  uint64_t after_ms;  // Retry-After of the response in milliseconds; 0 if absent
   struct sse_parser events;
   bool parsing;
   char last_id[EVENT_ID_MAX];
@@ -223,8 +223,7 @@ static void on_event(void *ctx, const struct sse_event *e) {
 
 // ---- flow control
 
-// Stops reading the response while the client of the call is slow or too many large messages are in memory; otherwise
-// resumes reading.
+// Reads the response only while the client of the call is not slow and few large messages are in memory.
 static void update_flow(struct post *p) {
   if (!http_fetch_active(&p->fetch)) return;
   if (p->held_back || p->hold.stopped) http_fetch_pause(&p->fetch);
@@ -316,8 +315,7 @@ static void retry_later(struct post *p) {
   timer_start(p->t->link->opt.loop, &p->retry, retry_delay(p));
 }
 
-// Returns whether a server that supports only the older transport HTTP+SSE might answer the first POST with this
-// status.
+// Returns whether a server that supports only HTTP+SSE might answer the first POST with this status.
 static bool looks_like_sse_server(int status) {
   return status == 400 || status == 404 || status == 405 || status == 406 || status == 415;
 }
@@ -488,8 +486,7 @@ static void http_open(struct link *l) {
 static struct post *send_post(struct http *t, enum post_kind kind, str head, str message, struct link_call *call) {
   struct post *p = post_new(t, kind, call);
   struct link *l = t->link;
-  // initialize and server/discover change nothing, so they may be sent again. This is necessary if the server refused
-  // the previous request and then closed the connection.
+  // initialize and server/discover change nothing, so they may be sent again if the server has closed the connection.
   p->fetch.replayable = call == &l->hello || call == &l->discover;
   http_fetch_start(t->origin, &p->fetch, head, message);
   return p;

@@ -97,6 +97,6 @@ void link_call_drop(struct link_call *c);
 void link_start_late(struct timer *t);
 void link_probe_late(struct timer *t);
 
-// Returns advice to append to a message about status 401 or 403, or "" if there is none. `headers`: the configured
+// Returns advice to append to a message about status 401 or 403, or "" if there is no advice. `headers`: the configured
 // header lines of the request.
 const char *link_credentials_hint(int status, str headers);

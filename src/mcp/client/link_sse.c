@@ -30,7 +30,7 @@ struct sse_post {
   struct link_call *call;
   struct timer timer;
   int status;
-  uint64_t after_ms;  // Retry-After of the response in milliseconds; 0 if there is none
+  uint64_t after_ms;  // Retry-After of the response in milliseconds; 0 if absent
 };
 
 static void fail(struct sse *t, enum fault_code code, const char *what) {

@@ -102,7 +102,7 @@ static void installed(struct stdio *t) {
 static void on_out(void *ctx, str bytes) {
   struct stdio *t = ctx;
   link_enter(t->link);
-  if (t->child) child_serves(t->child);  // NULL: the program has ended, and this is its last output
+  if (t->child) child_serves(t->child);  // NULL if the program has ended: these bytes are its last output
   installed(t);
   if (!lines_feed(&t->out_lines, bytes)) link_overlong(t->link, (str){t->out_lines.head, t->out_lines.head_n});
   bulk_set(&t->hold, t->out_lines.carry.n);

@@ -74,4 +74,4 @@ bool callers_cancel(struct callers *c, struct request *notification);
 // credential has expired at the time `now` (seconds since 1970).
 void callers_drain(struct callers *c);
 void callers_expire(struct callers *c, int64_t now);
-bool callers_busy(const struct callers *c);  // returns whether requests other than listening ones are in flight
+bool callers_busy(const struct callers *c);  // whether any request except listening requests is in flight

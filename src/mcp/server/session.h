@@ -69,7 +69,7 @@ struct mcp_server {
   // Maximum sessions of one principal; if 0, only the fair share of the principal limits them.
   size_t principal_sessions;
   str agent;                  // agent of clients without a credential; may be empty
-  str local;                  // principal name of clients without a credential; empty: "local"
+  str local;                  // principal name of clients without a credential; if empty, "local" is used
   bool one_client;            // all sessions belong to one client, which reads them from one pipe (stdio)
   size_t max_in_flight;       // maximum number of requests in flight for each session
   size_t max_held;            // maximum bytes of the requests of one session; above it, new requests are refused
