@@ -11,7 +11,7 @@
 
 struct metrics;
 
-// maximum number of servers counted separately; all further servers are counted as "(others)"
+// Maximum number of servers that are counted separately. All further servers are counted together as "(others)".
 enum { METRICS_SERVERS = 1024 };
 
 struct metrics *metrics_new(const struct hash_key *seed);

@@ -141,7 +141,7 @@ describe('forgeries of a program without the key are found', () => {
       }
       assert.deepEqual(fs.readFileSync(at.aside), before, 'the log is there, untouched');
       assert.equal((await verify(at.aside, '--key', at.key)).status, 1);
-      assert.match(gateway.log, /cannot be verified: .* set aside as audit\.jsonl\.unverified-1/);
+      assert.match(gateway.log, /cannot be verified: .* audit\.jsonl\.unverified-1/);
       const [{ operation, decision, code, target, reason, seq }] = lines;
       assert.deepEqual([operation, decision, code, target, seq], ['audit_break', 'ERROR', 'AUDIT_UNVERIFIED', at.aside, 1]);
       assert.ok(reason);
