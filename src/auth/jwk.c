@@ -48,7 +48,7 @@ void jwt_keys_unref(struct jwt_keys **keys) {
 }
 
 static bool same_key(const struct jwt_key *a, const struct jwt_key *b) {
-  // A missing id differs from an empty one.
+  // A key without an id is not the same as a key with an empty id.
   bool same_id = a->id.p && b->id.p ? str_eq(a->id, b->id) : a->id.p == b->id.p;
   if (a->algorithm != b->algorithm || !same_id) return false;
   if (a->pkey && b->pkey) return EVP_PKEY_eq(a->pkey, b->pkey) == 1;
@@ -79,7 +79,7 @@ unsigned jwt_keys_algorithms(const struct jwt_keys *k) {
 
 // ---- JWK
 
-// Decodes a member that holds base64url text.
+// Decodes the base64url text of the member `name`.
 static bool get_bytes(const struct json *jwk, const char *name, struct arena *a, str *out) {
   str text;
   struct buf b;
@@ -120,7 +120,7 @@ static EVP_PKEY *make_rsa(str n, str e) {
 }
 
 static EVP_PKEY *make_p256(str x, str y) {
-  unsigned char point[1 + 2 * P256_BYTES] = {4};  // 4 marks an uncompressed point
+  unsigned char point[1 + 2 * P256_BYTES] = {4};  // the prefix 4 marks an uncompressed point
   if (x.n != P256_BYTES || y.n != P256_BYTES) return NULL;
   memcpy(point + 1, x.p, x.n);
   memcpy(point + 1 + P256_BYTES, y.p, y.n);
@@ -155,7 +155,7 @@ static EVP_PKEY *read_public(const struct json *jwk, struct arena *a) {
   return NULL;
 }
 
-// Returns whether the declared use of a key allows signatures by this algorithm.
+// Returns whether the members "use" and "alg" of a key, if present, allow signatures by this algorithm.
 static bool allows(const struct json *jwk, enum jwt_algorithm algorithm) {
   const struct json *use = json_get(jwk, STR("use")), *alg = json_get(jwk, STR("alg"));
   if (use && !json_equals_str(use, STR("sig"))) return false;
@@ -186,7 +186,7 @@ static bool read_key(struct jwt_keys *k, const struct json *jwk, bool secrets, s
 struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f) {
   const struct json *list = json_get(set, STR("keys"));
   if (!json_is(list, JSON_ARRAY) || list->count > JWT_KEYS_MAX) {
-    fault_set(f, FAULT_INVALID, "is not a JWK set: {\"keys\": [...]} with at most %d keys", JWT_KEYS_MAX);
+    fault_set(f, FAULT_INVALID, "must be a JWK set, {\"keys\": [...]}, with at most %d keys", JWT_KEYS_MAX);
     return NULL;
   }
   struct jwt_keys *k = keys_new(list->count + 1);
@@ -194,7 +194,7 @@ struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct 
     if (json_is(it, JSON_OBJECT) && read_key(k, it, secrets, &k->list[k->count])) k->count++;
   ASSERT(k->count <= list->count);
   if (k->count) return k;
-  fault_set(f, FAULT_INVALID, "has no usable key; use RS256 (2048 bits or more), ES256%s",
+  fault_set(f, FAULT_INVALID, "has no usable key; add a key for RS256 (2048 bits or more), ES256%s",
             secrets ? ", EdDSA (Ed25519) or HS256 (32 bytes)" : " or EdDSA (Ed25519)");
   jwt_keys_unref(&k);
   return NULL;
@@ -210,7 +210,7 @@ struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f) {
   enum jwt_algorithm algorithm;
   if (!key || !algorithm_of(key, &algorithm)) {
     EVP_PKEY_free(key);
-    fault_set(f, FAULT_INVALID, "is not a PEM public key of type RSA (2048 bits or more), P-256 or Ed25519");
+    fault_set(f, FAULT_INVALID, "must be a public key in PEM format: RSA (2048 bits or more), P-256 or Ed25519");
     return NULL;
   }
   struct jwt_keys *k = keys_new(1);
@@ -220,7 +220,7 @@ struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f) {
 
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f) {
   if (secret.n < JWT_SECRET_MIN) {
-    fault_set(f, FAULT_INVALID, "is a weak secret: HS256 needs at least %d bytes", JWT_SECRET_MIN);
+    fault_set(f, FAULT_INVALID, "is a weak secret: a secret for HS256 must have at least %d bytes", JWT_SECRET_MIN);
     return NULL;
   }
   struct jwt_keys *k = keys_new(1);

@@ -9,12 +9,12 @@
 static const struct json_limits limits = {.max_bytes = JWT_TOKEN_MAX, .max_depth = 16};
 
 struct jwt_token {
-  str signed_text;  // header and payload, still encoded
+  str signed_text;  // header and payload, still in base64url
   str signature;
   const struct json *header, *payload;
 };
 
-// Stores why the token is rejected.
+// The reason why a token is rejected.
 struct jwt_report {
   struct fault *fault;
   enum jwt_flaw flaw;
@@ -94,7 +94,7 @@ static bool check_signature(const struct jwt_keys *keys, unsigned accepted, cons
   if (!read_algorithm(t->header, accepted, &algorithm))
     return reject(c, JWT_ALGORITHM, "is signed with an algorithm that is not accepted");
   for (size_t i = 0; i < keys->count; i++) {
-    // If both the token and the key have an id, they must be equal.
+    // If both the token and the key have a key id, the two ids must be equal.
     const struct jwt_key *k = &keys->list[i];
     if (k->algorithm != algorithm || (id.p && k->id.p && !str_eq(k->id, id))) continue;
     found = true;
@@ -106,7 +106,7 @@ static bool check_signature(const struct jwt_keys *keys, unsigned accepted, cons
 
 // ---- the claims
 
-// Reads a time in seconds, below 1e12. Some issuers write fractions.
+// Reads a time in seconds, which must be below 1e12. Drops fractions of a second, which some issuers write.
 static bool read_time(const struct json *payload, const char *name, int64_t *out) {
   const struct json *v = json_get(payload, str_of(name));
   double seconds;
@@ -134,7 +134,8 @@ static bool is_for(const struct json *audience, str name) {
   return false;
 }
 
-// "scope" is standard (RFC 9068); some issuers send a list "scp".
+// Returns the scopes of a token. The standard claim is the string "scope" (RFC 9068); some issuers send a list "scp"
+// instead.
 static str read_scope(const struct json *payload, struct arena *a) {
   const struct json *scope = json_get(payload, STR("scope")), *list = json_get(payload, STR("scp"));
   str text = STR("");
@@ -164,8 +165,8 @@ static bool check_claims(const struct json *payload, const struct jwt_rules *rul
   if (!ours) return reject(c, JWT_AUDIENCE, "is for another audience");
   if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
     return reject(c, JWT_NAMELESS, "does not name an agent");
-  // The subject becomes the principal. Without a subject, different callers would share a principal. A subject with a
-  // NUL could be read as a shorter subject.
+  // The subject becomes the principal. A token without a subject is rejected, because different callers would share one
+  // principal. A subject with a NUL is rejected, because it could be read as a shorter subject.
   str subject;
   if (!json_string(json_get(payload, STR("sub")), a, &subject) || !subject.n || memchr(subject.p, 0, subject.n))
     return reject(c, JWT_MALFORMED, "does not name its subject (sub)");

@@ -26,18 +26,18 @@ static inline unsigned jwt_bit(enum jwt_algorithm a) {
 struct jwt_keys;  // reference-counted, immutable
 
 // Reads a JWK set (RFC 7517): {"keys": […]}. Ignores keys with other algorithms or for other purposes, and keys whose
-// id is not a string. `secrets` allows HS256 secrets, which must not be in a set that others can read. Returns NULL
+// id is not a string. `secrets` allows HS256 secrets; it must be false for a set that others can read. Returns NULL
 // with the reason in f if no key is usable.
 struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f);
-// Read a public key in PEM (RSA, P-256 or Ed25519), or a secret for HS256.
+// Each function reads one key: a public key in PEM format (RSA, P-256 or Ed25519), or a secret for HS256.
 struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
 void jwt_keys_unref(struct jwt_keys **k);
 bool jwt_keys_same(const struct jwt_keys *a,
-                   const struct jwt_keys *b);  // the same keys in the same order
+                   const struct jwt_keys *b);  // returns whether a and b have the same keys in the same order
 size_t jwt_keys_count(const struct jwt_keys *k);
-unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // algorithms of these keys, as bits
+unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // returns the algorithms of the keys, as bits (jwt_bit)
 
 struct jwt_rules {
   unsigned algorithms;  // accepted algorithms, as bits
@@ -70,7 +70,7 @@ enum jwt_flaw {
   JWT_NAMELESS,  // no valid agent id
 };
 
-// Verifies a token at the time `now` (seconds since 1970). The texts of *out are in the arena. On failure, returns
-// false and stores the reason in f and, unless out_flaw is NULL, in *out_flaw.
+// Verifies a token at the time `now` (seconds since 1970) and stores its claims in *out, with texts in the arena. On
+// failure, returns false and stores the reason in f and, unless out_flaw is NULL, in *out_flaw.
 bool jwt_verify(const struct jwt_keys *keys, const struct jwt_rules *rules, str token, int64_t now, struct arena *a,
                 struct jwt_claims *out, enum jwt_flaw *out_flaw, struct fault *f);

@@ -3,7 +3,7 @@
 
 #include "base/ascii.h"
 
-// Returns the length of a placeholder word at the start of s, or 0.
+// Returns the length of the placeholder word at the start of s, or 0 if s starts with no such word.
 static size_t placeholder_word(str s) {
   static const str words[] = {STR("changeme"), STR("change"),   STR("secret"),  STR("password"), STR("passwd"),
                               STR("token"),    STR("admin"),    STR("default"), STR("example"),  STR("toolgate"),
@@ -23,7 +23,7 @@ static bool are_neighbours(char a, char b) {
   return at && b > ' ' && (at[1] == b || (at > rows && at[-1] == b));
 }
 
-// Returns whether the two characters that end at `at` also occur earlier in the text.
+// Returns whether the pair of the characters at offsets `at` - 1 and `at` also occurs earlier in the text.
 static bool had_pair(str s, size_t at) {
   for (size_t i = 1; i < at; i++)
     if (ascii_lower(s.p[i - 1]) == ascii_lower(s.p[at - 1]) && ascii_lower(s.p[i]) == ascii_lower(s.p[at])) return true;

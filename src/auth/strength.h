@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds guessable secrets: a rough estimate that detects defaults and examples, not a measure of entropy.
 //
-// A character counts if it is unpredictable. It does not count if it repeats or continues the text before it (aaa, 123,
-// qwerty, a repeated pair) or is part of a common placeholder word (changeme). A secret with fewer than STRENGTH_LEAST
-// counted characters is weak; of 16 random hexadecimal digits about 12 count.
+// Only unpredictable characters count. A character does not count if it repeats or continues the text before it (aaa,
+// 123, qwerty, a repeated pair), or if it is part of a common placeholder word (changeme). A secret with fewer than
+// STRENGTH_LEAST counted characters is weak; about 12 of 16 random hexadecimal digits count.
 #pragma once
 #include "base/str.h"
 

@@ -11,7 +11,7 @@ enum { FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 18, KEEP_AT_MOST = 1 << 14, ALIG
 
 struct arena_chunk {
   struct arena_chunk *older;
-  size_t size;  // bytes of the chunk, including this header
+  size_t size;  // size of the chunk in bytes, including this header
   bool secret;
 };
 
@@ -75,7 +75,7 @@ struct arena_mark arena_mark(const struct arena *a) {
 void arena_rewind(struct arena *a, const struct arena_mark *to) {
   while (a->head != to->head) {
     struct arena_chunk *c = a->head;
-    ASSERT(c && a->total >= c->size);  // the mark belongs to this arena
+    ASSERT(c && a->total >= c->size);  // fails if the mark belongs to another arena
     a->head = c->older;
     a->total -= c->size;
     free_chunk(c);

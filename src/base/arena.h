@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An arena frees all its allocations together: in arena_done, in arena_reset, or in arena_rewind those after a mark.
-// Allocation never fails (see base/mem.h), so callers must bound the size of their input first.
+// An arena frees many allocations together: arena_done and arena_reset free all of them, arena_rewind frees those that
+// were made after a mark. Allocation never fails (see base/mem.h), so callers must bound the size of their input first.
 #pragma once
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 struct arena_chunk;
 
 struct arena {
-  struct arena_chunk *head;  // the chunk being filled; it links to older ones
+  struct arena_chunk *head;  // the newest chunk, which is being filled and links to older chunks
   char *p, *end;             // free space in the head chunk
   size_t total;              // bytes of all chunks
 };
@@ -27,7 +27,7 @@ struct arena_mark {
 struct arena_mark arena_mark(const struct arena *a);
 void arena_rewind(struct arena *a, const struct arena_mark *to);
 
-void *arena_alloc(struct arena *a, size_t n);  // aligned for any type, not cleared; never NULL, even when n is 0
+void *arena_alloc(struct arena *a, size_t n);  // returns memory aligned for any type, not zeroed; never NULL
 void *arena_zero(struct arena *a, size_t n);   // cleared
 str arena_str(struct arena *a, str s);         // returns a copy, followed by a NUL
 char *arena_cstr(struct arena *a, str s);      // returns a copy as a C string

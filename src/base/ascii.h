@@ -22,7 +22,7 @@ static inline char ascii_lower(char c) {
   return ascii_is_upper(c) ? (char)(c + ('a' - 'A')) : c;
 }
 
-// Returns the value of a hexadecimal digit, or -1.
+// Returns the value of a hexadecimal digit, or -1 for any other character.
 static inline int ascii_hex(char c) {
   if (ascii_is_digit(c)) return c - '0';
   c = ascii_lower(c);

@@ -49,7 +49,7 @@ char *buf_room(struct buf *b, size_t n) {
 
 static inline void add(struct buf *b, const void *p, size_t n) {
   if (n == 0) return;
-  bool fits = !b->over && n <= b->cap - b->n;  // implies b->cap - b->n >= n: cap never exceeds the maximum
+  bool fits = !b->over && n <= b->cap - b->n;  // cap never exceeds the maximum, so this also checks the maximum
   char *to = fits ? b->p + b->n : buf_room(b, n);
   if (!to) return;
   memcpy(to, p, n);
@@ -75,7 +75,7 @@ void buf_printf(struct buf *b, const char *fmt, ...) {
   va_copy(again, ap);
   int n = vsnprintf(NULL, 0, fmt, ap);
   va_end(ap);
-  // One more byte for the NUL that vsnprintf writes; the NUL is not part of the contents.
+  // Reserves one more byte for the NUL that vsnprintf writes. The NUL is not part of the contents.
   char *to = n < 0 ? NULL : buf_room(b, (size_t)n + 1);
   if (to) {
     vsnprintf(to, (size_t)n + 1, fmt, again);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A growing byte buffer with a mandatory maximum. An addition that exceeds the maximum sets `over`; all later additions
-// then do nothing. So callers may check `over` once, at the end.
+// then do nothing. So callers need to check `over` only once, at the end.
 #pragma once
 #include "base/str.h"
 
@@ -38,9 +38,9 @@ static inline str buf_view(const struct buf *b) {
   return (str){b->p, b->n};
 }
 
-// Bytes to send. If `memory` is set, it is the buffer that contains `text`, and its owner no longer needs it: a sender
-// that cannot write all bytes at once may take the memory of this buffer and leave the buffer empty. If `memory` is
-// NULL, the sender copies the bytes.
+// Bytes to send. If `memory` is set, it is the buffer that contains `text`, and the owner of the buffer no longer needs
+// the contents. A sender that cannot write all bytes at once may then take the memory of this buffer and leave the
+// buffer empty. If `memory` is NULL, the sender copies the bytes that it cannot write at once.
 struct payload {
   str text;
   struct buf *memory;

@@ -38,14 +38,14 @@ static char *put_digits(char *out, int64_t value, int width, char then) {
   return out + width + 1;
 }
 
-// Writes the Gregorian date of a day number. The calculation uses eras of 400 years that begin in March, so that a leap
-// day is the last day of its year.
+// Writes the Gregorian date of a day, given as the number of days since 1970-01-01. The calculation uses periods of 400
+// years that begin in March, so that a leap day is the last day of its year.
 static char *put_date(char *out, int64_t days) {
   enum { ERA = 146097, BEFORE_1970 = 719468 };
   int64_t since = days + BEFORE_1970, era = since / ERA, of_era = since % ERA;
   int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
   int64_t of_year = of_era - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
-  bool next = month >= 10;  // months count from March, so January and February belong to the next year
+  bool next = month >= 10;  // `month` 0 is March, so months 10 and 11 are in the next year
   out = put_digits(out, year + 400 * era + next, 4, '-');
   out = put_digits(out, next ? month - 9 : month + 3, 2, '-');
   return put_digits(out, of_year - (153 * month + 2) / 5 + 1, 2, 'T');

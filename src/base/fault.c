@@ -10,10 +10,10 @@
 
 #define CUT_MARK "…"
 
-enum { FORMATTED_MAX = 4096 };  // bytes of a message before it is cut
+enum { FORMATTED_MAX = 4096 };  // maximum bytes of a formatted message, before it is shortened
 
-// Returns the number of bytes in the first `max` characters of s. A continuation byte belongs to the character before
-// it.
+// Returns the number of bytes in the first `max` characters of s. A UTF-8 continuation byte belongs to the character
+// before it.
 static size_t end_of_chars(str s, size_t max) {
   size_t n = 0;
   for (size_t chars = 0; n < s.n; n++)

@@ -56,7 +56,7 @@ enum fault_code {
       FAULT_COUNT
 };
 
-// In a FAULT_LIMIT fault of json_parse: the limit that the text exceeds. LIMIT_OTHER in all other faults.
+// The limit that a text exceeds, in a FAULT_LIMIT fault of json_parse. All other faults have LIMIT_OTHER.
 enum fault_limit { LIMIT_OTHER, LIMIT_BYTES, LIMIT_DEPTH, LIMIT_VALUES };
 
 enum { FAULT_CHARS = 256, FAULT_TEXT = 4 * FAULT_CHARS + 1, FAULT_PATH = 256 };
@@ -64,7 +64,7 @@ enum { FAULT_CHARS = 256, FAULT_TEXT = 4 * FAULT_CHARS + 1, FAULT_PATH = 256 };
 struct fault {
   enum fault_code code;
   enum fault_limit limit;
-  char message[FAULT_TEXT];  // one line of at most FAULT_CHARS characters; ends in "…" if it was cut
+  char message[FAULT_TEXT];  // one line of at most FAULT_CHARS characters; ends in "…" if shortened
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
   uint64_t after_ms;         // milliseconds from now until a retry can help; 0: unknown
   bool undone;               // the request certainly did not run

@@ -30,13 +30,15 @@ static inline void list_remove(struct list *node) {
   node->next->prev = node->prev;
   list_init(node);
 }
-static inline struct list *list_pop(struct list *head) {  // removes and returns the first node, or NULL
+static inline struct list *
+list_pop(struct list *head) {  // removes and returns the first node; NULL if the list is empty
   struct list *n = head->next;
   if (n == head) return NULL;
   list_remove(n);
   return n;
 }
 
-// Runs the body for each node. The body may remove the current node `it`, but not its successor, which is read before.
+// Runs the loop body for each node. The body may remove the current node `it`, but not the node after `it`, because the
+// loop has already stored a pointer to that node.
 #define LIST_EACH(it, head) \
   for (struct list *it = (head)->next, *it##_next = it->next; it != (head); it = it##_next, it##_next = it->next)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's log: one line for each event on a file descriptor. Control and hidden characters are escaped, so that
-// no peer can forge a line. The function that handles a fault logs it, once.
+// The program's log: one line for each event, written to a file descriptor. Control and hidden characters are escaped,
+// so that no peer can forge a line. The function that handles a fault logs it, once.
 #pragma once
 #include "base/clock.h"
 #include "base/str.h"

@@ -27,7 +27,8 @@ static void place(struct map *m, uint32_t index) {
   m->slots[at] = index + 1;
 }
 
-// Makes room for one more entry: removes the holes and adapts the size of the table to the number of entries.
+// Makes room for one more entry: drops the places of removed entries, and adapts the size of the table to the number of
+// entries.
 static void rebuild(struct map *m) {
   size_t live = map_count(m), cap = m->cap ? m->cap : 8;
   if (live * 4 >= cap) cap *= 2;
@@ -80,7 +81,8 @@ void *map_remove(struct map *m, str key) {
   // rebuild frees the slot.
   *e = (struct map_entry){0};
   m->holes++;
-  // A small table that becomes empty is cleared at once, so that adding and removing in turn does not allocate.
+  // A small table that becomes empty is cleared at once, so that repeatedly adding and removing an entry allocates no
+  // memory.
   if (m->holes == m->used && m->cap <= SMALL) {
     memset(m->slots, 0, m->cap * sizeof *m->slots);
     m->used = m->holes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table from byte strings to pointers, with a seed against flooding, iterated in order of insertion. The table
-// does not copy keys: a key must live in its value or in an arena that outlives the table.
+// A hash table from byte strings to pointers. A secret seed prevents attacks with colliding keys. Iteration is in order
+// of insertion. The table does not copy keys: a key must live in its value or in an arena that outlives the table.
 #pragma once
 #include "base/crypto/hash.h"
 
@@ -12,7 +12,7 @@ struct map_entry {
 
 struct map {
   struct hash_key seed;
-  struct map_entry *entries;  // in order of insertion, with holes
+  struct map_entry *entries;  // in order of insertion; includes removed entries
   uint32_t *slots;            // open addressing: index of an entry + 1, 0 is empty
   size_t used, holes, cap;    // entries (including holes), holes, size of `slots`
 };
@@ -21,10 +21,10 @@ void map_init(struct map *m, const struct hash_key *seed);  // allocates no memo
 void map_done(struct map *m);                               // frees the table, not the values
 
 void *map_find(const struct map *m, str key);       // NULL if the key is absent
-bool map_add(struct map *m, str key, void *value);  // value must not be NULL; returns false if the key is present
+bool map_add(struct map *m, str key, void *value);  // value must not be NULL; returns false if the table has the key
 void *map_remove(struct map *m, str key);           // returns the removed value, or NULL
 size_t map_count(const struct map *m);
 
-// Walks the values in order of insertion: `size_t at = 0; while ((v = map_next(m, &at)))`.
-// The caller may remove the current value during the walk, and must not add any.
+// Walks the values in order of insertion: `size_t at = 0; while ((v = map_next(m, &at)))`. During the walk, the caller
+// may remove the current value, but must not add values.
 void *map_next(const struct map *m, size_t *at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heap memory. No function returns NULL: without memory the program ends with one line on stderr. Callers must bound
-// every size that input from outside can influence.
+// Heap memory. No function returns NULL: if there is no memory, the program ends with one line on stderr. Callers must
+// bound every size that input from outside can influence.
 #pragma once
 #include <stddef.h>
 

@@ -9,7 +9,8 @@ struct rate {
   unsigned count, suppressed;
 };
 
-// Returns whether one more event is allowed now. *out_suppressed: events suppressed since the last allowed one.
+// Returns whether one more event is allowed now. If so, sets *out_suppressed to the number of events that were
+// suppressed since the last allowed event.
 static inline bool rate_allow(struct rate *r, uint64_t now_ms, unsigned per_second, unsigned *out_suppressed) {
   if (r->second != now_ms / 1000) {
     r->second = now_ms / 1000;

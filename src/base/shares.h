@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fair shares of a limited number of places: a holder of n places may take one more while more than n are free. A
-// single holder gets half of the places, two get a third each, and a new holder gets a place while one is free.
+// Fair shares of a limited number of places: a holder that has n places may take one more place if more than n places
+// are free. So a single holder gets half of the places, two holders get a third each, and a new holder gets a place if
+// any is free.
 //
 // The empty name stands for unidentified holders, which may take all places.
 #pragma once
 #include "base/list.h"
 #include "base/map.h"
 
-// The places of one holder. Freed when the holder gives back its last place.
+// The places of one holder. This struct is freed when the holder gives back its last place.
 struct share {
   size_t count;
-  struct list members;  // for the caller: list of the objects that use the places, or empty
+  struct list members;  // set by the caller only: list of the objects that use the places
   size_t bytes;         // for the caller: memory of the members, or 0
   str name;
   char text[];
@@ -22,10 +23,10 @@ struct shares {
 };
 
 void shares_init(struct shares *s, const struct hash_key *seed, size_t max);
-void shares_done(struct shares *s);  // no places may be in use
+void shares_done(struct shares *s);  // must not be called while places are in use
 
 size_t shares_free(const struct shares *s);
-struct share *shares_find(const struct shares *s, str name);  // NULL if the name holds no place
+struct share *shares_find(const struct shares *s, str name);  // returns NULL if `name` has no place
 size_t shares_count(const struct shares *s, str name);
 
 // Returns whether `name` would be allowed to take one more place if `extra` more places were free.

@@ -7,8 +7,8 @@ static unsigned char lower(unsigned char c) {
   return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : c;
 }
 
-// Converts eight characters to lower case at once. The sums set the top bit of a byte: `from_a` if the byte is 'A' or
-// more, `above_z` if it is more than 'Z'.
+// Converts eight characters to lower case at once. In the sum `from_a`, the top bit of a byte is set if the character
+// is 'A' or more; in the sum `above_z`, if the character is more than 'Z'.
 static uint64_t lower8(uint64_t x) {
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   uint64_t low = x & ~tops, from_a = low + (0x80 - 'A') * ones, above_z = low + (0x7f - 'Z') * ones;

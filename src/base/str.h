@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A string slice by value: bytes and a length, not NUL-terminated, not owned.
+// A string slice, passed by value: a pointer to bytes, and their number. The slice does not own the bytes, and they
+// need no terminating NUL.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,12 +30,12 @@ static inline bool str_starts(str s, str prefix) {
 static inline bool str_ends(str s, str suffix) {
   return s.n >= suffix.n && (suffix.n == 0 || memcmp(s.p + s.n - suffix.n, suffix.p, suffix.n) == 0);
 }
-// Returns the rest of s from byte `from` on; empty if s is shorter.
+// Returns the rest of s from byte `from` on, or an empty slice if s is shorter.
 static inline str str_from(str s, size_t from) {
   return from >= s.n ? (str){s.p + s.n, 0} : (str){s.p + from, s.n - from};
 }
 
-// Ignores the case of ASCII letters only.
+// Returns whether a and b are equal if the case of ASCII letters is ignored.
 bool str_eq_nocase(str a, str b);
 static inline bool str_starts_nocase(str s, str prefix) {
   return s.n >= prefix.n && str_eq_nocase((str){s.p, prefix.n}, prefix);
@@ -46,14 +47,14 @@ int str_cmp(str a, str b);
 // Returns s without leading and trailing spaces and tabs.
 str str_trim(str s);
 
-// Replaces control characters (C0, DEL, and C1 as UTF-8), which terminals obey, and hidden characters
-// (base/text/plain.h) by '?', one for each byte, in place.
+// Replaces control characters (C0, DEL, and C1 in UTF-8), which terminals execute, and hidden characters
+// (base/text/plain.h), in place: each byte of such a character becomes '?'.
 void str_mask_controls(char *p, size_t n);
 
-// Splits s at the first `sep`. Without a `sep`, returns false and sets *out_head to all of s.
+// Splits s at the first `sep`. If s contains no `sep`, returns false and sets *out_head to all of s.
 bool str_cut(str s, char sep, str *out_head, str *out_tail);
 
-// Returns the part of a path after its last slash.
+// Returns the part of a path after its last slash, or the whole path if it contains no slash.
 static inline str str_base_name(str path) {
   const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
   return slash ? str_from(path, (size_t)(slash + 1 - path.p)) : path;
@@ -62,11 +63,11 @@ static inline str str_base_name(str path) {
 // Returns the value of a variable in an environment (which may be NULL), or STR_NONE if it is not set.
 str str_env(char *const *env, str name);
 
-// Writes a number in decimal to *room and returns the digits.
+// Room for the decimal digits of a number. str_from_u64 writes the digits to *room and returns them.
 struct str_digits {
   char text[20];
 };
 str str_from_u64(uint64_t v, struct str_digits *room);
 
-// Converts the whole slice as a decimal number without sign. Returns false for any other text and on overflow.
+// Converts a slice that consists of decimal digits only. Returns false for any other text and on overflow.
 bool str_to_u64(str s, uint64_t *out);

@@ -22,7 +22,8 @@ struct member {
 
 static bool write_value(struct canon *c, const struct json *v);
 
-// UTF-16 orders characters above U+FFFF (lead bytes from f0 in UTF-8) before U+E000 to U+FFFF (lead bytes ee and ef).
+// Returns the rank of a UTF-8 byte in the order of UTF-16, which puts characters above U+FFFF (first bytes from f0)
+// before U+E000 to U+FFFF (first bytes ee and ef).
 static int utf16_rank(unsigned char c) {
   if (c >= 0xf0) return c - 2;
   return c >= 0xee ? c + 5 : c;
@@ -49,7 +50,8 @@ static struct member *sorted_members(struct canon *c, const struct json *object)
   return members;
 }
 
-// Writes a string with \uXXXX for characters above ASCII. `text` is the inside of the string, still escaped.
+// Writes a string with \uXXXX for characters above ASCII. `text` is the text between the quotes of the JSON string,
+// still escaped.
 static void write_ascii_string(struct buf *out, str text) {
   buf_char(out, '"');
   while (text.n) json_text_put_ascii(out, json_text_next(&text));

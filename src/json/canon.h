@@ -5,10 +5,11 @@
 #include "json/json.h"
 
 enum json_canon {
-  JSON_CANON_JCS,     // RFC 8785: sorts keys by UTF-16 code units and writes numbers like ECMAScript
-  JSON_CANON_PYTHON,  // like json.dumps(v, sort_keys=True, separators=(",", ":")): sorts keys by code point,
-                      // writes integers exactly, floats by repr, and characters above ASCII as \uXXXX
-  JSON_CANON_EXACT,   // sorts keys by code point and copies numbers unchanged: 1.0 and 1.00 stay different
+  JSON_CANON_JCS,  // RFC 8785: sorts keys by UTF-16 code units and writes numbers like ECMAScript
+  // Like Python's json.dumps(v, sort_keys=True, separators=(",", ":")): sorts keys by code point, writes integers
+  // exactly, floats by repr, and characters above ASCII as \uXXXX.
+  JSON_CANON_PYTHON,
+  JSON_CANON_EXACT,  // sorts keys by code point and copies numbers unchanged: 1.0 and 1.00 stay different
 };
 
 // Appends the canonical form of `v`. Returns false if `v` has no canonical form, because a number exceeds the range of

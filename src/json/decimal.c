@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// The number 0.DDD * 10^point.
+// The number 0.DDD * 10^point, where DDD are the digits.
 struct decimal {
   char digits[20];
   int count, point;
@@ -24,7 +24,7 @@ static void trim_zeros(struct decimal *x) {
   while (x->count > 1 && x->digits[x->count - 1] == '0') x->count--;
 }
 
-// Rounds d > 0 to `count` digits.
+// Rounds d > 0 to `count` significant digits.
 static struct decimal round_to(double d, int count) {
   ASSERT(d > 0 && count > 0 && count <= 17);
   char text[40];  // in the format of %e: 1.234e-56
@@ -48,13 +48,14 @@ static void step_up(struct decimal *x) {
 }
 
 static struct decimal shortest(double d) {
-  // A normal double preserves 15 digits: a shorter number ends in zeros when written with 15.
+  // A normal double preserves every number of up to 15 digits, so the search can start at 15 digits. If fewer digits
+  // are enough, the last digits are zeros, which are removed.
   for (int count = d < DBL_MIN ? 1 : 15; count < 17; count++) {
     struct decimal x = round_to(d, count);
     bool found = reads_back(&x, d);
     if (!found) {
-      // The gap between doubles is larger above a power of two than below it: the next larger decimal number may read
-      // back as `d` where the nearest one does not.
+      // The gap between doubles is larger above a power of two than below it. So even if the decimal number nearest to
+      // `d` does not read back as `d`, the next larger decimal number may.
       step_up(&x);
       found = reads_back(&x, d);
     }

@@ -81,8 +81,8 @@ static bool same_strings(const struct json *a, const struct json *b) {
   return x.n == y.n;
 }
 
-// Keys are unique, and both objects have the same number of keys: if `b` has each key of `a`, the sets of keys are
-// equal. A large `b` is indexed first.
+// Returns whether two objects are equal. Keys are unique, so if both objects have the same number of keys and `b` has
+// each key of `a`, the sets of keys are equal. A large `b` is indexed first.
 static bool same_objects(const struct json *a, const struct json *b) {
   if (a->count != b->count) return false;
   bool large = b->count > SEARCH_UP_TO, same = true;

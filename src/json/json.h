@@ -41,25 +41,25 @@ struct json_limits {
 
 extern const struct json_limits json_default_limits;  // 64 MiB, depth 128
 
-// Upper bounds of the limits, because walks over a value may recurse, and a node takes 48 bytes. A text must also be
-// smaller than 4 GiB.
+// Upper bounds for struct json_limits. They are needed because functions may recurse into a value, and because a node
+// takes 48 bytes. A text must also be smaller than 4 GiB.
 enum { JSON_DEEPEST = 1024, JSON_MOST_VALUES = 8 << 20 };
 
 // Parses the whole of `text` as one value. Returns NULL on failure: `f` has FAULT_INVALID or FAULT_LIMIT, a message,
 // and the path "line L, column C". For FAULT_LIMIT, f->limit says which limit was exceeded.
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
 
-// Like json_parse, for a large text of which the caller reads little. Containers at `depth` (1: the outermost value)
-// are folded if they hold too many values: more than `values`, minus the values read before the container. A folded
-// container is checked like any other and has a span and a count, but no nodes for its contents. To read them, walk
-// over the span (json/scan.h) or call json_unfold.
+// json_parse_folding is like json_parse, for a large text of which the caller reads little. It folds a container at
+// `depth` (1 is the outermost value) if the container would bring the number of values read so far above `values`. A
+// folded container is checked like any other and has a span and a count, but no nodes for its contents. To read the
+// contents, walk over the span (json/scan.h) or call json_unfold.
 struct json_fold {
   unsigned depth;
   uint32_t values;
 };
 
-// The maximum of a container is never less than a sixteenth of `values`. A whole text gets at most JSON_FOLD_MOST times
-// `values` nodes, plus JSON_FOLD_OTHERS.
+// A container may always hold a sixteenth of `values`, however many values were read before it. A whole text gets at
+// most JSON_FOLD_MOST times `values` nodes, plus JSON_FOLD_OTHERS.
 enum { JSON_FOLD_MOST = 4, JSON_FOLD_OTHERS = 4096 };
 
 struct json *json_parse_folding(struct arena *a, str text, const struct json_limits *limits,
@@ -89,13 +89,14 @@ static inline struct json *json_first(const struct json *container) {
 // Walks the elements of an array or the members of an object.
 #define JSON_EACH(it, container) for (const struct json *it = json_first(container); it; it = it->next)
 
-// Returns the member with this (unescaped) key; NULL if it is absent, or if `v` is NULL or not an object.
+// Returns the member with this (unescaped) key. Returns NULL if there is no such member, or if `v` is NULL or not an
+// object.
 struct json *json_get(const struct json *v, str key);
 
-// Returns the element at an index; NULL if the array is too short, or if `v` is NULL or not an array.
+// Returns the element at an index. Returns NULL if the array is too short, or if `v` is NULL or not an array.
 struct json *json_at(const struct json *v, size_t index);
 
-// Returns whether `v` is a node of this type; false for NULL.
+// Returns whether `v` is a node of this type. Returns false if `v` is NULL.
 static inline bool json_is(const struct json *v, enum json_type type) {
   return v && v->type == type;
 }
@@ -117,7 +118,8 @@ bool json_key_in(const struct json *member, const str *keys, size_t count);
 // Returns whether `v` is a string that equals `s` after unescaping. Allocates no memory.
 bool json_equals_str(const struct json *v, str s);
 
-// Return false if the value is not a number (json_int: not an integer; 1e2 is one, 1e-2 is not) or out of range.
+// json_int reads an integer (1e2 is an integer, 1e-2 is not), json_double a number, json_bool a boolean. Each returns
+// false if the value has another type or is out of range.
 bool json_int(const struct json *v, int64_t *out);
 bool json_double(const struct json *v, double *out);
 bool json_bool(const struct json *v, bool *out);

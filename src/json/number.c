@@ -8,14 +8,16 @@
 #include "base/mem.h"
 #include "base/text/word.h"
 
-// A double holds every integer of up to MOST_SHORT_DIGITS digits exactly, and every power of ten up to that exponent.
+// A double represents exactly every integer of up to MOST_SHORT_DIGITS digits, and every power of ten up to
+// 10^MOST_SHORT_DIGITS.
 enum { MOST_EXPONENT_DIGITS = 17, MOST_SHORT_DIGITS = 15 };
 
 static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Reads the exponent of a number; 0 if the number has none.
+// Reads the exponent of a number, which follows the "e". Sets *out to 0 if `s` is empty. Returns false if the exponent
+// has too many digits.
 static bool read_exponent(str s, int64_t *out) {
   bool negative = s.n && s.p[0] == '-';
   if (s.n && !is_digit(s.p[0])) s = str_from(s, 1);
@@ -49,8 +51,8 @@ bool json_number_read(const struct json *v, struct json_number *out) {
     return true;
   }
   if (!read_exponent(exponent, &x.exponent)) return false;
-  // `p` is the first significant digit. The exponent grows with each digit before the point, or shrinks with each zero
-  // after it.
+  // `p` is the first significant digit. The exponent grows by one for each digit between `p` and the decimal point, or
+  // shrinks by one for each zero between the decimal point and `p`.
   x.exponent += point - p + (p > point);
   *out = x;
   return true;
@@ -98,7 +100,7 @@ bool json_int(const struct json *v, int64_t *out) {
 
 bool json_double(const struct json *v, double *out) {
   if (!json_is(v, JSON_NUMBER)) return false;
-  // strtod needs a NUL after the number, but the span may end at the end of readable memory.
+  // strtod needs a NUL after the number. The span has none, and may even end at the end of readable memory.
   char small[64], *text = v->n < sizeof small ? small : mem_alloc((size_t)v->n + 1);
   memcpy(text, v->p, v->n);
   text[v->n] = 0;
@@ -109,7 +111,7 @@ bool json_double(const struct json *v, double *out) {
   return true;
 }
 
-// Returns the number of digits from `at` on.
+// Returns the number of consecutive digits from offset `at` on.
 static size_t count_digits(str s, size_t at) {
   size_t n = 0;
   while (at + n < s.n && is_digit(s.p[at + n])) n++;
@@ -138,7 +140,7 @@ bool json_number_is(str s) {
 static const double powers[MOST_SHORT_DIGITS + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-// Reads a number digit by digit.
+// Reads a short number without a sign (see json_number_short), digit by digit.
 static bool read_digits(str s, double *out) {
   size_t digits = 0, after = 0;
   uint64_t value = 0;
@@ -165,15 +167,17 @@ static bool are_digits(uint64_t w) {
   return ((w & upper) | ((w + UINT64_C(0x0606060606060606)) & upper) >> 4) == UINT64_C(0x3333333333333333);
 }
 
-// Returns the number that the eight digits in `w` represent: joins pairs of digits, then pairs of the results, twice.
+// Returns the number that the eight digits in `w` represent: joins neighbouring digits into two-digit numbers, these
+// into four-digit numbers, and these into the result.
 static uint64_t join_digits(uint64_t w) {
   w = (w & UINT64_C(0x0f0f0f0f0f0f0f0f)) * (1 + (10 << 8)) >> 8;
   w = (w & UINT64_C(0x00ff00ff00ff00ff)) * (1 + (100 << 16)) >> 16;
   return (w & UINT64_C(0x0000ffff0000ffff)) * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-// Reads one to eight characters at once, padded with zeros at the front. Digits before a point are shifted over it. No
-// branch depends on the length of the number, which is hard to predict.
+// Reads a number of one to eight characters at once, padded with zeros at the front. Digits before a decimal point are
+// moved by one place, so that they overwrite the point. No branch depends on the length of the number, because
+// processors cannot predict this length well.
 static bool read_eight(str s, double *out) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
   unsigned zeros = 8 - (unsigned)s.n, after = 0;

@@ -11,7 +11,7 @@ struct json_number {
   int64_t exponent;
 };
 
-// Returns false if the exponent has too many digits to be read.
+// Reads a number. Returns false if the exponent has more digits than can be read.
 bool json_number_read(const struct json *v, struct json_number *out);
 
 bool json_number_same(const struct json *a, const struct json *b);
@@ -20,5 +20,6 @@ bool json_number_same(const struct json *a, const struct json *b);
 bool json_number_is(str text);
 
 // Reads a short number: at most fifteen digits, with or without a point, without an exponent. Nearly all numbers are
-// short. *out is the nearest double. Two short numbers compare like their doubles. Returns false for any other text.
+// short. *out is the nearest double. The order of two short numbers is that of their doubles. Returns false for any
+// other text.
 bool json_number_short(str text, double *out);

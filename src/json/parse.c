@@ -36,7 +36,7 @@ __attribute__((cold, noinline)) const char *json_fail_limit(struct parser *s, co
       [LIMIT_DEPTH] = "levels of nesting",
       [LIMIT_VALUES] = "values",
   };
-  fault_set(s->fault, FAULT_LIMIT, "more than %zu %s", limit, names[which]);
+  fault_set(s->fault, FAULT_LIMIT, "the text has more than %zu %s", limit, names[which]);
   s->fault->limit = which;
   set_position(s, at);
   return NULL;
@@ -53,11 +53,11 @@ __attribute__((cold, noinline)) const char *json_fail_expected(struct parser *s,
 
 static const char *check_unicode_escape(struct parser *s, const char *p) {
   int c = s->end - p < 6 ? -1 : json_text_hex4(p + 2);
-  if (c < 0) return json_fail(s, p, "\\u without four hexadecimal digits");
+  if (c < 0) return json_fail(s, p, "\\u must be followed by four hexadecimal digits");
   if (c < 0xd800 || c > 0xdfff) return p + 6;
   bool paired = c < 0xdc00 && s->end - p >= 12 && p[6] == '\\' && p[7] == 'u';
   int low = paired ? json_text_hex4(p + 8) : -1;
-  if (low < 0xdc00 || low > 0xdfff) return json_fail(s, p, "an escaped surrogate that is not part of a pair");
+  if (low < 0xdc00 || low > 0xdfff) return json_fail(s, p, "an escaped surrogate is not part of a pair");
   return p + 12;
 }
 
@@ -72,15 +72,15 @@ const char *json_check_escape(struct parser *s, const char *p) {
   case 'r':
   case 't': return p + 2;
   case 'u': return check_unicode_escape(s, p);
-  default: return json_fail_expected(s, p + 1, "one of \"\\/bfnrtu after the backslash");
+  default: return json_fail_expected(s, p + 1, "a character of \"\\/bfnrtu after a backslash");
   }
 }
 
-// Characters above ASCII usually come in runs.
+// Checks a run of characters above ASCII, because such characters usually follow each other.
 const char *json_check_beyond_ascii(struct parser *s, const char *p) {
   while (p < s->end && (unsigned char)*p >= 0x80) {
     size_t n = utf8_char(p, (size_t)(s->end - p));
-    if (!n) return json_fail(s, p, "invalid UTF-8 in a string");
+    if (!n) return json_fail(s, p, "the string is not valid UTF-8");
     p += n;
   }
   return p;
@@ -175,8 +175,8 @@ static void end_foldable(struct parser *s) {
   s->max_nodes = s->most_nodes;
 }
 
-// Called when the maximum number of values is exceeded. Reads the foldable container again from its start, without
-// nodes for its contents.
+// Called when the maximum number of values is exceeded. Reads the container that may be folded again from its start,
+// now without nodes for its contents.
 static const char *fold(struct parser *s, const char *p) {
   struct json *v = s->foldable;
   if (!v) return json_fail_limit(s, p, LIMIT_VALUES, s->max_nodes);
@@ -220,8 +220,8 @@ static inline char closing_of(const struct json *container) {
   return container->type == JSON_OBJECT ? '}' : ']';
 }
 
-// Closes the containers that end at `p`. Returns the position after the comma before the next element, or after the
-// outermost value.
+// Closes the containers that end at `p`. Returns the start of the next element or member, after its comma. Returns the
+// position after the outermost value if this value ends.
 static inline const char *read_separators(struct parser *s, const char *p) {
   while (s->open) {
     p = json_skip_space(p, s->end);
@@ -265,7 +265,8 @@ static struct json *parse(struct parser *s, str text, const struct json_limits *
   size_t max_bytes = limits->max_bytes < UINT32_MAX ? limits->max_bytes : UINT32_MAX;
   const char *p;
   if (text.n > max_bytes) p = json_fail_limit(s, text.p, LIMIT_BYTES, max_bytes);
-  else if (str_starts(text, STR("\xef\xbb\xbf"))) p = json_fail(s, text.p, "a byte order mark before the JSON text");
+  else if (str_starts(text, STR("\xef\xbb\xbf")))
+    p = json_fail(s, text.p, "the JSON text must not begin with a byte order mark");
   else p = read_all(s, json_skip_space(s->start, s->end));
   if (p && (p = json_skip_space(p, s->end)) != s->end) p = json_fail_expected(s, p, "the end of the text");
   ASSERT(!p || (s->root && !s->open && s->depth == 0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a container without building nodes. To find duplicate keys, stores the position and length of each key of the
 // open objects. The keys of a large object are sorted in place by their hashes, so that equal keys become neighbours.
-// This takes eight bytes for each key, whatever keys a server sends.
+// This takes eight bytes of memory for each key, whatever keys a server sends.
 #include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "json/parse_impl.h"
@@ -82,7 +82,7 @@ static void sort(uint64_t *list, size_t n, unsigned shift) {
     sort(list + from, end[b] - from, shift - 8);
 }
 
-// Returns the checked key that begins at an offset.
+// Returns the key that begins at offset `at` of the text. The key has been checked before.
 static struct key_place place_at(const struct check *c, uint32_t at) {
   const char *p = c->s->start + at;
   bool escaped = false;
@@ -98,8 +98,8 @@ static bool same_keys(struct check *c, uint32_t a, uint32_t b) {
   return same;
 }
 
-// `list` has keys with the same hash. Returns the offset of the first key in the text that repeats an earlier one, or
-// `found` if that is smaller.
+// Searches for duplicates in `list`, whose keys have the same hash. Returns the smallest offset of a key that repeats
+// an earlier key, or `found` if `found` is smaller.
 static uint32_t find_duplicate(struct check *c, const uint64_t *list, size_t n, uint32_t found) {
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < i; k++) {
@@ -181,8 +181,8 @@ static inline const char *leave(struct check *c, const char *p) {
   return p + 1;
 }
 
-// Closes the containers that end at `p`. Returns the position after the comma before the next value, or after the
-// checked container.
+// Closes the containers that end at `p`. Returns the start of the next element or member, after its comma. Returns the
+// position after the checked container if this container ends.
 static inline const char *check_separators(struct check *c, const char *p) {
   struct parser *s = c->s;
   while (c->depth >= c->top) {

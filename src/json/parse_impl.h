@@ -14,7 +14,8 @@ struct parser {
   unsigned depth, max_depth;
   size_t nodes, max_nodes, most_nodes;
   struct fault *fault;
-  // For folding: the open container that may be folded, and the state of the parser before it.
+  // The following members are for folding: the depth and the limit of json_fold, the open container that may be folded,
+  // and the state of the parser before this container.
   unsigned fold_depth;
   size_t fold_values;
   struct json *foldable;
@@ -22,7 +23,8 @@ struct parser {
   size_t nodes_before;
 };
 
-// Functions that read take a position, and return the position after the bytes that they read, or NULL after a failure.
+// Functions that read text take a position. They return the position after the bytes that they read, or NULL after a
+// failure.
 
 const char *json_fail(struct parser *s, const char *at, const char *message);
 const char *json_fail_limit(struct parser *s, const char *at, enum fault_limit which, size_t limit);
@@ -32,8 +34,8 @@ bool json_fail_duplicate(struct parser *s, str key, bool escaped);
 const char *json_check_escape(struct parser *s, const char *p);
 const char *json_check_beyond_ascii(struct parser *s, const char *p);
 
-// Duplicate keys in objects with up to JSON_PAIRS_UP_TO members: a key is compared with all earlier keys, but only if
-// one of them has the same json_key_bit. Equal keys always have the same bit.
+// To find duplicate keys in an object with at most JSON_PAIRS_UP_TO members, a key is compared with all earlier keys,
+// but only if an earlier key has the same json_key_bit. Equal keys always have the same bit.
 enum { JSON_PAIRS_UP_TO = 64 };
 
 static inline uint64_t json_key_bit(str key) {
@@ -53,18 +55,18 @@ static inline const char *json_skip_space(const char *p, const char *end) {
   return p;
 }
 
-// Returns 0 at the end of the text: the grammar accepts this byte nowhere.
+// Returns the byte at `p`, or 0 at the end of the text. The grammar accepts a NUL byte nowhere.
 static inline char json_peek(const struct parser *s, const char *p) {
   return p < s->end ? *p : 0;
 }
 
 // Reads a string from the position after its opening quote; returns the position of its closing quote. Always inlined,
-// because this takes a fifth of the time of a short request.
+// because reading strings takes a fifth of the time of a short request.
 __attribute__((always_inline)) static inline const char *json_check_string(struct parser *s, const char *p,
                                                                            uint8_t escaped, uint8_t *flags) {
   for (;;) {
     p = json_text_skip_plain(p, s->end);
-    if (p == s->end) return json_fail_expected(s, p, "the end of a string");
+    if (p == s->end) return json_fail_expected(s, p, "the closing quote of a string");
     if (*p == '"') return p;
     if (*p == '\\') {
       *flags |= escaped;
@@ -90,7 +92,7 @@ static inline const char *json_check_number(struct parser *s, const char *p) {
   if (*p == '-') p++;
   const char *first = p;
   if (!(p = json_check_digits(s, p))) return NULL;
-  if (*first == '0' && p - first > 1) return json_fail(s, first, "a number with a leading zero");
+  if (*first == '0' && p - first > 1) return json_fail(s, first, "a number must not have leading zeros");
   if (json_peek(s, p) == '.' && !(p = json_check_digits(s, p + 1))) return NULL;
   if ((json_peek(s, p) | 0x20) != 'e') return p;
   p++;
@@ -103,7 +105,7 @@ static inline const char *json_check_word(struct parser *s, const char *p, str w
   return p + word.n;
 }
 
-// Reads a value that is not a container.
+// Reads a value that is not a container, and sets *type.
 static inline const char *json_check_scalar(struct parser *s, const char *p, uint8_t *type, uint8_t *flags) {
   switch (json_peek(s, p)) {
   case '"':

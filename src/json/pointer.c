@@ -13,7 +13,7 @@ static struct json *find_element(struct json *array, str token) {
   return read_index(token, &index) ? json_at(array, index) : NULL;
 }
 
-// Replaces "~1" by "/" and "~0" by "~". Returns false for any other "~".
+// Replaces "~1" by "/" and "~0" by "~". Returns false if the token contains any other "~".
 static bool unescape(str token, char *out, size_t *out_n) {
   size_t n = 0;
   for (size_t i = 0; i < token.n; i++) {
@@ -44,7 +44,7 @@ struct json *json_pointer_find(struct json *root, str pointer) {
     if (pointer.p[0] != '/') return NULL;
     str rest = str_from(pointer, 1), token, tail;
     str_cut(rest, '/', &token, &tail);
-    pointer = str_from(rest, token.n);  // includes the slash, so that "/a/" ends in an empty token
+    pointer = str_from(rest, token.n);  // keeps the slash before the next token, so that "/a/" ends in an empty token
     v = json_is(v, JSON_ARRAY) ? find_element(v, token) : find_member(v, token);
   }
   return v;

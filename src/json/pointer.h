@@ -9,11 +9,11 @@
 struct json *json_pointer_find(struct json *root, str pointer);
 
 // Takes one step of a pointer in unparsed text: returns the start of the member or element that the token names. The
-// token is the text between two slashes, still escaped. Returns NULL if it is absent, the token is malformed, or
-// scan->wrong is set. Sets *out_count to the number of members or elements read.
+// token is the text between two slashes, still escaped. Returns NULL if there is no such member or element, the token
+// is malformed, or scan->wrong is set. Sets *out_count to the number of members or elements read.
 const char *json_pointer_step(struct json_scan *scan, const char *container, str token, size_t *out_count);
 
-// Appends "/" and the escaped token.
+// Appends "/" and the token to a pointer, and escapes the token.
 void json_pointer_push(struct buf *out, str token);
 
 // Returns `pointer`, extended by a token that is not yet escaped, in the arena.

@@ -87,7 +87,7 @@ static inline const char *find_quote(const char *p, const char *end, bool *out_e
 static inline const char *skip_string(struct json_scan *s, const char *p) {
   bool escaped;
   p = find_quote(p + 1, s->end, &escaped);
-  return p < s->end ? p + 1 : json_scan_fail(s, p, "the end of a string");
+  return p < s->end ? p + 1 : json_scan_fail(s, p, "the closing quote of a string");
 }
 
 static inline const char *skip_scalar(struct json_scan *s, const char *p) {
@@ -116,7 +116,8 @@ static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes)
   return BLOCK_BYTES;
 }
 
-// With few open brackets, counting the closing ones costs more than reading them one by one.
+// Skips one block. If few brackets are open, the closing brackets are read one by one, because this costs less than
+// counting them.
 __attribute__((always_inline)) static inline unsigned skip_block(struct skip *k, const char *p) {
   struct json_marks m = json_scan_marks(&k->strings, p);
   size_t closing = 0;
@@ -134,12 +135,12 @@ static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p)
   json_scan_tail(s, p, rest);
   unsigned at = skip_block(k, rest);
   if (at < BLOCK_BYTES) return p + at + 1;
-  return json_scan_fail(s, s->end, k->strings.inside ? "the end of a string" : "a closing bracket");
+  return json_scan_fail(s, s->end, k->strings.inside ? "the closing quote of a string" : "a closing bracket");
 }
 
 #ifdef __SSE2__
-// Skips a small container, which is the most frequent case, by its first sixteen bytes. Leaves containers with a
-// backslash to skip_rest.
+// Skips a container that ends within sixteen bytes, which is the most frequent case. Returns NULL for a longer
+// container, and if the bytes contain a backslash: the caller then uses skip_rest.
 static inline const char *skip_short(const char *p) {
   __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p), folded = _mm_or_si128(x, _mm_set1_epi8(0x20));
   unsigned inside = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')));
@@ -218,7 +219,7 @@ static inline const char *read_key(struct json_walk *w, const char *p) {
   bool escaped = false;
   const char *quote = find_quote(p + 1, s->end, &escaped);
   w->escaped = escaped;
-  if (quote == s->end) return json_scan_fail(s, quote, "the end of a string");
+  if (quote == s->end) return json_scan_fail(s, quote, "the closing quote of a string");
   if ((s->strict || escaped) && !json_scan_verify_scalar(s, p)) return NULL;
   w->key = (str){p + 1, (size_t)(quote - p - 1)};
   p = json_scan_blanks(quote + 1, s->end);
@@ -248,7 +249,7 @@ static inline const char *find_next(struct json_walk *w) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// Moves to the next value. Sets *out_from to the position after the value before it.
+// Moves to the next value. Sets *out_from to the position after the previous value.
 static inline bool walk_on(struct json_walk *w, const char **out_from) {
   if (!w->close || w->scan->wrong) return false;
   const char *p = find_next(w);
@@ -299,7 +300,7 @@ static void remember(const struct json_walk *w, struct json_names *names, const 
                                                .name = (int16_t)name};
 }
 
-// Skips a value and returns the position after it. Checks for the most frequent types first.
+// Skips a value and returns the position after the value. Checks for the most frequent types first.
 static inline const char *pass_value(struct json_scan *s, const char *p) {
   if ((unsigned char)(*p - '0') < 10) return json_scan_scalar_end(p, s->end);
   return *p == '"' ? skip_string(s, p) : skip_value(s, p);
@@ -313,8 +314,8 @@ static void take_guessed(struct json_walk *w, const struct json_hint *h, const c
   w->count++;
 }
 
-// Skips members that equal those of an earlier object, up to one with a wanted name. Returns the index of this name, or
-// -1 if the next member differs and must be read by other means.
+// Skips members whose keys are the same as at the same place of an earlier object, up to a member with a wanted name.
+// Returns the index of this name, or -1 if the next key differs, and read_member must read it.
 static inline int pass_known(struct json_walk *w, const struct json_names *names) {
   struct json_scan *s = w->scan;
   const char *from = w->after ? w->after : skip_value(s, w->value);
@@ -323,7 +324,7 @@ static inline int pass_known(struct json_walk *w, const struct json_names *names
     const struct json_hint *h = &names->at[i];
     if (!h->n || !same_bytes(from, h->p, h->n)) break;
     const char *value = json_scan_blanks(from + h->n, s->end);
-    if (value == s->end || json_scan_ends_scalar(*value)) break;  // there is no value, which read_member will report
+    if (value == s->end || json_scan_ends_scalar(*value)) break;  // no value: read_member will report the error
     if (h->name >= 0) {
       w->count = i;
       take_guessed(w, h, from, value);

@@ -49,8 +49,9 @@ bool json_scan_ends(struct json_scan *s, const char *after);
 // Sets FAULT_INVALID, or FAULT_LIMIT if the text nests too deeply; the path is "line L, column C".
 void json_scan_fault(const struct json_scan *s, struct fault *f);
 
-// Names to find in one object after another. Such objects are often alike: the bytes before a value are first compared
-// with those of an earlier object. Initialise with {list, count}; use with one text only.
+// A struct json_names holds names to find in one object after another. Such objects are often alike, so the bytes
+// before a value are first compared with those in an earlier object, stored for JSON_HINTS members. Initialise the
+// struct with {list, count}, and use it with one text only.
 enum { JSON_HINTS = 32 };
 
 struct json_names {
@@ -86,7 +87,7 @@ bool json_walk_next(struct json_walk *w);
 // scan->wrong is set, and in an array.
 int json_walk_find(struct json_walk *w, struct json_names *names);
 
-// Returns the span of the current value, or an empty text if it is not JSON.
+// Returns the span of the current value, or an empty text if the value is not JSON.
 str json_walk_value(struct json_walk *w);
 
 // Returns whether the unescaped key of the current member equals `key`.

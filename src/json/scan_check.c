@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks every byte of JSON text without building nodes. For each open container, one bit is stored: object or array.
+// Checks every byte of JSON text without building nodes. For each open container, one bit says whether it is an object
+// or an array.
 //
-// Functions that read take a position, and return the position after the bytes that they read, or NULL after a failure.
+// Functions that read text take a position. They return the position after the bytes that they read, or NULL after a
+// failure.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "json/scan_impl.h"
@@ -23,7 +25,7 @@ static const char *check_escape(struct json_scan *s, const char *p) {
   char c = json_scan_peek(s, p + 1);
   if (c == 'u') return check_unicode_escape(s, p);
   if (c && strchr("\"\\/bfnrt", c)) return p + 2;
-  return json_scan_fail(s, p + 1, "one of \"\\/bfnrtu after the backslash");
+  return json_scan_fail(s, p + 1, "a character of \"\\/bfnrtu after a backslash");
 }
 
 static const char *check_beyond_ascii(struct json_scan *s, const char *p) {
@@ -39,10 +41,10 @@ static const char *check_beyond_ascii(struct json_scan *s, const char *p) {
 static inline const char *check_string(struct json_scan *s, const char *p) {
   for (;;) {
     p = json_text_skip_plain(p, s->end);
-    if (p == s->end) return json_scan_fail(s, p, "the end of a string");
+    if (p == s->end) return json_scan_fail(s, p, "the closing quote of a string");
     if (*p == '"') return p + 1;
     if (*p == '\\') p = check_escape(s, p);
-    else if ((unsigned char)*p < ' ') p = json_scan_fail(s, p, "an escaped control character");
+    else if ((unsigned char)*p < ' ') p = json_scan_fail(s, p, "an escape instead of a control character");
     else p = check_beyond_ascii(s, p);
     if (!p) return NULL;
   }
@@ -85,7 +87,7 @@ static inline const char *check_scalar(struct json_scan *s, const char *p) {
 
 struct nesting {
   unsigned depth, max;
-  uint64_t objects[JSON_DEEPEST / 64];  // one bit for each level: 1 for an object
+  uint64_t objects[JSON_DEEPEST / 64];  // one bit for each level of nesting: 1 for an object, 0 for an array
 };
 
 static bool in_object(const struct nesting *n) {
@@ -108,7 +110,8 @@ static inline const char *check_key(struct json_scan *s, const char *p) {
   return json_scan_blanks(p + 1, s->end);
 }
 
-// Closes the containers that end at `p`. Returns the position of the next value, or after the outermost container.
+// Closes the containers that end at `p`. Returns the start of the next value, or the position after the outermost
+// container if this container ends.
 static inline const char *check_separators(struct json_scan *s, struct nesting *n, const char *p) {
   while (n->depth) {
     bool object = in_object(n);
@@ -154,7 +157,7 @@ const char *json_scan_verify(struct json_scan *s, const char *value, unsigned ma
 bool json_scan_check(str text, const struct json_limits *limits, struct fault *f) {
   struct json_scan s = json_scan_strict(text);
   if (text.n > limits->max_bytes) {
-    fault_set(f, FAULT_LIMIT, "more than %zu bytes", limits->max_bytes);
+    fault_set(f, FAULT_LIMIT, "the text has more than %zu bytes", limits->max_bytes);
     return false;
   }
   const char *after = json_scan_verify(&s, json_scan_first(&s), limits->max_depth);

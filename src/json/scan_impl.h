@@ -9,7 +9,7 @@ extern const char json_scan_too_deep[];
 // Sets s->wrong and s->what at the first error. Returns NULL.
 const char *json_scan_fail(struct json_scan *s, const char *at, const char *what);
 
-// Returns 0 at the end of the text: the grammar accepts this byte nowhere.
+// Returns the byte at `p`, or 0 at the end of the text. The grammar accepts a NUL byte nowhere.
 static inline char json_scan_peek(const struct json_scan *s, const char *p) {
   return p < s->end ? *p : 0;
 }
@@ -26,7 +26,8 @@ static inline bool json_scan_ends_scalar(char c) {
   return c == ',' || c == ':' || (c | 0x20) == '}' || (signed char)c <= ' ';
 }
 
-// Returns the end of a number. Does not branch on the number's length, which is hard to predict.
+// Returns the end of a number. Does not branch on the length of the number, because processors cannot predict this
+// length well.
 static inline const char *json_scan_scalar_end(const char *p, const char *end) {
 #ifdef __SSE2__
   for (; end - p >= 16; p += 16) {
@@ -54,14 +55,14 @@ const char *json_scan_word(struct json_scan *s, const char *p);
 // JSON or nests deeper than max_depth.
 const char *json_scan_verify(struct json_scan *s, const char *value, unsigned max_depth);
 
-// Like json_scan_verify, for a scalar.
+// Like json_scan_verify, for a value that is not a container.
 const char *json_scan_verify_scalar(struct json_scan *s, const char *value);
 
 // ---- blocks of 64 bytes
 
-// The state after the previous block.
+// The state of a scan at the end of the previous block.
 struct json_strings {
-  uint64_t inside;  // all ones inside a string, else 0
+  uint64_t inside;  // all bits are set if the previous block ended inside a string, else 0
   bool escaped;     // the last byte was a backslash that escapes the byte after it
 };
 

@@ -9,7 +9,8 @@ int json_text_hex4(const char *p) {
   return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;
 }
 
-// The letters of escapes, and the characters that they stand for. Quote, backslash and slash stand for themselves.
+// The letters after the backslash in escapes, and the characters that these escapes stand for. In escapes, quote,
+// backslash and slash stand for themselves.
 static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
 
 // Reads the escape at `p`, which must be valid, and returns its length.

@@ -9,15 +9,15 @@
 
 #include "base/buf.h"
 
-// Marks the bytes that are not plain, by their highest bit: quotes, backslashes, control characters, bytes above ASCII.
-// Only the lowest mark is exact; borrows may set wrong marks above it.
+// Sets the highest bit of each byte in `w` that is not plain: quotes, backslashes, control characters, bytes above
+// ASCII. Only the lowest bit that is set is reliable; borrows of the subtractions may set wrong bits above it.
 static inline uint64_t json_text_stops(uint64_t w) {
   const uint64_t ones = 0x0101010101010101, highs = ones << 7;
   uint64_t quote = w ^ ones * '"', backslash = w ^ ones * '\\';
   return ((quote - ones) | (backslash - ones) | (w - ones * ' ') | w) & highs;
 }
 
-// Returns the first byte that is not plain, or `end`.
+// Returns the position of the first byte that is not plain (see json_text_stops), or `end`.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
 #ifdef __SSE2__
   // Reads sixteen bytes at once on processors with SSE2. As signed numbers, bytes above ASCII are less than a blank.
@@ -38,7 +38,7 @@ static inline const char *json_text_skip_plain(const char *p, const char *end) {
   return p;
 }
 
-// Returns the value of four hex digits, or -1.
+// Returns the value of four hexadecimal digits, or -1 if one of the characters is not such a digit.
 int json_text_hex4(const char *p);
 
 // Removes the first character of *rest, which must be checked text and not empty, and returns its code point.

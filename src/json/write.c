@@ -113,7 +113,7 @@ void json_member_seconds(struct json_writer *w, str key, uint64_t ms) {
 void json_escape(struct buf *out, str s) {
   const char *p = s.p ? s.p : "", *end = p + s.n, *copied = p;
   p = json_text_skip_plain(p, end);
-  char *to = p == end ? buf_room(out, s.n + 2) : NULL;  // most strings have nothing to escape
+  char *to = p == end ? buf_room(out, s.n + 2) : NULL;  // most strings need no escapes
   if (to) {
     to[0] = to[s.n + 1] = '"';
     memcpy(to + 1, copied, s.n);

@@ -24,16 +24,16 @@ void json_put_u64(struct json_writer *w, uint64_t v);
 void json_put_bool(struct json_writer *w, bool v);
 void json_put_null(struct json_writer *w);
 
-// Each function writes a member: the key and its value.
+// Each json_member_… function writes a member of an object: its key and its value.
 void json_member_str(struct json_writer *w, str key, str value);
 void json_member_str_or_null(struct json_writer *w, str key, str value);  // writes null for STR_NONE
 void json_member_raw(struct json_writer *w, str key, str text);
 void json_member_int(struct json_writer *w, str key, int64_t value);
 void json_member_u64(struct json_writer *w, str key, uint64_t value);
 void json_member_bool(struct json_writer *w, str key, bool value);
-void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // 1500 is written as 1.5
+void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // writes 1500 ms as 1.5
 
-// Appends the string in quotes and escaped, without a writer.
+// Appends a string with quotes and escapes directly to a buffer.
 void json_escape(struct buf *out, str s);
 
 // The change of one member in a copy of an object. If raw.p is NULL, the member is removed. There must be at most one
@@ -47,11 +47,11 @@ struct json_edit {
 // Edits for keys that the object does not have are appended in their order.
 void json_copy_edited(struct buf *out, const struct json *object, const struct json_edit *edits, size_t count);
 
-// Like json_copy_edited and json_escape, with the result in an arena.
+// json_edited and json_escaped return the results of json_copy_edited and json_escape in an arena.
 str json_edited(struct arena *a, const struct json *object, const struct json_edit *edits, size_t count);
 str json_escaped(struct arena *a, str s);
 
-// Returns checked JSON text without white space between its tokens.
+// Returns the JSON text, which must be valid, without the white space between its tokens.
 str json_compacted(struct arena *a, str text);
 
 extern const struct json json_empty_object;

@@ -259,15 +259,15 @@ static void a_refusal_says_what_was_expected_and_where(void **state) {
       {"[1] x", "'x' where the end of the text was expected", "line 1, column 5"},
       {"[\"\xc3\xa9\", x]", "'x' where a value was expected", "line 1, column 7"},
       {"[\x01]", "byte 0x01 where a value was expected", "line 1, column 2"},
-      {"\"abc", "the text ends where the end of a string was expected", "line 1, column 5"},
-      {"\"\\q\"", "'q' where one of \"\\/bfnrtu after the backslash was expected", "line 1, column 3"},
-      {"\"\\u00g0\"", "\\u without four hexadecimal digits", "line 1, column 2"},
-      {"\"\\ud800\"", "an escaped surrogate that is not part of a pair", "line 1, column 2"},
+      {"\"abc", "the text ends where the closing quote of a string was expected", "line 1, column 5"},
+      {"\"\\q\"", "'q' where a character of \"\\/bfnrtu after a backslash was expected", "line 1, column 3"},
+      {"\"\\u00g0\"", "\\u must be followed by four hexadecimal digits", "line 1, column 2"},
+      {"\"\\ud800\"", "an escaped surrogate is not part of a pair", "line 1, column 2"},
       {"\"a\nb\"", "a control character in a string must be escaped", "line 1, column 3"},
-      {"\"\xff\"", "invalid UTF-8 in a string", "line 1, column 2"},
-      {"[01]", "a number with a leading zero", "line 1, column 2"},
+      {"\"\xff\"", "the string is not valid UTF-8", "line 1, column 2"},
+      {"[01]", "a number must not have leading zeros", "line 1, column 2"},
       {"[-x]", "'x' where a digit was expected", "line 1, column 3"},
-      {"\xef\xbb\xbf{}", "a byte order mark before the JSON text", "line 1, column 1"},
+      {"\xef\xbb\xbf{}", "the JSON text must not begin with a byte order mark", "line 1, column 1"},
       {"{\"k\":1,\n\"k\":2}", "the key \"k\" occurs twice in an object", "line 2, column 1"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
@@ -320,10 +320,10 @@ static void limits_on_bytes_and_depth_hold_exactly(void **state) {
   assert_non_null(parse_with(STR("[[[12]]]"), &limits));
   assert_null(parse_with(STR("[[[123]]]"), &limits));
   assert_int_equal(fault.code, FAULT_LIMIT);
-  assert_string_equal(fault.message, "more than 8 bytes");
+  assert_string_equal(fault.message, "the text has more than 8 bytes");
   assert_null(parse_with(STR("[[[[]]]]"), &limits));
   assert_int_equal(fault.code, FAULT_LIMIT);
-  assert_string_equal(fault.message, "more than 3 levels of nesting");
+  assert_string_equal(fault.message, "the text has more than 3 levels of nesting");
   assert_string_equal(fault.path, "line 1, column 4");
   limits.max_depth = 0;
   assert_non_null(parse_with(STR("1"), &limits));
@@ -350,7 +350,7 @@ static void more_values_than_memory_can_take_are_refused(void **state) {
   text[n - 1] = ']';
   assert_null(json_parse(&arena, (str){text, n}, &json_default_limits, &fault));
   assert_int_equal(fault.code, FAULT_LIMIT);
-  assert_string_equal(fault.message, "more than 8388608 values");
+  assert_string_equal(fault.message, "the text has more than 8388608 values");
   mem_free(text);
 }
 
@@ -419,13 +419,13 @@ static void what_is_folded_is_checked_as_anything_else(void **state) {
   static const struct {
     const char *text, *message, *path;
   } cases[] = {
-      {"[[1,2,03]]", "a number with a leading zero", "line 1, column 7"},
+      {"[[1,2,03]]", "a number must not have leading zeros", "line 1, column 7"},
       {"[{\"a\":1,\n\"a\":2}]", "the key \"a\" occurs twice in an object", "line 2, column 1"},
       {"[[{\"a\":1,\"\\u0061\":2}]]", "the key \"a\" occurs twice in an object", "line 1, column 10"},
       {"[[1,2]", "the text ends where ',' or ']' was expected", "line 1, column 7"},
       {"[[1,2}]", "'}' where ',' or ']' was expected", "line 1, column 6"},
       {"[{\"a\":1,}]", "'}' where a key in quotes was expected", "line 1, column 9"},
-      {"[[\"\xff\"]]", "invalid UTF-8 in a string", "line 1, column 4"},
+      {"[[\"\xff\"]]", "the string is not valid UTF-8", "line 1, column 4"},
       {"[[1] 2]", "'2' where ',' or ']' was expected", "line 1, column 6"},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
@@ -442,7 +442,7 @@ static void what_is_folded_is_no_deeper_than_anything_else(void **state) {
   const struct json_fold all = {.depth = 2};
   assert_non_null(json_parse_folding(&arena, STR("[[[1]]]"), &three, &all, &fault));
   assert_null(json_parse_folding(&arena, STR("[[[[1]]]]"), &three, &all, &fault));
-  assert_string_equal(fault.message, "more than 3 levels of nesting");
+  assert_string_equal(fault.message, "the text has more than 3 levels of nesting");
 }
 
 // One of its keys occurs twice, `first` and `second`; escaped: the second time in another spelling.

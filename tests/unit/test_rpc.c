@@ -267,10 +267,12 @@ static void a_refusal_names_the_key_of_the_limit(void **state) {
     struct json_limits limits;
     const char *says;
   } cases[] = {
-      {{.max_bytes = 20, .max_depth = 9}, "Invalid Request: more than 20 bytes (line 1, column 1, limits.request)"},
+      {{.max_bytes = 20, .max_depth = 9},
+       "Invalid Request: the text has more than 20 bytes (line 1, column 1, limits.request)"},
       {{.max_bytes = 99, .max_depth = 9, .max_values = 3},
-       "Invalid Request: more than 3 values (line 1, column 19, limits.request_values)"},
-      {{.max_bytes = 99, .max_depth = 2}, "Invalid Request: more than 2 levels of nesting (line 1, column 19)"},
+       "Invalid Request: the text has more than 3 values (line 1, column 19, limits.request_values)"},
+      {{.max_bytes = 99, .max_depth = 2},
+       "Invalid Request: the text has more than 2 levels of nesting (line 1, column 19)"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     static const str text = STR("{\"id\":1,\"values\":[[1,2],[3]]}");

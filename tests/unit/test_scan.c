@@ -175,7 +175,7 @@ static void what_is_wrong_is_told_with_its_place(void **state) {
       {"{\"\xc3\xa4\" 1}", "':' after a key", "line 1, column 6"},
       {"[1 2]", "',' or ']'", "line 1, column 4"},
       {"[,1]", "a value", "line 1, column 2"},
-      {"[\"abc", "the end of a string", "line 1, column 6"},
+      {"[\"abc", "the closing quote of a string", "line 1, column 6"},
       {"[[1,[2]", "a closing bracket", "line 1, column 8"},
       {"[1]]", "the end of the text", "line 1, column 4"},
       {"[tru]", "a value", "line 1, column 2"},

@@ -10,11 +10,11 @@
 enum { HMAC_BLOCK = 64 };  // block size of SHA-256, in bytes
 
 struct hmac {
-  EVP_MD_CTX *inner, *outer;  // SHA-256 states after hashing the padded key
+  EVP_MD_CTX *inner, *outer;  // SHA-256 states after the padded key, for the inner and the outer hash (RFC 2104)
   EVP_MD_CTX *state;
 };
 
-// Returns the state after one block: the key with every byte XORed with `pad` (RFC 2104).
+// Returns the SHA-256 state after hashing one block: the key, with every byte XORed with `pad` (RFC 2104).
 static EVP_MD_CTX *keyed(const unsigned char *key, unsigned char pad) {
   unsigned char block[HMAC_BLOCK];
   EVP_MD_CTX *state = EVP_MD_CTX_new();

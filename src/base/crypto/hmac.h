@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HMAC-SHA256 of many texts with one key, which is prepared once.
+// Computes HMAC-SHA256 of many texts with one key. The key is prepared only once.
 #pragma once
 #include "base/crypto/hash.h"
 

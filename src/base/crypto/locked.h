@@ -7,9 +7,9 @@
 
 // Returns zeroed memory, never NULL. Pages that exceed RLIMIT_MEMLOCK are not locked and can be swapped.
 void *locked_alloc(size_t n);
-void locked_free(void *p, size_t n);  // n: as given to locked_alloc; p may be NULL
+void locked_free(void *p, size_t n);  // n must be the size given to locked_alloc; p may be NULL
 
-// Starts an arena in locked memory. arena_done turns it into an ordinary arena.
+// Initializes an arena that uses locked memory. After arena_done, the arena uses ordinary memory.
 void arena_init_secret(struct arena *a);
 
 // Overwrites the contents of an ordinary buffer and frees it like buf_done.

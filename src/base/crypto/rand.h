@@ -8,7 +8,7 @@ struct rand_source {
   void *ctx;
 };
 
-extern const struct rand_source rand_system;  // the kernel's CSPRNG; ends the program if that fails
+extern const struct rand_source rand_system;  // the kernel's random generator; ends the program if the generator fails
 
 static inline void rand_fill(const struct rand_source *r, void *out, size_t n) {
   r->fill(r->ctx, out, n);
@@ -16,6 +16,7 @@ static inline void rand_fill(const struct rand_source *r, void *out, size_t n) {
 
 struct hash_key rand_hash_key(const struct rand_source *r);
 
-// Writes 128 random bits as 32 hex characters and a NUL, for session ids and other names that must be unguessable.
+// rand_id writes 128 random bits as 32 hexadecimal digits and a NUL, for session ids and other names that must be
+// unguessable.
 enum { RAND_ID_SIZE = 33 };
 void rand_id(const struct rand_source *r, char out[RAND_ID_SIZE]);

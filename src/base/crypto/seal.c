@@ -7,8 +7,8 @@
 #include "base/assert.h"
 #include "base/text/base64.h"
 
-// Sealed bytes are nonce, cipher text, tag. Random nonces of 96 bits are safe for 2^32 texts under one key
-// (NIST SP 800-38D, 8.3).
+// Sealed bytes consist of a nonce, the cipher text and a tag. Random nonces of 96 bits are safe for 2^32 texts under
+// one key (NIST SP 800-38D, 8.3).
 enum { NONCE = 12, TAG = 16 };
 
 void seal_init(struct seal *s, const struct rand_source *r) {
@@ -16,7 +16,7 @@ void seal_init(struct seal *s, const struct rand_source *r) {
   rand_fill(r, s->key, sizeof s->key);
 }
 
-// The OpenSSL calls here fail only if memory or the cipher is missing.
+// Asserts that an OpenSSL call succeeded. The calls in this file fail only if there is no memory or no such cipher.
 static void must(int done) {
   ASSERT(done == 1);
 }

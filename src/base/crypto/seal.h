@@ -17,5 +17,5 @@ void seal_init(struct seal *s, const struct rand_source *r);
 // Encrypts the text. The result does not contain `bound`, so seal_open must be called with the same `bound`.
 void seal_close(const struct seal *s, str plain, str bound, struct buf *out);
 
-// Returns false if the text was changed, sealed with another key, or bound to other bytes.
+// Decrypts the text. Returns false if the text was changed, or was sealed with another key or another `bound`.
 bool seal_open(const struct seal *s, str text, str bound, struct arena *a, str *out_plain);

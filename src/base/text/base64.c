@@ -8,7 +8,7 @@ static const char *digits_of(enum base64_form form) {
                             : "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 }
 
-// Encodes the last one or two bytes.
+// Encodes the last n bytes, one or two, which do not fill a group of three.
 static char *put_tail(const unsigned char *p, size_t n, enum base64_form form, char *to) {
   const char *digits = digits_of(form);
   unsigned bits = (unsigned)p[0] << 16 | (n == 2 ? (unsigned)p[1] << 8 : 0);
@@ -42,7 +42,7 @@ void base64_encode(str bytes, enum base64_form form, struct buf *out) {
   out->n += size;
 }
 
-// Returns the value of a base64 digit, or -1.
+// Returns the value of a base64 digit, or -1 for any other character.
 static int value_of(char c, enum base64_form form) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;

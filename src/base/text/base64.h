@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base64 (RFC 4648). Decoding is strict: each byte string has exactly one accepted text.
+// Base64 (RFC 4648). Decoding is strict: for each byte string, exactly one text is accepted.
 #pragma once
 #include "base/buf.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares 64 bytes at once. Bit i of a mask stands for byte i.
+// Compares a block of 64 bytes at once. Results are masks of 64 bits: bit i stands for byte i of the block.
 #pragma once
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -16,7 +16,8 @@ struct block {
   __m128i part[4];
 };
 
-// No loops here: the compiler would keep the parts in memory instead of registers.
+// The functions on blocks use no loops: with loops, the compiler would keep the parts of a block in memory instead of
+// registers.
 static inline __m128i block_part(const char *p) {
   return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
@@ -67,7 +68,7 @@ static inline uint64_t block_high(struct block b) {
   return block_join(b.part[0], b.part[1], b.part[2], b.part[3]);
 }
 
-// Sets `bits` in all bytes.
+// Returns the block with `bits` set in all bytes.
 static inline struct block block_or(struct block b, char bits) {
   __m128i x = _mm_set1_epi8(bits);
   return (struct block){
@@ -154,7 +155,7 @@ static inline unsigned block_first(uint64_t mask) {
   return (unsigned)__builtin_ctzll(mask);
 }
 
-// Sets each bit of the result if the number of set bits of `mask` up to and including this bit is odd. For a mask of
+// Returns a mask in which bit i is set if the number of set bits among bits 0 to i of `mask` is odd. For a mask of
 // quotes, the result marks the quoted bytes.
 static inline uint64_t block_between(uint64_t mask) {
   mask ^= mask << 1;

@@ -5,7 +5,8 @@
 #include "base/assert.h"
 #include "base/text/block.h"
 
-// Compares the first and the last byte of the needle at 64 places at once, which rules out most places.
+// Compares the first and the last byte of the needle with 64 places of the text at once. Only the places where both
+// bytes match need a full comparison.
 const char *find_bytes(const char *p, const char *end, str needle) {
   ASSERT(needle.n > 0);
   size_t last = needle.n - 1;

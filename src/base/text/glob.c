@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text/glob.h"
 
-// After a mismatch, only the last star needs a longer run: earlier stars already match the shortest possible runs.
+// After a mismatch, only the last star is tried with a longer run of characters. Earlier stars match the shortest
+// possible runs, and longer runs for them would not help.
 bool glob_match(str pattern, str text) {
   size_t p = 0, t = 0, star = SIZE_MAX, from = 0;
   while (t < text.n) {

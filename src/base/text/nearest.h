@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known word nearest to a misspelt one, for suggestions.
+// Finds the known word that is nearest to a misspelt word, for suggestions.
 #pragma once
 #include "base/str.h"
 
 enum { NEAREST_LONGEST = 64 };  // longest word to compare, in bytes
 
 struct nearest {
-  str word, best;  // best.p is NULL until a candidate is near enough
+  str word, best;  // the misspelt word, and the nearest candidate so far (p is NULL if no candidate is near enough)
   unsigned distance;
 };
 

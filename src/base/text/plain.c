@@ -7,7 +7,8 @@ static bool within(str s, size_t at, unsigned char first, unsigned char last) {
   return at < s.n && (unsigned char)s.p[at] >= first && (unsigned char)s.p[at] <= last;
 }
 
-// Returns the end of a control sequence: parameter bytes, intermediate bytes, and a final byte unless it is truncated.
+// Returns the end of the control sequence whose parameters begin at `at`. The sequence consists of parameter bytes,
+// intermediate bytes and, unless the text is truncated, a final byte.
 static size_t control_sequence(str s, size_t at) {
   while (within(s, at, 0x30, 0x3f)) at++;
   while (within(s, at, 0x20, 0x2f)) at++;
@@ -41,7 +42,8 @@ size_t plain_escape(str s) {
 
 // ---- hidden characters
 
-// The Default_Ignorable_Code_Point characters of Unicode and the interlinear annotation characters, in ascending order.
+// The hidden characters: the Default_Ignorable_Code_Point characters of Unicode and the interlinear annotation
+// characters, in ascending order.
 static const struct range {
   uint32_t first, last;
 } hidden[] = {
@@ -59,7 +61,7 @@ static bool is_invisible(uint32_t c) {
   return i < count && hidden[i].first <= c;
 }
 
-// Takes the last character off the end of s and returns its code point; 0 if s is empty.
+// Removes the last character from the end of s and returns its code point. Returns 0 if s is empty.
 static uint32_t last_of(str *s) {
   size_t n = s->n ? 1 : 0;
   while (n && n < 4 && n < s->n && utf8_follows(s->p[s->n - n])) n++;
@@ -72,7 +74,8 @@ static uint32_t first_of(str s) {
   return s.n ? utf8_next(&s) : 0;
 }
 
-// Returns whether c is a symbol or a letter of a joining script (Hebrew and all scripts after it in Unicode).
+// Returns whether a joiner next to c can matter: c is a symbol, or a letter of Hebrew or of a script that follows
+// Hebrew in Unicode.
 static bool joins(uint32_t c) {
   return c >= 0x0590 && !(c >= 0x2000 && c <= 0x206f) && !is_invisible(c);
 }
@@ -95,8 +98,8 @@ static bool is_tag(uint32_t c) {
   return (c >= 0xe0030 && c <= 0xe0039) || (c >= 0xe0061 && c <= 0xe007a);
 }
 
-// Returns whether the tag at the start of `rest` belongs to the flag of a region: a black flag, three to six letters or
-// digits as tags, and the tag that ends them.
+// Returns whether the tag at the start of `rest` belongs to the flag of a region. Such a flag consists of a black flag,
+// three to six letters or digits as tag characters, and a cancel tag.
 static bool is_in_flag(str before, str rest) {
   enum { FEWEST = 3, MOST = 6 };
   size_t tags = 0;

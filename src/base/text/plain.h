@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes terminal sequences, control characters and invisible characters from outside text.
+// Removes terminal escape sequences, control characters and hidden characters from text that comes from outside.
 #pragma once
 #include "base/arena.h"
 
-// Returns the length of the escape sequence at the start of the text (colours, cursor, titles, character sets;
-// ECMA-48), or 0.
+// Returns the length of the escape sequence (colours, cursor, titles, character sets; ECMA-48) at the start of the
+// text, or 0 if the text starts with no such sequence.
 size_t plain_escape(str s);
 
 // Puts the text on one line, in place, and returns the new length. Removes escape sequences and hidden characters,
@@ -29,5 +29,6 @@ size_t plain_text(str text, bool exact, char *out);
 // Returns the result of plain_text in the arena, or the text itself if nothing changes.
 str plain_copy(struct arena *a, str text, bool exact);
 
-// Returns the text if it has at most `longest` bytes (0: no limit), else its beginning and "…", in the arena.
+// Returns the text if it has at most `longest` bytes or `longest` is 0; otherwise returns the beginning of the text and
+// "…", in the arena.
 str plain_shortened(struct arena *a, str text, size_t longest);

@@ -3,8 +3,8 @@
 
 #include "base/text/utf8.h"
 
-// Reads a set of characters that follows a `[`. Returns false if its `]` is missing. A `]` in first place is a member
-// of the set.
+// Reads a set of characters that follows a `[`. Returns false if its `]` is missing. If the first character of the set
+// is `]`, this `]` does not end the set.
 static bool cut_set(str pattern, str *out_set, str *out_rest) {
   size_t first = pattern.n && pattern.p[0] == '!' ? 2 : 1;
   if (first >= pattern.n) return false;
@@ -41,7 +41,7 @@ static bool take(str *pattern, str *text) {
   return true;
 }
 
-// As in glob_match, only the last star needs a longer run after a mismatch.
+// After a mismatch, only the last star is tried with a longer run of characters, as in glob_match.
 bool wildcard_match(str pattern, str text) {
   str star = STR_NONE, from = STR_NONE;
   while (text.n) {

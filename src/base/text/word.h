@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads up to eight bytes as one little-endian number, without accessing any byte after them.
+// Reads up to eight bytes as one little-endian number, without accessing any byte after these bytes.
 #pragma once
 #include <endian.h>
 

@@ -63,7 +63,8 @@ static str margin_of(str text, size_t at) {
   return (str){text.p + at, n};
 }
 
-// Returns the white space of one level of indentation: that of the first indented line, else two blanks.
+// Returns the white space of one level of indentation: the indentation of the first indented line, or two blanks if no
+// line is indented.
 static str find_unit(str text) {
   for (size_t at = 0; at < text.n; at++) {
     if (at && text.p[at - 1] != '\n') continue;
@@ -197,7 +198,7 @@ void json_patch_members(struct json_patch *p, const struct json *object, json_pa
     dropped_after = it == last ? false : goes;
     previous = after_comma(p, it);
   }
-  // `last` is now the last member, and must not be followed by a comma.
+  // All members after `last` are dropped, so the comma after `last` is dropped, too.
   if (key.p || !last || !dropped_after) return;
   size_t end = after_comma(p, last);
   add_change(p, end - 1, end, STR(""));

@@ -19,9 +19,9 @@ struct json_patch {
 bool json_patch_init(struct json_patch *p, struct arena *a, str text, const struct json_limits *limits,
                      struct fault *f);
 
-// Drops the members for which `drop` returns true, then adds a member at the end. If `drop` is NULL, no member is
-// dropped; if key.p is NULL, none is added. `value` is JSON text; it is indented like its surroundings. May be called
-// once for each object.
+// json_patch_members drops the members for which `drop` returns true, then adds the member `key` at the end. If `drop`
+// is NULL, no member is dropped; if key.p is NULL, no member is added. `value` is JSON text, and is indented like its
+// surroundings. The function may be called once for each object.
 typedef bool json_patch_drop(void *ctx, const struct json *member);
 void json_patch_members(struct json_patch *p, const struct json *object, json_patch_drop *drop, void *ctx, str key,
                         str value);

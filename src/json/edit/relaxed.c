@@ -55,7 +55,7 @@ void json_relax(char *text, size_t n) {
       for (; length; length--, at++)
         if (text[at] != '\n' && text[at] != '\r') text[at] = ' ';
     } else if (str_starts(str_from(all, at), STR("/*"))) {
-      return;  // the parser rejects this comment without an end; the rest is not searched again
+      return;  // the comment has no end, so the parser will reject the text
     } else {
       char c = text[at];
       if (c == ',' && is_surplus(all, at, before)) text[at] = ' ';

@@ -48,7 +48,7 @@ bool toml_skip_newline(struct toml_reader *r) {
   return n > 0;
 }
 
-// Reads the end of a line: blanks and a comment.
+// Reads the rest of a line, which may contain only blanks and a comment.
 static bool end_line(struct toml_reader *r) {
   toml_skip_blanks(r);
   if (!toml_skip_comment(r)) return false;
@@ -68,7 +68,7 @@ bool toml_read_keys(struct toml_reader *r, struct toml_path *out) {
   ASSERT(r->at <= r->text.n);
   out->count = 0;
   for (;;) {
-    if (out->count == TOML_DEEPEST) return toml_fail(r, "this key has too many parts");
+    if (out->count == TOML_DEEPEST) return toml_fail(r, "the dotted key has too many parts");
     str *key = &out->keys[out->count++];
     toml_skip_blanks(r);
     char c = toml_peek(r);
@@ -109,7 +109,7 @@ static struct toml_node *step(struct toml_reader *r, struct toml_node *at, str k
   if (next->kind == TOML_TABLES) next = next->last;
   bool open = next->kind == TOML_TABLE && !next->closed && (!dotted || next->dotted);
   if (open) return next;
-  toml_fail(r, "this key has a value already, or its table cannot be extended");
+  toml_fail(r, "the key already has a value, or is a table that cannot be extended");
   return NULL;
 }
 
@@ -124,7 +124,7 @@ bool toml_read_pair(struct toml_reader *r, struct toml_node *table, struct toml_
   struct toml_node *at = walk(r, table, path, true);
   if (!at) return false;
   str key = path->keys[path->count - 1];
-  if (toml_find(at, key)) return toml_fail(r, "this key is defined twice");
+  if (toml_find(at, key)) return toml_fail(r, "the key is defined twice");
   if (toml_peek(r) != '=') return toml_fail(r, "expected '=' after the key");
   r->at++;
   toml_skip_blanks(r);
@@ -137,11 +137,12 @@ static bool open_table(struct toml_reader *r, struct toml_path *path, bool array
   str key = path->keys[path->count - 1];
   struct toml_node *node = toml_find(at, key);
   if (array) {
-    if (node && node->kind != TOML_TABLES) return toml_fail(r, "this key has a value already");
+    if (node && node->kind != TOML_TABLES)
+      return toml_fail(r, "the key already has a value, and is not an array of tables");
     if (!node) node = toml_add(r, at, key, TOML_TABLES);
     node = toml_add(r, node, STR(""), TOML_TABLE);
   } else if (node && (node->kind != TOML_TABLE || node->defined || node->dotted || node->closed)) {
-    return toml_fail(r, "this table is defined twice");
+    return toml_fail(r, "the table is defined twice");
   } else if (!node) {
     node = toml_add(r, at, key, TOML_TABLE);
   }

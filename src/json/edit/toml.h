@@ -27,7 +27,7 @@ struct toml {
 // L, column C".
 bool toml_read(struct arena *a, str text, struct toml *out, struct fault *f);
 
-// Returns the text without the parts for which `drop` returns true. Lines between two adjacent dropped parts, such as
-// comments, are removed, too.
+// toml_without returns the text without the parts for which `drop` returns true. Lines between two adjacent dropped
+// parts, such as comments, are removed, too.
 typedef bool toml_drop(void *ctx, const struct toml_part *part);
 str toml_without(struct arena *a, str text, const struct toml *t, toml_drop *drop, void *ctx);

@@ -26,17 +26,17 @@ struct toml_reader {
   size_t at;
   struct fault *fault;
   struct toml *out;
-  struct toml_node *root, *current;  // `current` is the table of the last header
+  struct toml_node *root, *current;  // `current` is the table whose header was read last
   struct toml_path table;            // path of `current`
   size_t pairs;
 };
 
-// Returns 0 at the end of the text: the grammar accepts this byte nowhere.
+// Returns the next byte, or 0 at the end of the text. The grammar accepts a NUL byte nowhere.
 static inline char toml_peek(const struct toml_reader *r) {
   return (char)(r->at < r->text.n ? r->text.p[r->at] : 0);
 }
 
-// Functions that return bool return false after a failure, with r->fault set.
+// All functions below that return bool set r->fault and return false on failure.
 bool toml_fail(struct toml_reader *r, const char *message);
 void toml_skip_blanks(struct toml_reader *r);
 bool toml_skip_comment(struct toml_reader *r);

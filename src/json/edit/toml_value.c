@@ -15,7 +15,8 @@ static bool read_code_point(struct toml_reader *r, struct buf *out, int digits) 
     if (digit < 0) return toml_fail(r, "expected a hexadecimal digit");
     code = code << 4 | (uint32_t)digit;
   }
-  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return toml_fail(r, "this is not a Unicode character");
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+    return toml_fail(r, "the escape does not stand for a Unicode character");
   char bytes[4];
   buf_add(out, bytes, utf8_put(code, bytes));
   return true;
@@ -49,7 +50,8 @@ static bool read_short(struct toml_reader *r, char quote, struct buf *out) {
   return true;
 }
 
-// Skips a backslash at the end of a line and all white space up to the next character.
+// If the text continues with the end of a line, skips all white space up to the next character. Called after a
+// backslash.
 static bool skip_line_end(struct toml_reader *r) {
   size_t before = r->at;
   toml_skip_blanks(r);
@@ -62,7 +64,7 @@ static bool skip_line_end(struct toml_reader *r) {
   return true;
 }
 
-// Returns whether the string ends here. Three quotes end the string; up to two more quotes before them belong to the
+// Returns whether a string in triple quotes ends here. Up to two more quotes before the closing three belong to the
 // string.
 static bool is_end(struct toml_reader *r, char quote, struct buf *out) {
   size_t n = 0;
@@ -145,7 +147,7 @@ static bool put_based(struct buf *out, str s) {
   return false;
 }
 
-// Writes a decimal number (sign, digits, fraction, exponent) as JSON.
+// Writes a decimal number (sign, digits, fraction, exponent) in the syntax of JSON.
 static bool put_decimal(struct buf *out, str s) {
   str whole, rest = STR(""), exponent = STR_NONE, fraction = STR_NONE;
   if (s.n && (s.p[0] == '+' || s.p[0] == '-')) {
@@ -269,7 +271,7 @@ static bool read_inline(struct toml_reader *r, struct toml_node *out, unsigned d
 
 bool toml_read_value(struct toml_reader *r, struct toml_node *out, unsigned depth) {
   str text;
-  if (depth >= TOML_DEEPEST) return toml_fail(r, "values are nested too deeply");
+  if (depth >= TOML_DEEPEST) return toml_fail(r, "the value is nested too deeply");
   switch (toml_peek(r)) {
   case '[': return read_list(r, out, depth);
   case '{': return read_inline(r, out, depth);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled query. The whole query is followed below one value before the next value is read: this is the order
-// of the RFC, and needs no lists in memory. Every walk through a value reports how far it has read, so that no bytes
-// are read twice to find the end of the value.
+// Runs a compiled query. When a segment selects a value, the rest of the query is applied to this value before the next
+// value is read. This is the order of the RFC, and needs no lists in memory. Every walk through a value reports how far
+// it has read, so that no bytes are read again to find the end of the value.
 #include "json/path/path.h"
 
 #include "base/assert.h"
@@ -13,8 +13,8 @@
 // WALK_DEPTH_MAX limits nested calls, and thereby the size of the stack.
 enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, NAMES_FOR_STEP = 16, LISTED = 1024, KEPT = 64 };
 
-// json_path_limits_for allows FAIR_STEPS steps and one more for every BYTES_FOR_STEP bytes: enough to read a text once
-// or twice.
+// json_path_limits_for allows FAIR_STEPS steps, plus one step for every BYTES_FOR_STEP bytes of the text. This is
+// enough to read a text once or twice.
 enum { FAIR_STEPS = 3000000, BYTES_FOR_STEP = 4 };
 
 const struct json_path_limits json_path_default_limits = {.max_steps = 20000000, .max_nodes = 100000};
@@ -188,8 +188,8 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Converts a bound of a slice to an index in an array of `n` elements, between `low` and `high`. `usual` replaces a
-// missing bound. Bounds are within 2^53, so nothing overflows.
+// Converts a bound of a slice to an index between `low` and `high` in an array of `n` elements. Returns `usual` if the
+// bound is missing. Bounds are at most 2^53, so nothing overflows.
 static int64_t place(bool given, int64_t bound, int64_t usual, int64_t n, int64_t low, int64_t high) {
   if (!given) return usual;
   return clamp(bound < 0 ? bound + n : bound, low, high);
@@ -235,13 +235,13 @@ static bool slice_up(struct path_run *r, const struct path_segment *s, const str
   return on && path_alive(r);
 }
 
-// Positions of elements. A walk goes forwards only, so the position of every LISTED-th element is stored. To get an
-// element between two of these, `list` is filled by a short walk.
+// Positions of the elements of an array, to visit them backwards. A walk goes forwards only, so the position of every
+// LISTED-th element is stored. A short walk then fills `list` with the positions between two of these elements.
 struct places {
   const char **kept;  // positions of every LISTED-th element
   size_t room;
   const char *list[LISTED];
-  int64_t listed;  // index in `kept` of the element at list[0], or -1
+  int64_t listed;  // index in `kept` of the element at list[0]; -1 if `list` is empty
 };
 
 // Fills p->kept. Returns the number of elements.
@@ -356,8 +356,8 @@ str json_path_hint(const struct json_path *path) {
   return path->hint;
 }
 
-// Checks a document that is a scalar completely, because otherwise any text that begins with a digit would be read as a
-// number.
+// Finds the start of the document. A document that is a scalar is checked completely, because otherwise any text that
+// begins with a digit would be read as a number.
 static bool begins_document(struct path_run *r) {
   r->root = json_scan_first(&r->doc);
   if (is_object(r, r->root) || is_array(r, r->root)) return true;
@@ -425,7 +425,8 @@ bool json_path_find(const struct json_path *path, str text, const struct json_pa
 
 // ---- normalized paths ----
 
-// Writes a key in single quotes, escaped by RFC 9535, 2.7. `escaped` is the key with the escapes of the JSON text.
+// Writes a key in single quotes, escaped by RFC 9535, 2.7. `escaped` is the key as it is in the JSON text, with its
+// escapes.
 static void put_name(struct buf *out, str escaped) {
   static const char plain[] = "\b\t\n\f\r'\\", letters[] = "btnfr'\\";
   buf_str(out, STR("['"));
@@ -440,7 +441,7 @@ static void put_name(struct buf *out, str escaped) {
   buf_str(out, STR("']"));
 }
 
-// Descends into the member or element whose span contains the value.
+// Descends again and again into the member or element whose span contains the value.
 void json_path_locate(struct buf *out, str text, const char *value) {
   ASSERT(value >= text.p && value < text.p + text.n);
   struct json_scan doc = json_scan_strict(text);

@@ -35,17 +35,18 @@ str json_path_hint(const struct json_path *path);
 
 struct json_path_limits {
   uint64_t max_steps;
-  size_t max_nodes;  // maximum number of nodes for json_path_find
+  size_t max_nodes;  // maximum number of values that json_path_find lists
 };
 
 extern const struct json_path_limits json_path_default_limits;  // 20 million steps, 100 000 nodes
 
-// Returns the default limits, but with fewer steps for a small text: 3 million, plus one for every 4 bytes. No query
-// then takes longer than some tenths of a second.
+// Returns the default limits, but with fewer steps for a small text: 3 million, plus one for every 4 bytes. With these
+// limits, no query takes longer than some tenths of a second.
 struct json_path_limits json_path_limits_for(size_t bytes);
 
-// Receives the start of a selected value. Must return false to end the run, which then succeeds. May set *out_after
-// (initially NULL) to the position after the value, which saves the run from searching it.
+// Called for each selected value, with its start. Returns true to continue the run, or false to end it with success.
+// May set *out_after (initially NULL) to the position after the value, so that the run need not search for this
+// position.
 typedef bool json_path_visit(void *ctx, const char *value, const char **out_after);
 
 // Calls `visit` for each value that the query selects; a value may be visited more than once. Allocates temporary
@@ -59,10 +60,10 @@ struct json_path_nodes {
   size_t count;
 };
 
-// Lists all selected values in the arena. Fails like json_path_each, and if more nodes are selected than
-// limits->max_nodes.
+// Lists all selected values in the arena. Fails in the same cases as json_path_each, and if more than limits->max_nodes
+// values are selected.
 bool json_path_find(const struct json_path *path, str text, const struct json_path_limits *limits, struct arena *a,
                     struct json_path_nodes *out, struct fault *f);
 
-// Appends the normalized path of the value that starts at `value` in the text: $['items'][3]['name'].
+// Appends the normalized path of the value that starts at `value` in the text, such as $['items'][3]['name'].
 void json_path_locate(struct buf *out, str text, const char *value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descendant segments: $..name. The values of a container come before those inside its children, so in general a value
-// is read twice. But names, and filters that need a member with a certain name, are found in one pass: it searches for
-// the bytes of the names, and the brackets around them show which object has the member. The results are then sorted by
-// the order of their containers.
+// Runs descendant segments, such as $..name. The selected children of a container come before everything selected
+// inside these children, so in general a value is read twice. One pass is enough for names, and for filters that need a
+// member with a certain name: the pass searches for the bytes of the names, and finds the object of each name by
+// counting brackets. The results are then sorted by the order of their containers.
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -12,7 +12,7 @@
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// The costs of a search for bytes: SEARCH_STEPS to start, and one step for every SEARCHED_BYTES.
+// The cost of a search for bytes: SEARCH_STEPS steps at its start, and one step for every SEARCHED_BYTES bytes.
 enum { MOST_HITS = 1 << 20, FIRST_HITS = 64, SEARCHED_BYTES = 256, SEARCH_STEPS = 8 };
 
 static bool descend_any(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
@@ -42,8 +42,9 @@ static bool descend_any(struct path_run *r, const struct path_segment *s, const 
 
 // ---- names
 
-// The next occurrence of some bytes after `from`, or NULL if they do not occur again. It is valid for every position
-// between `from` and `next`, so a text is searched once, even if the search starts at many of its values.
+// The result of a search for some bytes: `next` is the first place after `from` where they occur, or NULL. The result
+// is valid for all positions between `from` and `next`, so a part of the text is searched only once, even if many
+// searches begin in it.
 struct ahead {
   const char *from, *next;
 };
@@ -52,26 +53,26 @@ struct ahead {
 struct needle {
   str key;  // the name in quotes
   struct ahead ahead;
-  const struct path_need *need;  // NULL, or the need of the filter that contains this name
+  const struct path_need *need;  // the filter's need with this name; NULL if names are selected
 };
 
 // A selected value. Offsets count from the start of the value that is searched.
 struct hit {
   uint32_t holder, value;  // offsets of the container and of the value
-  uint32_t selector;       // index of the selector; sorts values of the same container
+  uint32_t selector;       // index of the selector; values of the same container are sorted by it
 };
 
-// The search for the names of one segment; used for a whole run.
+// The search for the names of one segment. A run uses the same object for all searches of this segment.
 struct path_finder {
   struct path_run *r;
   bool usable;                         // searching for bytes is possible for this segment
   const struct path_selector *filter;  // NULL if names are selected
   struct needle needles[PATH_NEEDS];
   size_t needles_count;
-  struct ahead escape;  // the next place where a letter of a name is written as \u00 and two digits
+  struct ahead escape;  // the next place where a character of a name is written as \u00 and two digits
   struct hit *hits;
   size_t count, room;
-  // The value that is searched.
+  // The start of the value that is searched. The following members belong to the search in this value.
   const char *begin;
   struct json_strings strings;
   const char *after;  // position after the value that is searched, or NULL if unknown
@@ -81,7 +82,7 @@ struct path_finder {
   const char *tested[JSON_DEEPEST];  // for each depth: the object that the filter tested last
 };
 
-// Returns whether the only escapes with which a character of the name can be written are \u00 and two digits.
+// Returns whether JSON has no other escapes for the characters of the name than \u00 and two digits.
 static bool is_plain(str name) {
   for (size_t i = 0; i < name.n; i++) {
     char c = name.p[i];
@@ -97,7 +98,7 @@ static bool has_letter(const struct path_finder *d, int c) {
   return false;
 }
 
-// Finds the next letter of a name that is written as an escape.
+// Finds the next escape, from p on, that stands for a character of a searched name.
 static const char *find_escape(struct path_finder *d, const char *p) {
   const char *end = d->r->doc.end;
   path_charge(d->r, (uint64_t)(end - p) / SEARCHED_BYTES);
@@ -113,8 +114,8 @@ static bool is_known(const struct ahead *a, const char *p) {
   return a->from && a->from <= p && (!a->next || p <= a->next);
 }
 
-// Returns whether a letter of a name is written as an escape inside the value. Finds the end of the value only if
-// necessary.
+// Returns whether a character of a searched name is written as an escape inside the searched value. Finds the end of
+// this value only if necessary.
 static bool is_escaped_inside(struct path_finder *d) {
   if (!is_known(&d->escape, d->begin)) d->escape = (struct ahead){d->begin, find_escape(d, d->begin)};
   if (!d->escape.next) return false;
@@ -174,8 +175,8 @@ static bool search_all(struct path_finder *d) {
   return any;
 }
 
-// Returns bits for the quotes in `opening` where one of the names begins. Sets *out_left if names occur after this
-// block.
+// Returns a mask of those quotes in `opening` at which a searched name begins. Sets *out_left to whether a searched
+// name occurs after this block.
 static uint64_t hits_in(struct path_finder *d, const char *p, uint64_t opening, bool *out_left) {
   uint64_t hits = 0;
   *out_left = false;
@@ -240,7 +241,7 @@ static void sort_hits(struct path_finder *d) {
   if (i < d->count) qsort(d->hits, d->count, sizeof *d->hits, compare_hits);
 }
 
-// Returns whether the hit's key is a duplicate: only the first one in an object counts.
+// Returns whether the key of hit `i` is a duplicate. Only the first of several equal keys in an object counts.
 static bool is_again(const struct path_finder *d, size_t i) {
   const struct hit *x = &d->hits[i], *before = x - 1;
   return i && !d->filter && x->holder == before->holder && x->selector == before->selector;
@@ -265,7 +266,7 @@ static bool add_needle(struct path_finder *d, str key, str name, const struct pa
   return true;
 }
 
-// Returns false if searching for bytes is not possible for the segment.
+// Collects the names to search for. Returns false if the segment does not allow a search for the bytes of names.
 static bool add_needles(struct path_finder *d, const struct path_segment *s) {
   const struct path_selector *selector = s->selectors;
   if (selector->kind == PATH_FILTER && !selector->next) {

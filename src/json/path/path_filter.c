@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates filters. An operand is a node without children, or NULL for the value "Nothing" of the RFC.
+// Evaluates filters. An operand is a node without children, or NULL for the value "Nothing" of RFC 9535.
 #include "base/assert.h"
 #include "json/number.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// The cost of starting the parser.
+// The cost, in steps, of starting the JSON parser.
 enum { PARSE_STEPS = 8 };
 
 // Memory for an operand: a value of the document or a computed number.
@@ -21,8 +21,8 @@ static const struct json *make_number(struct made *room, uint64_t n) {
   return &room->node;
 }
 
-// Makes the node of an operand. A scalar is checked completely, because nothing has checked it before; a container is
-// not read.
+// Makes the node of an operand from the value that starts at `value`. `after` is the end of a scalar, which has been
+// checked, or NULL if the scalar is not JSON. Containers are not read.
 static const struct json *make_node(struct path_run *r, const char *value, const char *after, struct made *room) {
   room->node = (struct json){.p = value, .type = (uint8_t)json_scan_type(&r->doc, value)};
   if (room->node.type == JSON_ARRAY || room->node.type == JSON_OBJECT) return &room->node;
@@ -38,7 +38,7 @@ static str inside(const struct json *string) {
 
 // ---- queries in filters ----
 
-// Counts values up to a maximum and stores the first one.
+// Counts the values that a query selects, up to a maximum, and stores the first value.
 struct filter_tally {
   struct path_run *r;
   const char *first, *after;
@@ -54,7 +54,7 @@ static bool tally_value(void *ctx, const char *value, const char **out_after) {
   return t->count < t->max && !t->r->doc.wrong;
 }
 
-// Follows the rest of a query from `from`, the member that was picked for its first segments.
+// Applies the segments that follow the picked member of a query (query->rest) to the value `from`.
 static void follow_query(struct filter_tally *t, const struct path_query *query, const char *from) {
   struct path_run *r = t->r;
   struct path_end end = {0};
@@ -66,8 +66,8 @@ static void follow_query(struct filter_tally *t, const struct path_query *query,
   r->tested_end->levels = end.levels;
 }
 
-// Returns the value where the rest of a query begins; if the rest is empty, this is the result. Returns NULL if there
-// is no such value.
+// Returns the value to which the segments in query->rest apply: the picked member, the root of the document, or
+// `value`. Returns NULL if the picked member is missing.
 static const char *begin_of(const struct path_run *r, const struct path_query *query, const char *value) {
   if (query->picked) return r->picked[query->picked->place];
   return query->from_root ? r->root : value;
@@ -175,7 +175,7 @@ static uint64_t count_characters(str escaped) {
 
 static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value, struct made *room);
 
-// Counts the elements or members of a container.
+// Returns the number of elements or members of a container, as an operand.
 static const struct json *count_children(struct path_run *r, const char *container, struct made *room) {
   struct json_walk w;
   json_walk_open(&w, &r->doc, container);
@@ -210,7 +210,7 @@ static const struct json *first_of(struct path_run *r, const struct filter_tally
   return t->first && path_alive(r) ? make_node(r, t->first, t->after, room) : NULL;
 }
 
-// Returns NULL for Nothing. If the run has failed, the result must not be used.
+// Returns the value of an operand, or NULL for "Nothing". If the run has failed, the result must not be used.
 static const struct json *value_of(struct path_run *r, const struct path_expr *e, const char *value,
                                    struct made *room) {
   struct filter_tally t;
@@ -225,7 +225,8 @@ static const struct json *value_of(struct path_run *r, const struct path_expr *e
   return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
-// Returns the unescaped text of a string. It may be in memory of the run that the next call overwrites.
+// Returns the unescaped text of a string. The next call may overwrite this text, because the run has memory for only
+// one.
 static str text_of(struct path_run *r, const struct json *v) {
   if (!(v->flags & JSON_ESCAPED)) return inside(v);
   if (r->text_n < v->n) {
@@ -235,7 +236,8 @@ static str text_of(struct path_run *r, const struct json *v) {
   return (str){r->text, json_text_unescape(inside(v), r->text)};
 }
 
-// Compiles a pattern that is a value of the document. Usually it is the same as the last one, which is reused.
+// Compiles a pattern that is a value of the document. If the pattern is the same as in the last call, which is usual,
+// returns the same compiled pattern.
 static const struct path_regex *regex_of(struct path_run *r, const struct json *pattern, bool whole) {
   if (r->regex && r->pattern_whole == whole && json_equals_str(pattern, r->pattern)) return r->regex;
   if (!path_charge(r, 100 + pattern->n)) return NULL;
@@ -295,8 +297,8 @@ static bool is_short(struct path_run *r, const struct path_expr *e, const char *
   return json_number_short((str){v, (size_t)(after - v)}, out);
 }
 
-// Compares a string with a literal that has no escapes, up to the first byte that differs. Returns false if this byte
-// begins an escape, because the strings may still be equal.
+// Compares the value of a query with a string literal, byte by byte, and sets *out_same. Returns false if this cannot
+// decide: if the literal has escapes, or if an escape begins at the first byte that differs.
 static bool is_told_by_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
                              const char *value, bool *out_same) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
@@ -344,7 +346,7 @@ bool path_filter_test(struct path_run *r, const struct path_expr *e, const char 
   case PATH_COMPARE: return test_comparison(r, e, value);
   case PATH_QUERY: return test_exists(r, &e->query, value);
   case PATH_CALL: return call_match(r, e, value);
-  case PATH_LITERAL: break;  // the query parser rejects such tests
+  case PATH_LITERAL: break;  // the query parser does not allow a literal as a test
   }
   return false;
 }

@@ -30,7 +30,7 @@ enum { PATH_NEEDS = 4 };
 struct path_need {
   const struct path_wanted *member;
   str quoted;                    // name of the member in quotes
-  const struct path_expr *test;  // test that the value of the member must pass; NULL: none
+  const struct path_expr *test;  // a test that the value of the member must pass; NULL if there is no test
 };
 
 struct path_segment {
@@ -79,7 +79,7 @@ struct path_expr {
 struct json_path {
   struct path_query query;
   str hint;
-  size_t sets, places, descents;  // number of sets, of wanted members, and of descendant segments
+  size_t sets, places, descents;  // number of name sets, of wanted members, and of descendant segments
 };
 
 // ---- the parser ----
@@ -94,7 +94,7 @@ struct path_parser {
   size_t sets, places, descents;
 };
 
-// Sets q->f, with the column of offset `at`. Returns false.
+// Sets q->f to the message `what`, with the column of offset `at`. Returns false.
 bool path_refuse(struct path_parser *q, size_t at, const char *what);
 bool path_expect(struct path_parser *q, const char *what);  // `what` says what was expected at the next byte
 
@@ -102,8 +102,8 @@ int path_peek(const struct path_parser *q);  // returns the next byte, or -1 at 
 bool path_take(struct path_parser *q, char c);
 void path_skip_blanks(struct path_parser *q);
 
-// Enters one more level of nesting. Returns false, with q->f set, if there are too many levels. The caller must leave
-// the level again.
+// Enters one more level of nesting. Returns false, with q->f set, if there are too many levels. After the nested part,
+// the caller must decrement q->depth in both cases.
 bool path_enter(struct path_parser *q);
 
 bool path_parse_segments(struct path_parser *q, struct path_query *out);
@@ -114,7 +114,8 @@ struct path_expr *path_parse_filter(struct path_parser *q);
 // members.
 struct path_wanted *path_collect(struct path_parser *q, struct path_expr *filter);
 
-// Finds members of which every value that passes the selector's filter has at least one (path_selector.needs).
+// Sets path_selector.needs: a list of members such that every value that passes the selector's filter has at least one
+// of them.
 void path_note_needs(struct path_parser *q, struct path_selector *s);
 
 // Returns the text "column N" for the offset `at`, in the arena.
@@ -136,7 +137,7 @@ struct path_regex {
   str plain;                       // if p is set: a literal text to search for, without the engine
   str part;                        // text that every match contains; empty: unknown
   bool too_large;
-  size_t states;  // maximum number of simultaneous states of the engine
+  size_t states;  // maximum number of states that the engine follows at the same time
 };
 
 static inline bool path_regex_usable(const struct path_regex *regex) {
@@ -152,7 +153,8 @@ uint64_t path_regex_cost(const struct path_regex *regex, size_t n);
 // A fast test: returns false if the text does not contain regex->part and therefore cannot match.
 bool path_regex_may_match(const struct path_regex *regex, str text);
 
-// Returns false if the engine gave up, which the limits on patterns should prevent.
+// Sets *out to whether the text matches. Returns false if the engine gave up, which the limits on patterns should
+// prevent.
 bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str text, bool *out);
 
 // ---- a run ----
@@ -160,7 +162,7 @@ bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str
 // The end of a value, as far as a walk through the value has found it.
 struct path_end {
   const char *after;   // the position after the value; NULL: unknown
-  const char *inside;  // if `after` is NULL: a position inside the value; NULL: unknown
+  const char *inside;  // if `after` is NULL: a position inside the value, or NULL if none is known
   size_t levels;       // depth of `inside` in the value; 1: directly in it
 };
 
@@ -175,7 +177,7 @@ struct path_run {
   struct path_matcher matcher;
   char *text;  // memory for one unescaped string
   size_t text_n;
-  struct arena patterns;  // memory of the last compiled pattern from the document
+  struct arena patterns;  // memory of the compiled pattern that was last found in the document
   str pattern;
   bool pattern_whole;
   struct path_regex *regex;
@@ -186,11 +188,11 @@ struct path_run {
   struct path_finder **finders;  // one for each descendant segment; an element is NULL before its first use
 };
 
-// Sets r->f, and returns false.
+// Sets r->f to a FAULT_LIMIT fault with the message `what`. Returns false.
 bool path_exceed(struct path_run *r, const char *what);
 bool path_exceed_steps(struct path_run *r);
 
-// Subtracts steps. Returns false, with r->f set, if not enough steps are left.
+// Subtracts `steps` from the steps that are left. Returns false, with r->f set, if too few steps are left.
 static inline bool path_charge(struct path_run *r, uint64_t steps) {
   if (steps > r->steps) return path_exceed_steps(r);
   r->steps -= steps;
@@ -207,14 +209,15 @@ static inline bool path_passed(struct path_run *r, uint64_t steps, const char *f
 // Moves to the next element or member. Returns false at the end, or if the run has ended.
 bool path_next(struct path_run *r, struct json_walk *w);
 
-// Subtracts the steps of a walk that has looked for `names` names.
+// Subtracts the steps for a walk over `container` that has searched for `names` names.
 bool path_charge_walk(struct path_run *r, const char *container, const struct json_walk *w, size_t names);
 
-// Returns the set of names with this number, for walks over one object after another.
+// Returns the set of names with the number `set`, and makes it from `list` at its first use. All walks that search for
+// these names share the set.
 struct json_names *path_names(struct path_run *r, size_t set, const str *list, size_t count);
 
-// path_pick stores the members of a value that a filter reads in r->picked. path_pick_member stores one member, which
-// has this value, and the members below it.
+// path_pick finds the members of `value` that a filter reads, and stores the positions of their values in r->picked.
+// path_pick_member stores the value of a single member, and picks the members that the filter reads inside this value.
 void path_pick_member(struct path_run *r, const struct path_wanted *member, const char *value);
 void path_pick(struct path_run *r, const struct path_wanted *top, const char *value, struct path_end *end);
 
@@ -246,5 +249,6 @@ bool path_enter_level(struct path_run *r);
 // Returns whether the value passes the selector's filter. Reports in *end how far the value was read.
 bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end);
 
-// Like path_test, but requires that the members have been picked. Also returns false if the run has failed.
+// Returns whether the value passes the filter `e`. The members that the filter reads must have been picked before.
+// Returns false if the run has failed.
 bool path_filter_test(struct path_run *r, const struct path_expr *e, const char *value);

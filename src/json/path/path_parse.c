@@ -74,9 +74,9 @@ static bool read_unicode(struct path_parser *q, uint32_t *out) {
   *out = high;
   if (high < 0xd800 || high > 0xdfff) return true;
   if (high > 0xdbff || !path_take(q, '\\') || !path_take(q, 'u'))
-    return path_refuse(q, at, "an escaped surrogate that is not part of a pair");
+    return path_refuse(q, at, "an escaped surrogate is not part of a pair");
   if (!read_hex(q, &low)) return false;
-  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "an escaped surrogate that is not part of a pair");
+  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "an escaped surrogate is not part of a pair");
   *out = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
   return true;
 }
@@ -131,7 +131,7 @@ static bool read_index(struct path_parser *q, int64_t *out) {
   if (q->at == digits) return path_expect(q, "expected a digit");
   if (q->text.p[digits] == '0' && (negative || q->at - digits > 1))
     return path_refuse(q, begin, "a number must not have leading zeros or be -0");
-  if (value > (uint64_t)INDEX_MAX) return path_refuse(q, begin, "the number exceeds 9007199254740991");
+  if (value > (uint64_t)INDEX_MAX) return path_refuse(q, begin, "the number exceeds the maximum of 9007199254740991");
   *out = negative ? -(int64_t)value : (int64_t)value;
   return true;
 }
@@ -140,7 +140,7 @@ static bool at_number(const struct path_parser *q) {
   return path_peek(q) == '-' || is_digit(path_peek(q));
 }
 
-// Reads the rest of a slice from its first colon on, without the blanks at its end.
+// Reads the rest of a slice after its first colon, but not the blanks after the slice.
 static bool read_slice_rest(struct path_parser *q, struct path_slice *slice) {
   slice->step = 1;
   path_skip_blanks(q);
@@ -215,7 +215,7 @@ static bool begins_name(int c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c >= 0x80;
 }
 
-// Reads a name or * after a dot.
+// Reads the name or * that follows one or two dots.
 static bool read_shorthand(struct path_parser *q, struct path_segment *segment) {
   struct path_selector *s = segment->selectors = ARENA_NEW(q->a, struct path_selector);
   s->kind = PATH_WILDCARD;
@@ -242,7 +242,7 @@ static bool selects_one(const struct path_segment *segment) {
   return !segment->descend && !s->next && (s->kind == PATH_NAME || s->kind == PATH_INDEX);
 }
 
-// Does not read blanks after the last segment.
+// Reads the segments of a query, but not the blanks after the last segment.
 bool path_parse_segments(struct path_parser *q, struct path_query *out) {
   struct path_segment **tail = &out->segments;
   out->singular = true;

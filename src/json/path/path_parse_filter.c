@@ -46,7 +46,7 @@ static struct path_expr *new_literal(struct path_parser *q, size_t at, str json)
   struct fault ignored;
   e->literal = json_parse(q->a, json, &json_default_limits, &ignored);
   e->is_number = e->literal && json_number_short(json, &e->number);
-  return e->literal ? e : refuse(q, at, "this is not a number");
+  return e->literal ? e : refuse(q, at, "this is not a number in the syntax of JSON");
 }
 
 static struct path_expr *read_string(struct path_parser *q) {
@@ -102,7 +102,7 @@ static bool read_arguments(struct path_parser *q, struct path_expr *call) {
   return path_take(q, ')') || path_expect(q, "expected ')'");
 }
 
-// Compiles the pattern of match() or search() now if it is a literal.
+// If the pattern of match() or search() is a literal, compiles the pattern while the query is parsed.
 static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *call) {
   const struct path_expr *pattern = call->child->next;
   str text;
@@ -200,9 +200,9 @@ static struct path_expr *read_comparison(struct path_parser *q, size_t at, struc
 }
 
 static struct path_expr *check_test(struct path_parser *q, size_t at, struct path_expr *e) {
-  if (e->kind == PATH_LITERAL) return refuse(q, at, "a literal must be compared with something");
+  if (e->kind == PATH_LITERAL) return refuse(q, at, "a literal is not a condition; compare it, for example with ==");
   if (e->kind == PATH_CALL && has_type(e, TYPE_VALUE))
-    return refuse(q, at, "the result of this function must be compared with something");
+    return refuse(q, at, "the result of this function is not a condition; compare it, for example with ==");
   return e;
 }
 
@@ -218,7 +218,7 @@ static struct path_expr *read_comparison_or_test(struct path_parser *q) {
   return check_test(q, at, e);
 }
 
-// Reads an expression in parentheses, including both parentheses.
+// Reads an expression in parentheses, after its opening parenthesis.
 static struct path_expr *read_parentheses(struct path_parser *q) {
   struct path_expr *e = NULL;
   path_skip_blanks(q);
@@ -229,7 +229,7 @@ static struct path_expr *read_parentheses(struct path_parser *q) {
   return path_take(q, ')') ? e : expect(q, "expected ')'");
 }
 
-// Reads an expression that starts with "!". A comparison must not follow without parentheses.
+// Reads the expression after a "!". A comparison after "!" must be in parentheses.
 static struct path_expr *read_negated(struct path_parser *q) {
   struct path_expr *e = new_expr(q, PATH_NOT);
   path_skip_blanks(q);
@@ -249,7 +249,7 @@ static struct path_expr *read_basic(struct path_parser *q) {
   return read_comparison_or_test(q);
 }
 
-// Reads operands separated by && or ||. Does not read blanks after the last operand.
+// Reads operands separated by && or ||, but not the blanks after the last operand.
 static struct path_expr *read_list(struct path_parser *q, enum path_expr_kind kind, str op,
                                    struct path_expr *(*read)(struct path_parser *)) {
   struct path_expr *first = read(q), *last = first;

@@ -44,7 +44,7 @@ static void add_queries(struct path_parser *q, struct path_wanted *top, struct p
   for (struct path_expr *child = e->child; child; child = child->next) add_queries(q, top, child);
 }
 
-// Stores the names of the children, for path_names.
+// Stores the children of `parent` and their names as arrays, because path_names needs arrays.
 static void list_children(struct path_parser *q, struct path_wanted *parent) {
   str *names = ARENA_ARRAY(q->a, str, parent->count);
   parent->children = ARENA_ARRAY(q->a, struct path_wanted *, parent->count);
@@ -104,7 +104,7 @@ static void pick_members(struct path_run *r, const struct path_wanted *parent, c
   int i;
   while (left && (i = json_walk_find(&w, names)) >= 0) {
     const struct path_wanted *wanted = parent->children[i];
-    if (r->picked[wanted->place]) continue;  // a duplicate key: only the first one counts
+    if (r->picked[wanted->place]) continue;  // a duplicate key: only the first of equal keys counts
     r->picked[wanted->place] = w.value;
     left--;
     inner = (struct path_end){0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// I-Regexp (RFC 9485) by PCRE2. This file checks that a pattern follows the grammar of I-Regexp, translates the pattern
-// for PCRE2, and counts its states.
+// Matches I-Regexp patterns (RFC 9485) with PCRE2. This file checks that a pattern follows the grammar of I-Regexp,
+// translates the pattern for PCRE2, and counts its states.
 //
 // Patterns run in the engine that follows all states at the same time (pcre2_dfa_match), so each byte is read once,
 // whatever the pattern. The backtracking engine cannot be bounded: its limit starts again at every position of a
@@ -27,7 +27,7 @@ enum {
   PART_MAX = 64,      // maximum bytes of path_regex.part
 };
 
-// Characters that are adjacent in every match.
+// A run of adjacent characters that every match contains.
 struct run {
   char text[PART_MAX];
   size_t n;
@@ -68,7 +68,7 @@ static void put_char(struct translation *t, uint32_t c) {
   else buf_printf(&t->out, "\\x{%x}", c);
 }
 
-// Reads \p{Lu} or \P{Lu}, from after the backslash.
+// Translates a category such as \p{Lu} or \P{Lu}, starting after the backslash.
 static bool translate_category(struct translation *t) {
   static const char *const categories[] = {"Llmotu", "Mcen", "Ndlo", "Pcdefios", "Zlps", "Sckmo", "Ccfno"};
   char letter = t->rest.p[0], kind[2] = {0};
@@ -89,7 +89,7 @@ static bool translate_category(struct translation *t) {
   return true;
 }
 
-// Reads an escape from after the backslash.
+// Reads an escape, starting after its backslash.
 static bool read_escape(struct translation *t, uint32_t *out) {
   int c = peek(t);
   if (c <= 0 || !strchr("()*+-.?[\\]^nrt{|}", c)) return false;
@@ -127,7 +127,8 @@ static bool translate_class_part(struct translation *t) {
   return true;
 }
 
-// Reads a class, from the opening bracket on. A dash at its beginning or end is an ordinary character.
+// Translates a character class, starting after its opening bracket. A dash at the beginning or end of the class is an
+// ordinary character.
 static bool translate_class(struct translation *t) {
   buf_char(&t->out, '[');
   if (take(t, '^')) buf_char(&t->out, '^');
@@ -174,7 +175,7 @@ static bool translate_atom(struct translation *t, size_t *out_states) {
   if (take(t, '(')) return translate_group(t, out_states);
   if (take(t, '[')) return translate_class(t);
   if (take(t, '.')) buf_str(&t->out, STR("[^\\n\\r]"));
-  else if (take(t, '^')) buf_str(&t->out, STR("(?:\\A)"));  // outside of classes, ^ and $ are anchors as usual
+  else if (take(t, '^')) buf_str(&t->out, STR("(?:\\A)"));  // outside of classes, ^ and $ are anchors
   else if (take(t, '$')) buf_str(&t->out, STR("(?:\\z)"));
   else if (take(t, '\\')) {
     if (at_category(t)) return translate_category(t);
@@ -196,13 +197,13 @@ static bool read_count(struct translation *t, size_t *out) {
   return true;
 }
 
-// How often a piece is repeated.
+// How often a part of a pattern is repeated.
 struct times {
   size_t low, high;
   bool open;  // no upper limit
 };
 
-// Reads a range of repetitions, from the opening brace on.
+// Reads a range of repetitions, such as {2,5}, starting after the opening brace.
 static bool read_range(struct translation *t, struct times *out) {
   if (!read_count(t, &out->low)) return false;
   out->high = out->low;
@@ -247,7 +248,8 @@ static void end_run(struct translation *t) {
   t->run.n = 0;
 }
 
-// Updates the run of characters that every match contains. Only pieces outside of groups can extend the run.
+// Updates the run of characters that every match contains. Only parts of the pattern outside of groups can extend the
+// run.
 static void note_piece(struct translation *t, const struct times *times) {
   if (!t->is_char || !times->low || t->run.n > PART_MAX - 4) end_run(t);
   if (!t->is_char || !times->low) return;
@@ -266,7 +268,7 @@ static bool translate_piece(struct translation *t, size_t *out_states) {
   return *out_states <= STATES_MAX || too_large(t);
 }
 
-// Reads alternatives up to the end of the pattern, or to the parenthesis that closes the group.
+// Translates alternatives up to the end of the pattern, or to the parenthesis that closes the group.
 static bool translate_branches(struct translation *t, size_t *out_states) {
   size_t states = 1, more;
   while (t->rest.n && peek(t) != ')') {
@@ -291,7 +293,7 @@ static void *take_memory(PCRE2_SIZE n, void *arena) {
 }
 
 static void leave_memory(void *p, void *arena) {
-  // The arena is freed as a whole.
+  // Nothing to do: the arena is freed as a whole.
 }
 
 static pcre2_code *compile(struct arena *a, str pattern) {
@@ -326,7 +328,7 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   else if (!whole && is_plain(pattern)) regex->plain = arena_str(a, pattern);
   else if (translate(&t, whole, &regex->states)) {
     regex->code = compile(a, buf_view(&t.out));
-    regex->too_large = !regex->code;  // a valid pattern is rejected only for its size
+    regex->too_large = !regex->code;  // PCRE2 rejects a valid pattern only if the pattern is too large
     end_run(&t);
     if (!t.branches) regex->part = arena_str(a, (str){t.longest.text, t.longest.n});
   } else regex->too_large = t.too_large;
@@ -334,8 +336,8 @@ struct path_regex *path_regex_new(struct arena *a, str pattern, bool whole) {
   return regex;
 }
 
-// The cost grows with the states, because each of them takes time and must be searched for in a list. One unit takes
-// about as long as a step of a walk.
+// The cost of a byte grows faster than the number of states, because the engine searches a list of states for each
+// state. One step takes about as long as a step of a walk.
 uint64_t path_regex_cost(const struct path_regex *regex, size_t n) {
   uint64_t states = regex->states;
   return regex->plain.p ? 1 + n / 16 : 20 + (uint64_t)n * (64 * states + states * states) / 128;
