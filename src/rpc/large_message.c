@@ -8,8 +8,8 @@
 
 enum { LARGE_MESSAGE_MAGIC = 0x6c6d7331 };
 
-// The members of `result` are at the third level of a reply. A task's result is parsed separately, with its members at
-// the second level.
+// Large members of `result` are folded. In a reply, these members are at the third level. The result of a task is
+// parsed separately (fold_inner), with its members at the second level.
 static const struct json_fold fold_result = {.depth = 3, .values = 1 << 16};
 static const struct json_fold fold_inner = {.depth = 2, .values = 1 << 16};
 
@@ -52,14 +52,15 @@ struct large_message *large_message_ref(struct large_message *p) {
   return p;
 }
 
-// Moves the text before the id forward, so that the new, shorter id ends where the old id ended.
+// Writes the new id, which may be shorter, so that it ends where the old id ended. Moves the text before the id towards
+// it, and the message then starts later in memory.
 bool large_message_rename(struct large_message *p, str id, str *out) {
   enum { MOVED_AT_MOST = 4096 };
   ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
   ASSERT(p->good && p->message.id);
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
-  bool more = root->count > RPC_REPLY_MEMBERS;  // a member must be dropped, because JSON-RPC does not define it
+  bool more = root->count > RPC_REPLY_MEMBERS;  // members that JSON-RPC does not define must be dropped
   if (id.n > old->n || before > MOVED_AT_MOST || more) return false;
   char *start = p->memory.p + (root->p - p->memory.p);
   memmove(start + shift, start, before);
@@ -89,7 +90,7 @@ void large_message_unref(struct large_message **large_message) {
 
 // ---- parsing, on a worker thread
 
-// Returns whether no member that the gateway itself reads is folded. Otherwise sets p->fault.
+// Returns false, with p->fault set, if a member that the gateway itself reads is folded.
 static bool is_readable(struct large_message *p, const struct json *object) {
   static const str names[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -112,8 +113,8 @@ static struct json *parse_instead(struct large_message *p, struct buf text) {
   return root && rpc_read(root, &p->arena, &p->message, &err) ? root : NULL;
 }
 
-// Removes reserved _meta keys and hidden characters, and parses the result. Returns the root, or NULL if it is not a
-// message.
+// Removes reserved _meta keys and hidden characters, and parses the message again if its text has changed. Returns the
+// root, or NULL if the new text is not a message.
 static struct json *clean(struct large_message *p, struct json *root) {
   struct buf text;
   if (p->message.reserved) {
@@ -140,13 +141,13 @@ static bool parse(struct large_message *p) {
   root = rpc_read(root, &p->arena, &p->message, &err) ? clean(p, root) : NULL;
   bool replies = root && (p->message.kind == RPC_RESULT || p->message.kind == RPC_ERROR);
   if (!replies || !p->message.id || !str_to_u64(json_span(p->message.id), &id) || id != p->id) {
-    fault_set(&p->fault, FAULT_PROTOCOL, "answered with a message that is not a reply");
+    fault_set(&p->fault, FAULT_PROTOCOL, "answered with a message that is not a valid reply to the request");
     return false;
   }
   struct json *body = json_get(root, p->message.kind == RPC_RESULT ? STR("result") : STR("error"));
   if (!json_is(body, JSON_OBJECT)) return true;
   if (!is_readable(p, body)) return false;
-  // In a reply about a task, `result` contains the task's own `result`.
+  // The reply may be about a task: its `result` then contains the task's own `result`.
   struct json *inner = json_get(body, STR("result"));
   if (!json_is_folded(inner)) return true;
   return json_unfold(&p->arena, inner, &p->limits, &fold_inner, &p->fault) &&

@@ -8,7 +8,7 @@
 #include "io/job.h"
 #include "rpc/message.h"
 
-enum { LARGE_MESSAGE_LEAST = 1 << 20 };  // bytes; smaller messages are parsed on the loop thread
+enum { LARGE_MESSAGE_LEAST = 1 << 20 };  // in bytes; smaller messages are parsed on the loop thread
 
 struct large_message {
   uint32_t magic;
@@ -16,7 +16,7 @@ struct large_message {
   struct loop *loop;
   struct buf memory;  // contains the text
   str text;
-  uint64_t id;  // id of the request that it answers
+  uint64_t id;  // id of the request that the reply answers
   struct json_limits limits;
   bool remove_hidden;  // remove hidden characters from texts (text/hidden.h)
   struct bulk_hold hold;

@@ -18,30 +18,30 @@ enum {  // continues enum members_of
   CAPABILITIES,
   ABILITY,
   INFO,
-  PART,  // content, definitions, messages, roots, tasks
+  PART,  // an item of content, or a definition, message, root or task
   HINTS,
   ERROR_DATA,
   FILTER,
-  QUESTIONS,  // inputRequests, whose keys the server chooses
+  QUESTIONS,  // value of inputRequests; the server chooses its keys
   QUESTION,
-  ANSWERS,  // inputResponses, with the keys of inputRequests
+  ANSWERS,  // value of inputResponses; it has the keys of inputRequests
   COMPLETION,
   OBJECTS,
-  // Classes of _meta keys, which are not kinds of objects.
+  // The following two are not kinds of objects, but classes of _meta keys.
   OURS = OBJECTS,  // reserved for the gateway
-  MISPLACED,       // reserved by the protocol for other objects
+  MISPLACED,       // key that the protocol reserves for other objects
 };
 
 struct members_name {
   str text;
-  int holds;  // kind of the value, or MEMBERS_FREE
+  int holds;  // kind of object that is the member's value, or MEMBERS_FREE
 };
 
-// Frequent names come first, because the search stops at an exact match.
+// In each table, frequent names come first, because the search stops at an exact match.
 
+// rpc_read itself checks the values of "params", "result" and "error".
 static const struct members_name envelope[] = {
-    {STR("jsonrpc"), 0}, {STR("id"), 0},     {STR("method"), 0},
-    {STR("params"), 0},  {STR("result"), 0}, {STR("error"), 0},  // rpc_read checks the values of these three
+    {STR("jsonrpc"), 0}, {STR("id"), 0}, {STR("method"), 0}, {STR("params"), 0}, {STR("result"), 0}, {STR("error"), 0},
 };
 
 static const struct members_name params[] = {
@@ -245,7 +245,7 @@ static const struct members_object {
   const struct members_name *names;
   size_t count;
   int each;     // kind of the values of all other members
-  bool prefix;  // keys with one of the `prefixes` are reserved
+  bool prefix;  // keys that start with one of the `prefixes` are reserved
 } objects[OBJECTS] = {
     [MEMBERS_ENVELOPE] = {NAMES(envelope), 0, false},
     [MEMBERS_PARAMS] = {NAMES(params), 0, false},
@@ -271,14 +271,14 @@ static const struct members_object {
     [COMPLETION] = {NAMES(completion), 0, false},
 };
 
-// The first two are reserved for the gateway, the last for the protocol.
+// Prefixes of reserved _meta keys: the first OUR_PREFIXES are reserved for the gateway, the last for the protocol.
 enum { OUR_PREFIXES = 2, PREFIXES = 3 };
 static const str prefixes[PREFIXES] = {STR("io.toolgate/"), STR("toolgate/"), STR(MCP)};
 
 // ---- folding
 
-// Returns the lower-case letter that decoders fold the first character of `s` to, and sets *n to that character's
-// length in bytes.
+// Returns the lower-case letter that a decoder that ignores case reads for the first character of `s`. Sets *n to the
+// length of this character in bytes.
 static char fold(str s, size_t *n) {
   static const struct {
     str bytes;
@@ -299,7 +299,8 @@ static char fold(str s, size_t *n) {
   return s.p[0];
 }
 
-// If `name` starts with `prefix` when case is ignored, returns the position in `name` after that start; otherwise NULL.
+// Returns the position in `name` after `prefix` if `name` starts with `prefix` when case is ignored. Otherwise returns
+// NULL.
 static const char *fold_past(str name, str prefix) {
   for (size_t i = 0, n; i < prefix.n; i++, name = str_from(name, n))
     if (!name.n || fold(name, &n) != ascii_lower(prefix.p[i])) return NULL;
@@ -325,8 +326,8 @@ static const struct members_name *find(const struct members_object *o, str name)
   return NULL;
 }
 
-// Returns the kind of object that is the value of the member `name`. Sets the members of *found if the name is
-// disguised or reserved.
+// Returns the kind of object that is the value of the member `name` in an object of kind `what`. Sets found->disguised
+// or found->reserved if the name is disguised or reserved.
 static int look_up(int what, str name, struct members_found *found) {
   ASSERT(what >= 0 && what < OBJECTS);
   const struct members_object *o = &objects[what];
@@ -355,15 +356,15 @@ static str name_of(const struct json *member, struct arena *a) {
   return member->flags & JSON_KEY_ESCAPED ? json_key(member, a) : (str){member->key, member->key_n};
 }
 
-// Returns whether the member is the `content` of an answer to a form, which is not checked. Such an answer has a member
-// `action`; a message, which may also have `content`, has a member `role`.
+// Returns whether the member is the `content` of a user's answer to a form, which is not checked. An answer to a form
+// has a member `action`. A message may also have a member `content`, but it has a member `role`.
 static bool is_form(int what, const struct json *object, const struct json *member) {
   return what == MEMBERS_RESULT && member->type == JSON_OBJECT && json_key_is(member, STR("content")) &&
          json_get(object, STR("action")) && !json_get(object, STR("role"));
 }
 
-// Checks a container that has no nodes. Reserved keys cannot be removed from it, so they count as disguised. Returns
-// the position after the container, where the caller continues, or NULL on failure.
+// Checks an object or array that has no nodes, because it is folded. Its reserved keys cannot be removed, so they count
+// as disguised. Returns the position after the container, where the caller continues, or NULL on failure.
 static const char *check_text(struct json_scan *scan, const char *at, int what, struct members_found *found,
                               struct arena *a) {
   struct json_walk walk;

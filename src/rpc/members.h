@@ -20,7 +20,7 @@ enum members_of {
   MEMBERS_PARAMS,
   MEMBERS_RESULT,
   MEMBERS_ERROR,
-  MEMBERS_REST,  // first number of the enum in members.c, which has the other kinds
+  MEMBERS_REST,  // members.c continues with further kinds from this number
 };
 
 struct members_found {

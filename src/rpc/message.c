@@ -15,14 +15,15 @@ static bool refuse(struct rpc_error *err, const struct json *id, const char *why
   return false;
 }
 
-// The known members of a message. They are collected in one walk, because each json_get would be another walk.
+// The known members of a message. One walk over the message finds all of them; each json_get would walk over the
+// message again.
 struct rpc_members {
   const struct json *version, *id, *method, *params, *result, *error;
-  bool disguised;  // a name contains escapes, or differs from a known name only in case
+  bool disguised;  // a member name contains escapes, or differs from a known name only in case
 };
 
-// A name with escapes ("\u0069d") is legal JSON, but not all peers unescape names, so they could read the message
-// differently.
+// Finds the known members. Sets m->disguised for a disguised name and for a known name that is written with escapes
+// ("\u0069d"). Escapes are legal JSON, but peers that do not unescape names would read another message.
 static void read_members(const struct json *value, struct arena *a, struct rpc_members *m) {
   JSON_EACH(it, value) {
     bool escaped = it->flags & JSON_KEY_ESCAPED;
@@ -82,7 +83,7 @@ bool rpc_read(const struct json *value, struct arena *a, struct rpc_message *out
     msg.kind = m.id ? RPC_REQUEST : RPC_NOTIFICATION;
     msg.params = m.params;
   } else if (m.result && !m.error) {
-    if (!m.id) return refuse(err, NULL, "a result needs an \"id\"");
+    if (!m.id) return refuse(err, NULL, "a message with \"result\" must have an \"id\"");
     msg.kind = RPC_RESULT;
     msg.result = m.result;
   } else if (m.error && !m.result) {
@@ -164,8 +165,8 @@ void rpc_put_refusal(struct buf *out, const struct rpc_error *err) {
   rpc_put_error(out, err->id[0] ? str_of(err->id) : STR_NONE, err->code, str_of(err->message), STR_NONE);
 }
 
-// Finds the member "id" of an object that was not parsed. The scan does not check values, so the id is parsed
-// separately.
+// Finds the member "id" in the text of an object that was not parsed. The scan does not check values, so the value of
+// "id" is then parsed.
 static void find_id(str message, char out[RPC_ERROR_ID]) {
   struct json_scan scan = json_scan(message);
   struct json_walk walk;

@@ -77,14 +77,14 @@ void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
 }
 
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
-  // A callback may end other waits or start new ones. New waits must not fail, so their ids are excluded beforehand.
+  // A callback may end other waits or start new ones. New waits must not fail, so only ids before `end` fail.
   uint64_t end = p->next_id;
   size_t at = 0;
   const struct map_entry *table = p->waits.entries;
   for (struct rpc_wait *w; (w = map_next(&p->waits, &at));) {
     if (w->id < end) rpc_wait_fail(w, f);
     if (table == p->waits.entries) continue;
-    table = p->waits.entries;  // a callback has rebuilt the table: start again
+    table = p->waits.entries;  // a callback has rebuilt the table, so start again
     at = 0;
   }
 }
@@ -99,7 +99,7 @@ struct rpc_wait *rpc_pending_only(struct rpc_pending *p) {
   return w && !map_next(&p->waits, &at) ? w : NULL;
 }
 
-// Returns the request with the id of a reply or the token of a progress notification, or NULL.
+// Returns the waiting request with this id, or NULL. `id` is the id of a reply or the token of a progress notification.
 static struct rpc_wait *find(struct rpc_pending *p, const struct json *id) {
   uint64_t v;
   if (!json_is(id, JSON_NUMBER) || !str_to_u64(json_span(id), &v)) return NULL;

@@ -19,16 +19,16 @@ struct rpc_wait {
   uint64_t id;
   struct timer timer;
   uint64_t renew_ms, max_ms, hard_end;
-  const char *limit;  // name of the timeout setting, for messages; may be set after rpc_wait_start
+  const char *limit;  // name of the timeout setting, for error messages; may be set after rpc_wait_start
   bool paused;
-  // Called at most once, when the wait has ended. Either `reply` or `f` is NULL.
+  // Called at most once, when the wait has ended. On success, `f` is NULL; on failure, `reply` is NULL.
   void (*done)(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f);
   // Called for each progress notification. May be NULL.
   void (*progress)(struct rpc_wait *w, const struct rpc_message *notification);
 };
 
 void rpc_pending_init(struct rpc_pending *p, struct loop *l);
-void rpc_pending_done(struct rpc_pending *p);  // no request may be waiting
+void rpc_pending_done(struct rpc_pending *p);  // no request may be waiting when this is called
 
 // Assigns an id to the request, and starts the timeout (timeout_ms) and the deadline (max_ms). 0 means no limit.
 void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_ms, uint64_t max_ms);
@@ -41,18 +41,19 @@ void rpc_wait_renew(struct rpc_wait *w);
 // Stops the timeout until rpc_wait_renew. The deadline still applies.
 void rpc_wait_pause(struct rpc_wait *w);
 
-// End one wait, or all waits, with a fault.
+// rpc_wait_fail ends one wait with a fault; rpc_pending_fail ends all waits with a fault.
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
-struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL if no such request waits
+struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL if no request has this id
 struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL unless exactly one request waits
 
 // Delivers a reply. Returns false if no request waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
 
-// Ends the request with the id of `value`, a malformed reply, with a fault. Returns false if no such request waits.
+// Ends a wait with a fault, because `value` is a malformed reply with the id of this request. `why` says what is wrong.
+// Returns false if no request with this id waits.
 bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, const char *why);
 
-// Delivers a progress notification to the request whose id is its token. Returns false if no such request waits.
+// Delivers a progress notification. Its token is the id of the request. Returns false if no request with this id waits.
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece that is a token is encoded as that token. In any other piece, every byte is a part at first. Then the two
-// neighbouring parts that together form the token of the lowest rank (the first such pair) are merged into one part,
-// until no two neighbours form a token.
+// Encodes one piece of text. A piece that is itself a token is encoded as that token. In any other piece, every byte is
+// a part at first. Then two neighbouring parts that together form a token are merged into one part, again and again,
+// until no two neighbours form a token. Each time, the pair whose token has the lowest rank is merged; among equal
+// ranks, the first pair.
 #include "text/bpe.h"
 
 #include <endian.h>
@@ -10,14 +11,15 @@
 #include "base/mem.h"
 #include "text/tables.h"
 
-// In pieces of up to SHORT bytes, the next pair is found by a search of all pairs; in longer pieces, by a heap.
+// In pieces of up to SHORT bytes, a search of all pairs finds the next pair to merge. In longer pieces, a heap finds
+// it.
 enum { PLACE_BITS = 8, SHORT = 1 << PLACE_BITS };
 
 // ---- ranks ----
 
 static const uint64_t length_factor = 0x9e3779b97f4a7c15, word_factor = 0xd6e8feb86659fd93;
 
-// Returns the n (1 to 8) bytes at p as a number, the first byte lowest.
+// Returns the n bytes (1 to 8) at p as a little-endian number.
 static inline uint64_t load(const char *p, size_t n, const char *end) {
   uint64_t word = 0;
   if (end - p >= 8) memcpy(&word, p, 8);
@@ -48,7 +50,7 @@ static inline uint32_t slot_of(uint64_t h, const uint8_t *steps) {
   return ((uint32_t)(h >> BPE_BUCKET_BITS) + step * stride) & ((1 << BPE_SLOT_BITS) - 1);
 }
 
-// Returns the rank of n > 0 bytes, or BPE_NO_RANK.
+// Returns the rank of the token that consists of the n > 0 bytes at p, or BPE_NO_RANK if they are not a token.
 static uint32_t rank_of(const char *p, size_t n, const char *end) {
   if (n > bpe_longest[(unsigned char)*p]) return BPE_NO_RANK;
   uint64_t h = hash_bytes(p, n, end);
@@ -61,12 +63,14 @@ static uint32_t rank_of(const char *p, size_t n, const char *end) {
   return head >> 24 == n && same_bytes(p, entry + sizeof head, n, end) ? head & 0xffffff : BPE_NO_RANK;
 }
 
-// Returns the rank of the token that two bytes form, or BPE_NO_RANK. `left` and `right` are the ranks of the bytes.
+// Returns the rank of the token that two bytes form, or BPE_NO_RANK if they form no token. `left` and `right` are the
+// ranks of the single bytes.
 static inline uint32_t rank_of_bytes(uint32_t left, uint32_t right) {
   return bpe_pair_ranks[bpe_pairs[left << 8 | right]];
 }
 
-// Returns the rank of the token that two parts form together, or BPE_NO_RANK. The parts must not both be single bytes.
+// Returns the rank of the token that two parts form together, or BPE_NO_RANK if they form no token. One of the parts
+// must have two bytes or more.
 static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
   const uint32_t low_mask = (1 << BPE_LOW_BITS) - 1, token_bit = UINT32_C(1) << 31;
   uint32_t parts = left << (BPE_RANK_BITS - BPE_LOW_BITS) | right >> BPE_LOW_BITS;
@@ -79,13 +83,16 @@ static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
 
 // ---- merging ----
 
-// The n initial parts have the places 0 to n - 1; a merged part has the place of its first initial part.
+// The parts of a piece while they are merged. The initial parts have the places 0 to n - 1. A merged part has the place
+// of the first initial part in it.
 struct merge {
   size_t n, parts;
-  bool closed;  // while parts are added: the last part must not be merged with the next part
+  bool closed;  // for add_part: the part that was added last must not be merged with the next part
   uint32_t *id;
-  uint8_t *len;   // number of initial parts in a part, stored at its first and at its last place
-  int32_t *pair;  // by place of a part: rank of its pair with the next part and, in the low bits, the place; or NO_PAIR
+  uint8_t *len;  // by place: number of initial parts in a part, stored at the first and the last place of the part
+  // By place of a part: the rank of the token that it forms with the next part, and in the low PLACE_BITS bits the
+  // place; NO_PAIR if they form no token.
+  int32_t *pair;
 };
 
 enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // this value and every higher one mean no pair
@@ -99,8 +106,8 @@ static inline void rank_pair(struct merge *m, size_t at) {
   put_pair(m, at, next < m->n ? rank_of_parts(m->id[at], m->id[next]) : BPE_NO_RANK);
 }
 
-// Merges the part at `at` with the next part. Returns the place of the part before the merged part, or `at` if it is
-// the first part. The caller must update the pairs at `at` and at the returned place.
+// Merges the part at `at` with the next part and updates the pairs of the merged part with its two neighbours. Returns
+// the place of the part before the merged part, or `at` if there is no part before it.
 static inline size_t join(struct merge *m, size_t at) {
   size_t next = at + m->len[at], before = at > 0 ? at - m->len[at - 1] : at, len = (size_t)m->len[at] + m->len[next];
   m->parts--;
@@ -114,9 +121,10 @@ static inline size_t join(struct merge *m, size_t at) {
 
 // ---- initial parts ----
 
-// In principle every byte is an initial part. But if no token begins or ends inside a character and also contains bytes
-// of a neighbour, the bytes of this character are merged first, by a table. If these bytes become one part, this part
-// can be merged with others; if not, no token contains the whole character, and its parts are not merged further.
+// Usually each byte is an initial part. This section merges the bytes of some characters beforehand, by a table: those
+// of a character for which no token contains only some of its bytes together with bytes of a neighbour. If such a
+// character becomes one part, this part can be merged with others. If not, no token contains the whole character, and
+// its parts must not be merged further.
 
 static inline uint32_t rank_of_two(uint32_t left, uint32_t right) {
   return (left | right) < 256 ? rank_of_bytes(left, right) : rank_of_parts(left, right);
@@ -130,8 +138,8 @@ static inline void add_part(struct merge *m, uint32_t id, bool closed) {
   m->closed = closed;
 }
 
-// Returns the shape of a character: how its bytes are merged (bpe_shapes). Invalid UTF-8 may give the shape of any
-// character.
+// Returns the entry of bpe_shapes for a character, which says into which parts its bytes are merged. Invalid UTF-8 may
+// return the entry of any character.
 static inline uint32_t shape_of(const unsigned char *p, size_t len) {
   if (len == 2) return bpe_shapes[(p[0] & 0x1f) << 6 | (p[1] & 0x3f)];
   return bpe_shapes[(p[0] & 0x0f) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f)];
@@ -154,15 +162,16 @@ static void add_shape(struct merge *m, const unsigned char *p, size_t len) {
   }
 }
 
-// Returns whether a token may cross the edge before p and begin or end inside a character there: a token listed in
-// `cuts`, or any token if a character at the edge has a single byte. p must have two bytes.
+// Returns whether a token may contain the end of the character before p and the beginning of the character at p, but
+// not both characters completely. `cuts` is bpe_heads or bpe_tails. Always returns true if one of the characters has a
+// single byte. p must have two bytes.
 static inline bool is_cut(const uint64_t *cuts, const unsigned char *p) {
   if (p[-1] < 0x80 || p[0] < 0x80) return true;
   return cuts[(p[0] & 0x3f) << 6 | (p[1] & 0x3f)] >> (p[-1] & 0x3f) & 1;
 }
 
-// Returns the length of the character at `at` if it has two or three bytes that are merged first. Otherwise returns 1:
-// each byte is an initial part.
+// Returns the length of the character at `at` if it has two or three bytes and these are merged beforehand. Otherwise
+// returns 1: the byte at `at` is an initial part.
 static inline size_t length_apart(const unsigned char *p, size_t n, size_t at) {
   if (p[at] < 0xc0 || p[at] > 0xef) return 1;
   size_t len = p[at] < 0xe0 ? 2 : 3, next = at + len;
@@ -190,7 +199,7 @@ static size_t put_tokens(const struct merge *m, uint32_t *out, size_t max) {
 
 // ---- merging a short piece ----
 
-// Compares four pairs at a time, because most of the work is the search for the lowest pair.
+// Four pairs, which are compared at the same time: most of the work is the search for the lowest pair.
 typedef int32_t lanes __attribute__((vector_size(16)));
 
 static inline lanes lower_lanes(lanes a, lanes b) {
@@ -222,8 +231,8 @@ static size_t encode_short(str piece, uint32_t *out, size_t max) {
 
 // ---- merging a long piece ----
 
-// Pairs, each with rank and place in one number, the lowest first. An outdated pair stays in the heap and is recognised
-// by its rank.
+// A heap of pairs. A number combines the rank and the place of a pair; the lowest number is first. A pair whose parts
+// have been merged stays in the heap: its rank then differs from the current one in struct merge.
 struct bpe_heap {
   uint64_t *pairs;
   size_t n;
@@ -270,7 +279,7 @@ static void merge_long(struct merge *m, struct bpe_heap *h) {
 }
 
 static size_t encode_long(str piece, uint32_t *out, size_t max) {
-  // Every merge takes one pair from the heap and adds at most two.
+  // The heap never has more than 2 * n pairs, because a merge takes one pair from it and adds at most two.
   size_t n = piece.n, heap_size = 2 * n * sizeof(uint64_t), id_size = n * sizeof(uint32_t);
   char *memory = mem_alloc(heap_size + 2 * id_size + n), *ids = memory + heap_size, *pairs = ids + id_size;
   struct bpe_heap h = {(uint64_t *)memory, 0};

@@ -16,14 +16,15 @@ struct text {
   const char *begin, *end;
 };
 
-// Returns whether a backslash begins an escape: it is not itself escaped by the backslash before it.
+// Returns whether the backslash at `at` begins an escape. If not, a backslash before it escapes it.
 static bool begins_escape(const struct text *t, const char *at) {
   const char *first = at;
   while (first > t->begin && first[-1] == '\\') first--;
   return (at - first) % 2 == 0;
 }
 
-// Returns whether an escape is the second half of a surrogate pair; json_text_next reads both halves from the first.
+// Returns whether an escape is the second half of a surrogate pair. Such an escape needs no check of its own, because
+// json_text_next reads both halves when it starts at the first half.
 static bool is_second_half(const char *at) {
   return at[0] == '\\' && at[1] == 'u' && ascii_lower(at[2]) == 'd' && ascii_hex(at[3]) >= 12;
 }
@@ -35,14 +36,15 @@ static bool is_suspect(const struct text *t, const char *at) {
   return plain_may_change(json_text_next(&rest));
 }
 
-// Returns the positions (bits) of escapes that may stand for a hidden character.
+// Returns the positions in block `b`, as bits, of escapes that may stand for a hidden character. `next` is the block
+// that starts one byte later.
 static uint64_t escapes(struct block b, struct block next) {
   struct block letter = block_either(block_same(next, 'u'), block_same(next, 'r'));
   letter = block_either(letter, block_either(block_same(next, 'b'), block_same(next, 'f')));
   return block_is(b, '\\') & block_high(letter);
 }
 
-// Returns the positions (bits) of bytes that may begin a hidden character in UTF-8.
+// Returns the positions in a block, as bits, of bytes that may begin a hidden character in UTF-8.
 static uint64_t leads(struct block b) {
   static const unsigned char bytes[] = {0xc2, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3};
   struct block found = block_same(b, 0x7f);
@@ -50,7 +52,7 @@ static uint64_t leads(struct block b) {
   return block_high(found);
 }
 
-// Returns whether a block has a hidden character. Reads one byte beyond the block.
+// Returns whether a hidden character may begin in the block at p. Reads one byte beyond the block.
 static bool has_suspect(const struct text *t, const char *p) {
   struct block b = block_load(p);
   struct block odd = block_either(b, block_either(block_same(b, '\\'), block_same(b, 0x7f)));
@@ -67,7 +69,8 @@ static bool is_odd(char c) {
 bool hidden_in_json(str json) {
   struct text t = {json.p, json.p + json.n};
   const char *p = t.begin;
-  // The last byte closes a value or is part of a number or a word, so it cannot begin a hidden character.
+  // The last byte of the JSON value is a bracket, a quote, or part of a number or word, so it cannot begin a hidden
+  // character.
   if (json.n <= BLOCK_BYTES) {
     for (; p < t.end; p++)
       if (is_odd(*p) && !utf8_follows(*p) && is_suspect(&t, p)) return true;
@@ -116,7 +119,8 @@ static void clean_string(struct remover *r, str quoted) {
   arena_reset(&r->scratch);
 }
 
-// Copies members without hidden characters. The recursion is limited by the depth that json_parse allows.
+// Removes hidden characters from the strings of an object or array. The depth of the recursion is limited, because
+// json_parse limits the depth of values.
 static void clean_members(struct remover *r, struct json_walk *w) {
   while (json_walk_next(w)) {
     enum json_type type = json_scan_type(w->scan, w->value);
@@ -141,8 +145,7 @@ bool hidden_put_json(struct buf *out, str json) {
   return true;
 }
 
-// A string never becomes longer: json_escape would write only hidden characters in a longer form, and these are
-// removed.
+// The result is never longer than `json`: json_escape would make only hidden characters longer, and these are removed.
 size_t hidden_json_max(str json) {
   return json.n + 1;
 }

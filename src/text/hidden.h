@@ -10,7 +10,7 @@
 bool hidden_in_json(str json);
 
 // Appends the value without the hidden characters in strings that a model reads. Returns false, with nothing appended,
-// if these strings have no hidden characters. The value must be as for hidden_in_json.
+// if these strings have no hidden characters. json_parse must have accepted the value; no white space may surround it.
 bool hidden_put_json(struct buf *out, str json);
 
 // Returns the room in bytes that hidden_put_json needs in its buffer.

@@ -10,8 +10,8 @@ static bool is_blank(uint32_t c) {
   return c <= ' ' || (c >= 0x7f && c <= 0x9f) || unicode_kind(c) == UNICODE_SPACE;
 }
 
-// Returns the length of the part of the text that stays unchanged: up to the first character that must change, or up to
-// the blank before that character.
+// Returns the length of the beginning of the text that stays unchanged. It ends before the first character that must be
+// changed or removed.
 static size_t untouched(str text) {
   bool after_blank = true;
   for (str rest = text; rest.n;) {

@@ -8,11 +8,11 @@
 
 #define CUT_MARK "…"
 
-// The state of a search in one text. `begins` excludes most positions fast.
+// The state of a search for known values in one text.
 struct known_finder {
   const struct secrets_known *known;
   size_t mark;       // length of CUT_MARK at the end of the text, or 0 if the text does not end with it
-  bool begins[256];  // by byte in lower case: whether a known value begins with this byte
+  bool begins[256];  // by byte in lower case: whether a known value begins with it; excludes most positions fast
 };
 
 static struct known_finder finder_of(const struct secrets_known *known) {
@@ -21,8 +21,8 @@ static struct known_finder finder_of(const struct secrets_known *known) {
   return f;
 }
 
-// Returns the number of bytes of `value` at text[at]: all of its bytes, or `least` bytes or more if the text is cut
-// after them. Otherwise returns 0.
+// Returns how many bytes of `value` fit at text[at]: its length, or if the text is cut before its end, the number of
+// bytes up to the cut. Returns 0 if this is less than `least`. The caller compares the bytes.
 static size_t part_at(const struct known_finder *f, str text, size_t at, str value, size_t least) {
   str rest = str_from(text, at);
   size_t left = rest.n > f->mark ? rest.n - f->mark : 0;
@@ -30,8 +30,8 @@ static size_t part_at(const struct known_finder *f, str text, size_t at, str val
   return n >= least && n <= value.n ? n : 0;
 }
 
-// Returns whether a word may begin at text[at]: no letter or digit precedes it, or a percent-encoded character such as
-// %2F does.
+// Returns whether a word may begin at text[at]: if no letter or digit precedes it, or if a percent-encoded character
+// such as %2F precedes it.
 static bool begins_word(str text, size_t at) {
   return at == 0 || !ascii_is_alnum(text.p[at - 1]) || (at >= 3 && text.p[at - 3] == '%');
 }
@@ -46,12 +46,14 @@ static size_t secret_at(const struct known_finder *f, str text, size_t at, str v
 }
 
 static size_t address_at(const struct known_finder *f, str text, size_t at, str value) {
-  enum { CUT_LEAST = 10 };  // minimum at the end of a cut text, which may be a common beginning such as "https://"
+  // Minimum number of matching bytes before a cut. Fewer bytes may be a common beginning, such as "https://".
+  enum { CUT_LEAST = 10 };
   size_t n = part_at(f, text, at, value, value.n < CUT_LEAST ? value.n : CUT_LEAST);
   return n && ends_word(text, at + n) && str_eq_nocase((str){text.p + at, n}, (str){value.p, n}) ? n : 0;
 }
 
-// Fast check that excludes most positions where only the first byte matches. A match has at least ADDRESS_LEAST bytes.
+// Fast check that excludes most positions where only the first byte of a value matches. Compares bytes 1 and 3, which
+// exist because a value has at least ADDRESS_LEAST bytes.
 static bool may_match(str text, size_t at, str value) {
   const char *p = text.p + at;
   return text.n - at >= ADDRESS_LEAST && ascii_lower(p[1]) == ascii_lower(value.p[1]) &&
@@ -82,7 +84,7 @@ static bool is_any(const struct secrets_known *known) {
   return known && known->count;
 }
 
-// Returns whether the text has a known value. Prepares the finder for this text.
+// Prepares the finder for a text, and returns whether the text has a known value.
 static bool has(struct known_finder *f, str text) {
   f->mark = str_ends(text, STR(CUT_MARK)) ? sizeof CUT_MARK - 1 : 0;
   for (size_t i = 0; i < text.n; i++)
@@ -90,7 +92,7 @@ static bool has(struct known_finder *f, str text) {
   return false;
 }
 
-// Returns the end of a match, extended by matches that begin inside it.
+// Returns the end of the match of n bytes at `from`, extended by matches that begin inside it.
 static size_t end_of(const struct known_finder *f, str text, size_t from, size_t n) {
   size_t end = from + n;
   for (size_t i = from + 1; i < end; i++) {
@@ -123,7 +125,7 @@ str secrets_mask_known(struct arena *a, str text, const struct secrets_known *kn
 
 // ---- JSON
 
-// Searches a folded value, also with its escapes decoded.
+// Searches the text of a folded value, as it is and with its escapes decoded.
 static bool has_folded(struct known_finder *f, str raw) {
   if (has(f, raw)) return true;
   if (!memchr(raw.p, '\\', raw.n)) return false;

@@ -9,7 +9,7 @@ enum kind {
   NUMBER = UNICODE_NUMBER,
   SPACE = UNICODE_SPACE,
   NEWLINE,  // \r and \n, which are also white space
-  WIDE,     // a byte of a longer character, whose kind is in a table
+  WIDE,     // a byte of a character of several bytes, whose kind is in a table
 };
 
 static const uint8_t kind_of_byte[256] = {
@@ -22,7 +22,8 @@ struct piece_reader {
   bool broken;
 };
 
-// Returns whether a character of three bytes begins at p. Fast, but may return false for a rare character.
+// Returns whether a character of three bytes begins at p. This check is fast, but returns false for some rare
+// characters.
 static inline bool is_three(const unsigned char *p, size_t n) {
   return n >= 3 && p[0] > 0xe0 && p[0] < 0xf0 && p[0] != 0xed && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80;
 }
@@ -39,7 +40,7 @@ static enum kind read_wide(struct piece_reader *r, size_t *out_len) {
   return (enum kind)unicode_kind(c);
 }
 
-// Returns the kind of the next character, and sets *out_len to its length. The text must not be empty.
+// Returns the kind of the next character, and sets *out_len to the character's length. There must be a next character.
 static inline enum kind look(struct piece_reader *r, size_t *out_len) {
   enum kind kind = (enum kind)kind_of_byte[(unsigned char)*r->p];
   *out_len = 1;
@@ -60,7 +61,8 @@ static void skip_numbers(struct piece_reader *r) {
   for (int i = 0; i < 3 && r->p < r->end && look(r, &len) == NUMBER; i++) r->p += len;
 }
 
-// Returns the length of a contraction such as "ll" at p, after its apostrophe; 0 if p has no contraction.
+// Returns the length of the part of a contraction after its apostrophe, such as "ll" at p, or 0 if there is no
+// contraction.
 static size_t contraction(const char *p, size_t n) {
   char a = n > 0 ? (char)(p[0] | 0x20) : 0, b = n > 1 ? (char)(p[1] | 0x20) : 0;
   if (a == 's' || a == 't' || a == 'm' || a == 'd') return 1;
@@ -68,9 +70,9 @@ static size_t contraction(const char *p, size_t n) {
   return n > 1 && p[0] == '\xc5' && p[1] == '\xbf' ? 2 : 0;  // long s, U+017F
 }
 
-// Skips white space that forms a piece. If it has a newline, the piece ends after the last one. If not, the piece is
-// all white space at the end of the text; elsewhere it ends before the last white-space character, which belongs to the
-// next piece or is a piece itself.
+// Skips a piece of white space. If the white space contains newlines, the piece ends after the last newline. If it
+// contains none and reaches the end of the text, the piece is all of it. Otherwise the piece ends before the last
+// white-space character, which belongs to the next piece or is a piece itself.
 static void skip_space(struct piece_reader *r) {
   const char *begin = r->p, *last = begin, *newline = NULL;
   for (size_t len; r->p < r->end; r->p += len) {
@@ -88,7 +90,7 @@ static void skip_signs(struct piece_reader *r) {
   skip_run(r, NEWLINE);
 }
 
-// Tries the alternatives of the expression (token_pieces.h) in their order.
+// Skips one piece: tries the alternatives of the regular expression in token_pieces.h in their order.
 static void skip_piece(struct piece_reader *r) {
   const char *begin = r->p;
   size_t len, more;

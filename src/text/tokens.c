@@ -8,7 +8,7 @@
 #include "text/token_pieces.h"
 #include "text/unicode.h"
 
-// Appends the piece as valid UTF-8.
+// Appends the piece with U+FFFD in place of its invalid UTF-8.
 static void repair(struct buf *out, str piece) {
   bool valid;
   for (size_t at = 0, len; at < piece.n; at += len) {
@@ -59,7 +59,7 @@ size_t tokens_encode(str text, uint32_t *out, size_t max) {
 
 // ---- similar texts
 
-// Returns the only slot of the memo where a word may be stored.
+// Returns the slot of the memo in which a word is stored if it is in the memo.
 static struct tokens_word *place_of(struct tokens_memo *m, const struct tokens_word *w) {
   uint64_t h = w->n;
   for (uint64_t at = 0, part; at < w->n; at += sizeof part) {

@@ -17,8 +17,8 @@ static uint32_t decode(const char *p, size_t len) {
   }
 }
 
-// Returns whether n bytes are the beginning of a valid character. Tests this by adding continuation bytes: only the
-// second byte of a character must match the first; every later byte may be any continuation byte.
+// Returns whether n bytes are the beginning of a valid character. Appends continuation bytes and checks the result. Any
+// continuation bytes will do, because only the second byte of a character depends on the first one; n is at least 2.
 static bool begins_character(const char *p, size_t n) {
   char whole[4] = {(char)0x80, (char)0x80, (char)0x80, (char)0x80};
   memcpy(whole, p, n);

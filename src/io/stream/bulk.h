@@ -33,11 +33,10 @@ struct bulk_hold {
   struct bulk *bulk;
   size_t bytes;
   bool stopped;
-  bool unread;     // the message waits for a peer to read it; flow is NULL
-  uint64_t since;  // loop time of its first byte
-  void (*flow)(struct bulk_hold *h,
-               bool go);                 // stops or resumes reading; NULL if not a reader
-  void (*give_up)(struct bulk_hold *h);  // drops the message and sets it to 0 bytes; may free the hold
+  bool unread;                                 // the message waits for a peer to read it; flow is NULL
+  uint64_t since;                              // loop time of its first byte
+  void (*flow)(struct bulk_hold *h, bool go);  // stops and resumes reading; NULL if the owner is not a reader
+  void (*give_up)(struct bulk_hold *h);        // drops the message and sets it to 0 bytes; may free the hold
 };
 
 void bulk_init(struct bulk *b, struct loop *l);

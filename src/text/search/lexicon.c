@@ -6,13 +6,13 @@
 #include "base/assert.h"
 #include "text/search/word_tables.h"
 
-enum { RARE = 250 };  // estimate: definitions per million that contain a given word that is not in the table
+enum { RARE = 250 };  // definitions per million that contain a word (estimate for words without background data)
 
 static int compare(const void *key, const void *row) {
   return str_cmp(*(const str *)key, str_of(word_texts + ((const struct word_row *)row)->word));
 }
 
-// Returns the value of a word; 0 if the word is not in the table. No row has the value 0.
+// Returns the value of a word in a table, or 0 if the table does not have the word. No row has the value 0.
 static unsigned find(const struct word_table *t, str word) {
   const struct word_row *found = bsearch(&word, t->rows, t->count, sizeof *t->rows, compare);
   ASSERT(!found || found->value);

@@ -6,13 +6,13 @@
 // Words that say little about a tool (data/stopwords.txt).
 enum word_class {
   WORD_PLAIN,     // every other word
-  WORD_FUNCTION,  // grammar: the, of, with, which
+  WORD_FUNCTION,  // words of grammar, such as the, of, with, which
   WORD_REQUEST,   // words that any request may have: please, want, help, provide
   WORD_WEAK,      // words that seldom distinguish tools: latest, specific, detail, today
 };
-enum word_class word_class(str word);  // the word must be folded, but not stemmed
+enum word_class word_class(str word);  // `word` must be folded (words.h), but not stemmed
 
-// Actions that a verb requests (data/verbs.txt).
+// Kinds of actions that verbs request, as bits (data/verbs.txt).
 enum verb {
   VERB_READ = 1,
   VERB_CREATE = 2,
@@ -22,15 +22,16 @@ enum verb {
   VERB_SEND = 32,
   VERB_COMPUTE = 64,
 };
-unsigned verb_kinds(str stem);  // bits of enum verb; 0 for other words
+unsigned verb_kinds(str stem);  // returns bits of enum verb; 0 for words that are not verbs
 
-// Relations between words that the tool search uses (data/thesaurus.txt).
+// Relations between two words (data/thesaurus.txt): one has the same meaning as the other, or one is short for the
+// other.
 enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
 
-// Writes at most `max` stems to out: stems with the same meaning as `stem`, or stems that `stem` is short for. Returns
-// their number. The strings stay valid.
+// Writes at most `max` stems to out: the stems with the same meaning as `stem`, or the stems for which `stem` is an
+// abbreviation. Returns the number of stems written. The strings stay valid.
 size_t thesaurus_find(enum thesaurus_relation relation, str stem, str *out, size_t max);
 
-// Returns the share (0 to 1) of tool definitions in a large sample that have a word with this stem
-// (data/background.txt). It is used because a small catalog does not show how common a word is.
+// Returns which share (0 to 1) of the tool definitions in a large sample has a word with this stem
+// (data/background.txt). The definitions of a small catalog do not show how common a word is.
 double background_share(str stem);

@@ -31,12 +31,13 @@ enum {
   SEARCH_MOST_NAME_BYTES = 512,       // each of: name, title, tags, name of the server
   SEARCH_MOST_TEXT_BYTES = 16 << 10,  // each of: any other field, instructions of the server
   SEARCH_MOST_QUERY_BYTES = 4 << 10,
-  SEARCH_MOST_QUERY_TERMS = 64,  // maximum number of different words in a query, without stop words
+  SEARCH_MOST_QUERY_TERMS = 64,  // maximum number of different words of a query that are used; stop words do not count
   SEARCH_MOST_HITS = 200,
 };
 
 struct search_doc {
-  str id;  // orders documents with equal scores and costs; a query equal to the id finds its document first
+  // Documents with equal scores and costs are ordered by id. If a query equals the id, its document is the first hit.
+  str id;
   str fields[SEARCH_FIELDS];  // several values in one field are separated by newlines
   double cost;                // cost of a call, as declared by the server; among equal scores, the cheapest is first
 };
@@ -54,8 +55,9 @@ struct search_part *search_part_new(const struct search_source *source, const st
 struct search_part *search_part_ref(struct search_part *p);
 void search_part_unref(struct search_part **p);
 
-// Returns a part with only the documents whose bit is set in `keep` (for document d: bit d & 63 of word d / 64), as
-// search_part_new would make it, but without a new analysis. `p` must not itself come from search_part_sift.
+// Returns a part with only the documents whose bits are set in `keep` (for document d: bit d & 63 of word d / 64). The
+// part is the same as if search_part_new had got only these documents, but it is made without a new analysis. `p` must
+// not itself come from search_part_sift.
 struct search_part *search_part_sift(const struct search_part *p, const uint64_t *keep);
 
 // Joins parts; takes a reference to each. Parts without documents have no effect.
@@ -73,7 +75,7 @@ struct search_query {
 
 struct search_hit {
   uint32_t doc;
-  float score;  // above 0; must be compared only with scores of the same search
+  float score;  // above 0; comparable only with scores of the same search
 };
 
 // Writes at most top_k hits to out, best first: by descending score, then by ascending cost, then by id. Returns the

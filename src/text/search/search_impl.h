@@ -21,29 +21,29 @@ enum { PART_MAGIC = 0x53506172, INDEX_MAGIC = 0x53496478 };
 // Weights of the ranking. docs/internals/retrieval.md describes how they were chosen.
 struct search_weights {
   float field[GROUPS];   // weight of one occurrence in this field
-  float length[GROUPS];  // normalization by length: 0 none, 1 full
+  float length[GROUPS];  // how much the length of this field counts: 0 not at all, 1 fully
   float saturation;      // a higher value lets repeated occurrences of a word count more
-  float background;      // number of documents that background statistics add when rarity is measured
-  float number, weak;    // weights of a number and of a WORD_WEAK in a query
+  float background;    // number of background documents that are added to the real ones to compute the rarity of a term
+  float number, weak;  // weights of a number and of a WORD_WEAK in a query
   float synonym, typo, joined, spelled_out;  // weights of terms derived from a word of the query
-  float context;                             // loss of query words that occur only in sentences without a request
-  float name_coverage, precision;            // gains if the query covers the name; the name and description
-  float pair;                                // gain of words that are neighbours in both query and document
-  float server;                              // gain if the texts of all tools of the server match the query
-  float instructions;                        // weight of a word that occurs only in the server's instructions
-  float verb;                                // loss of a tool whose action differs from the requested one
-  float retired;                             // loss of a deprecated tool
-  float clause;                              // gain of a tool that matches one clause well
-  float repeat, covered;                     // losses of a tool that matches the same words as earlier hits
-  float copy, alike;                         // loss of a copy of an earlier hit; minimum similarity of a copy
+  float context;                   // loss of words of the query that occur only in sentences without a request
+  float name_coverage, precision;  // gain if the query covers the tool's name; gain if it covers name and description
+  float pair;                      // gain of two words that are neighbours in both query and document
+  float server;                    // gain of a tool if the texts of its whole server match the query
+  float instructions;              // weight of a word that occurs only in the server's instructions
+  float verb;                      // loss of a tool whose action differs from the requested one
+  float retired;                   // loss of a deprecated tool
+  float clause;                    // gain of a tool that matches one clause well
+  float repeat, covered;  // loss of a tool that matches only words of earlier hits; how much a hit covers a word
+  float copy, alike;      // loss of a copy of an earlier hit; minimum similarity of a copy
 };
 extern const struct search_weights search_weights;
 
-// ---- a part: its documents as lists of terms, numbered within the part ----
+// ---- a part: documents as lists of terms; each part numbers its own terms ----
 
 struct doc_entry {
   uint32_t term;
-  uint8_t tf[GROUPS];  // occurrences in each field, at most 255
+  uint8_t tf[GROUPS];  // number of occurrences in each field, at most 255
 };
 
 struct doc {
@@ -52,7 +52,7 @@ struct doc {
   uint32_t entries, entry_count;  // range in the part's `entries`, ordered by term
   uint32_t words, word_count;     // range in the part's `words`: name, title and description without function words
   uint32_t length[GROUPS];
-  unsigned verbs;  // enum verb bits of the name
+  unsigned verbs;  // kinds of the verbs in the name, as bits of enum verb
   bool retired;    // the description marks the tool as deprecated
   double cost;
 };
@@ -70,10 +70,10 @@ struct search_part {
   uint32_t *words;  // terms in the order of the text; NO_TERM between fields
   size_t word_count;
   uint32_t *server_tf;    // by term: number of occurrences in all texts of the server together
-  bool *in_instructions;  // by term: whether the server's name or instructions have it
+  bool *in_instructions;  // by term: whether the server's name or instructions contain the term
   uint32_t server_length;
-  // Only for search_part_sift; empty in a part that search_part_sift made:
-  uint32_t *met;  // for each document: its terms in the order of first occurrence, at the indexes of its entries
+  // Only search_part_sift reads `met` and `own`. In a part that search_part_sift has made, both are empty.
+  uint32_t *met;  // for each document, at the indexes of its entries: its terms in the order of their first occurrence
   uint32_t *own;  // terms of the server's name and instructions, in the order of the text
   size_t met_count, own_count;
   size_t bytes;
@@ -83,15 +83,15 @@ struct search_part {
 // same key. Returns 0 for a name without letters and digits.
 uint64_t search_name_key(struct arena *scratch, str name);
 
-// ---- an index: joins parts, and numbers the terms of all of them ----
+// ---- an index: joins parts, and numbers the terms of all parts together ----
 
 struct posting {
   uint32_t doc;  // number of the document, or of the part
-  float impact;  // saturated frequency of the term in this document or part, without the term's rarity
+  float impact;  // weight of the term's occurrences in this document or part, without the term's rarity
 };
 
 struct postings {
-  uint32_t *first;  // by term: index in `list` of its first posting; one more element at the end
+  uint32_t *first;  // by term: index in `list` of the term's first posting; one more element at the end
   struct posting *list;
 };
 
@@ -106,15 +106,15 @@ struct search_index {
   struct search_part **parts;
   size_t part_count, doc_count, term_count;
   uint32_t *part_first;   // number of the first document of each part; one more element at the end
-  uint32_t **part_terms;  // for each part, the numbers of its terms in the index
+  uint32_t **part_terms;  // for each part and each term of the part: the number of this term in the index
   // By document:
   uint32_t *doc_part;
-  uint32_t *order;        // rank of the document when all are ordered by cost, then by id
+  uint32_t *order;        // rank of the document if all documents are ordered by cost, then by id
   uint32_t *by_id;        // documents in the order of their ids
   float *name_mass;       // sum of the idf of the different terms in the name
   float *norm;            // length of the vector with the idf of each term in name and description
   struct named *names;    // ordered by key, then by document
-  float average[GROUPS];  // average length of a field, over the documents that have it
+  float average[GROUPS];  // average length of each field in the documents that have this field
   // By term:
   struct map terms;   // term's text -> term + 1
   str *spellings;     // owned by the parts
@@ -128,7 +128,8 @@ struct search_index {
 const struct doc *search_doc_at(const struct search_index *x, uint32_t doc, const struct search_part **out_part);
 float search_impact(const struct search_index *x, const struct doc *d, const struct doc_entry *e);
 uint32_t search_find_term(const struct search_index *x, str stem);  // NO_TERM if unknown
-uint32_t search_letters(str word);  // the word's letters as bits, bit 0 for "a"; 0 if the word has other characters
+// Returns the set of letters of a word as bits (bit 0 is "a"), or 0 if the word has characters other than a-z.
+uint32_t search_letters(str word);
 
 // Returns whether the term occurs in the name or the description.
 static inline bool search_is_core(const struct doc_entry *e) {
@@ -141,7 +142,7 @@ enum { MOST_CLAUSES = 8, MOST_USES = 40 };
 
 struct use {  // a term of the index that a word of the query may stand for
   uint32_t term;
-  float worth;  // weighted idf; lower if the term is derived from the word
+  float worth;  // weighted rarity (idf) of the term; lower if the term is only related to the word
 };
 
 struct query_term {
@@ -158,8 +159,8 @@ struct query {
   size_t term_count, clause_count;
   uint16_t *sequence;  // terms in the order of the text; NO_SLOT between clauses
   size_t sequence_count;
-  unsigned verbs;    // enum verb bits of the query's words
-  uint32_t request;  // bit k: clause k is in a sentence with a request, not in one that gives context
+  unsigned verbs;    // kinds of the verbs in the query, as bits of enum verb
+  uint32_t request;  // bit k: clause k belongs to a sentence that requests something
 };
 
 void search_read_query(const struct search_index *x, str text, struct arena *scratch, struct query *out);

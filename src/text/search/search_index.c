@@ -141,8 +141,8 @@ float search_impact(const struct search_index *x, const struct doc *d, const str
   return tf * (w->saturation + 1) / (w->saturation + tf);
 }
 
-// Turns the counts in first[1...] into offsets of the lists. Later, filling the list of a term advances the term's
-// offset.
+// Turns the counts of postings in first[1], first[2], ... into offsets. While the caller fills the list of a term, it
+// advances the offset of this term.
 static void postings_open(struct search_index *x, struct postings *p) {
   for (size_t t = 0; t < x->term_count; t++) p->first[t + 1] += p->first[t];
   p->list = array(x, p->first[x->term_count], sizeof *p->list);
@@ -156,8 +156,8 @@ static void fill_docs(struct search_index *x) {
   for (size_t i = 0; i < x->part_count; i++)
     for (size_t e = 0; e < x->parts[i]->entry_count; e++)
       x->docs.first[x->part_terms[i][x->parts[i]->entries[e].term] + 1]++;
-  // Adds background documents to the real ones. Without them, "specific" would seem rare in a catalog of fifty tools of
-  // which only one has this word.
+  // Adds imaginary documents with the usual share of each word (background_share). Otherwise a common word such as
+  // "specific" would seem rare in a catalog of fifty tools of which only one has this word.
   double extra = search_weights.background;
   x->idf = array(x, x->term_count, sizeof *x->idf);
   for (size_t t = 0; t < x->term_count; t++)

@@ -11,7 +11,7 @@
 enum {
   MOST_WORDS = 4096,      // maximum number of words that are read from a field
   LEAD_WORDS = 20,        // first words of a description, which usually say what the tool does
-  MOST_PAIR_WORDS = 160,  // maximum number of words of a document that are stored in order, to find neighbours
+  MOST_PAIR_WORDS = 160,  // maximum words of a document that are stored in their order, to find neighbours
 };
 
 struct spelling {  // a word before stemming
@@ -23,11 +23,11 @@ struct part_builder {
   struct search_part *part;
   struct arena scratch;  // reset after each document
   struct stemmer *stemmer;
-  struct map spellings;  // word -> struct spelling, both in `keys`
+  struct map spellings;  // maps a word to its struct spelling; the arena `keys` holds both
   struct map stems;      // stem -> term + 1
   struct arena keys;
   size_t terms_cap, entries_cap, met_cap, words_cap, own_cap;
-  struct doc_entry *counts;  // by term: counts in the current document
+  struct doc_entry *counts;  // by term: number of occurrences in the current document
   uint32_t *touched;         // terms in the current document
   size_t counts_cap, touched_count;
 };
@@ -102,7 +102,7 @@ static bool says_deprecated(str text) {
     str rest = str_from(text, at);
     if (str_starts(rest, STR("DEPRECATED"))) return true;
     if (!str_eq_nocase((str){rest.p, word.n}, word)) continue;
-    bool begins = at < 3;  // an opening bracket may precede the word
+    bool begins = at < 3;  // at the start of the text, up to two characters such as "[" may precede the word
     if (begins || str_starts(str_from(rest, word.n), STR(":"))) return true;
   }
   return false;
@@ -126,8 +126,8 @@ static void add_field(struct part_builder *b, struct doc *d, unsigned group, str
   if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
 }
 
-// Returns how many occurrences of a term in a document count for its server. Occurrences in the field with the server's
-// name do not, because the server's name counts only once for the server.
+// Returns how many occurrences of a term in a document count for the server. Occurrences in the field GROUP_SERVER do
+// not count here: add_server_text counts the server's name once for all documents.
 static uint32_t occurrences(const struct doc_entry *e) {
   uint32_t n = 0;
   for (unsigned g = 0; g < GROUPS; g++) n += g == GROUP_SERVER ? 0 : e->tf[g];
@@ -139,7 +139,7 @@ static int by_number(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Moves the counts of the current document to the part's entries.
+// Ends the current document: moves its counts of terms to the part's entries.
 static void close_doc(struct part_builder *b, struct doc *d) {
   struct search_part *p = b->part;
   p->entries = grown(p->entries, p->entry_count + b->touched_count, &b->entries_cap, sizeof *p->entries);
@@ -241,15 +241,15 @@ struct search_part *search_part_new(const struct search_source *source, const st
 
 // ---- a part with some of the documents ----
 
-// Terms get the same numbers as if the hidden documents did not exist. Otherwise the order in which weights are added
-// would depend on the hidden documents.
+// The state of search_part_sift. The new part numbers its terms as if the hidden documents did not exist. Otherwise
+// hidden documents would influence the order in which weights are added, and so the rounding of scores.
 struct sieve {
   const struct search_part *from;
   struct search_part *to;
-  uint32_t *numbers;  // by term of `from`: number of this term in `to`, or NO_TERM
+  uint32_t *numbers;  // by term of the part `from`: number of this term in the part `to`, or NO_TERM
 };
 
-// Returns a term's number in the new part, and assigns it at the first use.
+// Returns the number of a term in the new part. Assigns this number when the term is first used.
 static uint32_t number(struct sieve *s, uint32_t term) {
   ASSERT(term < s->from->term_count);
   if (s->numbers[term] != NO_TERM) return s->numbers[term];

@@ -11,13 +11,15 @@
 enum {
   MOST_WORDS = 512,
   MOST_SEQUENCE = 2 * MOST_WORDS,
-  SHORTEST_CLAUSE = 3,  // minimum number of words that count in a clause; a shorter clause is joined with the next one
+  // Minimum number of words of a clause, without function and request words. A shorter clause is joined with the next
+  // one.
+  SHORTEST_CLAUSE = 3,
   MOST_SPELLED_OUT = 8,
 };
 
 struct guesses {
   const struct search_index *x;
-  unsigned made;  // number of query words whose typos were searched (at most MOST_GUESSED)
+  unsigned made;  // number of query words that were treated as possible typos (at most MOST_GUESSED)
 };
 
 struct query_reader {
@@ -29,7 +31,7 @@ struct query_reader {
   size_t clause_words;  // number of words of the current clause, without function and request words
   uint32_t sentence;    // clauses of the current sentence, as bits
   bool requests;        // the current sentence requests something
-  bool request_words;   // also count WORD_REQUEST words, because the query has no others
+  bool request_words;   // search also for WORD_REQUEST words, because the query has no other words
   str last_word;        // the previous word; empty if it was a function or request word
   uint16_t last_slot;
 };
@@ -54,7 +56,7 @@ static int compare(const void *key, const void *entry) {
 
 // ---- terms that a word may stand for ----
 
-// Maximum number of query words that may have typos, and minimum length of such a word.
+// Maximum number of query words that are treated as possible typos, and minimum length of such a word.
 enum { MOST_GUESSED = 8, SHORTEST_GUESSED = 5 };
 
 static void add_use(struct query_term *t, uint32_t term, float worth) {
@@ -72,7 +74,7 @@ static void add_synonyms(const struct search_index *x, struct query_term *t, flo
   for (size_t i = 0; i < n; i++) {
     uint32_t term = search_find_term(x, found[i]);
     if (term == NO_TERM) continue;
-    // The worth of a synonym must not exceed that of the word itself.
+    // A synonym must not be worth more than the word itself.
     float idf = x->idf[term] * weight;
     if (t->own != NO_TERM && idf > t->idf) idf = t->idf;
     add_use(t, term, search_weights.synonym * idf);
@@ -91,7 +93,8 @@ static bool is_typo(str a, str b) {
 }
 
 // Adds terms that a mistyped word may mean. A typo changes at most two bits of a word's set of letters
-// (search_letters), so most terms need no comparison. The first letter must match, because it is seldom wrong.
+// (search_letters), so terms with more differences are skipped without a comparison. The first letter must be equal,
+// because people seldom mistype it.
 static void add_guesses(struct guesses *g, struct query_term *t, float weight) {
   const struct search_index *x = g->x;
   uint32_t letters = search_letters(t->stem);
@@ -160,7 +163,7 @@ static void add_word(struct query_reader *r, str word, enum word_class class) {
   r->q->sequence[r->q->sequence_count++] = slot;
   r->clause_words++;
   join_words(r, word, slot);
-  // "pr" is short for "pull request".
+  // If the word is an abbreviation, adds the words that it stands for: "pull", "request" for "pr".
   str words[MOST_SPELLED_OUT];
   size_t n = thesaurus_find(THESAURUS_SHORT_FOR, stem, words, MOST_SPELLED_OUT);
   for (size_t i = 0; i < n; i++) add_stem(r, words[i], search_weights.spelled_out);
@@ -199,7 +202,8 @@ static void read_segment(struct query_reader *r, str text) {
   }
 }
 
-// Returns whether a segment of the query ends here. The dot in "report.pdf" or "1.5" does not end a segment.
+// Returns whether text[i] ends a sentence or another segment of the query. The dot in "report.pdf" or "1.5" ends no
+// segment.
 static bool ends_segment(str text, size_t i) {
   char c = text.p[i];
   if (c == '\n' || c == ';') return true;
@@ -220,7 +224,8 @@ static void read_text(struct query_reader *r, str text) {
   r->q->clause_count = r->clause + 1U;
 }
 
-// "I am planning a trip. Which trains ...?": only the second sentence is a request; the first gives context.
+// Lowers the weight of words that occur only in sentences without a request. In "I am planning a trip. Which trains
+// ...?" only the second sentence is a request.
 static void weigh_sentences(struct query *q) {
   if (!q->request) return;
   for (size_t i = 0; i < q->term_count; i++) {

@@ -9,14 +9,14 @@
 struct candidate {
   uint32_t doc;
   float score;
-  float *shares;  // by query term: its share of the score
+  float *shares;  // by term of the query: how much this term adds to the score
   float clause[MOST_CLAUSES];
   float named;  // 1 if the query equals the document's name, 2 if its id, else 0
   float pairs, coverage, precision, server;
   bool taken;
 };
 
-struct slot {  // element of the list of query terms that may stand for a term of the index
+struct slot {  // element of a list: a term of the query that may stand for a term of the index
   uint16_t query_term, next;
   float worth;
 };
@@ -29,16 +29,17 @@ struct ranking {
   float *scores;  // score of every document
   struct candidate *list;
   size_t count;
-  uint16_t *first_slot;  // by term of the index: first slot of its list, or 0
+  uint16_t *first_slot;  // by term of the index: first slot of the term's list, or 0
   struct slot *slots;
 };
 
 enum { MOST_CANDIDATES = SEARCH_MOST_HITS };
-enum { NAMED = 1000 };  // score if the query equals the name (twice this if it equals the id), above all other scores
+enum { NAMED = 1000 };  // score if the query equals the name of a tool (twice NAMED for its id); above all other scores
 
 // ---- all documents ----
 
-// A word of the query may stand for several terms. Adds only the best of their scores to each document, not the sum.
+// Adds the scores for a word of the query that may stand for several terms. A document gets only the score of the best
+// of these terms, not their sum.
 static void add_best(struct ranking *r, const struct query_term *t, float *best, uint32_t *touched) {
   const struct postings *p = &r->x->docs;
   size_t count = 0;
@@ -75,15 +76,16 @@ static void score_all(struct ranking *r) {
   }
 }
 
-// Returns whether no tool has the word, so that it can occur only in the instructions of servers.
+// Returns whether no tool has one of the terms that the word may stand for. Then only the name or instructions of a
+// server can contain the word.
 static bool is_only_in_instructions(const struct search_index *x, const struct query_term *t) {
   for (size_t k = 0; k < t->use_count; k++)
     if (x->docs.first[t->uses[k].term] < x->docs.first[t->uses[k].term + 1]) return false;
   return t->use_count > 0;
 }
 
-// Gives all tools of a server a small score for words that occur only in its instructions. Tools that match other words
-// keep their score here; refine() considers the text of their server.
+// Gives all tools of a server a small score for words that occur only in the server's instructions. Tools that also
+// match other words keep their score; for these tools, refine() takes the server's text into account.
 static void score_instructions(struct ranking *r) {
   const struct search_index *x = r->x;
   float *parts = ARENA_ARRAY(r->scratch, float, x->part_count + 1);
@@ -100,7 +102,7 @@ static void score_instructions(struct ranking *r) {
 
 // ---- the candidates ----
 
-struct candidate_heap {  // the worst candidate is on top
+struct candidate_heap {  // a heap with the worst candidate on top
   const uint32_t *order;
   struct search_hit hits[MOST_CANDIDATES];
   size_t count;
@@ -143,7 +145,8 @@ static void choose_candidates(struct ranking *r) {
 
 // ---- queries that name a document ----
 
-// Returns the name in an id: create_issue for "github:create_issue#678543c8" and for "create_issue@1.2".
+// Returns the tool's name in an id. For example, the name is create_issue in both "github:create_issue#678543c8" and
+// "create_issue@1.2".
 static str bare_name(str id) {
   for (size_t i = 0; i < id.n; i++)
     if (id.p[i] == '#' || id.p[i] == '@') id.n = i;
@@ -199,8 +202,8 @@ static void index_uses(struct ranking *r) {
   ASSERT(n <= q->term_count * MOST_USES + 1);
 }
 
-// Raises the share of each query term that may stand for the term of the document. Returns the highest worth that the
-// term has in the query, which is lower for a synonym.
+// For a term of a document, raises the shares of the query terms that may stand for it. Returns the highest worth that
+// the term has in the query; a synonym has a lower worth.
 static float share_entry(struct ranking *r, struct candidate *c, uint32_t term, float impact) {
   float asked = 0;
   for (uint16_t s = r->first_slot[term]; s; s = r->slots[s].next) {
@@ -230,7 +233,8 @@ static void share_out(struct ranking *r, struct candidate *c) {
   if (c->coverage > 1) c->coverage = 1;
 }
 
-// Returns the worth of two neighbouring terms of a document, or 0 if they are not neighbours in the query.
+// Returns how much two neighbouring terms of a document are worth if they are also neighbours in the query, otherwise
+// 0.
 static float pair_worth(const struct query *q, uint32_t a, uint32_t b, bool *seen) {
   float worth = 0;
   for (size_t i = 0; i + 1 < q->sequence_count; i++) {
@@ -267,8 +271,8 @@ static const float *score_servers(struct ranking *r) {
   return scores;
 }
 
-// Computes the scores of a candidate for the whole query and for each clause. These scores have different scales until
-// combine() is called.
+// Computes the scores of a candidate: one for the whole query and one for each clause. These scores are not comparable
+// with each other before combine() has scaled them.
 static void add_up(struct ranking *r, struct candidate *c, float norm) {
   const struct search_weights *w = &search_weights;
   float factor = 1 + w->name_coverage * c->coverage + w->precision * c->precision / norm;
@@ -281,8 +285,8 @@ static void add_up(struct ranking *r, struct candidate *c, float norm) {
   c->score *= factor;
 }
 
-// Combines the scores for the whole query and for the best clause. Each counts as a share of the best candidate's
-// score.
+// Adds the score for the best clause to the score for the whole query. Before that, divides each score by the highest
+// score of the same kind among all candidates.
 static void combine(struct ranking *r) {
   const struct search_weights *w = &search_weights;
   float top = 0, top_clause[MOST_CLAUSES] = {0};
@@ -301,12 +305,12 @@ static void combine(struct ranking *r) {
     const struct doc *d = search_doc_at(r->x, c->doc, &part);
     if (d->verbs && r->query.verbs && !(d->verbs & r->query.verbs)) c->score *= 1 - w->verb;
     c->score += w->clause * best;
-    if (d->retired) c->score *= 1 - w->retired;  // the tool that replaces it usually has similar words
+    if (d->retired) c->score *= 1 - w->retired;  // the tool that replaces a deprecated one usually has similar words
     c->score += 4 * c->named;                    // this gain exceeds all other criteria together
   }
 }
 
-// Returns whether no word of the query is in the tool itself, but only in the instructions of its server.
+// Returns whether the tool itself matches no word of the query, but only the instructions of its server do.
 static bool matches_nothing(const struct ranking *r, const struct candidate *c) {
   bool nothing = !c->named;
   for (size_t t = 0; t < r->query.term_count; t++) nothing &= c->shares[t] == 0;
@@ -334,16 +338,17 @@ static void refine(struct ranking *r) {
 
 // ---- picking ----
 
-// Hits are picked one by one, so that the first hits match everything that a query requests: a tool that matches little
-// more than earlier hits moves down. A tool's loss only grows, so scores fall from hit to hit.
+// Hits are picked one by one, so that the first hits together match everything that a query requests: a tool that
+// matches little more than earlier hits moves down. The score of a tool only falls while hits are picked, so the scores
+// of the hits descend.
 
-enum { MOST_SPREAD = 20 };  // number of hits that are picked this way; later hits keep their order
+enum { MOST_SPREAD = 20 };  // number of hits that change the scores of later hits
 
 struct picker {
   struct ranking *r;
-  float most[SEARCH_MOST_QUERY_TERMS];  // by query term: the highest share that a candidate has
-  float left[SEARCH_MOST_QUERY_TERMS];  // by query term: 1 if no picked hit matches it; less if one does
-  bool *marked;                         // by term of the index: whether the last hit has the term
+  float most[SEARCH_MOST_QUERY_TERMS];  // by term of the query: the highest share that a candidate has
+  float left[SEARCH_MOST_QUERY_TERMS];  // by term of the query: 1 if no picked hit matches the term, less if a hit does
+  bool *marked;                         // by term of the index: whether the hit that was picked last has the term
 };
 
 static float score_now(const struct picker *p, const struct candidate *c) {
@@ -372,7 +377,8 @@ static struct candidate *pick(struct picker *p, float *out_score) {
   return best;
 }
 
-// Returns the similarity (0 to 1) between a document's name and description and the marked terms, weighted by rarity.
+// Returns how similar a document is to the hit that was picked last, from 0 to 1: compares the terms of its name and
+// description with the marked terms, weighted by rarity. `marked_mass` is the total weight of the marked terms.
 static float alike(const struct picker *p, uint32_t doc, float marked_mass) {
   const struct search_index *x = p->r->x;
   const struct search_part *part;
@@ -403,7 +409,8 @@ static float mark_terms(struct picker *p, uint32_t doc, bool mark) {
   return mass;
 }
 
-// Lowers the score of copies of a hit. A copy is the same tool from another server or in another version.
+// Lowers the scores of copies of a hit: candidates with the same name and similar text, from another server or in
+// another version.
 static void demote_copies(struct picker *p, const struct candidate *picked) {
   struct ranking *r = p->r;
   const struct search_part *part;

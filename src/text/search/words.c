@@ -22,8 +22,8 @@ static bool in_range(uint32_t c, uint32_t first, uint32_t last) {
   return c >= first && c <= last;
 }
 
-// Returns whether a character belongs to a script that writes no blanks between words, or to Hangul, where a word
-// includes its particles.
+// Returns whether a character belongs to a script without blanks between words, or to Hangul, in which grammatical
+// particles are joined to words. Such text is split into pairs of characters.
 static bool is_ideograph(uint32_t c) {
   if (c < 0x0e00) return false;
   return in_range(c, 0x0e00, 0x0e7f) || in_range(c, 0x3040, 0x30ff) || in_range(c, 0x3400, 0x9fff) ||
@@ -79,8 +79,8 @@ static bool is_ascii(str s) {
   return true;
 }
 
-// Normalizes the text to NFKC, which joins letters with their accents and replaces full-width and other compatibility
-// forms.
+// Returns the characters of a text in NFKC form: a letter and its accent are one character, and full-width and other
+// compatibility forms are replaced.
 static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n) {
   struct glyph *g = arena_alloc(a, (text.n + 1) * sizeof *g);
   utf8proc_int32_t *codes = arena_alloc(a, (text.n + 1) * sizeof *codes);
@@ -90,7 +90,7 @@ static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n
     int boundclass = 0;
     utf8proc_option_t options = UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t wrote = utf8proc_decompose_char(c, codes + n, (utf8proc_ssize_t)(room - n), options, &boundclass);
-    if (wrote < 0 || (size_t)wrote > room - n) break;  // the compatibility forms need more room: the text is cut here
+    if (wrote < 0 || (size_t)wrote > room - n) break;  // the replacements need more room: the text is cut here
     n += (size_t)wrote;
   }
   utf8proc_ssize_t composed = utf8proc_normalize_utf32(codes, (utf8proc_ssize_t)n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -133,7 +133,8 @@ static void add_word(struct splitter *s, size_t from, size_t to) {
   if (n && s->out->count < s->max) s->out->words[s->out->count++] = (str){p, n};
 }
 
-// Adds all pairs of neighbouring characters as words; a single character is a word itself.
+// Adds all pairs of neighbouring characters as words. A character without neighbours is a word itself. Returns the
+// position after the characters.
 static size_t split_ideographs(struct splitter *s, size_t from) {
   size_t to = from;
   while (kind_at(s, to) == IDEOGRAPH || kind_at(s, to) == MARK) to++;
@@ -159,7 +160,7 @@ static size_t split_letters(struct splitter *s, size_t from) {
     while (kind_at(s, to) == LOWER || kind_at(s, to) == MARK) to++;
   }
   add_word(s, from, to);
-  // Text after an apostrophe is not a word: 's, n't, 're.
+  // Skips the rest of a contraction after an apostrophe, such as 's, 't or 're, which is not a word.
   if (kind_at(s, to) == APOSTROPHE && kind_at(s, to + 1) == LOWER) {
     size_t tail = to + 1;
     while (kind_at(s, tail) == LOWER) tail++;
@@ -180,7 +181,7 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
   struct word_list out = {0};
   struct splitter s = {.arena = a, .max = max, .out = &out};
   s.g = glyphs_of(a, text, &s.n);
-  // At most one word begins at each glyph.
+  // There are at most s.n words, because at most one word begins at each glyph.
   out.words = arena_alloc(a, (s.n < max ? s.n : max) * sizeof *out.words + 1);
   for (size_t i = 0; i < s.n && out.count < max;) {
     switch (s.g[i].kind) {
@@ -196,10 +197,10 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
 
 // ---- stems ----
 
-// The library is loaded when it is first needed, and stays loaded. Its tables take half a megabyte in each process, and
-// the processes that start servers never search.
+// Functions of libstemmer. The library is loaded only when it is first needed, because its tables take half a megabyte
+// in each process, and the processes that start servers never search. Once loaded, it stays loaded.
 struct stemmer {
-  struct sb_stemmer *english;  // NULL: the library is not installed, and words stay unchanged
+  struct sb_stemmer *english;  // NULL if the library is not installed: words then stay unchanged
   const sb_symbol *(*stem)(struct sb_stemmer *s, const sb_symbol *word, int n);
   int (*length)(struct sb_stemmer *s);
   void (*delete)(struct sb_stemmer *s);

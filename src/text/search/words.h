@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-enum { WORD_MOST_BYTES = 48 };  // longer words are cut, because they are data, not language
+enum { WORD_MOST_BYTES = 48 };  // words are cut to this length, because longer ones are usually data, not language
 
 struct word_list {
   str *words;  // non-empty strings
@@ -23,5 +23,5 @@ struct stemmer;
 struct stemmer *stemmer_new(void);
 void stemmer_free(struct stemmer **s);
 
-// The result is valid until the next call, or is `word` itself.
+// Returns the stem, which is `word` itself or text that is valid until the next call.
 str stemmer_stem(struct stemmer *s, str word);
