@@ -41,8 +41,8 @@ unsigned jwt_keys_algorithms(const struct jwt_keys *k);  // returns the algorith
 
 struct jwt_rules {
   unsigned algorithms;  // accepted algorithms, as bits
-  str issuer;           // STR_NONE: every issuer is accepted
-  str audience;         // STR_NONE: every audience is accepted
+  str issuer;           // STR_NONE if every issuer is accepted
+  str audience;         // STR_NONE if every audience is accepted
   const str *parts;     // other audiences that are accepted too
   size_t part_count;
   str claim;       // name of the claim that contains the agent id (policy/policy.h)

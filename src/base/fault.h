@@ -66,7 +66,7 @@ struct fault {
   enum fault_limit limit;
   char message[FAULT_TEXT];  // one line of at most FAULT_CHARS characters; ends in "…" if shortened
   char path[FAULT_PATH];     // JSON Pointer, "line N", an id, or empty
-  uint64_t after_ms;         // milliseconds from now until a retry can help; 0: unknown
+  uint64_t after_ms;         // milliseconds from now until a retry can help; 0 if unknown
   bool undone;               // the request certainly did not run
   bool again;                // the object was replaced: get the new object and repeat the operation
   bool passes;               // a retry can help, even if the code is not retryable

@@ -12,7 +12,7 @@
 struct share {
   size_t count;
   struct list members;  // set by the caller only: list of the objects that use the places
-  size_t bytes;         // for the caller: memory of the members, or 0
+  size_t bytes;         // set by the caller only: memory of these objects in bytes
   str name;
   char text[];
 };

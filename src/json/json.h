@@ -36,7 +36,7 @@ struct json {
 struct json_limits {
   size_t max_bytes;
   unsigned max_depth;
-  size_t max_values;  // 0: JSON_MOST_VALUES
+  size_t max_values;  // 0 means JSON_MOST_VALUES
 };
 
 extern const struct json_limits json_default_limits;  // 64 MiB, depth 128

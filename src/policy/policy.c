@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles rules for lookups (agents by id, tool lists by server, exact names sorted) and decides by them. Inherited
-// rules are not copied: a decision walks from an agent to its few ancestors.
+// Prepares rules for fast lookups (sorts agents by id, tool lists by server, and exact names) and decides by these
+// rules. Inherited rules are not copied: a decision walks from an agent to its few ancestors.
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -54,13 +54,13 @@ static int compare_tools(const void *a, const void *b) {
   return str_cmp(((const struct policy_tools *)a)->server, ((const struct policy_tools *)b)->server);
 }
 
-// Returns the agent's own tool rules under this server key, or NULL if there are none.
+// Returns the agent's own tool rules under this server key, or NULL if the agent has no such rules.
 static struct policy_tools *find_tools(const struct policy_agent *a, str server) {
   const struct policy_tools wanted = {.server = server};
   return bsearch(&wanted, a->tools, a->tools_count, sizeof *a->tools, compare_tools);
 }
 
-// Makes an empty rule set for each server in the agent's tool lists.
+// Makes an empty struct policy_tools for each server in the agent's tool lists.
 static void name_servers(struct policy *p, struct policy_agent *a) {
   size_t n = 0;
   a->tools = ARENA_ARRAY(&p->arena, struct policy_tools, a->own_count + 1);
@@ -172,7 +172,7 @@ static const struct {
     [POLICY_DENY_FIRST] = {{POLICY_DENY, false}, {POLICY_DENY, true}, {POLICY_ALLOW, false}, {POLICY_ALLOW, true}},
 };
 
-// Decides about a tool. d->entry must be the entry that allows its server.
+// Decides about a tool. d->entry must be the entry that allows the server of the tool.
 static void decide_tool(const struct policy *p, struct policy_decision *d, str tool) {
   struct policy_chain c = chain_of(d->agent, d->server);
   for (size_t i = 0; i < 4; i++) {

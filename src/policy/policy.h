@@ -30,10 +30,11 @@ struct policy_entry;
 
 enum policy_order { POLICY_DOCUMENT, POLICY_DENY_FIRST };
 
-// Receives each error in the rules or, if `warning` is set, each warning. `pointer` is a JSON Pointer into the rules.
+// Called for each problem in the rules: a warning if `warning` is set, otherwise an error. `pointer` is a JSON Pointer
+// into the rules.
 typedef void policy_problem(void *ctx, bool warning, str pointer, const char *message);
 
-enum { POLICY_AGENTS_MAX = 10000, POLICY_DEPTH_MAX = 16 };  // agents; dots in an agent id
+enum { POLICY_AGENTS_MAX = 10000, POLICY_DEPTH_MAX = 16 };  // maximum number of agents, and of dots in an agent id
 
 // Compiles rules. `root` may be freed afterwards. Returns a policy with one reference, or NULL if an error was
 // reported.
@@ -49,9 +50,9 @@ bool policy_is_agent_id(str id);
 
 // Returns the rules of an agent. If the agent has no rules, returns those of its nearest ancestor with rules, or NULL.
 const struct policy_agent *policy_find(const struct policy *p, str id);
-str policy_agent_name(const struct policy_agent *a);  // the id in the rules file
+str policy_agent_name(const struct policy_agent *a);  // returns the id of the agent in the rules file
 
-// Return the agents in the order of the file.
+// policy_agent_at returns an agent by its position in the rules file.
 size_t policy_agent_count(const struct policy *p);
 const struct policy_agent *policy_agent_at(const struct policy *p, size_t index);
 
@@ -65,17 +66,17 @@ struct policy_decision {
   str server;                        // the server that the decision is about
   bool of_tool;                      // the tool lists were searched, even if no entry matched
   bool of_method;                    // the method lists were searched, even if no entry matched
-  str governed;                      // place in the governance file that denied it; STR_NONE: the rules decided
+  str governed;                      // entry of the governance file that denied; STR_NONE if the rules decided
 };
 
 // Decides about a tool, or about the server alone if tool is STR_NONE. A NULL agent is denied.
 struct policy_decision policy_decide(const struct policy *p, const struct policy_agent *agent, str server, str tool);
 
-// Decides about a method outside the protocol by the lists `methods`. A NULL agent is denied.
+// Decides about a method outside the protocol, by the lists allow.methods and deny.methods. A NULL agent is denied.
 struct policy_decision policy_decide_method(const struct policy *p, const struct policy_agent *agent, str method);
 
-// Append the deciding rule as a dotted path (agents.t.deny.tools.db[0]) and as a JSON Pointer
-// (/agents/t/deny/tools/db/0).
+// Append the rule that decided: policy_put_path as a dotted path (agents.t.deny.tools.db[0]), policy_put_pointer as a
+// JSON Pointer (/agents/t/deny/tools/db/0).
 void policy_put_path(const struct policy_decision *d, struct buf *out);
 void policy_put_pointer(const struct policy_decision *d, struct buf *out);
 const char *policy_class_name(enum policy_class c);  // "explicit", "wildcard", …
@@ -92,7 +93,8 @@ struct policy_entry {
   bool method;   // the entry is in allow.methods or deny.methods
 };
 
-// The entries of an agent, without its ancestors', in the order of the file: deny before allow, servers before tools.
+// Return the agent's own entries, without those of its ancestors: first the deny entries, then the allow entries,
+// otherwise in the order of the file.
 size_t policy_entry_count(const struct policy_agent *a);
 const struct policy_entry *policy_entry_at(const struct policy_agent *a, size_t index);
 void policy_put_entry_pointer(const struct policy_entry *e, struct buf *out);

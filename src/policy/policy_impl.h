@@ -40,7 +40,7 @@ struct policy {
   enum policy_order order;
 };
 
-// Sorts the entries for lookups. Returns NULL, or the first agent that has too many ancestors.
+// Sorts the entries for lookups. Returns NULL on success, or the first agent that has too many ancestors.
 const struct policy_agent *policy_compile(struct policy *p);
 
 // Returns whether the text of the entry matches the name.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and checks the rules file. Entries stay in file order.
 //
-// An unknown key is an error: a misspelt "deny" would allow everything.
+// An unknown key is an error, because otherwise a misspelt "deny" would deny nothing.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -51,7 +51,8 @@ static void report_unknown(struct policy_reader *r, str pointer, const char *kno
 
 // ---- entries
 
-// Adds an entry to `like.agent` for each name in the list `v`: a copy of `like` with its own text and index.
+// Adds an entry to `like.agent` for each name in the list `v`. The entry is a copy of `like`, with the name and its
+// index.
 static void read_list(struct policy_reader *r, str pointer, const struct json *v, struct policy_entry like) {
   struct policy_agent *a = &r->policy->agents[r->policy->agent_count];
   ASSERT(like.agent == a);
@@ -95,7 +96,7 @@ static void read_section(struct policy_reader *r, str pointer, const struct json
 // ---- agents
 
 bool policy_is_agent_id(str id) {
-  bool boundary = true;  // the next character starts a segment
+  bool boundary = true;  // the next character starts a part of the id
   for (size_t i = 0; i < id.n; i++) {
     char c = id.p[i];
     if (c == '.' ? boundary : !(ascii_is_alnum(c) || c == '_' || c == '-')) return false;

@@ -19,7 +19,7 @@ struct survey_entry {
 
 struct survey_agent {
   const struct policy_agent *agent;
-  size_t allowed, tools;  // number of allowed tools, and of all tools
+  size_t allowed, tools;  // number of tools that the agent may call, and of all tools
   struct survey_entry *entries;
   size_t entry_count;
 };

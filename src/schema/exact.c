@@ -6,7 +6,8 @@
 
 enum { MOST_DIVISOR_DIGITS = 19 };
 
-// Reads any number. A number that json_number_read rejects becomes larger than every other number, or nearly zero.
+// Reads any number. If json_number_read rejects the exponent as too long, the result is larger than every other number
+// or, for a negative exponent, nearly zero.
 static struct json_number read_any(const struct json *v) {
   struct json_number x;
   ASSERT(v->type == JSON_NUMBER);

@@ -3,19 +3,20 @@
 #pragma once
 #include "json/json.h"
 
-// Returns a number below 0, 0, or a number above 0, like memcmp. A number whose exponent does not fit in 64 bits is
-// treated like zero or infinity.
+// Compares two numbers. Returns a value below 0, equal to 0, or above 0, like memcmp. A number whose exponent does not
+// fit in 64 bits is treated like zero or infinity.
 int exact_compare(const struct json *a, const struct json *b);
 
-// Returns whether a number is an integer; 1, 1.0 and 10e-1 are.
+// Returns whether a number is an integer. For example, 1, 1.0 and 10e-1 are integers.
 bool exact_integer(const struct json *v);
 
 struct exact_divisor {
-  uint64_t digits;  // the number is digits * 10^exponent
+  uint64_t digits;  // the divisor is digits * 10^exponent
   int64_t exponent;
 };
 
-// Returns false if the number is not above 0 or has more than 19 digits.
+// Prepares a number as a divisor for exact_multiple. Returns false if the number is not above 0 or has more than 19
+// digits.
 bool exact_divisor(const struct json *v, struct exact_divisor *out);
 bool exact_multiple(const struct json *v, const struct exact_divisor *divisor);
 

@@ -11,7 +11,7 @@ static bool has_escape(str s, size_t i) {
   return i + 2 < s.n && s.p[i] == '%' && ascii_hex(s.p[i + 1]) >= 0 && ascii_hex(s.p[i + 2]) >= 0;
 }
 
-// Reads exactly `digits` digits and advances `s`.
+// Reads a number of exactly `digits` digits from the start of `s`, and removes the digits from `s`.
 static bool take_number(str *s, size_t digits, unsigned *out) {
   unsigned v = 0;
   if (s->n < digits) return false;
@@ -65,7 +65,7 @@ static bool take_time(str *s) {
     while (s->n && ascii_is_digit(s->p[0])) *s = str_from(*s, 1);
   }
   if (!take_offset(s, &offset) || hours > 23 || minutes > 59 || seconds > 60) return false;
-  // A leap second is valid only as the last second of a day in UTC.
+  // A leap second (60) is valid only at the end of the last minute of a day in UTC.
   int utc = ((int)(hours * 60 + minutes) - offset + 2 * 1440) % 1440;
   return seconds < 60 || utc == 1439;
 }
@@ -82,14 +82,14 @@ static bool check_date_time(str s) {
   return take_date(&s) && (take_char(&s, 'T') || take_char(&s, 't')) && take_time(&s) && !s.n;
 }
 
-// Reads units of a duration, such as 1Y2M, each at most once and in the order of `units`. Returns the number of units
-// read, or -1 if they are invalid.
+// Reads the parts of a duration, such as 1Y2M, whose units must be in the order of `units`. Returns the number of parts
+// read, or -1 if a part is invalid.
 static int take_units(str *s, const char *units) {
   int count = 0;
   while (s->n && ascii_is_digit(s->p[0])) {
     while (s->n && ascii_is_digit(s->p[0])) *s = str_from(*s, 1);
     const char *unit = s->n && s->p[0] ? strchr(units, s->p[0]) : NULL;
-    // RFC 3339 allows no gap between units: P1Y2D is invalid.
+    // RFC 3339 does not allow to leave out a unit between two others: P1Y2D is invalid.
     if (!unit || (count && unit != units)) return -1;
     units = unit + 1;
     *s = str_from(*s, 1);
@@ -200,7 +200,7 @@ static bool valid_authority(str authority) {
   return true;
 }
 
-// Checks characters and escapes. Characters above ASCII are valid only if `international` is set.
+// Checks the characters and the %XX escapes of a URI. Characters above ASCII are valid only if `international` is set.
 static bool valid_characters(str s, bool international) {
   for (size_t i = 0; i < s.n; i++) {
     unsigned char c = (unsigned char)s.p[i];
@@ -220,7 +220,8 @@ static bool valid_uri(str s, bool absolute, bool international) {
   bool authority = str_starts(rest, STR("//"));
   size_t n = authority ? 2 : 0;
   while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?') {
-    if (!authority && !scheme && rest.p[n] == ':') return false;  // the text before the colon would be read as a scheme
+    // Readers would take the text before the colon as a scheme.
+    if (!authority && !scheme && rest.p[n] == ':') return false;
     n++;
   }
   if (authority && !valid_authority((str){rest.p + 2, n - 2})) return false;

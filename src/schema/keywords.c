@@ -380,7 +380,8 @@ static bool compile_ref(struct schema_compiler *c, struct schema_node *n, const 
   return target != NULL;
 }
 
-// Compiles "$dynamicRef" or "$recursiveRef". The reference is dynamic only if its target is a dynamic anchor.
+// Compiles "$dynamicRef" or "$recursiveRef". If the target of the reference is not a dynamic anchor, the reference
+// works like "$ref".
 static bool compile_dynamic_ref(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   const struct schema_anchor *anchor;
   const struct schema_node *target = schema_resolve(c, n, m, &anchor);
@@ -416,7 +417,8 @@ static bool list_patterns(struct schema_compiler *c, struct schema_node *n, cons
   return true;
 }
 
-// Compiles "properties", "patternProperties" and "additionalProperties" into one rule, at the first of these keywords.
+// Compiles "properties", "patternProperties" and "additionalProperties" into one rule. The first of these keywords in
+// the schema adds the rule, the others add nothing.
 static bool compile_properties(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   bool map = !json_key_is(m, STR("additionalProperties"));
   if (map && m->type != JSON_OBJECT)
@@ -457,8 +459,8 @@ static bool compile_dependent(struct schema_compiler *c, struct schema_node *n, 
 
 // ---- items ----
 
-// Compiles the keywords for the elements of an array into one rule: "prefixItems" and "items". Until 2019-09 they were
-// "items" with an array, and "additionalItems".
+// Compiles the keywords for the elements of an array into one rule: "prefixItems" and "items". In drafts up to 2019-09,
+// the same keywords are "items" with an array and "additionalItems".
 static bool compile_items(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   if (has_rule(n, OP_ITEMS)) return true;
   bool recent = n->resource->draft >= SCHEMA_DRAFT_2020_12;
@@ -480,7 +482,7 @@ static bool compile_contains(struct schema_compiler *c, struct schema_node *n, c
   r->contains.min = 1;
   r->contains.max = UINT64_MAX;
   r->contains.marks = n->resource->draft >= SCHEMA_DRAFT_2020_12;
-  if (min) exact_count(min, &r->contains.min);  // cannot fail: want_count rejects other values
+  if (min) exact_count(min, &r->contains.min);  // failures are ignored: want_count reports an invalid value
   if (max) exact_count(max, &r->contains.max);
   return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the documents of a schema and finds drafts, identifiers, anchors and references.
+// Walks through the documents of a schema. Finds their drafts, identifiers and anchors, and resolves references.
 #include "base/assert.h"
 #include "schema/schema_impl.h"
 #include "schema/uri.h"
@@ -35,7 +35,7 @@ static const struct {
 struct dialect {
   enum schema_draft draft;
   unsigned vocabularies;
-  bool declared;  // whether "$schema" names the draft
+  bool declared;  // the draft was named by "$schema"
 };
 
 static bool find_draft(str uri, enum schema_draft *out) {
@@ -81,7 +81,8 @@ static bool read_vocabularies(struct schema_compiler *c, const struct schema_res
   return true;
 }
 
-// Reads the draft and vocabularies that "$schema" names. Leaves *out unchanged if it names no known draft.
+// Reads the draft and vocabularies that "$schema" names. Leaves *out unchanged if "$schema" is missing or names nothing
+// known.
 static bool read_dialect(struct schema_compiler *c, const struct schema_resource *r, const struct json *schema,
                          struct dialect *out) {
   const struct json *named = json_get(schema, STR("$schema"));
@@ -149,7 +150,7 @@ static bool add_anchor(struct schema_compiler *c, struct schema_resource *r, str
 
 // ---- identifiers ----
 
-// Returns whether all keywords of a schema except "$ref" are ignored, as drafts up to 7 require.
+// Returns whether only the "$ref" of a schema counts: drafts up to 7 ignore all keywords next to a "$ref".
 static bool only_ref(const struct json *v, enum schema_draft draft) {
   return draft <= SCHEMA_DRAFT_7 && json_is(json_get(v, STR("$ref")), JSON_STRING);
 }
@@ -159,8 +160,8 @@ static const struct json *id_of(const struct json *v, enum schema_draft draft) {
   return json_get(v, draft == SCHEMA_DRAFT_4 ? STR("id") : STR("$id"));
 }
 
-// Enters the resource that starts at a schema with an identifier. *r must be the enclosing resource, and is set to the
-// resource that is entered.
+// Enters the resource that starts at a schema with an identifier. Before the call, *r is the enclosing resource;
+// afterwards, *r is the resource that was entered.
 static bool enter_resource(struct schema_compiler *c, const struct json *v, str uri, struct schema_resource **r) {
   str absolute = uri_resolve(c->arena, (*r)->uri, uri);
   struct dialect dialect = {(*r)->draft, (*r)->vocabularies, (*r)->declared};
@@ -177,11 +178,13 @@ static bool enter_resource(struct schema_compiler *c, const struct json *v, str 
 
 static bool enter(struct schema_compiler *c, const struct json *v, struct schema_resource **r, str *out_anchor) {
   const struct json *id = id_of(v, (*r)->draft);
-  // An embedded schema may declare another draft, whose keyword for the identifier differs.
+  // An embedded schema may declare another draft with "$schema". The keyword for the identifier may then be different,
+  // too.
   if (!id && v != (*r)->root && json_get(v, STR("$schema"))) id = id_of(v, SCHEMA_DRAFT_2020_12);
   str text, fragment;
   if (!id) return true;
-  if (!json_string(id, c->arena, &text)) return schema_fail(c, *r, id, FAULT_INVALID, "an identifier must be a string");
+  if (!json_string(id, c->arena, &text))
+    return schema_fail(c, *r, id, FAULT_INVALID, "the identifier of a schema must be a string");
   str uri = uri_without_fragment(text, &fragment);
   if (fragment.n && (*r)->draft >= SCHEMA_DRAFT_2019_09)
     return schema_fail(c, *r, id, FAULT_INVALID, "$id must not have a fragment; use $anchor");
@@ -217,7 +220,8 @@ static bool walk_each(struct schema_compiler *c, const struct json *container, s
   return true;
 }
 
-// Ignores a value of the wrong type, which is reported when the keyword is compiled.
+// Walks through the schemas in the value of a keyword. Ignores a value of the wrong type: the error is reported when
+// the keyword is compiled.
 static bool walk_keyword(struct schema_compiler *c, const struct json *m, struct schema_resource *r) {
   const struct schema_keyword *k = schema_keyword_find(r, m);
   enum schema_children children = k ? k->children : CHILD_NONE;
@@ -297,7 +301,7 @@ static struct schema_resource *find_resource(struct schema_compiler *c, const st
   }
   if (c->fault->code == FAULT_NONE)
     schema_fail(c, from->resource, at, FAULT_NOT_FOUND,
-                "reference to the unknown document \"%.*s\" (documents are never fetched)", STR_ARG(uri));
+                "the reference leads to the unknown document \"%.*s\"; documents are never fetched", STR_ARG(uri));
   return NULL;
 }
 
@@ -323,8 +327,8 @@ static const struct json *step(const struct json *v, str token) {
   return str_to_u64(token, &index) ? json_at(v, index) : NULL;
 }
 
-// Returns the schema at a JSON Pointer, even if the walk has not reached it. The schema belongs to the resource of the
-// last schema on the path to it.
+// Returns the schema at a JSON Pointer, even if the walk has not reached this schema. The schema belongs to the
+// resource of the last schema on the path to it.
 static const struct schema_node *find_pointer(struct schema_compiler *c, struct schema_resource *r, str pointer) {
   const struct json *v = r->root;
   while (v && pointer.n) {
@@ -343,7 +347,7 @@ static const struct schema_node *find_fragment(struct schema_compiler *c, struct
                                                const struct schema_anchor **out_anchor) {
   if (!fragment.n) return schema_node_of(c, r->root);
   if (fragment.p[0] == '/') return find_pointer(c, r, fragment);
-  // One schema may have both a plain and a dynamic anchor with the same name.
+  // A plain anchor and a dynamic anchor may have the same name. The dynamic anchor then counts.
   const struct schema_anchor *found = NULL;
   for (const struct schema_anchor *a = r->anchors; a; a = a->next)
     if (a->name.n && str_eq(a->name, fragment) && (!found || a->dynamic)) found = a;
@@ -367,6 +371,7 @@ const struct schema_node *schema_resolve(struct schema_compiler *c, const struct
   if (uri_decode(c->arena, fragment, &decoded)) n = find_fragment(c, r, decoded, out_anchor);
   ASSERT(!n || n->source);
   if (!n && c->fault->code == FAULT_NONE)
-    schema_fail(c, from->resource, reference, FAULT_NOT_FOUND, "the reference \"%.*s\" has no target", STR_ARG(text));
+    schema_fail(c, from->resource, reference, FAULT_NOT_FOUND, "the reference \"%.*s\" does not lead to a schema",
+                STR_ARG(text));
   return n;
 }

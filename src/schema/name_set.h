@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fixed set of names, each with a value, searched by binary search.
+// A fixed set of names. Each name has a value. Lookups use binary search.
 #pragma once
 #include "base/arena.h"
 

@@ -4,7 +4,7 @@
 #include "schema/schema_impl.h"
 #include "json/pointer.h"
 
-// Values do not store their path. The path is found by spans, because the span of a child lies within that of its
+// Nodes do not store their path. The path to `at` is found by spans: the span of a child lies within the span of its
 // parent.
 void schema_place(struct buf *out, const struct json *root, const struct json *at) {
   struct arena scratch;
@@ -29,7 +29,7 @@ static bool holds_all(const struct json *v, const struct schema_result *r) {
   return true;
 }
 
-// Returns whether the value of a keyword is a list or map of schemas.
+// Returns whether the value `v` of a keyword is not a schema, but a list or map of schemas.
 static bool is_map(const struct json *v) {
   static const str keywords[] = {STR("properties"),       STR("patternProperties"), STR("$defs"),
                                  STR("dependentSchemas"), STR("definitions"),       STR("dependencies")};
@@ -61,7 +61,8 @@ const struct json *schema_source(const struct schema *s) {
 
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes) {
   const struct json *part = r->count ? innermost(s->root, r) : s->root;
-  // A part with references is not complete without their targets, so the whole schema is used if it is short enough.
+  // A part that contains references cannot be understood without their targets, so the whole schema is used if it is
+  // short enough.
   bool refers = memmem(part->p, part->n, "\"$ref\"", 6) != NULL;
   if (refers && s->root->n <= max_bytes) part = s->root;
   return part->n <= max_bytes ? part : NULL;

@@ -13,7 +13,7 @@
 enum {
   MOST_PATTERN_BYTES = 8192,
   MOST_MATCH_STEPS = 100000,
-  MOST_MATCH_WORK = 32 << 20,  // maximum product of steps and bytes of the text: one step may read the whole text
+  MOST_MATCH_WORK = 32 << 20,  // maximum of steps times bytes of the text: one step may read the whole text
   HEAP_KIB = 4096,
   NESTED_PARENTHESES = 100,
 };
@@ -21,7 +21,7 @@ enum {
 // White space as defined by ECMA-262, to be put between the brackets of a character class.
 #define SPACES "\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff"
 
-// Names of general categories, and the short names that PCRE2 accepts instead.
+// Long names of Unicode general categories, and the short names that PCRE2 requires.
 static const struct {
   const char *name, *category;
 } categories[] = {
@@ -71,8 +71,8 @@ static size_t put_property(struct buf *out, str rest) {
   return (size_t)(close - rest.p) + 1;
 }
 
-// Translates a surrogate pair such as "\uD83D\uDC32", starting at the first "u". Returns the number of bytes read, or
-// 0.
+// Translates a surrogate pair such as "\uD83D\uDC32", starting at the first "u". Returns the number of bytes read, or 0
+// if the text is not a surrogate pair.
 static size_t put_surrogates(struct buf *out, str rest) {
   if (rest.n < 11 || rest.p[5] != '\\' || rest.p[6] != 'u') return 0;
   int high = json_text_hex4(rest.p + 1), low = json_text_hex4(rest.p + 7);
@@ -81,8 +81,8 @@ static size_t put_surrogates(struct buf *out, str rest) {
   return 11;
 }
 
-// Translates an escape, starting after its backslash. Returns the number of bytes read, or 0 if ECMA-262 lacks the
-// escape.
+// Translates an escape, starting after its backslash. Returns the number of bytes read, or 0 if ECMA-262 does not have
+// this escape.
 static size_t put_escape(struct buf *out, str rest, bool in_class) {
   char c = rest.n ? rest.p[0] : 0;
   if (c == 's') buf_str(out, in_class ? STR(SPACES) : STR("[" SPACES "]"));
@@ -110,7 +110,8 @@ static bool translate(str pattern, struct buf *out) {
   bool in_class = false;
   int depth = 0;
   if (str_starts(pattern, STR("(*"))) return false;
-  // The translated pattern also matches the text before a match, as PCRE2 resets its limits at each start position.
+  // The translated pattern begins with a part that matches the text before a match. So PCRE2 starts only once: it would
+  // reset its limits at each new start position.
   buf_str(out, STR("(?s:.)*?(?:"));
   for (size_t i = 0; i < pattern.n; i++) {
     char c = pattern.p[i];
@@ -122,7 +123,7 @@ static bool translate(str pattern, struct buf *out) {
     }
     if (c == '[' && in_class) buf_char(out, '\\');  // otherwise "[[:alpha:]]" would become a POSIX class
     if (c == '(' && !in_class) depth++;
-    if (c == ')' && !in_class && --depth < 0) return false;  // ")" would close the group around the pattern
+    if (c == ')' && !in_class && --depth < 0) return false;  // this ")" would close the group that encloses the pattern
     if (c == '[') in_class = true;
     if (c == ']') in_class = false;
     buf_char(out, c);
@@ -172,8 +173,9 @@ static void room_init(struct regex_room *room) {
   room->data = pcre2_match_data_create(1, general);
 }
 
-// PCRE2 does not report the work of a match. Therefore a match starts with a small limit, which is subtracted from
-// *steps. If the match needs more work, it starts again with a larger limit, which is also subtracted.
+// PCRE2 does not report the work of a match. So a match is first tried with a small limit, and the cost of this limit
+// is subtracted from *steps. If the match needs more work, it is tried again with a larger limit, whose cost is also
+// subtracted.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps) {
   if (!room->data) room_init(room);
   size_t most = MOST_MATCH_WORK / (text.n + 1);

@@ -5,11 +5,11 @@
 
 struct regex;
 
-// Compiles a pattern into the arena. Returns NULL for an invalid pattern, with the reason in `why`.
+// regex_new compiles a pattern into the arena. For an invalid pattern, it returns NULL and writes the reason to `why`.
 enum { REGEX_WHY = 128 };
 struct regex *regex_new(struct arena *a, str pattern, char why[REGEX_WHY]);
 
-// Memory shared by many matches. Must be initialized with {.arena = ...}.
+// Memory that many matches share, one after another. Must be initialized with {.arena = ...}.
 struct regex_room {
   struct arena *arena;
   void *data, *context;  // allocated by the first match

@@ -16,19 +16,20 @@ struct schema_run {
   bool over;       // the limits are exhausted, so the result is undecided
 };
 
-// The resources that were entered on the way to a schema, innermost first. Dynamic references need them.
+// The list of resources that were entered on the way to a schema, innermost first. It is needed for dynamic references.
 struct schema_scope {
   const struct schema_scope *up;
   const struct schema_resource *resource;
 };
 
-// Marks the children of a value that a schema has evaluated. `bits` is NULL if no "unevaluated…" keyword needs marks.
+// One bit for each child of a value: set if a schema has evaluated the child. `bits` is NULL if no "unevaluated…"
+// keyword needs marks.
 struct schema_marks {
   uint64_t *bits;
   size_t words;
 };
 
-// One schema applied to one value.
+// The application of one schema to one value.
 struct schema_frame {
   const struct schema_node *node;
   const struct json *value;
@@ -39,7 +40,7 @@ struct schema_frame {
 // Applies a schema to a value, and marks the children that it evaluates in `marks`, which may be NULL.
 bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct json *v,
                  const struct schema_scope *scope, struct schema_marks *marks);
-// Like schema_eval, without reporting errors.
+// Like schema_eval, but reports no errors.
 bool schema_test(struct schema_run *r, const struct schema_node *n, const struct json *v,
                  const struct schema_scope *scope, struct schema_marks *marks);
 
@@ -53,12 +54,13 @@ static inline bool schema_enough(const struct schema_run *r) {
   return r->quiet || r->over || r->out->more;
 }
 
-// Adds an error for a keyword of the frame's schema. Always returns false.
+// Adds an error to the result: the part `at` of the value violates a keyword of the frame's schema. Always returns
+// false.
 bool schema_report(struct schema_run *r, const struct schema_frame *f, str keyword, const struct json *at,
                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-// Returns the length to which a message shows a text: at most SCHEMA_SHOWN bytes, at a character boundary. Usage:
-// "%.*s", SHOWN(text)
+// Messages show at most SCHEMA_SHOWN bytes of a text, and no incomplete character. schema_shown returns the number of
+// bytes to show. Usage: "%.*s", SHOWN(text)
 enum { SCHEMA_SHOWN = 80 };
 int schema_shown(str text);
 #define SHOWN(text) schema_shown(text), (text).p

@@ -12,11 +12,11 @@ enum schema_draft { SCHEMA_DRAFT_4, SCHEMA_DRAFT_6, SCHEMA_DRAFT_7, SCHEMA_DRAFT
 // A document that a schema may refer to.
 struct schema_document {
   str uri;                  // absolute, without a fragment
-  const struct json *root;  // must outlive every schema compiled with it, as must its text
+  const struct json *root;  // the value and its text must outlive every schema compiled with this document
 };
 
 struct schema_options {
-  enum schema_draft draft;  // default if "$schema" names no known draft
+  enum schema_draft draft;  // draft of schemas whose "$schema" is missing or names no known draft
   size_t max_bytes;         // maximum length of the schema's text, not counting white space
   unsigned max_depth;       // maximum depth of nested objects and arrays
   size_t max_properties;    // maximum number of members in all "properties" objects together
@@ -64,6 +64,7 @@ struct schema_result {
 bool schema_validate(const struct schema *s, const struct json *instance, struct arena *scratch,
                      struct schema_result *out);
 
-// Returns the smallest schema that contains all errors of a result; if that schema has references, returns the whole
-// schema, when it fits. Returns NULL if the result would be larger than max_bytes.
+// Returns the smallest part of the schema that contains all violated keywords of a result. If that part has references,
+// returns the whole schema, unless this is larger than max_bytes. Returns NULL if the result would be larger than
+// max_bytes.
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes);

@@ -42,7 +42,7 @@ struct extent {
   size_t properties;
 };
 
-// Measures the depth and the number of properties of a value. Returns false if it is deeper than max_depth.
+// Measures the depth and the number of properties of a value. Returns false if the value is deeper than max_depth.
 static bool measure(const struct json *v, unsigned depth, unsigned max_depth, struct extent *out) {
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return true;
   if (depth > max_depth) return false;
@@ -78,7 +78,8 @@ static bool compile(struct schema *s, struct fault *f) {
   map_init(&c.resources, &seed);
   s->start = schema_load(&c, STR(""), s->root);
   bool ok = s->start != NULL;
-  // Compiling a node may append nodes to the queue: schemas that only a reference finds, and other documents.
+  // Compiling a node may append nodes to the queue: schemas that only a reference reaches, and schemas of other
+  // documents.
   for (struct schema_node *n = c.first; ok && n; n = n->next) ok = schema_compile_node(&c, n);
   ASSERT(!*c.last && (!ok || s->start->resource));  // `last` points to the end of the queue
   map_done(&c.nodes);

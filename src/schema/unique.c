@@ -20,7 +20,8 @@ static uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ h >> 29;
 }
 
-// Equal values must have equal hashes: numbers are hashed by their digits, strings by their text.
+// Hashes the digits and the exponent of a number, not its text: equal values, such as 1 and 1.0, must have equal
+// hashes.
 static uint64_t hash_number(const struct json *v, const struct hash_key *key) {
   struct json_number x;
   if (!json_number_read(v, &x)) return hash_sip(key, json_span(v));

@@ -9,7 +9,7 @@ str uri_without_fragment(str uri, str *out_fragment);
 // Resolves a reference without fragment against an absolute base. If `base` is empty, returns the reference unchanged.
 str uri_resolve(struct arena *a, str base, str reference);
 
-// Decodes %XX; returns false if an escape is malformed.
+// Decodes %XX escapes. Returns false if an escape is malformed.
 bool uri_decode(struct arena *a, str text, str *out);
 
 // Returns the length of the scheme, without its colon, or 0 if there is no scheme.

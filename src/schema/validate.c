@@ -28,7 +28,8 @@ int schema_shown(str text) {
   return (int)n;
 }
 
-// Returns [uri "#"] pointer ["/" keyword], where the pointer leads to `at`.
+// Returns the JSON Pointer to `at`, preceded by `uri` and "#" unless `uri` is empty, and followed by "/" and `keyword`
+// unless `keyword` is empty.
 static str place_of(struct schema_run *r, str uri, const struct json *root, const struct json *at, str keyword) {
   struct buf b;
   buf_init(&b, MOST_POINTER_BYTES);
@@ -106,7 +107,7 @@ static bool report_type(struct schema_run *r, const struct schema_frame *f) {
 static inline bool type_fits(const struct schema_node *n, const struct json *v) {
   if (n->types >> v->type & 1) return true;
   if (v->type != JSON_NUMBER || !(n->types & TYPES_INTEGER)) return false;
-  // In draft 4, a number is an integer only if it is written without fraction and exponent.
+  // In draft 4, a number is an integer only if its text has no fraction and no exponent.
   if (n->resource->draft == SCHEMA_DRAFT_4)
     return !memchr(v->p, '.', v->n) && !memchr(v->p, 'e', v->n) && !memchr(v->p, 'E', v->n);
   return exact_integer(v);

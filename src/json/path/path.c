@@ -441,7 +441,7 @@ static void put_name(struct buf *out, str escaped) {
   buf_str(out, STR("']"));
 }
 
-// Descends again and again into the member or element whose span contains the value.
+// Repeatedly descends into the member or element whose span contains the value, and appends its name or index.
 void json_path_locate(struct buf *out, str text, const char *value) {
   ASSERT(value >= text.p && value < text.p + text.n);
   struct json_scan doc = json_scan_strict(text);

@@ -134,8 +134,8 @@ struct path_matcher {
 
 struct path_regex {
   struct pcre2_real_code_8 *code;  // NULL if the pattern is plain, invalid or too large
-  str plain;                       // if p is set: a literal text to search for, without the engine
-  str part;                        // text that every match contains; empty: unknown
+  str plain;                       // if plain.p is set: a text to search for without the engine
+  str part;                        // text that every match contains; empty if none is known
   bool too_large;
   size_t states;  // maximum number of states that the engine follows at the same time
 };
@@ -161,9 +161,9 @@ bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str
 
 // The end of a value, as far as a walk through the value has found it.
 struct path_end {
-  const char *after;   // the position after the value; NULL: unknown
+  const char *after;   // the position after the value; NULL if unknown
   const char *inside;  // if `after` is NULL: a position inside the value, or NULL if none is known
-  size_t levels;       // depth of `inside` in the value; 1: directly in it
+  size_t levels;       // depth of `inside` in the value; 1 if directly in the value
 };
 
 struct path_run {
