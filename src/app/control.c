@@ -22,7 +22,7 @@ enum {
   MOST_REQUESTS = 16,       // maximum number of requests in flight of one command
   MOST_LINE = 80 << 20,     // maximum bytes of a request; arguments of `call` may have 64 MiB
   MOST_QUEUED = 256 << 20,  // maximum bytes of answers that a command has not read
-  HIGH_WATER = 1 << 20,     // bytes of unread answers after which no further requests are read
+  HIGH_WATER = 1 << 20,     // if a command has this many bytes of unread answers, no further requests are read
   QUIET_MS = 60000,         // a command that sends or reads nothing for this time is disconnected
   BACKLOG = 64,
   REFUSALS_PER_SECOND = 1,  // maximum number of refused connections that are logged per second
@@ -57,7 +57,7 @@ struct control_peer {
   size_t asked_count;
   bool greeted;
   struct timer quiet;
-  struct timer end;  // frees the peer later, when none of the peer's callbacks runs
+  struct timer end;  // frees the peer in a later turn of the loop, outside of the peer's callbacks
 };
 
 struct asked {
@@ -106,7 +106,7 @@ static void hang_up(struct control_peer *p) {
   if (!timer_running(&p->end)) timer_start(p->control->loop, &p->end, 0);
 }
 
-// Sends a message on one line. Replaces line breaks, which a result may contain as its server wrote it.
+// Sends a message on one line. Replaces line breaks, because the JSON of a result is copied as the server wrote it.
 static void send_line(struct control_peer *p, str message) {
   struct buf flat;
   buf_init(&flat, message.n + 1);
@@ -156,7 +156,7 @@ static void hello(const struct question *q) {
   int64_t number;
   struct buf b;
   p->greeted = true;
-  p->terms.skips_installs = true;  // the command does not wait for installations, which continue without it
+  p->terms.skips_installs = true;  // answers do not wait for installations, which continue in the gateway
   p->agent = p->owner = STR_NONE;
   json_string(json_get(q->params, STR("agent")), &p->arena, &p->agent);
   p->agent = arena_str(&p->arena, p->agent);
@@ -205,7 +205,7 @@ static void ask(const struct question *q) {
   const struct json *params = json_get(q->params, STR("params"));
   str method;
   if (!client || !json_string(json_get(q->params, STR("method")), q->arena, &method)) {
-    refuse(p, q->id, RPC_INVALID_PARAMS, "toolgate/ask needs mode and method");
+    refuse(p, q->id, RPC_INVALID_PARAMS, "toolgate/ask needs \"method\" and a valid \"mode\"");
     return;
   }
   struct asked *a = MEM_NEW(struct asked);
@@ -261,9 +261,10 @@ static void answer(struct control_peer *p, const struct rpc_message *m, struct a
   struct question q = {p, json_span(m->id), m->params, a};
   for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
     if (!str_eq(m->method, methods[i].method)) continue;
-    if (!p->greeted && i > 0) refuse(p, q.id, RPC_INVALID_REQUEST, "the first request must be toolgate/hello");
-    else if (p->greeted && i == 0) refuse(p, q.id, RPC_INVALID_REQUEST, "toolgate/hello was already sent");
-    else if (p->asked_count >= MOST_REQUESTS) refuse(p, q.id, RPC_INTERNAL_ERROR, "too many requests in flight");
+    if (!p->greeted && i > 0) refuse(p, q.id, RPC_INVALID_REQUEST, "send toolgate/hello before any other request");
+    else if (p->greeted && i == 0) refuse(p, q.id, RPC_INVALID_REQUEST, "toolgate/hello must be sent only once");
+    else if (p->asked_count >= MOST_REQUESTS)
+      refuse(p, q.id, RPC_INTERNAL_ERROR, "too many requests in flight: wait for an answer");
     else methods[i].answer(&q);
     return;
   }
@@ -288,7 +289,8 @@ static void on_line(void *ctx, str line) {
   arena_done(&a);
 }
 
-// Moves the peer to the end of the list, which is ordered by the time of the last received bytes.
+// Handles received bytes. Moves the peer to the end of the list: the list is ordered by the time at which bytes were
+// last received.
 static void on_data(void *ctx, str bytes) {
   struct control_peer *p = ctx;
   ASSERT_MAGIC(p, PEER_MAGIC);
@@ -311,7 +313,7 @@ static void on_drain(void *ctx) {
 
 static void on_quiet(struct timer *t) {
   struct control_peer *p = CONTAINER_OF(t, struct control_peer, quiet);
-  // A command may wait for a slow answer, but must read the answers that are already queued.
+  // A quiet command is not disconnected if it waits for a slow answer and has read all answers that were sent.
   if (p->asked_count && p->stream && !stream_queued(p->stream)) timer_start(p->control->loop, t, QUIET_MS);
   else hang_up(p);
 }
@@ -347,9 +349,9 @@ static bool make_room(struct control *c) {
   return false;
 }
 
-// Returns a description, for the log, of a process that must be refused. NULL: the process is a command of the
-// operator. Servers run as the same user as the operator, but the rules do not restrict the operator, so servers must
-// be refused. All servers are descendants of the guard.
+// If the connection must be refused, returns a description of the connecting process, for the log. Otherwise returns
+// NULL. Servers run as the same user as the operator and are descendants of the guard. They must be refused, because
+// the rules do not apply to the operator.
 static const char *find_stranger(const struct control *c, int fd) {
   int pid = control_peer(fd);
   if (!control_trusts(fd)) return "another user";
@@ -366,7 +368,7 @@ static void on_connection(uv_stream_t *listener, int status) {
   const char *stranger = find_stranger(c, stream_fd(stream));
   unsigned more;
   if (stranger && rate_allow(&c->refusals, loop_now(c->loop), REFUSALS_PER_SECOND, &more))
-    log_warn(c->loop->log, "refused a connection of %s to the control socket (%u earlier ones were not logged)",
+    log_warn(c->loop->log, "refused a connection of %s to the control socket (%u earlier refusals were not logged)",
              stranger, more);
   if (!stranger && make_room(c)) peer_new(c, stream);
   else stream_close(&stream);
@@ -379,7 +381,8 @@ static void on_closed(uv_handle_t *handle) {
   mem_free(handle);
 }
 
-// The socket gets its final name when it listens, because commands remove sockets on which no process listens.
+// Creates the socket and listens on it. The socket gets its final name only after listen(), because commands remove
+// sockets on which no process listens.
 static int bind_socket(struct control *c, struct fault *f) {
   char unfinished[CONTROL_NAME + 8];
   ASSERT(c->folder >= 0);
@@ -434,10 +437,10 @@ struct control *control_open(const struct control_options *opt) {
   c->folder = control_folder(opt->model->gateway->config, opt->env, true, &f);
   if (c->folder >= 0) remove_stale(c, id);
   if (c->folder >= 0 && start_listening(c, &f)) {
-    log_debug(c->loop->log, "control socket: %s in the state folder", c->name);
+    log_debug(c->loop->log, "the control socket is %s", c->name);
     return c;
   }
-  // FAULT_NOT_FOUND: the configuration sets no folder for a socket, so this is only a debug message.
+  // FAULT_NOT_FOUND means that there is no folder for a socket. This can be intended, so it is only a debug message.
   log_line(c->loop->log, f.code == FAULT_NOT_FOUND ? LOG_DEBUG : LOG_WARN,
            "no control socket, so toolgate status and other commands cannot reach this gateway: %s", f.message);
   control_close(&c);

@@ -119,8 +119,7 @@ int control_connect(int folder, const struct control_socket *s) {
   struct sockaddr_un address = control_address(folder, s->name);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  // Without a timeout, connecting could block: a suspended gateway does not accept connections, and its queue may be
-  // full.
+  // If a suspended gateway has a full queue of connections, connect() would block without this timeout.
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = CONNECT_S}, sizeof(struct timeval));
   if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
   int why = errno;
@@ -149,7 +148,7 @@ bool control_peer_lives(int fd) {
   int process;
   socklen_t size = sizeof process;
   if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &process, &size) != 0) return errno == ENOPROTOOPT;
-  struct pollfd p = {.fd = process, .events = POLLIN};  // readable when the process has ended
+  struct pollfd p = {.fd = process, .events = POLLIN};  // a pidfd becomes readable when its process ends
   bool lives = poll(&p, 1, 0) == 0;
   close(process);
   return lives;

@@ -15,11 +15,12 @@
 
 enum {
   GATEWAY_MAGIC = 0x67617465,
-  HELD_REQUESTS = 4,  // memory limits always have room for this number of requests of the largest size
+  HELD_REQUESTS = 4,  // memory limits are raised so that this many requests of the largest size fit
   SPANS_MS = 2000,    // longest time for sending the last spans to the collector
 };
 
-// Raises the limit on open descriptors to the allowed maximum, for thousands of streams.
+// Raises the limit on open file descriptors to the allowed maximum, because the gateway may have thousands of
+// connections.
 static void raise_descriptor_limit(void) {
   struct rlimit r;
   if (getrlimit(RLIMIT_NOFILE, &r) != 0) return;
@@ -192,7 +193,7 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
   arena_init(&g->names);
   signal(SIGPIPE, SIG_IGN);
   mapped_survive();
-  signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then an ordinary write error
+  signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails instead of ending the process
   raise_descriptor_limit();
   write_no_core_files();
   loop_init(&g->loop, &g->log, clock, rand);
@@ -232,7 +233,7 @@ static void say_taken(const struct config *c, const struct upstreams_change *cha
   snprintf(told + n, size - (size_t)n, ", rules for %zu agent%s", agents, agents == 1 ? "" : "s");
 }
 
-// Opens the audit log if the new configuration has one. An audit log that is already open stays unchanged.
+// Opens the audit log of the new configuration, if it has one. If an audit log is already open, changes nothing.
 static bool take_audit(struct gateway *g, const struct config *c, struct fault *f) {
   if (g->audit_recorder) return true;
   bool ok = make_audit(g, c, f);

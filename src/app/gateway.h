@@ -17,13 +17,13 @@ struct gateway {
   struct loop loop;
   struct child_host *children;
   struct store *store;
-  struct recorder *recorder;              // NULL: calls are not recorded
-  struct audit_recorder *audit_recorder;  // NULL: there is no audit log
+  struct recorder *recorder;              // NULL if calls are not recorded
+  struct audit_recorder *audit_recorder;  // NULL if there is no audit log
   struct metrics *metrics;
-  struct tracer *tracer;   // sends spans; NULL: there is no collector
-  struct tracer *records;  // sends log records; NULL: there is no collector
+  struct tracer *tracer;   // sends spans; NULL if there is no collector
+  struct tracer *records;  // sends log records; NULL if there is no collector
   struct rulebook rules;
-  struct chain chain;  // gateways through which this gateway was started, for loop detection
+  struct chain chain;  // the chain of gateways that started this gateway, for loop detection
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;
@@ -52,9 +52,9 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
 // with the reason in `f`, if nothing was changed.
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f);
 
-// Stops the gateway; every session must be closed before. Calls `stopped` when the upstreams are stopped, all durable
-// data is written, and the last spans are sent or two seconds have passed. The loop ends then, unless the caller has
-// other handles on it.
+// Stops the gateway. Every session must be closed before this call. Calls `stopped` after the upstreams are stopped and
+// all durable data is written, and after the last spans are sent or two seconds have passed. Then the loop ends, unless
+// the caller has other handles on it.
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx);
 
 // Waits for the child processes to end, and frees everything. Must be called after gateway_stop and the end of the

@@ -79,7 +79,7 @@ static const struct {
 };
 // clang-format on
 
-// Fills closed standard descriptors, so that no socket takes their place.
+// Opens /dev/null on closed standard descriptors: otherwise a new socket could get the number of stdout or stderr.
 static void fill_standard_descriptors(void) {
   int fd;
   do fd = open("/dev/null", O_RDWR);
@@ -93,7 +93,8 @@ static command_run *find_command(const char *name) {
   return NULL;
 }
 
-// Reports lost output, such as a full disk; a reader that closed its pipe (`| head`) is not an error.
+// Returns the exit code of the program. Reports an error if output was lost, for example because the disk is full. It
+// is no error if the reader closed the pipe (`| head`).
 static int end(int status) {
   bool lost = ferror(stdout);
   lost |= fflush(stdout) != 0;

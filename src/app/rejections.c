@@ -38,6 +38,6 @@ void rejections_note(struct rejections *r, const struct http_exchange *x, enum r
   };
   audit_recorder_add(g->audit_recorder, &e);
   log_line(&g->log, why == REJECTION_MISSING ? LOG_INFO : LOG_WARN,
-           "credential refused: %s, from %s; %llu similar refusals since the last such line", rejection_word(why), peer,
-           (unsigned long long)omitted);
+           "credential refused: %s, from %s; %llu similar refusals since the last such line were not logged",
+           rejection_word(why), peer, (unsigned long long)omitted);
 }

@@ -10,13 +10,15 @@
 struct rejections {
   struct gateway *gateway;
   struct {
-    uint64_t full_at;  // time of the loop from which ten lines are allowed again
+    uint64_t full_at;  // time of the loop after which ten lines at once are allowed again
     uint64_t omitted;
   } of[REJECTION_COUNT];
 };
 
-// Counts a refusal and returns whether it is logged. *out_omitted: number of refusals since the last logged one.
+// Counts a refusal and returns whether to log it. If so, sets *out_omitted to the number of refusals that were not
+// logged since the last logged refusal.
 bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
 
-// `at` is the listener that refused the request: "admin", or STR_NONE for the endpoint of clients.
+// Counts a refused request, and logs it if rejections_tell allows it. `at` is the listener that refused the request:
+// "admin", or STR_NONE for the endpoint of clients.
 void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at);

@@ -9,7 +9,7 @@
 #include "text/secrets.h"
 
 enum {
-  SETTLE_MS = 300,  // waiting time after a change, because programs may write several files
+  SETTLE_MS = 300,  // time between a change of a file and the reload: programs may write several files
   MOST_LOGGED = 50,
 };
 
@@ -24,11 +24,11 @@ enum { RELOAD_MAGIC = 0x72656c64 };
 struct reload {
   uint32_t magic;
   struct reload_options opt;
-  struct filewatch *watch;    // NULL: nothing is watched
-  struct edition *taken;      // configuration in force; NULL: that of the start
-  struct edition *audited;    // configuration with which the audit log was opened; NULL: that of the start
-  struct edition *refused;    // last attempt, if it failed: a change to one of its files causes a new attempt
-  struct deferred due;        // delays the reload, so that files that change together are read together
+  struct filewatch *watch;  // NULL if no files are watched
+  struct edition *taken;    // configuration in force; NULL if it is the configuration of the start
+  struct edition *audited;  // configuration with which the audit log was opened; NULL for that of the start
+  struct edition *refused;  // configuration of the last attempt if it failed; changes to its files cause a new attempt
+  struct deferred due;      // delays the reload, so that files that change together are read together
   bool of_servers, of_rules;  // whether servers or rules changed
 };
 
@@ -85,20 +85,21 @@ static void add_problem(struct edition *e, str file, const char *message) {
       (struct config_problem){.file = arena_str(&p->arena, file), .message = arena_str(&p->arena, str_of(message))};
 }
 
-// Reports a missing configuration file or missing authentication as an error. Many programs remove a file while they
-// save it, and without its tokens the gateway would accept every client. (Missing servers and rules are reported where
-// they are read.)
+// Reports an error if the configuration file or its authentication has disappeared. Many programs remove a file while
+// they save it, and without the tokens in the file the gateway would accept every client. (Missing servers and rules
+// are reported where they are read.)
 static void check_gone(const struct reload *r, struct edition *e) {
   const struct config *before = current(r), *next = &e->config;
   if (before->config_file.n && !next->config_file.n)
-    add_problem(e, before->config_file, "does not exist any more: its content stays in force; restart to run without");
+    add_problem(e, before->config_file,
+                "does not exist any more: its content stays in force; restart to run without this file");
   else if (config_has_auth(before) && !config_has_auth(next) && !config_problems_fatal(&e->problems))
     add_problem(e, before->config_file,
-                "has no auth any more: the previous auth stays in force; restart to accept every client");
+                "the key auth was removed: the previous authentication stays in force; restart to accept every client");
 }
 
-// Returns the problem to report for an obstacle. A rejected reload leaves no server out, so the problem "this server is
-// left out" is replaced by its cause.
+// Returns the problem to report for a problem that prevents the reload. A rejected reload leaves no server out, so
+// instead of the problem "this server is left out", its cause is reported.
 static const struct config_problem *cause_of(const struct edition *e, const struct config_problem *p) {
   ASSERT(p->cause <= e->problems.count);
   return p->cause ? &e->problems.list[p->cause - 1] : p;
@@ -131,7 +132,8 @@ static void log_problems(const struct reload *r, const struct edition *e) {
     log_problem(r, is_cause(r, e, p) ? LOG_ERROR : LOG_WARN, p);
   }
   if (e->problems.count > MOST_LOGGED)
-    log_warn(log_of(r), "reload: %zu more problems; toolgate check prints them", e->problems.count - MOST_LOGGED);
+    log_warn(log_of(r), "reload: %zu more problems; run \"toolgate check\" to see them",
+             e->problems.count - MOST_LOGGED);
 }
 
 // ---- results
@@ -213,8 +215,8 @@ static void settle(struct reload *r, bool taken) {
   if (r->opt.settle) r->opt.settle(r->opt.ctx, taken);
 }
 
-// Applies a configuration. Steps that can fail come first and change nothing; then the prepared parts change together
-// with the gateway, or not at all.
+// Applies a configuration, or adds a problem. Steps that can fail come first and change nothing. After that, the
+// prepared parts and the gateway change together, or neither changes.
 static void take(struct reload *r, struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   struct fault f;
@@ -226,9 +228,9 @@ static void take(struct reload *r, struct edition *e) {
   bool audited = gateway_of(r)->audit_recorder != NULL;
   bool taken = gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f);
   if (taken && !audited && gateway_of(r)->audit_recorder) {
-    ASSERT(!r->audited);  // an open audit log stays open
+    ASSERT(!r->audited);  // an audit log that is open is never opened again
     r->audited = e;
-    log_info(log_of(r), "reload: the audit log is %.*s from now on", STR_ARG(e->config.audit_file));
+    log_info(log_of(r), "reload: calls are now logged in the audit log %.*s", STR_ARG(e->config.audit_file));
   }
   settle(r, taken);
   if (!taken) add_problem(e, status->servers.file, f.message);
@@ -247,8 +249,8 @@ static void keep(struct reload *r, struct edition *e) {
 
 // ---- revoked tokens
 
-// Returns the configuration whose auth.tokens are valid: the new one or, if the configuration file has an error, the
-// one in force. The error may be the reason why tokens are missing from the new one.
+// Returns the configuration whose auth.tokens are valid. This is the new configuration or, if the configuration file
+// has an error, the configuration in force: because of the error, tokens may be missing from the new configuration.
 static const struct config *configured_tokens(const struct reload *r, const struct edition *e) {
   bool read = e->config.config_file.n && !first_obstacle(r, e, e->config.config_file);
   return read ? &e->config : current(r);
@@ -280,7 +282,7 @@ static void refuse(struct reload *r, struct edition *e) {
 
 // ---- watching
 
-// The most important files come first, because the number of watched files is limited.
+// Watches the files of a configuration. The number of watched files is limited, so the most important files come first.
 static void watch_files(struct reload *r, const struct config *c) {
   for (int others = 0; others < 2; others++)
     for (size_t i = 0; r->watch && i < c->file_count; i++) {
@@ -302,7 +304,8 @@ static bool is_read(void *ctx, str path) {
   return has_file(current(r), path) || (r->refused && has_file(&r->refused->config, path));
 }
 
-// Watches the files of the configuration in force and those of the last attempt, which may be repaired.
+// Watches the files of the configuration in force or, if the last attempt failed, those of the attempt: the operator
+// may correct them.
 static void watch_again(struct reload *r) {
   if (!r->watch) return;
   filewatch_keep(r->watch, is_read, r);

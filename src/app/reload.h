@@ -20,12 +20,13 @@ struct reload;
 struct reload_options {
   struct gateway *gateway;
   const struct config_options *said;      // the command line
-  const struct config_problems *started;  // problems found in the configuration at the start
+  const struct config_problems *started;  // problems that were found in the configuration when the gateway started
   char *const *env;
-  // `prepare` makes the caller's parts of the configuration `next` ready, without effect; `before` is in force. If it
-  // returns false, with the reason in `f`, nothing changes. If it returns true, `settle` is called in the same turn and
-  // must apply the prepared parts if `taken`, and drop them otherwise. The callbacks must not keep pointers to a
-  // configuration. Set both, or neither.
+  // Two callbacks for parts of the configuration that the caller owns; set both or neither. `prepare` creates these
+  // parts from `next` without applying them; `before` is the configuration in force. If `prepare` returns false, with
+  // the reason in `f`, nothing changes. If it returns true, `settle` is called in the same turn of the loop: it must
+  // apply the prepared parts if `taken` is true, and free them otherwise. The callbacks must not keep pointers to a
+  // configuration.
   bool (*prepare)(void *ctx, const struct config *before, const struct config *next, struct fault *f);
   void (*settle)(void *ctx, bool taken);
   // Called when a configuration is rejected: must revoke the tokens that `valid` does not contain, and return their

@@ -38,21 +38,21 @@ struct serving {
   const struct config *config;
   struct arena arena;
   struct reload *reload;
-  struct control *control;            // NULL: commands cannot reach this gateway
+  struct control *control;            // NULL if commands cannot reach this gateway
   char next_control[CONTROL_ID + 1];  // id of the configuration that is being applied
   struct model model;
   struct admin admin;
   struct rejections rejections;
   bool terminal;  // the gateway was started at a terminal
-  // How clients connect: either `front`, or `http` and `endpoint`.
+  // The listener for clients: with stdio `front`, with HTTP `http` and `endpoint`. The other members are NULL.
   struct stdio_front *front;
   struct http_server *http;
   struct endpoint *endpoint;
   struct principals *principals;
   struct admission admission;
-  struct admission next;  // new authentication between prepare and settle; used only if `readmits`
+  struct admission next;  // new authentication between on_prepare and on_settle, if `readmits` is set
   bool readmits;
-  bool revoked;  // `admission` lacks revoked tokens that the configuration in force contains
+  bool revoked;  // tokens that the configuration in force contains were revoked in `admission`
   str url;
 
   uv_signal_t signals[SIGNALS];
@@ -90,11 +90,12 @@ static void on_drained(void *ctx) {
 
 static void on_drain_timeout(struct timer *t) {
   struct serving *s = CONTAINER_OF(t, struct serving, drain_timer);
-  log_warn(&s->gateway.log, "stopping with calls still in flight");
+  log_warn(&s->gateway.log, "stopping with calls still in flight after timeouts.drain");
   stop_now(s);
 }
 
-// Starts a graceful stop. After a failed start the gateway is already stopping, and there is no endpoint.
+// Starts a graceful stop. If the start failed, the gateway is already stopping and may have no listener, so nothing is
+// done.
 static void drain(struct serving *s) {
   if (s->stopping) return;
   ASSERT(!s->draining);
@@ -112,12 +113,13 @@ static void drain(struct serving *s) {
   http_server_drain(s->http, on_drained, s);
 }
 
-// Ends the gateway, so that the service manager or the client starts it again: a new guard cannot be forked from a
-// process that has threads and clients.
+// Handles the loss of the guard: ends the gateway, so that the service manager or the client starts it again. A new
+// guard cannot be forked from a process that has threads and connections.
 static void on_guard_lost(void *ctx) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
-  log_error(&s->gateway.log, "servers cannot be started any more: ending with status %d", EXIT_CANNOT);
+  log_error(&s->gateway.log, "the guard process ended, so servers cannot be started any more: ending with status %d",
+            EXIT_CANNOT);
   s->status = EXIT_CANNOT;
   if (!s->draining) drain(s);
 }
@@ -132,7 +134,7 @@ static void on_signal(uv_signal_t *handle, int signum) {
   loop_end(&s->gateway.loop, LOOP_SIGNAL, "");
 }
 
-// Returns whether SIGHUP was sent because the terminal was closed, which means: stop.
+// Returns whether the terminal was closed, which also sends SIGHUP. The gateway must then stop instead of reloading.
 static bool terminal_left(const struct serving *s) {
   return s->terminal && !isatty(STDERR_FILENO);
 }
@@ -143,7 +145,7 @@ static void on_hangup(uv_signal_t *handle, int signum) {
   loop_begin(&s->gateway.loop);
   if (terminal_left(s)) on_signal(handle, signum);
   else if (s->config->reload == CONFIG_RELOAD_OFF)
-    log_warn(&s->gateway.log, "SIGHUP is ignored: the configuration has reload: off");
+    log_warn(&s->gateway.log, "SIGHUP is ignored, because the configuration sets \"reload: off\"");
   else if (s->reload && !s->draining) reload_now(s->reload);
   loop_end(&s->gateway.loop, LOOP_SIGNAL, "");
 }
@@ -191,7 +193,7 @@ static void watch_signals(struct serving *s) {
   }
 }
 
-// Prints how clients can connect. With HTTP, stdout is not used for messages.
+// Prints on stdout how clients can connect. With HTTP, stdout carries no MCP messages.
 static void say_how_to_connect(const struct serving *s, const char *url) {
   bool token = s->admission.credentials != NULL;
   const char *header = token ? " --header 'Authorization: Bearer TOKEN'" : "";
@@ -216,7 +218,8 @@ static void on_refused(void *ctx, const struct http_exchange *x, enum rejection 
   rejections_note(ctx, x, why, STR_NONE);
 }
 
-// Must be called before the gateway logs that it is listening: scripts may run commands from then on.
+// Opens the control socket. Must be called before the gateway logs that it is listening, because scripts wait for this
+// line and then run commands.
 static void start_control(struct serving *s) {
   ASSERT(!s->control);
   struct control_options opt = {&s->model, s->opt->env};
@@ -312,11 +315,12 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   return s->front != NULL;
 }
 
-// Makes new credentials only if the configured authentication differs, because new credentials end the open streams.
+// Prepares a reload. Makes new credentials only if the configured authentication has changed, because new credentials
+// end all open streams.
 static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
-  ASSERT(!s->readmits);  // on_settle was called after every on_prepare
+  ASSERT(!s->readmits);  // on_settle was called after the last on_prepare
   control_id(next, s->next_control);
   s->readmits = s->endpoint && (s->revoked || !config_same_auth(before, next));
   if (!s->readmits || admission_open(&s->next, next, &s->gateway.loop, s->principals, s->url, f)) return true;
@@ -324,8 +328,8 @@ static bool on_prepare(void *ctx, const struct config *before, const struct conf
   return false;
 }
 
-// A client whose token was removed is refused at its next request. Open streams end, so their clients must authenticate
-// again.
+// Applies or drops what on_prepare has prepared. After a change of the authentication, the next request of a client
+// whose token was removed is refused, and open streams end, so that their clients must authenticate again.
 static void on_settle(void *ctx, bool taken) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
@@ -361,7 +365,8 @@ static void start_reload(struct serving *s) {
   s->reload = reload_new(&opt);
 }
 
-// Detects a loop: a gateway that was started, directly or through others, by a server of the same configuration.
+// Returns false if there is a loop: this gateway was started, directly or through other gateways, by a gateway with the
+// same configuration.
 static bool is_first(const struct serving *s, struct fault *f) {
   if (!chain_repeats(&s->gateway.chain)) return true;
   fault_set(f, FAULT_INVALID,

@@ -13,5 +13,5 @@ struct serve_options {
   char *const *env;
 };
 
-// Returns the exit code: 0, or 3 if the gateway could not run.
+// Runs the gateway until it stops. Returns the exit code: 0, or 3 if the gateway could not run.
 int serve_run(const struct serve_options *opt, const struct guard *guard);

@@ -12,7 +12,8 @@ static const char *const unlisted_words[] = {"deny", "allow", NULL};
 
 // ---- reading
 
-enum { CONTEXT_MEMBERS = 100, CONTEXT_BYTES = 4096, CONTEXTS_BYTES = 16 << 20 };  // of one agent; of all agents
+// Limits on the context of one agent, and on the size of the contexts of all agents.
+enum { CONTEXT_MEMBERS = 100, CONTEXT_BYTES = 4096, CONTEXTS_BYTES = 16 << 20 };
 
 static void read_context(struct governance_reader *r, str pointer, const struct json *v,
                          const struct governance_field *f, void *to) {
@@ -52,7 +53,8 @@ static enum approval_mode safety_of(const struct json *context) {
   return APPROVAL_DESTRUCTIVE;
 }
 
-// Returns the context of `base` with the members of `own` in place of its own.
+// Returns a context with the members of `base` and `own`. If both have a member, the member of `own` is used; for
+// safety_mode, the lower one.
 static const struct json *overlay(struct governance_reader *r, const struct json *base, const struct json *own) {
   struct json_edit *edits = ARENA_ARRAY(r->arena, struct json_edit, own->count + 1);
   enum approval_mode lowest = safety_of(base) < safety_of(own) ? safety_of(base) : safety_of(own);
@@ -64,7 +66,7 @@ static const struct json *overlay(struct governance_reader *r, const struct json
   edits[count++] = (struct json_edit){STR("safety_mode"), json_escaped(r->arena, str_of(approval_mode_name(lowest)))};
   str text = json_edited(r->arena, base, edits, count);
   const struct json *made = json_parse(r->arena, text, &json_default_limits, &f);
-  ASSERT(made);  // made of parts that were parsed before
+  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
   return made;
 }
 
@@ -111,7 +113,8 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
   g->allows_unlisted = parts.unlisted == 1;
   g->others.context = overlay(r, parts.defaults, &json_empty_object);
   settle(r, &g->others);
-  // The order of the ids puts an ancestor before its descendants.
+  // The list is sorted by id, so an ancestor comes before its descendants, and its context is complete when they need
+  // it.
   size_t bytes = 0;
   for (size_t i = 0; i < g->agent_count && bytes <= CONTEXTS_BYTES; i++) {
     struct governance_agent *p = &g->agents[i];
@@ -141,7 +144,7 @@ const struct json *governance_context(const struct governance_agent *p, str name
   if (safety_mode < p->safety)
     edits[count++] = (struct json_edit){STR("safety_mode"), json_escaped(a, str_of(approval_mode_name(safety_mode)))};
   const struct json *made = json_parse(a, json_edited(a, p->context, edits, count), &json_default_limits, &f);
-  ASSERT(made);  // made of parts that were parsed before
+  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
   return made;
 }
 
@@ -174,14 +177,15 @@ static bool hide(str pointer, str *out_pointer) {
   return false;
 }
 
-// The least that rules do to every call of an agent, whatever its arguments.
+// The decision of the rules that is the same for every call of a capability by an agent, regardless of the arguments.
 struct governance_outlook {
   bool denied;  // a rule without a condition denies, or no rule can match
   enum approval_mode lowest;
 };
 
-// Rules without a condition raise the lowest mode; other rules can lower it. A call of class act needs a mode above
-// read_only.
+// Computes the outlook for an agent and a capability. Rules without a condition always apply, so the highest mode that
+// they set is the lowest possible mode. Without such a rule, any rule can lower the mode. A call of class act needs a
+// mode above read_only.
 static struct governance_outlook look_ahead(const struct governance *g, const struct governance_capability *c,
                                             const struct governance_subject *who) {
   enum approval_mode least = c->class == CLASS_ACT ? APPROVAL_LOCAL_WRITE : APPROVAL_READ_ONLY;

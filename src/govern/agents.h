@@ -18,8 +18,8 @@ struct governance_agent;
 // Returns the context of an agent (never NULL). It lives as long as the governance.
 const struct governance_agent *governance_agent_get(const struct governance *g, str agent);
 
-// Returns the context for a question, in the arena: the members for this agent, and `agent` with its `name`.
-// safety_mode: a lower ceiling that the request asks for, or APPROVAL_NONE.
+// Returns the context for a question, in the arena. The context has the members for this agent, and the member `agent`
+// with the agent's name. `safety_mode` is a lower ceiling that the request asks for, or APPROVAL_NONE.
 const struct json *governance_context(const struct governance_agent *p, str name, enum approval_mode safety_mode,
                                       struct arena *a);
 
@@ -28,9 +28,10 @@ const struct governance_capability *governance_find_tool(const struct governance
 
 // Returns whether an adapter of the file governs this server.
 bool governance_governs(const struct governance *g, str server);
-bool governance_allows_unlisted(const struct governance *g);  // the tools of servers without an adapter
+// Returns whether agents may use servers without an adapter.
+bool governance_allows_unlisted(const struct governance *g);
 
-// Returns whether an agent may see a tool or, with tool STR_NONE, a server. If every call would be denied, whatever its
-// arguments, returns false and sets *out_pointer to the place in the file that decides.
+// Returns whether an agent may see a tool or, with tool STR_NONE, a server. If every call would be denied, regardless
+// of its arguments, returns false and sets *out_pointer to the place in the file that causes this.
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer);

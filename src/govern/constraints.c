@@ -85,7 +85,8 @@ static bool holds_const(const struct constraint_check *c, const struct json *val
   return json_same(c->value, value);
 }
 
-// Also compiles the pattern without its anchors: "a)|(b" is invalid, but would be valid between them.
+// Compiles the pattern twice: as written, and as ^(?:PATTERN)$. The second form alone would accept an invalid pattern
+// such as "a)|(b".
 static const char *read_pattern(struct arena *a, struct constraint_check *c, char why[REGEX_WHY]) {
   str pattern;
   if (!json_string(c->value, a, &pattern)) return "must be a regular expression";
@@ -95,7 +96,7 @@ static const char *read_pattern(struct arena *a, struct constraint_check *c, cha
   return c->regex ? NULL : why;
 }
 
-// A match that needs too many steps counts as a violation.
+// Returns whether the text matches the pattern. A match that needs too many steps counts as a violation.
 static bool holds_pattern(const struct constraint_check *c, const struct json *value, str text, struct check_run *run) {
   return text.n <= CONSTRAINT_TEXT_MAX && regex_match(c->regex, text, &run->room, &run->budget->steps) == REGEX_YES;
 }
@@ -281,7 +282,8 @@ static void check_argument(const struct constraint *c, const struct json *value,
   bool typed = true;
   for (size_t i = 0; i < c->check_count; i++) typed = typed && has_type(&c->checks[i], value);
   if (!typed) add(out, a, c, "type");
-  bool spent = run->budget->bytes < value->n;  // then every check counts as violated
+  // If the argument is too large for the rest of the budget, every check of the argument counts as violated.
+  bool spent = run->budget->bytes < value->n;
   run->budget->bytes -= spent ? run->budget->bytes : value->n;
   if (!spent) json_string(value, a, &text);
   for (size_t i = 0; i < c->check_count; i++) {

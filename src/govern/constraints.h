@@ -40,8 +40,8 @@ struct violations {
 
 // The work that remains for all constraints of a decision. A check that exceeds it counts as violated.
 struct constraints_budget {
-  size_t steps;  // of patterns
-  size_t bytes;  // of arguments; an argument counts once for each constraint on it
+  size_t steps;  // number of steps for matching patterns
+  size_t bytes;  // bytes of arguments; an argument counts once for each constraint on it
 };
 enum { CONSTRAINTS_STEPS = 1 << 20, CONSTRAINTS_BYTES = 32 << 20 };
 

@@ -5,7 +5,8 @@ static void put_mode(struct json_writer *w, str key, enum approval_mode mode) {
   json_member_str_or_null(w, key, str_of(approval_mode_name(mode)));
 }
 
-// Gates are not reported for a denied call, because nobody can approve it.
+// Writes the gates of an allowed call. The gates of a denied call are not written, because nobody can approve such a
+// call.
 static void put_gates(struct json_writer *w, const struct governance_decision *d) {
   if (d->code != GOVERNANCE_ALLOWED || !d->gate_count) return;
   json_member_str(w, STR("gate"), d->gates[0]->gate_id);

@@ -61,7 +61,8 @@ bool governance_check_context(const struct json *context, struct fault *f) {
     return false;
   }
   const struct json *mode = json_get(context, STR("safety_mode")), *scopes = json_get(context, STR("scopes"));
-  if (!is_absent(mode) && !is_mode(mode)) fault_set(f, FAULT_INVALID, "context.safety_mode is not an approval mode");
+  if (!is_absent(mode) && !is_mode(mode))
+    fault_set(f, FAULT_INVALID, "context.safety_mode must be an approval mode, such as read_only");
   else if (!is_absent(scopes) && !is_list_of_texts(scopes))
     fault_set(f, FAULT_INVALID, "context.scopes must be a list of strings");
   else return true;
@@ -93,9 +94,9 @@ struct deciding {
   struct arena *arena;
   struct governance_decision *out;
   struct governance_subject subject;
-  const struct governance_permission *ceiling;  // matching permission with the lowest mode; NULL if none has a mode
-  const struct governance_rule *raised;         // matching rule with the highest mode; NULL if none has a mode
-  const struct json *data;                      // data for expressions; NULL until the first expression is evaluated
+  const struct governance_permission *ceiling;  // matching permission with the lowest mode, or NULL
+  const struct governance_rule *raised;         // matching rule with the highest mode, or NULL
+  const struct json *data;  // data that expressions read; NULL until the first expression is evaluated
   struct logic_budget budget;
   size_t match_room, gate_room;
 };
@@ -227,7 +228,8 @@ static enum logic_verdict rule_matches(struct deciding *d, const struct governan
   return LOGIC_FALSE;
 }
 
-// Sets *against to the first matching rule that denies the call. Returns false if an expression fails.
+// Matches the rules of a bundle. Adds the number of matching rules to *matched. Sets *against to the first matching
+// rule that denies the call, unless it is set already. Returns false if an expression fails.
 static bool match_rules(struct deciding *d, const struct governance_bundle *b, const struct governance_rule **against,
                         size_t *matched) {
   for (size_t i = 0; i < b->rule_count; i++) {
@@ -284,7 +286,7 @@ static bool select_mode(struct deciding *d) {
   if (d->ceiling && o->effective > d->ceiling->mode)
     return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, below(d, d->ceiling->pointer, "approval_mode"));
   str ceiling = context_text(d, "safety_mode");
-  // An unknown ceiling, which governance_check_context rejects, allows no mode.
+  // If the ceiling is unknown, no mode is allowed. governance_check_context rejects such a context.
   enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
   if (safety == APPROVAL_NONE || o->effective > safety) return deny(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING, by);
   if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY) return deny(d, GOVERNANCE_CLASS_MODE_CONFLICT, by);
@@ -307,8 +309,8 @@ static struct violations without_waivable(struct violations all) {
   return kept;
 }
 
-// With a gate, an approver decides about violations of constraints with unless_approved. Without a gate, they deny the
-// call.
+// Checks the constraints. If a constraint with unless_approved is violated and the call has a gate, the approver
+// decides. If the call has no gate, the violation denies the call.
 static bool check_arguments(struct deciding *d) {
   struct governance_decision *o = d->out;
   struct constraints_budget budget = {CONSTRAINTS_STEPS, CONSTRAINTS_BYTES};

@@ -28,11 +28,13 @@ struct governance *governance_read(const struct json *root, governance_problem *
 struct governance *governance_ref(struct governance *g);
 void governance_unref(struct governance **g);
 
-// Return the adapters in the order of the file.
+// governance_adapter_count returns the number of adapters. governance_adapter_at returns the adapter at `index`, in the
+// order of the file.
 size_t governance_adapter_count(const struct governance *g);
 const struct governance_adapter *governance_adapter_at(const struct governance *g, size_t index);
 
-// Return the capabilities in ascending order of their ids.
+// governance_capability_count returns the number of capabilities. governance_capability_at returns the capability at
+// `index`, in ascending order of the ids. governance_find returns the capability with this id.
 size_t governance_capability_count(const struct governance *g);
 const struct governance_capability *governance_capability_at(const struct governance *g, size_t index);
 const struct governance_capability *governance_find(const struct governance *g, str id);  // NULL if unknown
@@ -57,7 +59,7 @@ bool governance_check_context(const struct json *context, struct fault *f);
 // returns false with the reason in f.
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f);
 
-// X(name, advice for a caller whose call is denied)
+// The codes of decisions. Each row has a name, and advice for a caller whose call is denied.
 #define GOVERNANCE_CODES(X) \
   X(ALLOWED, "") \
   X(CAPABILITY_UNKNOWN, "register the capability in an adapter, or correct its name") \
@@ -85,7 +87,7 @@ struct governance_gate {
   str gate_id, pointer;
   str role;                  // required_approver_role
   uint64_t quorum;           // number of approvers
-  const struct logic *when;  // NULL: the gate applies only to rules that name it
+  const struct logic *when;  // NULL if the gate applies only to rules that name it
 };
 
 // A permission or a rule that matched the call.

@@ -9,18 +9,18 @@ enum { GOVERNANCE_MAGIC = 0x676f7631 };
 struct governance_permission {
   str permission_id, pointer, adapter_id, name, description, decision_binding;
   bool allow;
-  uint8_t mode;  // enum approval_mode: the ceiling; APPROVAL_NONE: no ceiling
+  uint8_t mode;  // enum approval_mode: the ceiling; APPROVAL_NONE if there is no ceiling
   struct governance_names roles, intents, environments, tenants;
   struct constraints constraints;
 };
 
 struct governance_rule {
   str rule_id, pointer, description, rationale, decision_binding;
-  str intent;                     // STR_NONE: the rule applies to every intent
-  const struct logic *condition;  // NULL: the rule always matches
+  str intent;                     // STR_NONE if the rule applies to every intent
+  const struct logic *condition;  // NULL if the rule has no condition
   bool allow, non_enforcing;
-  uint8_t mode;   // enum approval_mode; APPROVAL_NONE: the rule sets no mode
-  str gate_name;  // STR_NONE: no gate
+  uint8_t mode;   // enum approval_mode; APPROVAL_NONE if the rule sets no mode
+  str gate_name;  // STR_NONE if the rule names no gate
   const struct governance_gate *gate;
   struct constraints constraints;
 };
@@ -75,7 +75,7 @@ struct governance_reader {
   bool failed;
 };
 
-// Describes a member of an object. `read` stores the value `at` bytes from the start of the struct that is filled.
+// Describes a member of an object. `read` stores the value in a struct, `at` bytes after the start of the struct.
 struct governance_field {
   const char *key;
   void (*read)(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
@@ -93,8 +93,8 @@ void governance_report(struct governance_reader *r, str pointer, const char *fmt
 str governance_below(struct governance_reader *r, str pointer, const struct json *member);
 str governance_below_index(struct governance_reader *r, str pointer, size_t index);
 
-// Reads the members of an object into the struct `into`. Reports unknown members, and required members that are
-// missing.
+// Reads the members of an object and stores their values in the struct `into`. Reports unknown members, and required
+// members that are missing.
 void governance_read_members(struct governance_reader *r, str pointer, const struct json *v,
                              const struct governance_field *fields, size_t count, void *into);
 

@@ -98,7 +98,7 @@ static void read_capability(struct governance_reader *r, str pointer, const stru
                       capability_class_name(c->class), approval_mode_name(c->mode));
 }
 
-// The capabilities of one adapter, before gather_capabilities collects those of all adapters.
+// The capabilities of one adapter. gather_capabilities later joins the lists of all adapters.
 struct adapter_capabilities {
   struct governance_capability *list;
   size_t count;
@@ -160,7 +160,7 @@ static void check_adapter_ids(struct governance_reader *r) {
   governance_sort_unique(r, ids, count, "server");
 }
 
-// Sets the ids of all capabilities, and collects the capabilities of all adapters, sorted by id.
+// Collects the capabilities of all adapters in one list, sets the id of each capability, and sorts the list by id.
 static void gather_capabilities(struct governance_reader *r, struct adapter_entry *entries) {
   struct governance *g = r->governance;
   size_t total = 0, n = 0;

@@ -51,7 +51,7 @@ const struct governance_capability *governance_find(const struct governance *g, 
   return find_capability(g, id);
 }
 
-// Returns the capability of a permission. Reports an invalid permission and returns NULL.
+// Returns the capability of a permission. If there is no such capability, reports an error and returns NULL.
 static struct governance_capability *capability_of(struct governance_reader *r, const struct governance_permission *p) {
   struct arena_mark mark = arena_mark(r->arena);
   str id = arena_printf(r->arena, "%.*s.%.*s", STR_ARG(p->adapter_id), STR_ARG(p->name));
@@ -67,7 +67,7 @@ static struct governance_capability *capability_of(struct governance_reader *r, 
   return c;
 }
 
-// Gives each capability the list of its permissions, so that a decision reads no other permissions.
+// Gives each capability the list of its permissions, so that a decision need not search all permissions.
 static void index_permissions(struct governance_reader *r) {
   struct governance *g = r->governance;
   struct governance_capability **owner = ARENA_ARRAY(r->arena, struct governance_capability *, g->permission_count);
@@ -207,7 +207,7 @@ static int compare_ids(const void *key, const void *named) {
   return str_cmp(*(const str *)key, ((const struct governance_named *)named)->id);
 }
 
-// Finds the gate that each rule names. The gate may be in any bundle.
+// Finds the gate that each rule names. The gate may be in another bundle than the rule.
 static void resolve_gates(struct governance_reader *r, const struct governance_named *gates, size_t gate_count) {
   struct governance *g = r->governance;
   for (size_t i = 0; i < g->bundle_count; i++)
@@ -264,7 +264,7 @@ static void keep_node(struct governance_reader *r, str pointer, const struct jso
   *(const struct json **)to = v;
 }
 
-// Reads the adapters first, because permissions refer to their capabilities.
+// Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *context;
@@ -295,7 +295,7 @@ struct governance *governance_read(const struct json *root, governance_problem *
   // Parses a copy that lives as long as the governance, because constraints refer to its values.
   const struct json *copy = NULL;
   if (root->n <= GOVERNANCE_BYTES_MAX) copy = json_parse(&g->arena, arena_str(&g->arena, json_span(root)), &limits, &f);
-  else fault_set(&f, FAULT_LIMIT, "the file is larger than %d bytes", GOVERNANCE_BYTES_MAX);
+  else fault_set(&f, FAULT_LIMIT, "the file is larger than the limit of %d bytes", GOVERNANCE_BYTES_MAX);
   if (copy) read_root(&r, copy);
   else governance_report(&r, STR(""), "%s", f.message);
   if (r.failed) governance_unref(&g);

@@ -9,10 +9,10 @@
 
 // ---- compilation
 
-// The path from the expression to one of its parts, for error messages.
+// The path to a part of an expression, for error messages: a list from the part up to the whole expression.
 struct place {
   const struct place *above;
-  const struct json *member;  // NULL: the part is element `index` of an array
+  const struct json *member;  // NULL if the part is element `index` of an array
   size_t index;
   unsigned depth;
 };
@@ -30,7 +30,7 @@ static void put_place(struct buf *out, const struct place *at, struct arena *a) 
   else buf_printf(out, "/%zu", at->index);
 }
 
-// Sets the fault's path to `at`. Returns false.
+// Sets the path of the fault to the place `at`. Always returns false.
 static bool fail(struct compiler *c, const struct place *at) {
   struct buf b;
   buf_init(&b, 1 << 16);
@@ -110,7 +110,7 @@ const struct logic *logic_compile(struct arena *a, const struct json *source, st
 
 // ---- evaluation
 
-enum { FEW = 4 };  // this number of operands is evaluated on the stack
+enum { FEW = 4 };  // the values of up to this many operands are stored on the stack
 
 static struct logic_value eval_list(struct logic_run *r, const struct logic_node *node,
                                     const struct logic_value *data) {

@@ -17,8 +17,9 @@ struct logic;
 
 enum { LOGIC_DEPTH_MAX = 64, LOGIC_NODES_MAX = 10000 };  // limits on one expression
 
-// Compiles an expression into the arena, without references to `source`. On failure, returns NULL and sets f to
-// FAULT_INVALID or FAULT_LIMIT; its path is the JSON Pointer from the expression to the error.
+// Compiles an expression into the arena, without references to `source`. On failure, returns NULL and sets `f` to
+// FAULT_INVALID or FAULT_LIMIT. The path of the fault is a JSON Pointer, relative to `source`, to the part with the
+// error.
 const struct logic *logic_compile(struct arena *a, const struct json *source, struct fault *f);
 
 // The work that evaluations may still do. Several evaluations may share a budget.
@@ -29,7 +30,8 @@ struct logic_budget {
 
 enum logic_verdict { LOGIC_FALSE, LOGIC_TRUE, LOGIC_ERROR };
 
-// Evaluates the expression on `data`. Returns whether the result is true in JsonLogic. Returns LOGIC_ERROR, with the
-// reason in *out_why, if the budget is exhausted or an operand has a wrong type. Allocates memory only from `scratch`.
+// Evaluates the expression on `data`. Returns LOGIC_TRUE or LOGIC_FALSE, depending on the truth value of the result in
+// JsonLogic. Returns LOGIC_ERROR, with the reason in *out_why, if the budget is exhausted or an operand has a wrong
+// type. Allocates memory only from `scratch`.
 enum logic_verdict logic_test(const struct logic *l, const struct json *data, struct arena *scratch,
                               struct logic_budget *budget, const char **out_why);

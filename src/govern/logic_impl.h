@@ -38,7 +38,7 @@ struct logic_scope {
 
 // An operator with its operands, a constant, or a literal array.
 struct logic_node {
-  const struct logic_operator *op;  // NULL: a constant, or a literal array if `list` is set
+  const struct logic_operator *op;  // NULL for a literal array (`list` is set) and for a constant
   const struct logic_node *args;    // operands of the operator, or elements of the array
   uint32_t count;
   bool list;
@@ -52,7 +52,7 @@ struct logic {
 struct logic_run {
   struct arena *arena;
   struct logic_budget *budget;
-  const char *why;  // the first error, or NULL. After an error, every result is null
+  const char *why;  // the first error, or NULL; after an error, every operator returns null
 };
 
 // An operator has one of two functions. `eager` receives the values of the operands; `lazy` evaluates operands itself.
@@ -86,8 +86,8 @@ static inline struct logic_value logic_text(str text) {
 bool logic_fail(struct logic_run *r, const char *why);  // sets `why` unless it is set; returns false
 bool logic_spend(struct logic_run *r, size_t steps);    // false if too few steps are left, or after an error
 void *logic_take(struct logic_run *r, size_t n);        // memory of n bytes; NULL after an error
-struct logic_list *logic_list_new(struct logic_run *r,
-                                  size_t room);  // an empty list with this capacity; NULL after an error
+// Returns an empty list with this capacity; NULL after an error.
+struct logic_list *logic_list_new(struct logic_run *r, size_t room);
 
 struct logic_value logic_value_of(struct logic_run *r, const struct json *v);
 
@@ -112,14 +112,11 @@ double logic_parse_float(struct logic_run *r, const struct logic_value *v);     
 bool logic_same(const struct logic_value *a, const struct logic_value *b);                        // a === b
 bool logic_equal(struct logic_run *r, const struct logic_value *a, const struct logic_value *b);  // a == b
 
-enum logic_order {
-  LOGIC_LESS,
-  LOGIC_SAME,
-  LOGIC_GREATER,
-  LOGIC_UNORDERED
-};  // LOGIC_UNORDERED: one value converts to NaN
+// LOGIC_UNORDERED means that at least one of the two values converts to NaN.
+enum logic_order { LOGIC_LESS, LOGIC_SAME, LOGIC_GREATER, LOGIC_UNORDERED };
 enum logic_order logic_compare(struct logic_run *r, const struct logic_value *a, const struct logic_value *b);
 
-// Length and part of a string in UTF-16 code units, as in JavaScript.
+// logic_units returns the length of a string, logic_slice a part of it. Both count UTF-16 code units, as JavaScript
+// does.
 size_t logic_units(str s);
 str logic_slice(struct logic_run *r, str s, size_t from, size_t count);

@@ -71,7 +71,7 @@ EAGER(op_add) {
   return logic_number(sum);
 }
 
-// A single operand is returned unchanged.
+// Multiplies the operands. A single operand is returned unchanged, not converted to a number.
 EAGER(op_multiply) {
   if (count == 1) return args[0];
   double product = logic_parse_float(r, &args[0]);
@@ -116,7 +116,8 @@ LAZY(op_if) {
   return i < node->count ? logic_eval(r, &node->args[i], data) : logic_null();
 }
 
-// Returns the first operand whose truth value is `wanted`, or else the last operand.
+// Returns the value of the first operand whose truth value is `wanted`. If no operand has this truth value, returns the
+// last value.
 static struct logic_value first_with(struct logic_run *r, const struct logic_value *data, const struct logic_node *node,
                                      bool wanted) {
   struct logic_value v = logic_null();
@@ -171,7 +172,7 @@ static bool text_part(struct logic_run *r, str text, str token, struct logic_val
   return !r->why;
 }
 
-// Finds the member, element, character or length that `token` names in a value.
+// Finds the part of a value that `token` names: a member, an element, a character or the length.
 static bool find_part(struct logic_run *r, const struct logic_value *in, str token, struct logic_value *out) {
   size_t index;
   switch (in->type) {
@@ -233,7 +234,8 @@ static struct logic_value list_or_null(const struct logic_list *list) {
   return list ? (struct logic_value){.type = LOGIC_LIST, .list = list} : logic_null();
 }
 
-// The keys are the operands or, if the first operand is an array, its elements.
+// Returns the keys that are missing from the data. The keys are the operands or, if the first operand is an array, the
+// elements of this array.
 EAGER(op_missing) {
   struct logic_list all = {count, (struct logic_value *)args};
   struct logic_value operands = {.type = LOGIC_LIST, .list = &all};
@@ -252,7 +254,8 @@ EAGER(op_missing_some) {
 
 // ---- arrays
 
-// Evaluates the first operand into *room. The walk's array is NULL unless the operand is an array.
+// Evaluates the first operand, stores its value in *room, and returns an iteration over its elements. If the value is
+// not an array, the `array` of the iteration is NULL.
 static struct logic_walk walk_first(struct logic_run *r, const struct logic_value *data, const struct logic_node *node,
                                     struct logic_value *room) {
   *room = logic_eval(r, &node->args[0], data);
@@ -292,7 +295,8 @@ LAZY(op_reduce) {
   return result;
 }
 
-// Returns whether the second operand has the truth value `wanted` for any element of the array.
+// Evaluates the second operand for each element of the array that is the first operand. Returns whether any of these
+// values has the truth value `wanted`. Sets *out_empty to whether there are no elements.
 static bool any_is(struct logic_run *r, const struct logic_value *data, const struct logic_node *node, bool wanted,
                    bool *out_empty) {
   struct logic_value array, it;
@@ -356,7 +360,8 @@ static size_t clamp(double d, size_t most) {
   return d >= (double)most ? most : (size_t)d;
 }
 
-// A negative start counts from the end of the string. A negative length omits that number of characters at the end.
+// Returns a part of the string args[0]. A negative start counts from the end of the string. A negative length omits
+// that number of characters at the end.
 EAGER(op_substr) {
   str text = logic_string(r, &args[0]);
   size_t units = logic_units(text);

@@ -21,7 +21,7 @@ bool logic_fail(struct logic_run *r, const char *why) {
 
 bool logic_spend(struct logic_run *r, size_t steps) {
   if (r->why) return false;
-  if (r->budget->steps < steps) return logic_fail(r, "the expressions need too many steps");
+  if (r->budget->steps < steps) return logic_fail(r, "the expressions need too many steps: simplify the rules");
   r->budget->steps -= steps;
   return true;
 }
@@ -34,7 +34,7 @@ static bool spend_bytes(struct logic_run *r, size_t n) {
 void *logic_take(struct logic_run *r, size_t n) {
   if (r->why) return NULL;
   if (r->budget->bytes < n) {
-    logic_fail(r, "the expressions need too much memory");
+    logic_fail(r, "the expressions need too much memory: simplify the rules");
     return NULL;
   }
   r->budget->bytes -= n;
@@ -58,7 +58,7 @@ static double number_of(const struct json *v) {
 static struct logic_value string_of(struct logic_run *r, const struct json *v) {
   struct logic_value out = {.type = LOGIC_STRING, .text = STR("")};
   bool copied = v->flags & JSON_ESCAPED;
-  if (copied && r->budget->bytes < v->n) logic_fail(r, "the expressions need too much memory");
+  if (copied && r->budget->bytes < v->n) logic_fail(r, "the expressions need too much memory: simplify the rules");
   if (r->why || !spend_bytes(r, v->n)) return logic_null();
   if (copied) r->budget->bytes -= v->n;
   json_string(v, r->arena, &out.text);
@@ -70,7 +70,7 @@ struct logic_value logic_value_of(struct logic_run *r, const struct json *v) {
   case JSON_FALSE:
   case JSON_TRUE: return logic_bool(v->type == JSON_TRUE);
   case JSON_NUMBER:
-    if (v->n > NUMBER_BYTES_MAX) logic_fail(r, "a number has more than 1000 characters");
+    if (v->n > NUMBER_BYTES_MAX) logic_fail(r, "cannot read a number with more than 1000 characters");
     return logic_spend(r, v->n / 8) ? logic_number(number_of(v)) : logic_null();
   case JSON_STRING: return string_of(r, v);
   case JSON_ARRAY: return (struct logic_value){.type = LOGIC_ARRAY, .json = v};
@@ -150,7 +150,7 @@ static void put_text(struct logic_run *r, struct buf *out, const struct logic_va
 // Moves the text from the buffer to the arena, and charges the budget for its memory.
 static str keep_text(struct logic_run *r, struct buf *b) {
   str kept = STR("");
-  if (b->over) logic_fail(r, "the expressions need too much memory");
+  if (b->over) logic_fail(r, "the expressions need too much memory: simplify the rules");
   char *p = logic_take(r, b->n);
   if (p && b->n) {
     memcpy(p, b->p, b->n);
@@ -209,7 +209,8 @@ static size_t digits_at(str s, size_t at) {
   return n;
 }
 
-// Returns the length of the decimal number at the start of s, such as "+1", ".5", "1." or "1e3"; 0 if there is none.
+// Returns the length of the decimal number at the start of s, such as "+1", ".5", "1." or "1e3"; 0 if `s` does not
+// start with a number.
 static size_t decimal_length(str s) {
   size_t at = s.n && (s.p[0] == '-' || s.p[0] == '+'), whole = digits_at(s, at), fraction = 0;
   at += whole;
@@ -227,7 +228,7 @@ static size_t decimal_length(str s) {
   return at;
 }
 
-// Converts the text that decimal_length measured.
+// Converts a text whose form decimal_length has checked to a number.
 static double read_decimal(struct logic_run *r, str text) {
   char few[64], *copy = text.n < sizeof few ? few : logic_take(r, text.n + 1);
   if (!copy) return NAN;
@@ -244,7 +245,7 @@ static size_t infinity_length(str s, double *out) {
   return sign + sizeof "Infinity" - 1;
 }
 
-// Reads the digits of a number with a prefix, such as 0x1f.
+// Converts the digits after the prefix of a number such as 0x1f.
 static double read_prefixed(str digits, int base) {
   double d = 0;
   if (!digits.n) return NAN;

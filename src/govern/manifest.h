@@ -11,8 +11,9 @@ struct governance_names {
 
 enum adapter_type { ADAPTER_MCP, ADAPTER_A2A, ADAPTER_OPENAPI, ADAPTER_FUNCTION, ADAPTER_CUSTOM };
 
-// How repeated writes are prevented: the gateway must send an idempotency key, or the upstream itself recognises
-// repeated calls. IDEMPOTENCY_OF_ADAPTER is replaced by the adapter's value while the file is read.
+// How a repeated call is kept from writing twice. IDEMPOTENCY_REQUIRED: the gateway must send an idempotency key.
+// IDEMPOTENCY_NATIVE: the upstream itself recognises repeated calls. IDEMPOTENCY_OF_ADAPTER means the adapter's value,
+// by which it is replaced while the file is read.
 enum adapter_idempotency { IDEMPOTENCY_REQUIRED, IDEMPOTENCY_NATIVE, IDEMPOTENCY_OF_ADAPTER };
 
 struct governance_retry {
@@ -21,7 +22,8 @@ struct governance_retry {
   double base_delay, max_delay;  // seconds
 };
 
-// Dimensions of risk: indexes into the word lists of govern_manifest.c; 0 if absent.
+// The dimensions of risk. Each member is an index into a word list of govern_manifest.c, or 0 if the file does not set
+// the dimension.
 struct governance_risk {
   uint8_t effect, authority, reversibility, interaction, data_scope;
 };
@@ -32,7 +34,7 @@ struct governance_adapter {
   uint8_t idempotency;  // enum adapter_idempotency
   str server;           // name of the upstream; like the other strings, STR_NONE if absent
   str owner, description, endpoint_ref, domain, environment;
-  str version, protocol, protocol_version, transport;  // the file's expected values for the upstream
+  str version, protocol, protocol_version, transport;  // values of the upstream that the file expects
   uint64_t timeout_ms;                                 // 0 if absent
   struct governance_retry retry;
 };
@@ -53,7 +55,7 @@ struct governance_capability {
   uint64_t timeout_ms;
   struct governance_retry retry;
   struct governance_risk risk;
-  // Its permissions, in the order of the file.
+  // The permissions for this capability, in the order of the file.
   const struct governance_permission **permissions;
   size_t permission_count;
 };

@@ -10,7 +10,7 @@ static bool fail(struct fault *f, str pointer, const char *message) {
   return false;
 }
 
-// Returns false, with the first unknown member in f, unless all members are known.
+// Returns whether all members are known. If not, `f` has the first unknown member.
 static bool check_members(const struct json *v, const str *known, size_t count, struct arena *a, str pointer,
                           struct fault *f) {
   JSON_EACH(it, v)
@@ -44,7 +44,8 @@ static bool read_step(const struct json *v, struct arena *a, size_t index, struc
   return true;
 }
 
-// Adds the plan's intent to a context without an intent. Returns NULL if there is neither.
+// Returns the context, with the plan's intent if the context has no intent. Returns NULL if there is neither a context
+// nor an intent.
 static const struct json *make_context(const struct json *context, str intent, struct arena *a) {
   const struct json *own = json_get(context, STR("intent"));
   if (!intent.p || (own && !json_is(own, JSON_NULL))) return context;
@@ -52,7 +53,7 @@ static const struct json *make_context(const struct json *context, str intent, s
   struct fault f;
   const struct json *made =
       json_parse(a, json_edited(a, context ? context : &json_empty_object, &edit, 1), &json_default_limits, &f);
-  ASSERT(made);  // only known-good JSON was combined
+  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
   return made;
 }
 

@@ -4,8 +4,9 @@
 //   {"intent": "support.refund", "read_only": false, "context": {…},
 //    "steps": [{"id": "s1", "capability": "adp_orders.lookup", "args": {…}, "mode": "…", "args_complete": true}]}
 //
-// Arguments that are not known yet are left out of a step. So a missing argument is no violation, unless args_complete
-// is true. In a plan with `read_only: true` or the intent `read_only`, capabilities of class act are denied.
+// Arguments that are not known yet may be left out of a step, so a missing argument does not violate `required` unless
+// args_complete is true. In a plan with `read_only: true` or the intent `read_only`, capabilities of class act are
+// denied.
 #pragma once
 #include "govern/govern.h"
 

@@ -513,7 +513,7 @@ describe('while the gateway runs', () => {
       assert.equal(await statusOf(gateway), 401);
       assert.equal(await statusOf(gateway, STATIC), 200);
     }
-    assert.match(gateway.log, /has no auth any more: the previous auth stays in force/);
+    assert.match(gateway.log, /the previous authentication stays in force/);
   });
 });
 

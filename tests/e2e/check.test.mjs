@@ -52,7 +52,7 @@ describe('what check refuses, serve refuses', () => {
     'a lost key of the audit log': [{ audit: { file: 'a.log', key_file: 'key' } }, /key does not exist, but the log .*openssl rand/, { 'a.log': '' }],
     'an audit log that cannot be opened and must be': [{ audit: { file: 'key/a.log', on_failure: 'deny' } }, /key\/a\.log cannot be opened.*Not a directory/, { key: '' }],
     'traces to what is no URL': [{ traces: { endpoint: 'collector' } }, /must be the http or https URL of a collector/],
-    'readiness where clients are': [{ port: 8811, admin: { listen: ':8811' } }, /is the address that clients use/],
+    'readiness where clients are': [{ port: 8811, admin: { listen: ':8811' } }, /is the address at which clients connect/],
     'readiness at a name': [{ admin: { listen: 'gate.example:1', token_sha256: SECRET.repeat(2) } }, /is not an IP address/],
     'a name to listen on': [{ host: 'gate.example', auth: { tokens: [SECRET] } }, /is not an IP address/],
     'more for one agent than for all': [{ artifacts: { max_bytes: 2 << 20, max_owner_bytes: 3 << 20 } }, /is more than artifacts\.max_bytes/],

@@ -180,7 +180,7 @@ static void the_audit_log_is_named_by_the_file_or_the_environment(void **state) 
   assert_int_equal(p->config.audit_keep, 3);
   load_with(p, env);
   assert_true(str_eq(p->config.audit_file, STR("/var/log/a.jsonl")));
-  refuses(p, "audit: {on_failure: deny}", "/audit", "needs audit.file");
+  refuses(p, "audit: {on_failure: deny}", "/audit", "needs the key audit.file");
   refuses(p, "audit: {file: a, on_failure: ignore}", "/audit/on_failure", "must be one of continue, deny, allow");
   p->options.audits = true;
   refuses(p, "audit: {file: a, key_file: /proc/no/key}", "/audit/key_file", "cannot be created: No such file");
@@ -357,7 +357,7 @@ static void an_unknown_key_is_an_error_with_a_suggestion(void **state) {
           "did you mean \"max_calls_per_minute\"?");
   refuses(p, "retry: {retryable_codes: [TOO_BAD]}", "/retry/retryable_codes/0", "use UPSTREAM_TIMEOUT, ");
   refuses(p, "a/b~c: 1", "/a~1b~0c", "not a known key");
-  refuses(p, "timeouts.start: 1", "/timeouts.start", "nest it, as in timeouts: {start: ...}");
+  refuses(p, "timeouts.start: 1", "/timeouts.start", "nested key, timeouts: {start: ...}");
   refuses(p, "nothing.start: 1", "/nothing.start", "not a known key");
   refuses(p, "entirely_else: 1", "/entirely_else", "not a known key");
   assert_null(memmem(p->problems.list[0].message.p, p->problems.list[0].message.n, "mean", 4));

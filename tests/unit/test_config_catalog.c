@@ -130,8 +130,8 @@ static void an_entry_has_one_place(void **state) {
     const char *entry, *message;
   } table[] = {
       {"{\"type\":\"snapshot\"}", "needs \"command\""},
-      {"{\"type\":\"snapshot\",\"command\":\"x\"}", "has a transport that needs \"catalog\""},
-      {"{\"type\":\"http\",\"catalog\":\"c.json\"}", "has a transport that needs \"url\""},
+      {"{\"type\":\"snapshot\",\"command\":\"x\"}", "needs the key \"catalog\""},
+      {"{\"type\":\"http\",\"catalog\":\"c.json\"}", "needs the key \"url\""},
       {"{\"catalog\":\"c.json\",\"command\":\"x\"}", "another key that locates the server"},
       {"{\"catalog\":\"c.json\",\"url\":\"http://h/\"}", "another key that locates the server"},
   };

@@ -176,7 +176,7 @@ static void headers_cannot_split_a_request_or_replace_our_own(void **state) {
 static void when_no_server_is_left_nothing_is_served(void **state) {
   struct place *p = *state;
   assert_false(load_entry(p, "{\"command\":1}"));
-  expect(p, false, ".mcp.json", "", "no server is left");
+  expect(p, false, ".mcp.json", "", "no server can be used");
   write_file(".mcp.json", "{\"mcpServers\":{}}");
   assert_true(load(p));
   expect(p, true, ".mcp.json", "", "no server is configured");
@@ -456,7 +456,7 @@ static void servers_inline_and_in_a_named_file_are_served_together(void **state)
   assert_int_equal(p->config.upstream_count, 1);
   assert_true(str_eq(p->config.upstreams[0].command, STR("x")));
   expect(p, true, p->config.mcp_config.p, "/mcpServers/time", "toolgate.yaml already defines a server with this name");
-  refuses(p, "servers: {own: {command: x, argz: []}}", "", "no server is left");
+  refuses(p, "servers: {own: {command: x, argz: []}}", "", "no server can be used");
   expect(p, true, "toolgate.yaml", "/servers/own/argz", "did you mean \"args\"?");
 }
 

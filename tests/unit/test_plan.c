@@ -80,7 +80,8 @@ static void a_malformed_plan_is_refused_with_its_place(void **state) {
   assert_plan("{}", "/steps must be a list of at most 1000 steps");
   assert_plan("{'intent':5,'steps':[]}", "/intent must be a string");
   assert_plan("{'read_only':'yes','steps':[]}", "/read_only must be true or false");
-  assert_plan("{'context':{'safety_mode':'x'},'steps':[]}", "/context context.safety_mode is not an approval mode");
+  assert_plan("{'context':{'safety_mode':'x'},'steps':[]}",
+              "/context context.safety_mode must be an approval mode, such as read_only");
   assert_plan("{'steps':[5]}", "/steps/0 must be an object");
   assert_plan("{'steps':[{'capability':'a.look','arg':{}}]}", "/steps/0/arg is an unknown member");
   assert_plan("{'steps':[{'capability':'a.look','args':[]}]}", "/steps/0 args must be an object");

@@ -103,7 +103,7 @@ static void duplicate_keys_are_refused_where_they_stand(void **state) {
 }
 
 static void a_second_document_is_refused(void **state) {
-  fails("a: 1\n---\nb: 2\n", "line 2, column 1", "second document");
+  fails("a: 1\n---\nb: 2\n", "line 2, column 1", "second YAML document");
 }
 
 static void mistakes_have_a_line_and_a_column(void **state) {

@@ -24,8 +24,8 @@ static void on_problem(void *ctx, bool warning, str pointer, const char *message
 }
 
 struct named_rules {
-  str path;  // empty: there is no rules file
-  str by;    // the option, variable or key that names it; empty: a default file
+  str path;  // empty if there is no rules file
+  str by;    // the option, variable or key that names the file; empty for a default file
   bool by_config;
 };
 
@@ -34,8 +34,9 @@ static str file_before(const struct config_loader *l) {
   return before && before->policy ? before->rules_file : STR_NONE;
 }
 
-// Finds a rules file in a default place. If the file of the rules in force is missing, the next default file does not
-// replace it: that file may allow more, and an editor may just be saving the missing one.
+// Finds a rules file in a default place. If the file of the rules in force is missing, returns no file rather than the
+// next default file: the next file may allow more, and an editor may have removed the missing file only to save it
+// again.
 static struct named_rules find_usual(struct config_loader *l) {
   str before = file_before(l);
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
@@ -46,7 +47,7 @@ static struct named_rules find_usual(struct config_loader *l) {
   return (struct named_rules){0};
 }
 
-// Returns the file named by the command line, the environment or the configuration; otherwise a default file.
+// Returns the rules file that the command line, the environment or the configuration names; otherwise a default file.
 static struct named_rules find_file(struct config_loader *l, const struct config_document *d) {
   str path = config_env(l, STR("GATEWAY_RULES"));
   if (l->opt->rules) return (struct named_rules){.path = str_of(l->opt->rules), .by = STR("--rules")};
@@ -97,16 +98,19 @@ static bool is_unknown(const struct config_loader *l, str agent) {
   return agent.n && !policy_find(l->config->policy, agent);
 }
 
-// An unknown default agent is only a warning: callers that name their agent do not need it.
+// Checks that the rules know the agent of --agent and the default agent. An unknown default agent is only a warning,
+// because it does not matter for callers that name their agent.
 static void check_agents(struct config_loader *l) {
   const struct config *c = l->config;
-  if (is_unknown(l, c->agent)) config_error(l, &option, "no rule knows the agent \"%.*s\"", STR_ARG(c->agent));
+  if (is_unknown(l, c->agent))
+    config_error(l, &option, "no rule knows the agent \"%.*s\": add the agent to the rules, or name another",
+                 STR_ARG(c->agent));
   if (is_unknown(l, c->default_agent))
     config_warn(l, &variable, "no rule knows the agent \"%.*s\": requests that name no agent will be refused",
                 STR_ARG(c->default_agent));
 }
 
-// Reports that agents are named without rules: without rules every caller may use everything.
+// Reports agents that are configured although there are no rules: without rules every caller may use everything.
 static void report_no_rules(struct config_loader *l) {
   const struct config *c = l->config;
   struct config_place before = {file_before(l), STR_NONE};
@@ -115,7 +119,7 @@ static void report_no_rules(struct config_loader *l) {
                  "the rules file does not exist any more: its rules stay in force; restart to serve without rules");
     return;
   }
-  if (c->governance) return;  // the governance file has profiles for agents
+  if (c->governance) return;  // the governance file may define agents without rules
   if (c->agent.n)
     config_error(l, &option, "needs rules: there is no %.*s in this folder or in ./config; name the file with --rules",
                  STR_ARG(usual[0]));

@@ -43,7 +43,7 @@ static void add_lines(struct secret_collector *c, str value) {
 
 // ---- names
 
-// Finds whole words only: GIT_AUTHOR_NAME does not contain the word auth.
+// Returns whether the name contains the whole word: GIT_AUTHOR_NAME does not contain the word auth.
 static bool has_word(str name, str word) {
   for (size_t i = 0; i + word.n <= name.n; i++) {
     bool begins = i == 0 || !ascii_is_alnum(name.p[i - 1]);
@@ -70,7 +70,7 @@ static bool names_secret(str name) {
 
 // ---- values
 
-// Adds a value whose name marks it as secret. The scheme in "Bearer abc" is not secret.
+// Adds a value whose name marks it as secret. Of a value such as "Bearer abc", adds only "abc".
 static void add_named(struct secret_collector *c, str value) {
   str scheme, rest;
   value = str_trim(value);
@@ -86,7 +86,7 @@ static bool read_hex(char c, unsigned *out) {
   return at != NULL;
 }
 
-// Adds a part of a URL as written and percent-decoded: programs print both forms.
+// Adds a part of a URL in two forms, as written and percent-decoded: programs print either form.
 static void add_encoded(struct secret_collector *c, str value) {
   char *plain = arena_cstr(&c->l->work, value);
   size_t n = 0;
@@ -102,7 +102,8 @@ static void add_encoded(struct secret_collector *c, str value) {
   add(c, (str){plain, n});
 }
 
-// Adds the secrets of user:password@host. A password may contain an @, a host may not.
+// Adds the password in user:password@host. The last @ ends the password, because a password may contain an @, but a
+// host may not.
 static void add_authority(struct secret_collector *c, str authority) {
   str user, password;
   const char *at = memrchr(authority.p, '@', authority.n);
@@ -123,8 +124,8 @@ static void add_of_url(struct secret_collector *c, str url) {
   add_authority(c, rest);
 }
 
-// Adds the values of the variables that the text refers to, except paths and the variables in `names`: these are public
-// and occur in many answers.
+// Adds the values of the variables that the text refers to. Omits paths and the variables in `names`, unless their
+// names mark them as secret: such values are public and occur in many answers.
 static void add_variables(struct secret_collector *c, str text) {
   static const str names[] = {STR("USER"), STR("LOGNAME"), STR("HOSTNAME"), STR("LANG"), STR("TERM")};
   str name, preset, value, why;
@@ -139,7 +140,7 @@ static void add_variables(struct secret_collector *c, str text) {
   }
 }
 
-// Adds the secrets in a string. `secret`: the name of the value marks it as secret.
+// Adds the secrets in a string. `secret` is true if the name of the string marks it as secret.
 static void add_text(struct secret_collector *c, const struct json *v, bool secret) {
   str text, expanded, why;
   if (!json_string(v, &c->l->work, &text) || !config_expand(c->l, text, &c->l->work, &expanded, &why)) return;
@@ -155,7 +156,7 @@ static void add_pairs(struct secret_collector *c, const struct json *pairs) {
   JSON_EACH(it, pairs) add_text(c, it, names_secret(json_key(it, &c->l->work)));
 }
 
-// Finds --name value, --name=value and "Name: value".
+// Adds the secrets in arguments such as --name value, --name=value and "Name: value".
 static void add_arguments(struct secret_collector *c, const struct json *args) {
   bool secret = false;  // the preceding argument is an option whose value is secret
   if (!json_is(args, JSON_ARRAY)) return;
@@ -196,8 +197,9 @@ static void add_spelling(struct address_spellings *s, str text) {
   s->out[s->count++] = text;
 }
 
-// Adds HOST:PORT, "HOST port PORT", the origin, and HOST%3APORT as in a URL that is a parameter of another URL. Many
-// programs write an IPv6 address and its port without brackets.
+// Adds the forms in which programs print a host with its port: HOST:PORT, "HOST port PORT", the origin, and
+// HOST%3APORT, which occurs if a URL is a parameter of another URL. For an IPv6 address, also adds a form without
+// brackets, which many programs print.
 static void add_host(struct address_spellings *s, str host) {
   unsigned port = s->url.port;
   const char *scheme = s->url.tls ? "https" : "http";
@@ -210,7 +212,8 @@ static void add_host(struct address_spellings *s, str host) {
   if (port == (s->url.tls ? 443 : 80)) add_spelling(s, arena_printf(s->arena, "%s://%.*s", scheme, STR_ARG(written)));
 }
 
-// Returns an IP address in its usual form: fd00::5 for FD00:0:0::5, 10.0.0.5 for 10.5. STR_NONE: the host is a name.
+// If the host is an IP address, returns its usual form: fd00::5 for FD00:0:0::5, 10.0.0.5 for 10.5. Returns STR_NONE if
+// the host is a name.
 static str ip_of(str host, struct arena *a) {
   char text[NI_MAXHOST];
   struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found;
@@ -220,8 +223,8 @@ static str ip_of(str host, struct arena *a) {
   return failed ? STR_NONE : arena_str(a, str_of(text));
 }
 
-// Returns whether a host name is internal. A name without dots counts as an ordinary word, such as "search", unless it
-// has a digit or a hyphen.
+// Returns whether a host name is internal. A name without dots is internal only if it has a digit or a hyphen;
+// otherwise it may be an ordinary word, such as "search".
 static bool is_internal_name(str host) {
   static const str labels[] = {STR("internal"), STR("intranet"),    STR("private"), STR("corp"), STR("lan"),
                                STR("local"),    STR("localdomain"), STR("home"),    STR("svc")};
@@ -236,8 +239,8 @@ static bool is_internal_name(str host) {
   return false;
 }
 
-// Adds the spellings of the address of a server with a URL. A host without its port is not masked if it is public or
-// loopback, or equals the name of the server in the configuration.
+// Adds the spellings of the address of a server with a URL. A host name without a port is not added if it is public or
+// loopback, or if it equals the name of the server in the configuration.
 static void add_addresses(struct secret_collector *c, const struct upstream_spec *spec) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("::1")};
   str found[MOST_ADDRESSES];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds entries of Toolgate itself among the configured servers. A client may have its entry for Toolgate in the same
-// file that Toolgate reads; starting that entry would start another gateway, and so on without end. Loops that are not
-// visible here (through a shell script or another gateway) are found at run time: see mcp/gateway_chain.h.
+// Finds entries of Toolgate itself among the configured servers. Toolgate may read its servers from the file in which a
+// client has its entry for Toolgate. Starting that entry would start another gateway, which would start another one,
+// without end. Loops that are not visible here (through a shell script or another gateway) are found at run time: see
+// mcp/gateway_chain.h.
 #include <unistd.h>
 
 #include "app/config/config_load.h"
@@ -24,7 +25,8 @@ static void drop(struct self_command *c, size_t n) {
   c->count -= n;
 }
 
-// Replaces `env` or `npx` by the program it runs: the first argument that is neither an option nor a variable.
+// Replaces the program `env` or `npx` by the program that it runs: the first argument that is neither an option nor a
+// variable.
 static bool unwrap(struct self_command *c) {
   str name = str_base_name(c->program);
   bool env = str_eq(name, STR("env")), npx = str_eq(name, STR("npx"));
@@ -36,7 +38,7 @@ static bool unwrap(struct self_command *c) {
   return true;
 }
 
-// Returns the value of --name VALUE, --name=VALUE or -x VALUE; STR_NONE without the option.
+// Returns the VALUE in --name VALUE, --name=VALUE or -x VALUE, or STR_NONE if the option is absent.
 static str option(const struct self_command *c, str name, str letter) {
   for (size_t i = 0; i < c->count; i++) {
     str arg = c->args[i];
@@ -72,8 +74,8 @@ static bool reads_entry(const struct self_command *c, str entry_file) {
   if (config && file_is_same(config, file)) return true;
   if (mcp.n) return file_is_same(path_there(c, mcp), file);
   if (config) {
-    // With a common configuration file, both gateways read the servers' file that it names, unless this one was given
-    // another.
+    // If both gateways read the same configuration file, both read the file with servers that it names, unless an
+    // option or variable names another file for this gateway.
     bool named = (l->opt->mcp_config && *l->opt->mcp_config) || config_env(l, STR("GATEWAY_MCP_CONFIG")).n;
     return !named && file_is_same(config, arena_cstr(&c->l->work, l->config->config_file));
   }
@@ -84,8 +86,8 @@ static bool reads_entry(const struct self_command *c, str entry_file) {
   return false;
 }
 
-// Returns whether the entry starts Toolgate with the file that contains the entry. For npx, the program is the package
-// "toolgate" in any version.
+// Returns whether the entry starts Toolgate with the file that contains the entry. If npx starts the program, the
+// program is Toolgate if the package is "toolgate", in any version.
 static bool starts_us(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
   struct self_command c = {l, spec, spec->command, spec->args, spec->arg_count};
   str package, version;
@@ -122,7 +124,7 @@ const char *config_is_self(struct config_loader *l, const struct upstream_spec *
 // After `connect`, Toolgate is the only server in .mcp.json. An entry that starts Toolgate names the file to which the
 // servers were moved. An entry with a URL names no file; the servers are then in the user's file.
 
-// Returns the file after --mcp-config in an entry that starts `toolgate serve`; STR_NONE for other entries.
+// Returns the path after --mcp-config in an entry that starts `toolgate serve`. Returns STR_NONE for other entries.
 static str file_of(struct config_loader *l, const struct json *entry) {
   const struct json *args = json_get(entry, STR("args"));
   str command, file;
@@ -135,8 +137,8 @@ static str file_of(struct config_loader *l, const struct json *entry) {
   return STR_NONE;
 }
 
-// Returns the user's file for an entry with a URL, if the entry has the name that `connect` writes or the URL is the
-// gateway's own address. Otherwise returns STR_NONE.
+// Returns the path of the user's file with servers if the entry has a URL and belongs to Toolgate: it has the name that
+// `connect` writes, or its URL is the gateway's own address. Otherwise returns STR_NONE.
 static str user_file_of(struct config_loader *l, const struct json *entry) {
   str url;
   if (!json_string(json_get(entry, STR("url")), &l->work, &url)) return STR_NONE;

@@ -13,10 +13,11 @@ struct server_entry {
   struct config_place at;
   str folder;
   bool ours, broken;
-  const struct upstream_kind *named;  // kind named by the key "transport" or "type"; NULL: none
-  // Kind implied by a location key ("command", "url", "catalog", …), and by a second such key, which is an error.
+  const struct upstream_kind *named;  // kind named by the key "transport" or "type"; NULL if both keys are absent
+  // `place` is the kind implied by a location key ("command", "url", "catalog", …). `clash` is the kind implied by a
+  // second location key, which is an error.
   const struct upstream_kind *place, *clash;
-  size_t cause;  // number of the entry's first problem, from 1, if the entry is broken
+  size_t cause;  // if the entry is broken: number of its first problem, counted from 1
   str command;   // the command with variables expanded
   str file;      // path that `place` names, for a kind with parse_file
   struct upstream_spec spec;
@@ -39,14 +40,16 @@ static void entry_error(struct server_entry *e, const struct config_place *at, c
 
 // ---- values ----
 
-// Reads a string and expands its variables. A NUL character is an error: it would end the string for the child process.
+// Reads a string and expands its variables. A NUL character is an error, because the child process would see only the
+// text before it.
 static bool read_text(struct server_entry *e, const struct config_place *at, const struct json *v, str *out) {
   str text, expanded, why;
   if (!json_string(v, &e->l->work, &text)) {
     entry_error(e, at, "must be a string");
     return false;
   }
-  // Left unexpanded, the reference would be sent in place of a secret.
+  // ${input:...} stands for a secret. If it were left unexpanded, the server would receive this text instead of the
+  // secret.
   if (memmem(text.p, text.n, "${input:", 8)) {
     entry_error(e, at, "${input:...} is not supported: use an environment variable, ${NAME}");
     return false;
@@ -92,7 +95,7 @@ static void read_args(struct server_entry *e, const struct config_place *at, con
   }
 }
 
-// Reads an object of strings. `check` returns whether a member is valid, and reports an error if it is not.
+// Checks a member of an object of strings. Returns whether the member is valid, and reports an error if it is not.
 typedef bool pair_check(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair);
 
 static size_t read_pairs(struct server_entry *e, const struct config_place *at, const struct json *v, size_t max,
@@ -171,7 +174,8 @@ static void read_file(struct server_entry *e, const struct config_place *at, con
 static void read_transport(struct server_entry *e, const struct config_place *at, const struct json *v) {
   const struct upstream_kind *kind = kind_of_word(v);
   if (!kind) entry_error(e, at, "must be one of %s", kind_words(&e->l->work));
-  else if (e->named && e->named != kind) entry_error(e, at, "\"transport\" and \"type\" disagree");
+  else if (e->named && e->named != kind)
+    entry_error(e, at, "\"transport\" and \"type\" name different transports: remove one of the two keys");
   if (kind) e->named = kind;
 }
 
@@ -240,8 +244,8 @@ static void read_tool_budgets(struct server_entry *e, const struct config_place 
   }
 }
 
-// Reads a list of tool names or patterns. An invalid list is an error of the entry: ignoring the list could serve tools
-// that it was meant to hide.
+// Reads a list of tool names or patterns. If the list is invalid, the whole entry is invalid: ignoring the list could
+// serve tools that it was meant to hide.
 static size_t read_tools(struct server_entry *e, const struct config_place *at, const struct json *v, str **out) {
   if (!json_is(v, JSON_ARRAY) || v->count > MAX_PAIRS) {
     entry_error(e, at, "must be a list of at most %d names of tools; * matches any characters", MAX_PAIRS);
@@ -253,7 +257,7 @@ static size_t read_tools(struct server_entry *e, const struct config_place *at, 
     struct config_place below = config_below_index(e->l, at, n);
     str name;
     if (json_string(it, &e->l->work, &name)) (*out)[n++] = arena_str(kept(e), name);
-    else entry_error(e, &below, "must be the name of a tool");
+    else entry_error(e, &below, "must be a string: the name of a tool, or a pattern");
   }
   return n;
 }
@@ -311,8 +315,8 @@ static void read_protocol(struct server_entry *e, const struct config_place *at,
   entry_error(e, at, "must be one of auto, legacy, modern");
 }
 
-// Reads the description by which agents choose servers. A value that is not a string was written for another program
-// and is ignored.
+// Reads the description, which helps agents to choose a server. Ignores a value that is not a string, because it was
+// written for another program.
 static void read_description(struct server_entry *e, const struct config_place *at, const struct json *v) {
   str text;
   if (json_string(v, &e->l->work, &text)) e->spec.description = arena_str(kept(e), text);
@@ -355,7 +359,7 @@ static const struct server_key server_keys[] = {
     {"disabled", ignore},
     {"enabled", ignore},
     {"description", read_description},
-    // Keys that other clients use.
+    // Keys that other programs use in such entries.
     {"autoApprove", not_applied},
     {"alwaysAllow", not_applied},
     {"disabledTools", read_off_tools},
@@ -394,7 +398,7 @@ static void read_members(struct server_entry *e, const struct json *v) {
     note_place(e, place);
     if (k) k->read(e, &at, it);
     else if (place && place->parse_file) read_file(e, &at, it);
-    else if (place) continue;  // location keys are read by read_own when the kind is known
+    else if (place) continue;  // read_own reads location keys, when the kind is known
     else if (e->ours) entry_error(e, &at, "is not a known key%s", config_nearest_hint(e->l, &near));
     else config_warn(e->l, &at, "is not a known key and is ignored%s", config_nearest_hint(e->l, &near));
   }
@@ -415,7 +419,8 @@ static bool is_off(struct server_entry *e, const struct json *v) {
   return off;
 }
 
-// The name of a disabled server is not checked, so control characters are masked. The name is only shown to people.
+// Stores the name of a disabled server, which is only shown to people. The name was not checked, so control characters
+// are masked.
 static void add_disabled(struct server_entry *e) {
   struct config *c = e->l->config;
   ASSERT(c->disabled_count < CONFIG_MAX_SERVERS);
@@ -431,7 +436,7 @@ static void check_name(struct server_entry *e) {
   if (wrong) entry_error(e, &e->at, "%s", wrong);
   for (size_t i = 0; i < c->upstream_count; i++) {
     str other = c->upstreams[i].name;
-    // Names within one file differ, so the other entry is in the configuration file.
+    // All names in one file are different, so the other server with this name is in the configuration file.
     if (str_eq(other, name))
       entry_error(e, &e->at, "%.*s already defines a server with this name in \"servers\"", STR_ARG(c->config_file));
     else if (config_same_name(other, name))
@@ -466,7 +471,8 @@ static bool is_empty(const struct json *v) {
   return container ? v->count == 0 : json_equals_str(v, STR(""));
 }
 
-// Warns about keys that belong to another kind of server. Empty values are accepted, because some clients write them.
+// Warns about keys that have no effect on this kind of server. Does not warn about empty values, because some clients
+// write them.
 static void check_effect(struct server_entry *e, const struct json *v) {
   ASSERT(!e->broken && e->place);
   for (size_t i = 0; i < sizeof server_keys / sizeof *server_keys; i++) {
@@ -478,7 +484,7 @@ static void check_effect(struct server_entry *e, const struct json *v) {
   }
 }
 
-// Checks that the entry has one location key, and that this key fits the transport.
+// Checks that the entry has exactly one location key, such as "command", and that this key fits the transport.
 static void check_place(struct server_entry *e) {
   e->spec.kind = e->named ? e->named : e->place;
   if (!e->place) entry_error(e, &e->at, "needs \"command\" (a program to start) or \"url\" (a server to reach)");
@@ -486,14 +492,14 @@ static void check_place(struct server_entry *e) {
     entry_error(e, &e->at, "has \"%s\" and another key that locates the server: remove one", e->place->place);
   else if (e->clash) entry_error(e, &e->at, "has both \"%s\" and \"%s\": remove one", e->clash->place, e->place->place);
   else if (strcmp(e->spec.kind->place, e->place->place) != 0)
-    entry_error(e, &e->at, "has a transport that needs \"%s\"", e->spec.kind->place);
+    entry_error(e, &e->at, "needs the key \"%s\", because its transport requires it", e->spec.kind->place);
 }
 
 static void check_whole(struct server_entry *e) {
   check_place(e);
   const struct upstream_kind *k = e->spec.kind;
   if (k && k->handshake && e->spec.protocol == UPSTREAM_PROTOCOL_STATELESS)
-    entry_error(e, &e->at, "has the transport %s, which does not support the protocol modern", k->name);
+    entry_error(e, &e->at, "has the transport %s, which does not support \"protocol\": \"modern\"", k->name);
   if (!e->broken && k && k->remote) check_cleartext(e);
 }
 

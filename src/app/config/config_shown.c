@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats command lines and URLs of servers for people. Such output is pasted into mails and tickets, so variables are
-// shown by name, and texts that look like secrets are masked.
+// Formats command lines and URLs of servers for people, who may copy the output into mails and tickets. Therefore
+// variables are shown by name, not by value, and texts that look like secrets are masked.
 #include "app/config/config_load.h"
 #include "base/ascii.h"
 #include "text/secrets.h"
 
-enum { RANDOM_LENGTH = 20 };  // a string of this length with a digit looks like a secret
+enum { RANDOM_LENGTH = 20 };  // a string with a digit and at least this length looks like a secret
 
 #define MASK STR("***")
 
@@ -20,7 +20,8 @@ static bool looks_random(str s) {
   return digit && s.n >= RANDOM_LENGTH;
 }
 
-// Appends scheme://host/path?*** with user, password, query and secret-looking parts of the path masked.
+// Appends a URL, such as scheme://host/path?***. Masks the user, the password, the query, and those parts of the path
+// that look like secrets.
 void config_put_url(struct buf *out, str url) {
   const char *at = memmem(url.p, url.n, "://", 3);
   str scheme = {url.p, at ? (size_t)(at - url.p) + 3 : 0}, rest = str_from(url, scheme.n), part;
@@ -42,8 +43,8 @@ static void put_text(struct buf *out, str s) {
   else buf_str(out, looks_random(s) ? MASK : s);
 }
 
-// Appends an argument such as --name=value, Name: value or {"name": value, with the value masked if the name marks it
-// as secret.
+// Appends an argument. In an argument such as --name=value or "Name: value", masks the value if the name marks it as
+// secret.
 static void put_argument(struct buf *out, str s) {
   size_t n = 0;
   while (n < s.n && s.p[n] != '=' && s.p[n] != ':') n++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of problems with their places; reading of the environment and of files.
+// Records problems with their places, and reads the environment and files.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +22,9 @@
 
 enum {
   MAX_PROBLEMS = 1000,
-  MAX_EXPANDED = 128 * 1024,  // limit of Linux for one argument of a program
+  MAX_EXPANDED = 128 * 1024,  // maximum bytes of an expanded text; the limit of Linux for one argument
   MAX_HOST = 253,
-  MAX_FILES = 300,  // one file for each server, and those of Toolgate itself
+  MAX_FILES = 300,  // maximum number of files: one for each server, and the files of Toolgate itself
 };
 
 // ---- problems ----
@@ -77,7 +77,7 @@ bool config_is_full(const struct config_loader *l) {
 
 void config_report(struct config_loader *l, const struct config_place *at, bool warning, const char *fmt, va_list ap) {
   struct config_problems *p = l->problems;
-  // Beyond the limit, further problems are dropped, except that the first error is always recorded.
+  // If the list is full, drops the problem, unless it is the first error, which is always recorded.
   if (config_is_full(l) && (warning || config_problems_fatal(p))) return;
   if (p->count == p->cap) {
     p->cap = p->cap ? p->cap * 2 : 8;
@@ -150,8 +150,8 @@ static size_t name_length(str s) {
   return n;
 }
 
-// Returns the length of "${" or "${env:" at the start of `s`, or 0. ${env:NAME}, a form of editors, means ${NAME}; in
-// ${env:-default}, env is the name of the variable.
+// Returns the length of "${" or "${env:" at the start of `s`, or 0. ${env:NAME}, which editors use, means the same as
+// ${NAME}. In ${env:-default}, "env" is the name of the variable.
 static size_t opening(str s) {
   if (!str_starts(s, STR("${"))) return 0;
   return str_starts(s, STR("${env:")) && name_length(str_from(s, 6)) ? 6 : 2;
@@ -189,7 +189,7 @@ bool config_expand(struct config_loader *l, str text, struct arena *a, str *out,
   for (size_t at = 0, n; at < text.n && !missing.p; at += n ? n : 1) {
     n = config_reference(str_from(text, at), &name, &preset);
     str value = n ? config_env(l, name) : (str){text.p + at, 1};
-    // As in a shell, the default after ":-" also replaces an empty variable.
+    // As in a shell, the default after ":-" is also used if the variable is empty.
     if (n && preset.p && value.n == 0) value = preset;
     if (n && !value.p) missing = name;
     buf_str(&b, value);
@@ -228,7 +228,8 @@ const char *config_name_wrong(str name) {
   return NULL;
 }
 
-// Converts a character as in names of tools: to lower case, or to _ if it is not allowed there.
+// Converts a character of a server name as in names of tools: to lower case, or to _ if names of tools must not contain
+// it.
 static char fold(char c) {
   return ascii_is_alnum(c) || c == '-' ? ascii_lower(c) : '_';
 }
@@ -280,7 +281,7 @@ str config_in_url(str host, struct arena *a) {
 
 void config_file_seen(struct config_loader *l, str path) {
   struct config *c = l->config;
-  if (!c) return;  // NULL: rules are read without a configuration
+  if (!c) return;  // NULL if only a governance file is read
   for (size_t i = 0; i < c->file_count; i++)
     if (str_eq(c->files[i].path, path)) return;
   if (!c->files) c->files = ARENA_ARRAY(&c->arena, struct config_file, MAX_FILES);
@@ -292,7 +293,7 @@ static size_t max_file(const struct config_loader *l) {
   return l->max_file ? l->max_file : CONFIG_MAX_FILE;
 }
 
-// Reads the whole file. Returns false with errno set; EFBIG: the file is larger than `max`.
+// Reads the whole file. On failure returns false and sets errno, to EFBIG if the file is larger than `max` bytes.
 static bool read_all(int fd, size_t max, struct config_document *d) {
   ASSERT(!d->text && d->text_n == 0);
   d->text = mem_alloc(max + 1);
@@ -307,7 +308,8 @@ static bool read_all(int fd, size_t max, struct config_document *d) {
   return false;
 }
 
-// Returns whether the file can be read without waiting. Devices are accepted: /dev/null counts as an empty file.
+// Returns whether this is a regular file or a device. Other files are refused, because reading them could wait. Devices
+// are accepted for the sake of /dev/null, which counts as an empty file.
 static bool is_file(const struct stat *st) {
   if (S_ISREG(st->st_mode) || S_ISCHR(st->st_mode)) return true;
   errno = ENOTSUP;
@@ -327,7 +329,7 @@ static bool read_file(const char *path, size_t max, struct config_document *d) {
   return ok;
 }
 
-// The effect of each file in a default place, and the way to name the file explicitly.
+// For each file in a default place: what the file decides, and how to name it explicitly. Both are parts of a message.
 static const struct {
   str name;  // end of the file's path
   const char *decides, *naming;
@@ -344,7 +346,7 @@ static bool is_trusted(struct config_loader *l, const struct config_document *d,
   if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
   size_t i = 0;
   while (!str_ends(d->file, found_files[i].name)) i++;
-  ASSERT(i < sizeof found_files / sizeof *found_files);  // the empty name in the last row fits every path
+  ASSERT(i < sizeof found_files / sizeof *found_files);  // every path ends with the empty name of the last row
   config_error(l, at, "is not used: %s. This file decides %s. If you trust it, %s, or set " FOREIGN_TRUST "=1",
                why.message, found_files[i].decides, found_files[i].naming);
   return false;
@@ -373,7 +375,7 @@ static bool parse(struct config_loader *l, struct config_document *d, struct fau
   const struct json_limits limits = {.max_bytes = 4 * max_file(l), .max_depth = YAML_MAX_DEPTH + 1};
   str text = {d->text, d->text_n};
   if (is_yaml(d)) {
-    // This room is usually enough. Growing the buffer would leave copies of secrets in memory.
+    // Reserves enough room for usual files, because a buffer that grows leaves copies of secrets in memory.
     buf_room(&d->json, text.n * 2 + 64);
     if (!yaml_to_json(text, &d->json, f)) return false;
     text = buf_view(&d->json);

@@ -391,13 +391,14 @@ static const struct config_key config_keys[] = {
 
 enum { CONFIG_KEY_COUNT = sizeof config_keys / sizeof *config_keys };
 
-// Keys and groups that a reload changes; all other keys take effect at the next start.
+// Keys and groups of keys that a reload applies. Changes to all other keys take effect at the next start.
 static const char *const config_live_keys[] = {
     "mcp_config", "servers", "catalog", "rules", "governance", "agents", "log.level", "auth", "rate_limits.principal",
     NULL,
 };
 
-// Keys of later versions. They restrict or protect something, so this version rejects them instead of ignoring them.
+// Keys that only later versions support. Such keys restrict or protect something, so this version rejects them instead
+// of ignoring them.
 static const char *const config_later_keys[] = {
     NULL,
 };

@@ -14,7 +14,7 @@
 struct anchor {
   size_t start, end;  // `end` is 0 until the node is complete
   size_t values;
-  size_t height;  // levels of nested containers; 0 for a scalar
+  size_t height;  // number of levels of nested containers; 0 for a scalar
 };
 
 struct frame {
@@ -164,7 +164,7 @@ static bool put_scalar(struct converter *c, const yaml_event_t *e) {
   enum scalar kind = tag.n || plain ? resolve(s) : SCALAR_TEXT;
   if (str_eq(tag, STR("!")) || str_eq(tag, STR(YAML_STR_TAG))) kind = SCALAR_TEXT;
   else if (tag.n && !tag_allows(tag, kind))
-    return fail(c, e->start_mark, FAULT_INVALID, "the tag %.*s is not known or does not fit the value", STR_ARG(tag));
+    return fail(c, e->start_mark, FAULT_INVALID, "the tag %.*s is unknown or does not fit the value", STR_ARG(tag));
   switch (kind) {
   case SCALAR_NULL: json_put_null(&c->w); break;
   case SCALAR_TRUE:
@@ -193,7 +193,7 @@ static bool put_key(struct converter *c, const yaml_event_t *e) {
     return fail(c, e->start_mark, FAULT_INVALID, "a key must be plain text, without anchor, alias or tag");
   str key = {(const char *)e->data.scalar.value, e->data.scalar.length};
   if (str_eq(key, STR("<<")) && e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-    return fail(c, e->start_mark, FAULT_INVALID, "YAML 1.2 has no merge key (<<): write the keys out");
+    return fail(c, e->start_mark, FAULT_INVALID, "YAML 1.2 has no merge key (<<): repeat the keys instead");
   struct frame *f = top(c);
   key = arena_str(&c->arena, key);
   if (!map_add(&f->keys, key, f))
@@ -213,7 +213,8 @@ static bool fail_depth(struct converter *c, const yaml_event_t *e) {
   return fail(c, e->start_mark, FAULT_LIMIT, "the values are nested deeper than %d levels", YAML_MAX_DEPTH);
 }
 
-// As YAML requires, a later anchor with the same name replaces the earlier one.
+// Records the start of a node with an anchor. As YAML requires, a later anchor with the same name replaces the earlier
+// anchor.
 static struct anchor *open_anchor(struct converter *c, const yaml_char_t *name) {
   if (!name) return NULL;
   str key = arena_str(&c->arena, str_of((const char *)name));
@@ -228,7 +229,7 @@ static struct anchor *open_anchor(struct converter *c, const yaml_char_t *name) 
 static void close_anchor(struct converter *c, struct anchor *a, size_t height) {
   if (!a) return;
   a->height = height;
-  // The writer may have put a comma before the value.
+  // The recorded span must not include a comma that the writer put before the value.
   if (a->start < c->w.out->n && c->w.out->p[a->start] == ',') a->start++;
   a->end = c->w.out->n;
   ASSERT(a->start <= a->end && a->values <= c->values);
@@ -261,7 +262,7 @@ static bool on_alias(struct converter *c, const yaml_event_t *e) {
     return fail(c, e->start_mark, FAULT_INVALID, "the alias *%.*s is inside the value that it names", STR_ARG(name));
   if (c->depth + a->height > YAML_MAX_DEPTH) return fail_depth(c, e);
   if (!count_values(c, e, a->values)) return false;
-  // Source and target are in the same buffer: make room first, so that the copied span does not move.
+  // The span is copied within one buffer. buf_room may move the buffer, so it is called before the span is read.
   ASSERT(a->start <= a->end && a->end <= c->w.out->n);
   size_t n = a->end - a->start;
   if (buf_room(c->w.out, n + 1)) json_put_raw(&c->w, (str){c->w.out->p + a->start, n});
@@ -275,7 +276,7 @@ static bool on_start(struct converter *c, const yaml_event_t *e, bool mapping) {
   if (c->depth == YAML_MAX_DEPTH) return fail_depth(c, e);
   str tag = str_of((const char *)(mapping ? e->data.mapping_start.tag : e->data.sequence_start.tag));
   if (tag.n && !str_eq(tag, STR("!")) && !str_eq(tag, mapping ? STR(YAML_MAP_TAG) : STR(YAML_SEQ_TAG)))
-    return fail(c, e->start_mark, FAULT_INVALID, "the tag %.*s is not known or does not fit the value", STR_ARG(tag));
+    return fail(c, e->start_mark, FAULT_INVALID, "the tag %.*s is unknown or does not fit the value", STR_ARG(tag));
   struct anchor *a = open_anchor(c, mapping ? e->data.mapping_start.anchor : e->data.sequence_start.anchor);
   ASSERT(c->depth < YAML_MAX_DEPTH);
   struct frame *f = &c->frames[c->depth++];
@@ -288,7 +289,7 @@ static bool on_start(struct converter *c, const yaml_event_t *e, bool mapping) {
 
 static bool on_end(struct converter *c) {
   struct frame *f = top(c);
-  ASSERT(f && (!f->mapping || f->want_key));  // the parser has paired every key with a value
+  ASSERT(f && (!f->mapping || f->want_key));  // the parser guarantees that every key has a value
   if (f->mapping) json_end_object(&c->w);
   else json_end_array(&c->w);
   map_done(&f->keys);
@@ -302,7 +303,7 @@ static bool on_event(struct converter *c, const yaml_event_t *e) {
   switch (e->type) {
   case YAML_DOCUMENT_START_EVENT:
     if (c->documents++ == 0) return true;
-    return fail(c, e->start_mark, FAULT_INVALID, "there is a second document: a file must have only one");
+    return fail(c, e->start_mark, FAULT_INVALID, "the file must not contain a second YAML document");
   case YAML_STREAM_END_EVENT:
     if (!c->documents) json_put_null(&c->w);
     return true;
@@ -316,7 +317,7 @@ static bool on_event(struct converter *c, const yaml_event_t *e) {
   }
 }
 
-// Converts an offset into line and column. For invalid UTF-8, the parser returns an offset only.
+// Converts an offset into line and column. Needed because the parser reports invalid UTF-8 only with an offset.
 static yaml_mark_t mark_of_offset(str text, size_t offset) {
   yaml_mark_t at = {0};
   for (size_t i = 0; i < offset && i < text.n; i++) {

@@ -9,9 +9,9 @@
 #include "base/buf.h"
 #include "base/fault.h"
 
-enum { YAML_MAX_DEPTH = 64, YAML_MAX_VALUES = 100000 };  // counted after aliases are expanded
+enum { YAML_MAX_DEPTH = 64, YAML_MAX_VALUES = 100000 };  // values are counted after aliases are expanded
 
 // Appends the JSON text; an empty stream becomes null. The size limit of `out` also bounds the expansion of aliases.
-// On failure returns false: `f` has FAULT_INVALID or FAULT_LIMIT and the path "line L, column C", and the content of
-// `out` is incomplete.
+// On failure returns false and sets `f` to FAULT_INVALID or FAULT_LIMIT, with the path "line L, column C"; `out` then
+// contains only a part of the text.
 bool yaml_to_json(str text, struct buf *out, struct fault *f);

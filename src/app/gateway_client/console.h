@@ -15,11 +15,14 @@ struct console {
 bool console_open(struct console *c, const struct config_options *said, int *out_status);
 void console_close(struct console *c);
 
-// Return a member of the gateway's answer; empty or 0 if it is absent.
+// console_text and console_number return a member of the gateway's answer. If the member is absent, they return an
+// empty text or 0.
 str console_text(const struct json *v, const char *key, struct arena *a);
 uint64_t console_number(const struct json *v, const char *key);
 
-// Untrusted text, such as a client's name, on one line: control characters become '?'.
+// Returns untrusted text, such as a client's name, with each control character replaced by '?', so that it is on one
+// line.
 str console_line(str text, struct arena *a);
-str console_span(struct arena *a, uint64_t ms);                       // returns a duration as text: "2 h 3 min"
-int console_name_width(const struct json *servers, struct arena *a);  // width of the column for names
+str console_span(struct arena *a, uint64_t ms);  // returns a duration as text: "2 h 3 min"
+// Returns the width of the column for the names of servers.
+int console_name_width(const struct json *servers, struct arena *a);

@@ -31,7 +31,7 @@ struct control_client {
   struct arena arena;
   str stale;
   uint64_t next_id, timeout_ms;
-  struct buf in;  // received bytes without a complete line
+  struct buf in;  // received bytes that are not yet read as a line
   void (*waiting)(void *ctx, const struct json *status);
   void *ctx;
 };
@@ -59,7 +59,7 @@ static bool send_request(struct control_client *r, uint64_t id, str method, str 
   buf_init(&b, params.n + 4096);
   rpc_put_request(&b, str_from_u64(id, &digits), method, params);
   ASSERT(!b.over);
-  // Line breaks in JSON text are only white space.
+  // The message must be one line. Line breaks in JSON text are only white space, so they can be replaced.
   for (size_t i = 0; i < b.n; i++)
     if (b.p[i] == '\n' || b.p[i] == '\r') b.p[i] = ' ';
   buf_char(&b, '\n');
@@ -92,7 +92,8 @@ static enum arrival read_line(struct control_client *r, int wait_ms, struct aren
   }
 }
 
-// Returns the result that a line contains. NULL with FAULT_NONE: the line is the answer to another request.
+// Returns the result in the line, which must be the answer to the request `id`. Returns NULL with a fault if the answer
+// is an error, or NULL with FAULT_NONE if the line answers another request.
 static const struct json *read_answer(struct arena *a, str line, uint64_t id, struct fault *f) {
   struct json_limits limits = {.max_bytes = MAX_ANSWER, .max_depth = JSON_DEEPEST};
   int64_t number = -1;
@@ -110,8 +111,8 @@ static const struct json *read_answer(struct arena *a, str line, uint64_t id, st
 
 // ---- waiting
 
-// Waits for the result of the request `id`. Meanwhile also requests the status once a second, for the callback
-// `waiting`; the status may arrive before the result.
+// Waits for the result of the request `id`. While it waits, requests the status once a second and passes it to the
+// callback `waiting`. The status may arrive before the result.
 static const struct json *await(struct control_client *r, struct arena *a, uint64_t id, uint64_t until,
                                 struct fault *f) {
   uint64_t status_id = 0;
@@ -123,7 +124,7 @@ static const struct json *await(struct control_client *r, struct arena *a, uint6
     case LOST: lost(f); return NULL;
     case NOT_YET:
       if (until && clock_mono_ms(&clock_system) >= until) {
-        fault_set(f, FAULT_UPSTREAM_TIMEOUT, "the gateway does not answer");
+        fault_set(f, FAULT_UPSTREAM_TIMEOUT, "the gateway does not answer in time");
         return NULL;
       }
       if (r->waiting && !status_id && send_request(r, r->next_id + 1, STR("toolgate/status"), STR_NONE, &ignored))
@@ -246,7 +247,8 @@ static struct control_client *try_one(int folder, const struct control_socket *s
   return NULL;
 }
 
-// Lists the pids of gateways with other configurations, with commas. Removes the sockets of dead gateways.
+// Appends the process ids of gateways with other configurations, separated by commas, and returns their number. Removes
+// the sockets of gateways that have ended.
 static size_t list_others(int folder, const struct control_socket *all, size_t n, struct buf *out_pids) {
   size_t alive = 0;
   for (size_t i = 0; i < n; i++) {
@@ -258,7 +260,8 @@ static size_t list_others(int folder, const struct control_socket *all, size_t n
   return alive;
 }
 
-// Returns whether the gateway was started with this configuration file or, without one, with this file of servers.
+// Returns whether the gateway was started with the configuration file of `c` or, if `c` has no configuration file, with
+// the same file of servers.
 static bool serves_file(struct control_client *r, const struct config *c) {
   struct file_path room;
   struct fault f;
@@ -271,8 +274,8 @@ static bool serves_file(struct control_client *r, const struct config *c) {
   return path.n && str_eq(path, file_real_path(c->config_file.n ? c->config_file : c->mcp_config, &room));
 }
 
-// Asks every gateway for its files, and returns the newest one that fits. Needed for a broken configuration: its id
-// cannot be computed, because the files that it names are part of the id.
+// Asks every gateway for its files, and returns the newest gateway for which serves_file is true. Needed for a broken
+// configuration: its id, which depends on the files that the configuration names, cannot be computed.
 static struct control_client *find_by_file(int folder, const struct control_socket *all, size_t n,
                                            const struct config *c, const struct session_operator *terms, str agent) {
   for (size_t i = 0; i < n; i++) {

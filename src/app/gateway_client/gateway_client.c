@@ -16,8 +16,8 @@ enum {
 
 // ---- open and close
 
-// Commands need an answer from every server. They wait for twice the start timeout, because a server that does not
-// answer the probe of its revision is started again for the handshake.
+// Commands need an answer from every server. They wait for twice the start timeout: if a server does not answer the
+// request that finds out its protocol revision, the server is started a second time for the handshake.
 static struct session_operator operator_terms(const struct config *c, const struct config_options *opt) {
   uint64_t longest = c->start_timeout_ms;
   bool installs = false;
@@ -29,11 +29,12 @@ static struct session_operator operator_terms(const struct config *c, const stru
   return (struct session_operator){2 * longest + SETTLE_MS, opt->bounded ? 0 : OPERATOR_TOKENS, false};
 }
 
-// Loads the configuration. Returns true with *out_status not 0 if the configuration is broken.
+// Loads the configuration. Returns false if it cannot be used at all. If it is broken but can identify a running
+// gateway, returns true and sets *out_status to an exit code other than 0.
 static bool load(struct gateway_client *client, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
-  opt.transport = "stdio";  // a command does not listen
+  opt.transport = "stdio";  // the command does not listen, so the address is not checked
   opt.audits = true;
   if (!opt.log_level) opt.log_level = "warn";
   config_problems_init(&problems);
@@ -62,7 +63,8 @@ static void on_running_wait(void *ctx, const struct json *status) {
 
 // Connects to a running gateway. Returns false with FAULT_NOT_FOUND if no gateway runs.
 static bool connect_to_running(struct gateway_client *client, struct fault *f) {
-  // The gateway's servers continue to start after this command, so the command waits only as long as an agent.
+  // The servers of a running gateway continue to start after this command ends. So the command waits for them only as
+  // long as an agent would.
   const struct config *c = &client->config;
   ASSERT(!client->running && !client->in_process);
   struct session_operator terms = {.wait_ms = c->start_wait_ms, .result_tokens = client->terms.result_tokens};
@@ -100,7 +102,7 @@ bool gateway_client_open(struct gateway_client *client, const struct config_opti
   if (!load(client, opt, out_status)) return false;
   arena_init(&client->arena);
   rand_fill(&rand_system, &client->seed, sizeof client->seed);
-  fault_set(&f, FAULT_NOT_FOUND, "--fresh: running gateways are ignored");
+  fault_set(&f, FAULT_NOT_FOUND, "no running gateway is used because of --fresh");
   if (!opt->fresh && connect_to_running(client, &f)) {
     *out_status = EXIT_OK;
     return true;
@@ -183,7 +185,7 @@ static const struct json *request_in_process(struct gateway_client *client, str 
     loopback_request(client->loopbacks[client->mode], method, params, on_answer, &a);
     loop_run(&client->gateway.loop);
     timer_stop(&client->progress_timer);
-    if (!a.given) close_loopbacks(client);  // a late answer would be written to `a`, which is on the stack
+    if (!a.given) close_loopbacks(client);  // `a` is on the stack, and a late answer would be written to it
   }
   if (!a.result) *f = a.fault;
   return a.result;
@@ -217,6 +219,7 @@ void gateway_client_wait_servers(struct gateway_client *client) {
   enum surface_mode mode = client->mode;
   struct fault f;
   gateway_client_set_mode(client, MODE_DIRECT);
-  gateway_client_request(client, STR("tools/list"), STR_NONE, &f);  // the answer to a list waits for all servers
+  // The gateway answers tools/list when every server is ready or has failed.
+  gateway_client_request(client, STR("tools/list"), STR_NONE, &f);
   client->mode = mode;
 }

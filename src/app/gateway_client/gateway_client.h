@@ -16,7 +16,7 @@ struct gateway_client {
   struct progress progress;
   enum surface_mode mode;          // mode of the next request
   struct hash_key seed;            // seed for maps
-  struct control_client *running;  // the running gateway; NULL: the gateway is in this process
+  struct control_client *running;  // the running gateway; NULL if the gateway is in this process
   bool in_process;                 // the gateway is in this process, and the members below are in use
   struct guard guard;
   struct gateway gateway;
@@ -25,9 +25,9 @@ struct gateway_client {
   size_t left_out;  // number of servers with an invalid configuration
 };
 
-// Reads the configuration and finds the running gateway, or creates one in this process; starts no server yet. Call it
-// while the process has one thread and no open files. On failure prints the reason on stderr, sets *out_status to the
-// exit code and leaves nothing to close.
+// Reads the configuration, and connects to the running gateway or creates a gateway in this process. Starts no server
+// yet. Must be called while the process has one thread and no open files. On failure prints the reason on stderr, sets
+// *out_status to the exit code and leaves nothing to close.
 bool gateway_client_open(struct gateway_client *client, const struct config_options *opt, int *out_status);
 
 // Stops the servers of the gateway in this process and waits until they have ended.
@@ -39,7 +39,8 @@ void gateway_client_set_mode(struct gateway_client *client, enum surface_mode mo
 // Waits until every server has listed its definitions, or failed.
 void gateway_client_wait_servers(struct gateway_client *client);
 
-// Sends an MCP request and returns its result, which lives as long as the client. NULL: f has the reason.
+// Sends an MCP request and returns its result, which lives as long as the client. On failure returns NULL, with the
+// reason in `f`.
 const struct json *gateway_client_request(struct gateway_client *client, str method, str params, struct fault *f);
 
 // Calls a tool. `arguments` is the text of a JSON object.

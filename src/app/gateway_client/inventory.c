@@ -8,7 +8,8 @@
 
 // ---- a gateway in this process
 
-// The state of a server as the session sees it. The texts are in the arena, or belong to the upstreams.
+// Describes the state of a server as the session sees it. The texts in the result are in the arena, or belong to the
+// upstreams.
 static struct inventory_server describe_server(const struct upstreams *all, unsigned index,
                                                const struct session *session, struct arena *a) {
   const struct lane *lane = upstreams_lane_seen(all, index, session);
@@ -80,7 +81,7 @@ static void read_server(const struct json *v, struct arena *a, struct inventory_
   out->available = !out->error;
 }
 
-enum { MAX_DEFINITION_SETS = 32 };  // maximum number of definition sets of one server, as in a catalog
+enum { MAX_DEFINITION_SETS = 32 };  // maximum number of definition sets of one server, the same as in a catalog
 
 struct definition_sets {
   struct definitions *list[MAX_DEFINITION_SETS];
@@ -100,12 +101,14 @@ static struct catalog_source read_source(const struct json *v, struct arena *a, 
   return s;
 }
 
-// Builds the catalog of a running gateway in this process, so that the gateway need not count tokens.
+// Requests the definitions of a running gateway and builds the catalog in this process, so that the gateway need not
+// spend time on counting tokens.
 static bool take_running(struct gateway_client *client, struct inventory *i, struct fault *f) {
   const struct json *offers =
       control_client_request(client->running, &client->arena, STR("toolgate/definitions"), STR_NONE, f);
   const struct json *servers = json_get(offers, STR("servers"));
-  if (offers && !json_is(servers, JSON_ARRAY)) fault_set(f, FAULT_PROTOCOL, "the answer of the gateway has no servers");
+  if (offers && !json_is(servers, JSON_ARRAY))
+    fault_set(f, FAULT_PROTOCOL, "the answer of the gateway to toolgate/definitions has no list \"servers\"");
   if (!json_is(servers, JSON_ARRAY)) return false;
   struct definition_sets *definition_sets = ARENA_ARRAY(&client->arena, struct definition_sets, servers->count + 1);
   struct catalog_source *sources = ARENA_ARRAY(&client->arena, struct catalog_source, servers->count + 1);

@@ -12,23 +12,23 @@ struct inventory_server {
   uint64_t start_ms;     // time until the server was ready
   size_t count[DIRECTORY_KINDS];
   size_t tokens;       // tokens of all definitions
-  size_t tool_tokens;  // tokens of the definitions of tools
+  size_t tool_tokens;  // number of tokens of the definitions of tools
 };
 
 struct inventory {
   struct directory *directory;
-  size_t *tokens[DIRECTORY_KINDS];  // tokens of each entry's definition
+  size_t *tokens[DIRECTORY_KINDS];  // number of tokens of each entry's definition
   struct inventory_server *servers;
   size_t server_count;
   const struct json *tools;  // result of tools/list in mode direct
 };
 
-// For a running gateway: writes the result of the control request `toolgate/definitions`, with the definitions that
-// inventory_take needs.
+// Called in a running gateway. Writes the result of the control request `toolgate/definitions`, which contains the
+// definitions that inventory_take needs.
 void inventory_put_definitions(const struct gateway *g, const struct session *session, struct json_writer *w);
 
-// Starts the servers, waits for them and fills *out, whose data is in the arena of the client. Sets mode direct. On
-// failure returns false with the reason in `f`.
+// Starts the servers, waits until each is ready or has failed, and fills *out. The data of *out is in the arena of the
+// client. Sets the mode of the client to direct. On failure returns false with the reason in `f`.
 bool inventory_take(struct gateway_client *client, struct inventory *out, struct fault *f);
 void inventory_done(struct inventory *i);
 

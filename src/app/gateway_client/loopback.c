@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session may send a message while other code is still working, so messages are queued, and read later from the
-// loop.
+// A client inside the process of the gateway. The session may send a message from inside another function of the
+// gateway, so messages are queued, and read in a later turn of the loop.
 #include "app/gateway_client/loopback.h"
 
 #include "base/assert.h"
@@ -32,10 +32,10 @@ struct loopback_call {
 // A message from the session.
 struct loopback_message {
   struct list node;
-  struct loopback_call *call;  // call that the message answers; NULL: a request or notification
+  struct loopback_call *call;  // call that the message answers; NULL if it is a request or notification
   struct arena arena;
   str text;
-  struct fault fault;  // set instead of `text` if the request could not be sent
+  struct fault fault;  // if the request could not be sent: the reason; `text` is then empty
 };
 
 // ---- from the session
@@ -56,7 +56,7 @@ static void outlet_send(struct session *s, struct request *related, str message)
 }
 
 static void outlet_answer(struct request *r, struct payload message) {
-  if (!message.text.p) return;  // the session is being closed
+  if (!message.text.p) return;  // no answer is sent when the session is closed
   struct loopback_message *it = enqueue(r->session->channel, r->channel);
   it->text = arena_str(&it->arena, message.text);
 }
@@ -133,7 +133,7 @@ static void end_call(struct loopback_message *it, const struct rpc_message *repl
   done(ctx, result, result ? NULL : &it->fault);
 }
 
-// Returns false, with the reason in the fault of the message, if it cannot be parsed.
+// Parses the text of a message. On failure returns false and sets the fault of the message.
 static bool parse_message(struct loopback_message *it, struct rpc_message *out) {
   struct rpc_error err;
   struct json_limits limits = {.max_bytes = it->text.n, .max_depth = JSON_DEEPEST};
@@ -145,7 +145,8 @@ static bool parse_message(struct loopback_message *it, struct rpc_message *out) 
   return false;
 }
 
-// Reads one message at a time, because the callback of an answer may free the loopback. Notifications are ignored.
+// Reads one message from the queue. Further messages are read in later turns, because the callback of an answer may
+// free the loopback. Notifications are ignored.
 static void on_reading(struct timer *timer) {
   struct loopback *l = CONTAINER_OF(timer, struct loopback, reading);
   struct list *first = list_pop(&l->messages);
@@ -170,7 +171,7 @@ static void on_reading(struct timer *timer) {
 
 static void on_initialized(void *ctx, const struct json *result, const struct fault *f) {
   struct loopback *l = ctx;
-  ASSERT(result && !l->open);  // the gateway accepts its own handshake
+  ASSERT(result && !l->open);  // the gateway never refuses the handshake of its own client
   buf_reset(&l->text);
   rpc_put_notification(&l->text, STR("notifications/initialized"), STR_NONE);
   deliver(l, NULL);

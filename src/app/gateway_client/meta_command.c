@@ -12,7 +12,7 @@
 
 // ---- printing
 
-// Replaces the meta-tool that a message tells an agent to call by the command that a person can run.
+// In a message that tells an agent to call a meta-tool, replaces the meta-tool by the command that a person can run.
 static str for_people(struct arena *a, str said) {
   static const struct {
     str agent, people;
@@ -39,7 +39,7 @@ static void print_line(str text) {
   if (!str_ends(text, STR("\n"))) putchar('\n');
 }
 
-// Prints a part of a result: text as it is, a link as its URI, data as its type and size.
+// Prints one part of a result. Prints text unchanged, a link as its URI, and data as its type and size.
 static void print_part(struct arena *a, const struct json *part) {
   const struct json *resource = json_get(part, STR("resource")), *holder = resource ? resource : part;
   str type = STR("unknown"), text, mime = STR("of unknown type"), data;
@@ -98,12 +98,13 @@ static str option(struct arena *a, const char *name, const char *value) {
   return value && is_plain(str_of(value)) ? arena_printf(a, " %s '%s'", name, value) : STR("");
 }
 
-// Sets *out to a line that explains how to see the rest of a cut result: a command `toolgate view 'HANDLE' 'SELECTOR'`
-// with the options of this command or, if the pieces are lost when this process ends, the hint to use --full. Text from
-// a server appears only inside quotes that no shell can misread. Returns false if the result was not cut.
+// Sets *out to a line that explains how to see the rest of a cut result. The line is a command `toolgate view 'HANDLE'
+// 'SELECTOR'` with the options of this command or, if the pieces are lost when this process ends, the hint to use
+// --full. Text from a server appears only inside quotes, so that a shell does not interpret it. Returns false if the
+// result was not cut.
 static bool put_view_command(const struct arguments *args, const struct gateway_client *client, struct arena *a,
                              const struct json *result, str *out) {
-  // Every result has this envelope, and no server can write it; structuredContent may be the server's own.
+  // Reads the envelope from _meta, which only the gateway writes. structuredContent may come from the server.
   const struct json *envelope = json_get(json_get(result, STR("_meta")), STR(ENVELOPE_META));
   const struct json *pieces = json_get(envelope, STR("artifacts")), *content = json_get(result, STR("content"));
   str handle = STR_NONE, selector = STR_NONE, last = STR_NONE;
@@ -131,7 +132,7 @@ static bool put_view_command(const struct arguments *args, const struct gateway_
 // Prints a fault of the gateway on one line, then its details.
 static void print_fault(struct arena *a, const struct json *fault) {
   str code = STR("?"), message = STR_NONE;
-  struct fault f;  // fault_set makes the message one line
+  struct fault f;  // used because fault_set makes the message one line
   json_string(json_get(fault, STR("error")), a, &code);
   json_string(json_get(fault, STR("message")), a, &message);
   fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s: %.*s", STR_ARG(code), STR_ARG(for_people(a, message)));
@@ -142,7 +143,7 @@ static void print_fault(struct arena *a, const struct json *fault) {
   fputc('\n', stderr);
 }
 
-// Names the command that shows the log of the failed server, if the running gateway has one.
+// If a server of the running gateway failed and has a log, prints the command that shows the log.
 static void print_log_hint(const struct gateway_client *client, struct arena *a, const struct json *fault) {
   str message = STR(""), name, rest;
   json_string(json_get(fault, STR("message")), a, &message);

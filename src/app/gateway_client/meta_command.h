@@ -11,8 +11,9 @@ struct meta_command {
   str arguments;       // arguments of the meta-tool: text of a JSON object
   bool all;            // waits for all servers before the call
   bool whole;          // --json prints the whole result, not only structuredContent
-  const char *absent;  // message if the meta-tool does not exist; NULL: it always exists
-  // Prints a successful answer from its structuredContent, and returns the exit code. NULL: the text is printed.
+  const char *absent;  // message if the meta-tool does not exist; NULL if it always exists
+  // Prints the structuredContent of a successful answer, and returns the exit code. If this is NULL, the text of the
+  // answer is printed.
   int (*print)(const struct arguments *args, struct arena *a, const struct json *structured);
 };
 

@@ -20,7 +20,7 @@ static void counts_init(struct progress_counts *t) {
 }
 
 static void count(struct progress_counts *t, str name, str state) {
-  if (str_eq(state, STR("idle"))) return;  // an idle server starts at its first call
+  if (str_eq(state, STR("idle"))) return;  // an idle server is not started before its first call
   t->servers++;
   t->ready += str_eq(state, STR("ready"));
   t->installing += str_eq(state, STR("installing")) || str_eq(state, STR("waiting"));
@@ -41,7 +41,7 @@ static void show(struct progress *p, struct progress_counts *t) {
     snprintf(p->text + n, sizeof p->text - (size_t)n, ", waiting for %.*s", STR_ARG(buf_view(&t->names)));
   str_mask_controls(p->text, strlen(p->text));
   buf_done(&t->names);
-  // The cursor returns to the first column, so that a log line replaces this one.
+  // The cursor returns to the first column, so that the next line of the log overwrites the progress line.
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\x1b[K%s\r", p->text);
   else if (!p->shown) fprintf(stderr, "%s\n", p->text);
   p->shown = true;
