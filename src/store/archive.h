@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores records and documents. Records are only added: events of sessions, or turns removed from a conversation.
-// Documents are replaced as a whole. Only the owner of a record or document can find it.
+// Stores records and documents. Records, such as events of sessions or messages removed from a conversation, are added
+// and never changed. Documents are replaced as a whole. Only the owner of a record or document can find it.
 //
-// Records are numbered in the order in which they were added, and are dropped when they are older than archive_ms. When
-// archive_bytes are in use, further writes are rejected (STORE_LOST): archived data is never dropped to make room.
+// Records are numbered in the order in which they were added, and are dropped when they are older than archive_ms. If a
+// write would exceed archive_bytes, the write is rejected (STORE_LOST): archived data is never dropped to make room.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -34,10 +34,10 @@ struct archive_query {
   str message_id;    // empty: records with any message id
   str contains;      // text that a record must contain, ignoring the case of ASCII letters; empty: any text
   int64_t from_ms;   // only records of this time or later; 0: no limit
-  int64_t until_ms;  // only records before this time; 0: no limit
+  int64_t until_ms;  // only records before this time; 0 if there is no limit
   uint64_t after;    // only records with a higher number
   bool newest_first;
-  size_t limit;  // maximum number of records; 0: ARCHIVE_FIND_MAX
+  size_t limit;  // maximum number of records; 0 means ARCHIVE_FIND_MAX
 };
 
 struct archive_search {
@@ -68,7 +68,7 @@ void archive_load(struct store *s, str owner, str name, struct arena *a, struct 
 
 struct names_found {
   struct arena *arena;
-  str *list;  // sorted by bytes, without duplicates; in the arena
+  str *list;  // the names, sorted by bytes, without duplicates; in the arena
   size_t count, max;
 };
 

@@ -4,8 +4,8 @@
 // The store (store.c, writer.c) queues writes, groups them, reports their results on the loop, and keeps in memory the
 // data that a backend does not accept. A backend only stores and finds data in one place, such as a folder or memory.
 //
-// Threads: `write`, `clean` and `close` run on the writer's thread, never two at a time. Without a loop they run in the
-// caller's thread. All other operations run on the loop, also while `write` runs.
+// Threads: `write`, `clean` and `close` run on the writer's thread, never two at a time. If the store has no loop,
+// these three run on the caller's thread. All other operations run on the loop, also while `write` runs.
 //
 // To add a backend, see docs/internals/extending.md.
 #pragma once
@@ -37,14 +37,14 @@ struct store_write {
   uint64_t bytes;        // estimated size
   bool lazy;             // may wait for other writes and may be lost if the machine fails; has no waiter
   bool refused;          // invalid, such as a name that is too long: nothing is written, and `kept` is STORE_LOST
-  enum store_kept kept;  // STORE_KEPT, or STORE_LOST if the limits do not allow it
+  enum store_kept kept;  // STORE_KEPT, or STORE_LOST if the limits do not allow the write
   int64_t value;
   struct buf answer;
 };
 
 struct piece_entry {
   struct store_piece piece;
-  char *block;  // heap memory of large bytes, or NULL; a backend may take ownership and set NULL
+  char *block;  // heap memory with large bytes, or NULL; a backend that takes ownership sets it to NULL
 };
 
 struct piece_batch {
@@ -56,7 +56,7 @@ struct piece_batch {
   struct piece_entry *list;
   size_t count, cap;
   uint64_t cost;
-  void *own;  // for the backend to use during `write`; NULL before and after
+  void *own;  // private data of the backend during `write`; NULL before and after
 };
 
 bool piece_is_large(const struct store_piece *p);  // whether `p` has more than PIECE_ROW_BYTES bytes
@@ -79,7 +79,8 @@ struct archive_write {
   str name, text;
 };
 
-enum { ARCHIVE_ENTRY_COST = 200 };  // bytes added to the size of each record or document for archive_bytes
+// Bytes that count against archive_bytes for each record or document, in addition to the size of its texts.
+enum { ARCHIVE_ENTRY_COST = 200 };
 
 enum note_op { NOTE_COUNT, NOTE_LEASE, NOTE_ONCE, NOTE_PUT, NOTE_TAKE };
 
@@ -102,11 +103,12 @@ struct note_write {
   uint64_t ms;
 };
 
-// Decides how a write changes a note. `at` is the existing note or NULL. Sets *out to the note to store: its strings
-// are in memory of `w`, its number is that of `at`, or 0 for a new note. Also sets `value` and `answer` of the write. A
-// backend that can read and write in one transaction needs only this function. A backend whose database server has
-// counters and leases may use those instead.
 enum note_change { NOTE_STAYS, NOTE_REPLACED, NOTE_REMOVED };
+
+// Decides how a write changes a note. `at` is the existing note or NULL. Sets *out to the note to store: its strings
+// are in memory of `w`, its number is the number of `at`, or 0 for a new note. Also sets `value` and `answer` of the
+// write. A backend that can read and write in one transaction needs only this function. A backend whose database server
+// has counters and leases may use them instead.
 enum note_change note_decide(struct note_write *w, const struct note *at, struct note *out);
 
 // ---- reads
@@ -122,7 +124,7 @@ void names_found_add(struct names_found *n, str name);
 
 // ---- the backend
 
-// The first member of a backend's own struct.
+// A place in which a backend keeps data, such as a folder. This is the first member of the backend's own struct.
 struct store_place {
   const struct store_backend *backend;
   const struct store_options *opt;  // limits, log, clock, rand, folder; must outlive the place
@@ -138,7 +140,7 @@ enum place_wrote {
 struct store_backend {
   const char *name;
 
-  // Creates the place. Must not fail, and must not open or create a file: the first write or read does.
+  // Creates the place. Must not fail, and must not open or create a file: the first write or read does that.
   struct store_place *(*open)(const struct store_options *opt, bool spare);
 
   // Ends every read in progress, then frees the place. Found pieces stay valid until they are released.
@@ -154,7 +156,7 @@ struct store_backend {
   void (*clean)(struct store_place *p, int64_t now);
 
   // Finds a piece of one owner. Other owners' handles, unknown handles and expired handles must be indistinguishable.
-  // The bytes are valid until release.
+  // The bytes are valid until found_piece_release.
   void (*find_piece)(struct store_place *p, struct piece_find *r);
   void (*count_pieces)(struct store_place *p, struct piece_count *r);  // adds to r->usage
   // Calls r->each until it returns false or r->left is 0; the read is ok in both cases.
@@ -167,7 +169,7 @@ struct store_backend {
   bool (*exists)(const struct store_place *p);                   // whether the place has data of an earlier process
   bool (*probe)(struct store_place *p, struct fault *f);         // see store_probe
   bool (*usable)(const struct store_place *p, struct fault *f);  // see store_usable
-  void (*report_damaged)(const struct store_place *p, const struct store_piece *piece);  // writes one line to the log
+  void (*report_damaged)(const struct store_place *p, const struct store_piece *piece);  // logs the damaged piece
 };
 
 int64_t place_now(const struct store_place *p);
@@ -176,10 +178,10 @@ int64_t place_now(const struct store_place *p);
 uint64_t place_archive_limit(const struct store_place *p);
 uint64_t place_piece_limit(const struct store_place *p);
 
-// The roles of backends; backends.c has the backend of each role.
+// The roles of backends; backends.c sets the backend for each role.
 enum store_role {
-  ROLE_LASTING,  // stores the data of a store with a folder
-  ROLE_PASSING,  // stores the data of a store without a folder; spare of a store with a folder
+  ROLE_LASTING,  // holds the data of a store with a folder
+  ROLE_PASSING,  // holds the data of a store without a folder, and is the spare place of a store with a folder
   ROLE_COUNT
 };
 extern const struct store_backend *const store_backends[ROLE_COUNT];

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-enum { ROW_COST = 256 };  // added to the size of each piece's texts and bytes for the limits
+enum { ROW_COST = 256 };  // bytes that count against the limits for each piece, in addition to its texts and bytes
 
 // ---- a batch
 
@@ -54,7 +54,8 @@ static struct piece_entry *new_entry(struct piece_batch *b) {
   return e;
 }
 
-// Copies small bytes into the entry and frees the block.
+// Makes the batch own the bytes of an entry. Small bytes are copied to the arena, and `block` is freed; large bytes
+// stay in `block`, or are copied to the heap if `block` is NULL.
 static void take_bytes(struct piece_batch *b, struct piece_entry *e, char *block) {
   str bytes = e->piece.bytes;
   if (!piece_is_large(&e->piece)) {
@@ -131,7 +132,7 @@ static void end_find(struct store_read *r) {
   store_read_over(r, r->ok, NULL);
 }
 
-// If a piece is missing or damaged in the place, searches the spare.
+// If a piece is missing or damaged in the store's place, searches the spare place (memory).
 static void on_found(struct store_read *r) {
   struct piece_find *find = CONTAINER_OF(r, struct piece_find, read);
   struct store_place *spare = r->store->spare;

@@ -7,7 +7,7 @@
 #include "base/crypto/hash.h"
 #include "store/store.h"
 
-enum { PIECE_ROW_BYTES = 64 << 10 };  // a piece with more bytes is not copied when it is found
+enum { PIECE_ROW_BYTES = 64 << 10 };  // a piece with more bytes is large: its bytes are not copied when it is found
 
 // The origin of a piece: the configured names of the server and its tool; empty if unknown. A piece of a resource or a
 // prompt has no tool.
@@ -46,7 +46,8 @@ void pieces_put(struct store *s, struct piece_batch **b, struct store_wait *w);
 
 // Holds the bytes of a found piece; embedded in the backend's own struct.
 struct piece_hold {
-  bool (*intact)(const struct piece_hold *h, const struct store_piece *p);  // NULL if the bytes cannot change
+  // See found_piece_intact. NULL if the bytes cannot change.
+  bool (*intact)(const struct piece_hold *h, const struct store_piece *p);
   void (*release)(struct piece_hold *h);
 };
 
@@ -59,22 +60,23 @@ struct found_piece {
 
 struct piece_find {
   struct store_read read;    // ok means that the piece exists
-  struct found_piece found;  // belongs to the caller if the read is ok
+  struct found_piece found;  // set if the read is ok; the caller must release it (found_piece_release)
   str owner, handle;
   struct found_piece first;  // private
 };
 
-// The read fails if this owner has no such piece; unknown handles, other owners' handles and dropped handles look the
-// same. A found piece counts as used.
+// Finds the piece of `owner` with this handle, and marks the piece as used. The read fails if this owner has no such
+// piece; unknown handles, other owners' handles and dropped handles look the same.
 void pieces_find(struct store *s, str owner, str handle, struct piece_find *find);
 void found_piece_release(struct found_piece *p);  // may be called on any thread; a second call has no effect
 
-// Returns whether the bytes of a found piece are still those that were stored. Must be called after the bytes were
-// read; any thread may call it. Missing bytes read as zeros. Checks the hash of a piece up to PIECE_CHECKED_BYTES, and
-// only the size of a larger piece.
-enum { PIECE_CHECKED_BYTES = 1 << 20 };
+enum { PIECE_CHECKED_BYTES = 1 << 20 };  // maximum size of a piece whose hash found_piece_intact checks
+
+// Returns whether the bytes of a found piece are still the bytes that were stored. Must be called after the bytes were
+// read, because missing bytes read as zeros; any thread may call it. Checks the hash of a piece of up to
+// PIECE_CHECKED_BYTES, and only the size of a larger piece.
 bool found_piece_intact(const struct found_piece *p);
-void pieces_report_damaged(const struct store *s, const struct found_piece *p);  // writes one line to the log
+void pieces_report_damaged(const struct store *s, const struct found_piece *p);  // logs that the piece is damaged
 
 struct piece_usage {
   uint64_t count, bytes;

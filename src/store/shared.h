@@ -17,15 +17,16 @@ enum {
   SHARED_MAX = 100000,          // maximum number of counters, leases, keys and entries together
 };
 
-// Adds `delta` to a counter. Result: the sum of the current window. A window begins with the first addition and lasts
-// window_ms.
+// Adds `delta` to a counter. Result: the sum of the current time window. A window begins with the first addition and
+// lasts window_ms.
 void counter_add(struct store *s, str name, int64_t delta, uint64_t window_ms, struct store_wait *w);
 
 // Takes or renews a lease for `ms` from now on; `ms` of 0 releases it. Result: 1, or 0 if another holder has the lease;
-// `bytes` then names this holder.
+// in this case `bytes` names the other holder.
 void lease_take(struct store *s, str name, str holder, uint64_t ms, struct store_wait *w);
 
-// Result: 1 for the first call with `key`, 0 for later calls until the `ms` of the first call have passed.
+// Lets an action happen only once: the result is 1 for the first call with `key`, and 0 for later calls until `ms`
+// milliseconds after the first call.
 void once(struct store *s, str key, uint64_t ms, struct store_wait *w);
 
 // Stores an entry. An existing entry with this id is replaced as a whole and keeps its position; entries of a kind are
@@ -54,5 +55,6 @@ struct entry_search {
   bool stopped;
 };
 
-// The caller sets all members that are not private. An entry is valid during the call of `each`.
+// Calls x->each for each entry that matches. The caller sets all members of *x that are not private. An entry is valid
+// during the call of x->each.
 void entry_find(struct store *s, str kind, struct entry_search *x);

@@ -7,7 +7,7 @@
 // share a folder: only the disk has the current data, so nothing is cached in memory.
 //
 // Without a folder all data is kept in memory, with the same limits and rules. If a folder cannot be used (damaged,
-// from a newer version, read-only, full), one line in the log says so and what to do; new data is then kept in memory,
+// from a newer version, read-only, full), one line in the log says why and what to do; new data is then kept in memory,
 // and each write reports this to its callback.
 //
 // The store holds pieces of results (store/pieces.h), records and documents (store/archive.h), and state that gateways
@@ -38,13 +38,13 @@ enum store_kept {
 };
 
 struct store_options {
-  struct loop *loop;  // NULL: every operation ends before its function returns (for commands)
+  struct loop *loop;  // NULL in commands: every operation ends before its function returns
   const struct log *log;
   const struct clock *clock;
   const struct rand_source *rand;
   str folder;  // absolute path, created if it does not exist; empty: keep everything in memory
   struct store_limits limits;
-  const struct store_backend *backend;  // backend of a store with a folder; NULL: the default (store/backends.c)
+  const struct store_backend *backend;  // backend for the folder; NULL means the default (store/backends.c)
 };
 
 // Creates a store without opening the folder: the first write or read opens it.
@@ -58,18 +58,19 @@ bool store_probe(struct store *s, struct fault *f);
 // the reason.
 bool store_usable(const struct store *s, struct fault *f);
 
-// If the store has any data, orders the removal of old data and of files that remain from a crash.
+// Queues the removal of old data and of files that remain from a crash. Does nothing if the store has no data.
 void store_tidy(struct store *s);
 
-// Writes all accepted data and calls the waiters, then calls `closed`: from the loop, or before it returns if the store
-// has no loop. The store must not be used after this call.
+// Writes all accepted data and calls the waiters, then calls `closed`: from the loop or, if the store has no loop,
+// before store_close returns. The store must not be used after this call.
 void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 
-// A waiter for one write, embedded in a struct of the caller. `done` is called once, or never after store_wait_cancel.
+// Waits for the result of one write. The caller embeds it in a struct of its own. `done` is called once, or never after
+// store_wait_cancel.
 struct store_wait {
   struct list node;  // in the write
   void (*done)(struct store_wait *w, enum store_kept kept);
-  int64_t value;  // with `bytes`: the result of an operation of store/shared.h; both are valid in `done`
+  int64_t value;  // `value` and `bytes` are the result of an operation of store/shared.h, valid in `done`
   str bytes;
 };
 

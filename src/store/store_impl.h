@@ -8,7 +8,7 @@ enum { STORE_MAGIC = 0x73746f72 };
 struct store {
   uint32_t magic;
   struct store_options opt;
-  struct store_place *place;  // in the folder, or in memory if there is no folder
+  struct store_place *place;  // the main place: the folder, or memory if there is no folder
   struct store_place *spare;  // holds the data that `place` does not accept; NULL if `place` accepts everything
   uv_async_t async;           // signals the loop that the writer has finished writes
 

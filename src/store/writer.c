@@ -15,7 +15,8 @@ enum {
 static void free_nothing(struct store_write *w) {
 }
 
-// Removes documents from the spare if a newer version was written to the place: reads prefer the version in the spare.
+// Removes documents from the spare place if a newer version was written to the main place, because reads prefer the
+// version in the spare place.
 static void uncover(struct store *s, const struct list *writes) {
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
@@ -45,7 +46,7 @@ static void write_on_spare(struct store *s, struct list *writes) {
   }
 }
 
-// Writes one by one, so that a write that fails does not make the other writes of its group fail.
+// Writes each write of a group in a transaction of its own, so that one write that fails does not make the others fail.
 static void write_one_by_one(struct store *s, struct list *writes) {
   struct list done;
   list_init(&done);
@@ -69,9 +70,9 @@ void writer_write(struct store *s, struct list *writes) {
 
 // ---- the thread
 
-// Waits until there are writes, or until it is time to clean, and sets *out_idle in the second case. Returns false if
-// the store is closing and the queue is empty. The waiting time of lazy writes starts with the first of them; later
-// ones do not extend it.
+// Waits until there are writes or until it is time to clean. Sets *out_idle to whether it is time to clean. Returns
+// false if the store is closing and the queue is empty. The waiting time of lazy writes starts with the first of them;
+// later lazy writes do not extend it.
 static bool await(struct store *s, bool *out_idle) {
   uint64_t began = uv_hrtime();
   bool lazy = s->queued;

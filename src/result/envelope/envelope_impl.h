@@ -21,7 +21,7 @@ struct envelope_piece {
   bool held;
 };
 
-// A section of the summary: the text or the structured content.
+// A section of the summary: sections[0] is for the text, sections[1] for the structured content.
 struct envelope_section {
   struct summary summary;
   str text;                            // empty if the result has no such section

@@ -23,7 +23,7 @@ struct outline {
 #define OUTLINE_UNCOUNTED SIZE_MAX
 
 struct outline_text {
-  struct outline root;  // the value; an array of the values if the text has several
+  struct outline root;  // the value of the text; if the text has several values, an array of them
   bool several;         // the text has values one after another, as in JSON Lines
   size_t broken;        // offset of the first byte that is not JSON; SIZE_MAX if all bytes are
 };

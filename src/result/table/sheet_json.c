@@ -9,7 +9,7 @@
 
 enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 
-// The columns whose values are read from a member of a row.
+// The columns whose values come from the member of a row with a certain key.
 struct sheet_key {
   int column;      // the column that has the member's name, or -1
   uint64_t leads;  // bits of the columns inside the member: "a.b" is inside the member "a"

@@ -5,8 +5,8 @@
 #include "json/scan.h"
 #include "json/write.h"
 
-// Number of tokens reserved for the last line at the first attempt; maximum size of a selector that the last line
-// repeats.
+// VIEW_NOTE_TOKENS: number of tokens reserved for the last line of a cut view at the first attempt. VIEW_REPEATED:
+// maximum size of a selector that the last line repeats in full.
 enum { VIEW_NOTE_TOKENS = 60, VIEW_REPEATED = 240 };
 
 // JSON up to this size is first checked as a whole, and all results are counted. Larger JSON is read only as far as the

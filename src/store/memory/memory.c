@@ -5,9 +5,11 @@
 #include "base/crypto/rand.h"
 #include "base/mem.h"
 
-#define SPARE_FIRST (UINT64_C(1) << 48)  // first number in a spare place: above all numbers in the place on disk
+// In a spare place, records and notes get numbers above this one. All numbers on disk are lower.
+#define SPARE_FIRST (UINT64_C(1) << 48)
 
-// Joins two names to a key. The length of the first name makes the key unambiguous.
+// Joins two names to a key. The key begins with the length of the first name, so that different pairs have different
+// keys.
 str memory_key(str first, str second) {
   size_t n = sizeof first.n + first.n + second.n;
   char *key = mem_alloc(n);

@@ -12,7 +12,7 @@ struct memory {
 
   struct map pieces;           // struct kept_piece by owner and handle
   struct map owners;           // struct kept_owner by name
-  struct list by_use, by_age;  // all pieces, in the order in which they are dropped
+  struct list by_use, by_age;  // all pieces: least recently used first; least recently stored first
   struct piece_usage usage;
 
   struct list records;   // struct kept_record, in the order of their numbers

@@ -8,19 +8,19 @@
 
 struct kept_owner {
   str name;
-  struct list by_use;  // the owner's pieces, in the order in which they are dropped
+  struct list by_use;  // the owner's pieces, least recently used first
   struct piece_usage usage;
 };
 
 struct kept_piece {
   struct piece_hold hold;
-  atomic_uint refs;  // one reference of the place, and one of each found_piece
+  atomic_uint refs;  // number of references: one of the place, and one of each found_piece
   struct list by_use, by_owner_use, by_age;
   struct kept_owner *owner;
   struct arena arena;
   str key;
   struct store_piece piece;
-  char *block;  // memory of the bytes if they are large
+  char *block;  // heap memory with the bytes if they are large; otherwise NULL
   int64_t put_at;
   uint64_t cost;
 };
@@ -68,7 +68,7 @@ static void drop(struct memory *m, struct kept_piece *k) {
   mem_free(o);
 }
 
-// Makes a stored piece. Takes ownership of the memory of large bytes.
+// Creates the stored piece for an entry of a batch. Takes ownership of the heap memory of large bytes.
 static struct kept_piece *keep(struct piece_batch *b, struct piece_entry *e) {
   struct kept_piece *k = MEM_NEW(struct kept_piece);
   const struct store_piece *p = &e->piece;
@@ -112,7 +112,8 @@ void memory_drop_old_pieces(struct memory *m, int64_t now) {
   }
 }
 
-// Drops least recently used pieces: first those of `owner`, then those of all owners.
+// Makes room for `cost` bytes of `owner`: drops the least recently used pieces of `owner` until its limits hold, then
+// of all owners until the total is at most `most`.
 static void make_room(struct memory *m, str owner, uint64_t cost, uint64_t most) {
   const struct store_limits *l = &m->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;

@@ -16,7 +16,7 @@
 enum {
   RETRY_MS = 1000,
   WRITE_PATIENCE_MS = 10 * 1000,
-  READ_PATIENCE_MS = 500,  // short, because the loop waits meanwhile
+  READ_PATIENCE_MS = 500,  // short, because the loop is blocked while it waits for a lock
   PATH_SIZE = 4096,
 };
 
@@ -28,7 +28,7 @@ void database_works(struct database *d, uint64_t bytes) {
   if (bytes < d->refused) return;  // the disk may still be full for a write of the size that failed
   d->refused = 0;
   if (!atomic_exchange(&d->failing, false)) return;
-  log_info(d->place.opt->log, "%.*s: can be written again", STR_ARG(d->place.opt->folder));
+  log_info(d->place.opt->log, "%.*s: the database can be written again", STR_ARG(d->place.opt->folder));
 }
 
 void database_fails(struct database *d, const struct fault *f) {
@@ -51,7 +51,8 @@ static bool open_folder(const char *path, int *out, struct fault *f) {
   return true;
 }
 
-// Renames the folder of files if its database is missing: the files may be the only data left.
+// Renames the folder of piece files if the database is missing, instead of removing the files: they may be the only
+// data left.
 static void put_aside(const struct database *d, const char *folder) {
   char aside[PATH_SIZE + 32];
   struct dirent *e;
@@ -73,14 +74,14 @@ static bool open_on_disk(struct database *d, struct fault *f) {
   if (!open_folder(d->place.opt->folder.p, &above, f)) return false;
   put_aside(d, folder);
   bool ok = open_folder(folder, &d->folder, f) && db_open(&d->write, path, d->locked ? 0 : WRITE_PATIENCE_MS, f);
-  fsync(above);  // makes the names of new files durable
+  fsync(above);  // makes the names of new files and folders durable
   close(above);
   if (!ok && d->folder >= 0) close(d->folder);
   if (!ok) d->folder = -1;
   return ok;
 }
 
-// Returns whether another process has moved or removed the file, so that later writes would be lost.
+// Returns whether another process has moved or removed the database file: later writes would be lost.
 static bool has_moved(struct db *db) {
   int moved = 0;
   sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
@@ -215,7 +216,7 @@ static void end_transaction(struct database *d) {
 }
 
 bool database_commit(struct database *d, struct fault *f) {
-  if (d->write.lost) db_explain(&d->write, f);  // an earlier statement may have failed without a check of its result
+  if (d->write.lost) db_explain(&d->write, f);  // set by an earlier statement, perhaps one whose result was not checked
   if (d->write.lost || !db_do(&d->write, DB_COMMIT, f)) return false;
   end_transaction(d);
   return true;

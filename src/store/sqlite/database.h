@@ -30,18 +30,21 @@ static inline struct database *database_of(struct store_place *p) {
   return CONTAINER_OF(p, struct database, place);
 }
 
-// For the writer. database_ready opens the database if necessary. After a failure, it waits for a while, then opens the
-// database again, since the folder may have been replaced. Returns false if the database is not open.
+// ---- for the writer
+
+// Closes the writer's connection and the folder of piece files.
 void database_close_writer(struct database *d);
-// Closes both connections if another process has truncated their files: both must be closed, because they share memory
-// and locks.
+// Closes both connections if another process has truncated their files: both must be closed, because the connections
+// share memory and locks.
 void database_abandon_truncated(struct database *d);
+// Opens the database if it is not open, or again if its file was moved or removed. After a failure, waits for a while
+// before the next attempt. Returns false if the database is not open afterwards.
 bool database_ready(struct database *d, int64_t now);
 bool database_begin(struct database *d, bool lazy, struct fault *f);
 bool database_commit(struct database *d, struct fault *f);
 void database_rollback(struct database *d);
 void database_bury(struct database *d);                   // removes the files of deleted rows
-void database_works(struct database *d, uint64_t bytes);  // to be called after a group of this size was written
+void database_works(struct database *d, uint64_t bytes);  // must be called after `bytes` bytes were written
 void database_fails(struct database *d, const struct fault *f);
 
 // For the loop. Returns the connection for reading, or NULL if the database is missing or cannot be opened. The caller
@@ -49,14 +52,15 @@ void database_fails(struct database *d, const struct fault *f);
 struct db *database_read(struct database *d);
 void database_read_done(struct database *d, struct db *db);  // `db` may be NULL
 
-// Returns the number of rows and bytes that the table `usage` has for a name, or zeros if it has no such name.
+// Returns the number of rows and bytes from the row `name` of the table `usage`, or zeros if there is no such row.
 struct piece_usage database_usage(struct db *db, str name);
 
-// Files of large pieces. database_place and database_remove_unnamed give a file its final name, or remove it. `aside`
-// is the name under which the bytes were written before the transaction, or NULL.
+// Gives the file of a large piece its final name. `aside` is the name under which the bytes were written before the
+// transaction; if `aside` is NULL and there is no file with the final name, writes the file.
 bool database_place(struct database *d, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
                     struct fault *f);
 bool database_has_file(const struct database *d, const unsigned char hash[SHA256_SIZE], size_t n);
+// Removes the file of a large piece if no row names this file.
 void database_remove_unnamed(struct database *d, const unsigned char hash[SHA256_SIZE]);
 
 enum { DATABASE_FILE_NAME = 2 * SHA256_SIZE + 1 };
@@ -65,7 +69,7 @@ enum { DATABASE_FILE_NAME = 2 * SHA256_SIZE + 1 };
 
 enum applied { APPLY_OK, APPLY_REFUSED, APPLY_FAILED };
 
-// The functions that carry out one kind of write.
+// The functions that execute one kind of write.
 struct writing {
   // Called before the transaction; may be NULL.
   bool (*prepare)(struct database *d, struct store_write *w, struct fault *f);

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-enum { UNFINISHED_S = 3600 };  // an unfinished file that is older remains from a crash
+enum { UNFINISHED_S = 3600 };  // seconds; an unfinished file that is older remains from a crash
 
 static str key_of(const unsigned char hash[SHA256_SIZE]) {
   return (str){(const char *)hash, SHA256_SIZE};
@@ -47,7 +47,7 @@ static bool is_named(struct database *d, const unsigned char hash[SHA256_SIZE]) 
   db_bind_blob(q, 1, key_of(hash));
   int got = db_next(&d->write, q, &ignored);
   sqlite3_reset(q);
-  return got != 0;  // if the read failed, the file stays
+  return got != 0;  // also true if the read failed: the file must stay
 }
 
 void database_remove_unnamed(struct database *d, const unsigned char hash[SHA256_SIZE]) {
@@ -69,8 +69,8 @@ static bool next_doomed(struct database *d, unsigned char out[SHA256_SIZE]) {
   return some && hash.n == SHA256_SIZE;
 }
 
-// Removes the files of dropped rows. Uses a separate transaction, because the one that dropped the rows must be
-// committed first. If a crash undoes this transaction, the next call removes the files.
+// Removes the files of dropped rows. Uses a separate transaction, because the transaction that dropped the rows must be
+// committed first. If a crash prevents the removal, the next call removes the files.
 void database_bury(struct database *d) {
   unsigned char hash[SHA256_SIZE];
   struct fault f;
@@ -109,7 +109,7 @@ static void sweep(struct database *d, int64_t now) {
     bool remove = false;
     if (parse_name(name, hash)) remove = !is_named(d, hash);
     else if (str_ends(name, STR(FILE_UNFINISHED)) && fstatat(d->folder, name.p, &st, AT_SYMLINK_NOFOLLOW) == 0)
-      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may still be writing a newer file
+      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may be writing a newer file
     if (remove) unlinkat(d->folder, name.p, 0);
   }
   closedir(dir);

@@ -11,7 +11,8 @@
 #include "base/assert.h"
 #include "io/mapped.h"
 
-// Pause between attempts to switch to WAL: during the switch, SQLite does not wait for locks.
+// Pause between attempts to switch to write-ahead logging (WAL). A pause is necessary because SQLite does not wait for
+// locks during this switch.
 enum { WAL_PAUSE_MS = 20 };
 
 static const char *const statement_texts[] = {
@@ -20,8 +21,8 @@ static const char *const statement_texts[] = {
 #undef X
 };
 
-// A small cache suffices, because the operating system caches pages, too, and the gateway should need little memory
-// when idle.
+// Settings of a connection. The page cache is small: the operating system caches the same pages, and an idle gateway
+// should need little memory.
 static const char settings[] =
     "PRAGMA cache_size = -256; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;"
     "PRAGMA cell_size_check = ON; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 4194304;"
@@ -55,7 +56,7 @@ bool db_emptied(const struct db *d, struct fault *f) {
   sqlite3_int64 size = 1;
   sqlite3_file_control(d->handle, "main", SQLITE_FCNTL_FILE_POINTER, (void *)&file);
   if (!file || !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK || size) return false;
-  fault_set(f, FAULT_IO, "another process truncated the database to 0 bytes: a new one is created");
+  fault_set(f, FAULT_IO, "another process truncated the database to 0 bytes: a new database is created");
   return true;
 }
 
@@ -115,8 +116,9 @@ str db_column(sqlite3_stmt *q, int at) {
   return (str){p ? p : "", p ? (size_t)n : 0};
 }
 
-// Steps a statement, and detects whether pages of the shared memory were missing, because the result may then be wrong.
-// SQLite recovers its shared memory when a read begins, so a read that has not returned a row yet is restarted, once.
+// Steps a statement. If pages of the shared memory were missing meanwhile, the result may be wrong: sets d->lost, and
+// returns an error or restarts the statement. Only a read that has not returned a row is restarted, once, because
+// SQLite recovers its shared memory when a read begins.
 static int step(struct db *d, sqlite3_stmt *q) {
   int before = mapped_missing();
   bool first = !sqlite3_stmt_busy(q) && sqlite3_get_autocommit(d->handle) && sqlite3_stmt_readonly(q);
@@ -172,8 +174,8 @@ static bool read_number(struct db *d, const char *text, int64_t *out, struct fau
   return ok;
 }
 
-// Switches to WAL. If several processes start together, one of them makes the change, and the others get SQLITE_BUSY at
-// once and must try again.
+// Switches to write-ahead logging (WAL). If several processes start together, one of them makes the change; the others
+// get SQLITE_BUSY at once and must try again.
 static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   for (int waited = 0; waited <= patience_ms; waited += WAL_PAUSE_MS) {
     sqlite3_stmt *q = NULL;
@@ -191,7 +193,8 @@ static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   return false;
 }
 
-// Reads the version of the tables, or 0 for an empty file. Returns false if another program made the file.
+// Reads the version of the tables: 0 for an empty file. Returns false if another program or a newer version of Toolgate
+// made the file.
 static bool read_version(struct db *d, int64_t *out, struct fault *f) {
   int64_t application, tables;
   if (!read_number(d, "PRAGMA user_version", out, f) || !read_number(d, "PRAGMA application_id", &application, f) ||
@@ -203,11 +206,14 @@ static bool read_version(struct db *d, int64_t *out, struct fault *f) {
               "or another state_dir",
               (long long)*out, db_version);
   else if (*out >= 0 && (application == DB_APPLICATION || (!application && !tables))) return true;
-  else fault_set(f, FAULT_INVALID, "the database belongs to another program: use another state_dir");
+  else
+    fault_set(f, FAULT_INVALID,
+              "the database belongs to another program: move the file away, or use another state_dir");
   return false;
 }
 
-// Reads the version again under the lock, because another process may have migrated the tables already.
+// Upgrades the tables to this version. Reads the version again under the lock, because another process may have
+// upgraded the tables already.
 static bool migrate(struct db *d, struct fault *f) {
   int64_t version;
   char marks[96];
@@ -224,7 +230,7 @@ static bool prepare(struct db *d, int patience_ms, struct fault *f) {
   int64_t version;
   sqlite3_extended_result_codes(d->handle, 1);
   sqlite3_busy_timeout(d->handle, patience_ms);
-  if (!exec(d, "BEGIN", f)) return false;  // gives all queries of read_version the same state of the file
+  if (!exec(d, "BEGIN", f)) return false;  // lets all queries of read_version see the same state of the file
   bool known = read_version(d, &version, f);
   sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
   return known && use_wal(d, patience_ms, f) && exec(d, settings, f) && (version == db_version || migrate(d, f));
@@ -236,19 +242,20 @@ static bool prepare(struct db *d, int patience_ms, struct fault *f) {
 static bool make_private(const char *path, struct fault *f) {
   int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd >= 0) close(fd);
-  else if (errno != EEXIST) fault_set(f, FAULT_IO, "the database cannot be created: %s", strerror(errno));
+  else if (errno != EEXIST) fault_set(f, FAULT_IO, "cannot create the database: %s", strerror(errno));
   return fd >= 0 || errno == EEXIST;
 }
 
-// Rejects a file that another user owns or may write. Sets the mode of this user's files to 0600.
+// Returns false if another user owns the file or can write to it. Sets the mode of this user's files to 0600.
 static bool is_own(const char *path, const char *suffix, struct fault *f) {
   char name[PATH_MAX];
   struct stat st;
-  if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int)sizeof name) return true;  // too long for any file
+  if (snprintf(name, sizeof name, "%s%s", path, suffix) >= (int)sizeof name) return true;  // no file can exist
   if (lstat(name, &st) != 0) return true;
   bool own = S_ISREG(st.st_mode) && st.st_uid == geteuid();
   if (!own || (st.st_mode & (S_IWGRP | S_IWOTH)))
-    fault_set(f, FAULT_INVALID, "%s can be written by other users: move it away, and a new one is created",
+    fault_set(f, FAULT_INVALID,
+              "%s belongs to another user or can be written by other users: move it away, and a new one is created",
               *suffix ? suffix : "the database");
   else if ((st.st_mode & 077) == 0 || chmod(name, 0600) == 0) return true;
   else fault_set(f, FAULT_IO, "cannot set the mode of the database files to 0600: %s", strerror(errno));

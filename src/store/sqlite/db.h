@@ -68,11 +68,11 @@ enum db_statement {
       DB_STATEMENT_COUNT
 };
 
-// A fault that is caused by another process's lock has this after_ms; other faults have 0.
+// Value of `after_ms` in a fault that the lock of another process causes; in other faults, after_ms is 0.
 enum { DB_LOCKED_MS = 1000 };
 
 struct db {
-  sqlite3 *handle;  // NULL if it is not open
+  sqlite3 *handle;  // NULL if the database is not open
   bool lost;        // the shared memory was truncated: all connections of this process must be closed with db_abandon
   sqlite3_stmt *statements[DB_STATEMENT_COUNT];
 };
@@ -117,6 +117,6 @@ void db_explain(const struct db *d, struct fault *f);
 
 // The definitions of the tables (tables.c).
 enum { DB_APPLICATION = 0x54476174 };      // marks a file as a database of Toolgate
-extern const char *const db_migrations[];  // for each version: SQL text that upgrades the tables to the next
+extern const char *const db_migrations[];  // SQL texts: element N upgrades the tables from version N to N + 1
 extern const int db_version;
 extern const char db_notes[];  // SQL text that creates the table of notes, which is created with the first note

@@ -15,7 +15,7 @@ static struct note note_of(sqlite3_stmt *q, str space) {
   };
 }
 
-// An empty id selects all notes of the space.
+// Prepares the statement that finds the notes of `space`: the note `id`, or all notes if `id` is empty.
 static sqlite3_stmt *query(struct db *db, str space, str id, int64_t now, uint64_t after, size_t limit) {
   sqlite3_stmt *q = db_statement(db, id.n ? DB_NOTE_FIND : DB_NOTE_LIST);
   db_bind_text(q, 1, space);
@@ -55,7 +55,7 @@ enum applied note_apply(struct database *d, struct store_write *w, struct fault 
   return change(db, what, &to, f);
 }
 
-// If the statement cannot be prepared, the table does not exist, and there are no notes.
+// If the statement cannot be prepared, the table of notes does not exist, so there are no notes.
 void database_find_notes(struct store_place *p, struct entry_search *x) {
   struct database *d = database_of(p);
   struct db *db = database_read(d);

@@ -15,7 +15,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-// The file that a batch writes for an entry with large bytes.
+// The file for an entry of a batch that has large bytes.
 struct filed {
   char aside[FILE_ASIDE_SIZE];  // name under which the file was written; empty if no file was written
   bool placed;
@@ -27,7 +27,8 @@ static struct piece_batch *batch_of(struct store_write *w) {
 
 // ---- writing
 
-// Writes missing files before the transaction, so that other processes do not have to wait for the lock meanwhile.
+// Writes the missing files of large pieces before the transaction, so that other processes need not wait for the lock
+// while these files are written.
 bool pieces_prepare(struct database *d, struct store_write *w, struct fault *f) {
   struct piece_batch *b = batch_of(w);
   ASSERT(!b->own);
@@ -58,7 +59,8 @@ static bool run_on(struct db *db, enum db_statement which, str owner, str handle
   return db_run(db, q, f);
 }
 
-// Drops least recently used pieces: first those of `owner`, then those of all owners.
+// Makes room for `cost` bytes of `owner`: drops the least recently used pieces of `owner` until its limits hold, then
+// of all owners until the total is at most `most`.
 static bool make_room(struct database *d, str owner, uint64_t cost, uint64_t most, struct fault *f) {
   const struct store_limits *l = &d->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;
@@ -95,7 +97,8 @@ static bool add_row(struct database *d, const struct piece_batch *b, const struc
   return db_run(&d->write, q, f);
 }
 
-// Renews the row of this handle if it has the same bytes.
+// Renews the row with the piece's owner and handle if the row has the same bytes. Sets *out to whether there was such a
+// row.
 static bool renew_row(struct database *d, const struct piece_batch *b, const struct store_piece *p, bool *out,
                       struct fault *f) {
   sqlite3_stmt *q = db_statement(&d->write, DB_PIECE_RENEW);
@@ -199,7 +202,7 @@ static str append(char **to, str s) {
   return (str){at, s.n};
 }
 
-// Copies a row of DB_PIECE_FIND. Does not read bytes that are in a file.
+// Copies a row that DB_PIECE_FIND found to *out, but not the bytes of a large piece, which are in a file.
 static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
   str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);
@@ -240,7 +243,8 @@ static void path_of(const struct store_place *place, const struct store_piece *p
   snprintf(out, 4096, "%s/artifacts/%s", place->opt->folder.p, name);
 }
 
-// Maps the file of a large piece. A wrong file size makes the piece `damaged`. Returns false if there is no file.
+// Maps the file of a large piece into memory. Sets p->damaged if the file has the wrong size. Returns false if there is
+// no file.
 static bool map_file(struct database *d, struct found_piece *p) {
   struct held *h = CONTAINER_OF(p->hold, struct held, hold);
   char path[4096];

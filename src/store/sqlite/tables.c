@@ -5,7 +5,7 @@
 // `usage` has the number of rows and bytes that count against the limits; its rows are "pieces" (all pieces), "pieces
 // of O" (pieces of the owner O), "archive" and "notes". `doomed` lists files that may have lost their last row: a
 // process that holds the lock checks and removes them. `used` orders pieces by their last use: each use sets a new
-// maximum. It is not a time, because the clocks of several processes may differ.
+// maximum. `used` is a number and not a time, because the clocks of several processes may differ.
 static const char version_1[] =
     "CREATE TABLE usage (name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE doomed (hash BLOB PRIMARY KEY) WITHOUT ROWID;"
