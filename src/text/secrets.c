@@ -196,242 +196,240 @@ bool secrets_may_name(str name) {
 }
 
 static bool is_between(char c) {
-  return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';  // a quote of JSON in a JSON string follows a \
+  return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';  // JSON in a JSON string has escaped quotes
 }
 
-  // Returns the name that ends before text[at]; quotes or blanks may follow the name.
-  static str name_before(str text, size_t at) {
-    size_t end = at, least = at > NAME_MOST ? at - NAME_MOST : 0;
-    while (end > least && is_between(text.p[end - 1])) end--;
-    size_t from = end;
-    while (from > least && is_wide(text.p[from - 1])) from--;
-    return (str){text.p + from, end - from};
+// Returns the name that ends before text[at]; quotes or blanks may follow the name.
+static str name_before(str text, size_t at) {
+  size_t end = at, least = at > NAME_MOST ? at - NAME_MOST : 0;
+  while (end > least && is_between(text.p[end - 1])) end--;
+  size_t from = end;
+  while (from > least && is_wide(text.p[from - 1])) from--;
+  return (str){text.p + from, end - from};
+}
+
+static bool is_header_value(char c) {
+  return c != '\n' && c != '\r' && c != '"' && c != '\\';
+}
+
+static bool is_cookie_name(char c) {
+  return is_header_value(c) && c != '=' && c != ' ';
+}
+
+// Finds the value in "Cookie: a=b; c=d", up to the end of the line. Reads the rest of the line only if it starts with
+// the name of a cookie: reading other text to its end repeatedly would take quadratic time.
+static bool find_cookie(str text, size_t from, struct secret_span *out) {
+  str head = str_from(text, from);
+  if (head.n > NAME_MOST) head.n = NAME_MOST;
+  size_t name = run(head, 0, is_cookie_name);
+  if (name == head.n || head.p[name] != '=') return false;
+  size_t n = run(text, from, is_header_value);
+  *out = (struct secret_span){from, from + n};
+  return n >= NAMED_LEAST;
+}
+
+// Finds the value in "Authorization: Basic xxx". If the scheme is unknown, finds only text that looks like a secret.
+static bool find_authorization(str text, size_t from, struct secret_span *out) {
+  static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
+  for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+    if (!str_starts_nocase(str_from(text, from), schemes[i])) continue;
+    from += schemes[i].n;
+    *out = (struct secret_span){from, from + run(text, from, is_header_value)};
+    return out->to > from;
   }
+  *out = (struct secret_span){from, from + run(text, from, is_value)};
+  return is_secret_word((str){text.p + from, out->to - from});
+}
 
-  static bool is_header_value(char c) {
-    return c != '\n' && c != '\r' && c != '"' && c != '\\';
+static bool find_named(str text, size_t at, struct secret_span *out) {
+  str name = name_before(text, at);
+  if ((text.p[at] != ':' && text.p[at] != '=') || !secrets_is_name(name)) return false;
+  size_t from = at + 1;
+  while (from < text.n && is_between(text.p[from])) from++;
+  if (has_word(name, STR("cookie"))) return find_cookie(text, from, out);
+  if (has_word(name, STR("authorization"))) return find_authorization(text, from, out);
+  size_t n = run(text, from, is_value);
+  str value = {text.p + from, n};
+  if (n < NAMED_LEAST || str_eq_nocase(value, STR("bearer"))) return false;
+  *out = (struct secret_span){from, from + n};
+  return true;
+}
+
+// Finds the value in "--password value". Returns at once if no option can begin at text[at]: reading on at each
+// position would take quadratic time.
+static bool find_flag(str text, size_t at, struct secret_span *out) {
+  if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
+  size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
+  if (name > NAME_MOST || !secrets_is_name((str){text.p + at + 2, name})) return false;
+  while (from < text.n && text.p[from] == ' ') from++;
+  if (from == at + 2 + name || from == text.n || text.p[from] == '-') return false;
+  *out = (struct secret_span){from, from + run(text, from, is_value)};
+  return out->to - from >= NAMED_LEAST;
+}
+
+// ---- all forms
+
+static bool find(str text, size_t at, struct secret_span *out) {
+  switch (text.p[at]) {
+  case ':': return find_in_url(text, at, out) || find_named(text, at, out);
+  case '=': return find_named(text, at, out);
+  case '-': return find_private_key(text, at, out) || find_flag(text, at, out);
+  case 'b':
+  case 'B': return find_bearer(text, at, out);
+  case 'e': return find_jwt(text, at, out);
+  default: return ascii_is_alnum(text.p[at]) && find_form(text, at, out);
   }
+}
 
-  static bool is_cookie_name(char c) {
-    return is_header_value(c) && c != '=' && c != ' ';
+static size_t masked_max(size_t n) {
+  return n + n / NAMED_LEAST * sizeof SECRETS_MASK + sizeof SECRETS_MASK;
+}
+
+// Writes the text with its secrets masked. Returns false, with nothing written, if the text has no secret.
+static bool mask(struct buf *out, str text) {
+  struct secret_span found;
+  size_t told = 0;
+  for (size_t i = 0; i < text.n; i++) {
+    if (!find(text, i, &found)) continue;
+    buf_str(out, (str){text.p + told, found.from - told});
+    buf_str(out, STR(SECRETS_MASK));
+    told = found.to;
+    i = found.to - 1;
   }
+  if (told) buf_str(out, str_from(text, told));
+  return told > 0;
+}
 
-  // Finds the value in "Cookie: a=b; c=d", up to the end of the line. Reads the rest of the line only if it starts with
-  // the name of a cookie: reading other text to its end repeatedly would take quadratic time.
-  static bool find_cookie(str text, size_t from, struct secret_span * out) {
-    str head = str_from(text, from);
-    if (head.n > NAME_MOST) head.n = NAME_MOST;
-    size_t name = run(head, 0, is_cookie_name);
-    if (name == head.n || head.p[name] != '=') return false;
-    size_t n = run(text, from, is_header_value);
-    *out = (struct secret_span){from, from + n};
-    return n >= NAMED_LEAST;
-  }
+str secrets_mask(struct arena *a, str text, const struct secrets_known *known) {
+  struct buf b;
+  text = secrets_mask_known(a, text, known);
+  buf_init(&b, masked_max(text.n));
+  str masked = mask(&b, text) ? arena_str(a, buf_view(&b)) : text;
+  buf_done(&b);
+  return masked;
+}
 
-  // Finds the value in "Authorization: Basic xxx". If the scheme is unknown, finds only text that looks like a secret.
-  static bool find_authorization(str text, size_t from, struct secret_span * out) {
-    static const str schemes[] = {STR("basic "), STR("digest "), STR("negotiate "), STR("token "), STR("apikey ")};
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-      if (!str_starts_nocase(str_from(text, from), schemes[i])) continue;
-      from += schemes[i].n;
-      *out = (struct secret_span){from, from + run(text, from, is_header_value)};
-      return out->to > from;
-    }
-    *out = (struct secret_span){from, from + run(text, from, is_value)};
-    return is_secret_word((str){text.p + from, out->to - from});
-  }
+// Returns whether a private key begins on this line and ends on a later one.
+static bool opens_key(str line) {
+  struct secret_span found;
+  const char *begin = memmem(line.p, line.n, "-----BEGIN ", 11);
+  size_t at = begin ? (size_t)(begin - line.p) : 0;
+  return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);
+}
 
-  static bool find_named(str text, size_t at, struct secret_span * out) {
-    str name = name_before(text, at);
-    if ((text.p[at] != ':' && text.p[at] != '=') || !secrets_is_name(name)) return false;
-    size_t from = at + 1;
-    while (from < text.n && is_between(text.p[from])) from++;
-    if (has_word(name, STR("cookie"))) return find_cookie(text, from, out);
-    if (has_word(name, STR("authorization"))) return find_authorization(text, from, out);
-    size_t n = run(text, from, is_value);
-    str value = {text.p + from, n};
-    if (n < NAMED_LEAST || str_eq_nocase(value, STR("bearer"))) return false;
-    *out = (struct secret_span){from, from + n};
-    return true;
-  }
+// Masks a further line of a private key. If the key ends on this line, keeps the text after its end.
+static str after_key(struct secrets_stream *s, struct arena *a, str line) {
+  size_t end = find_after(line, 0, STR("-----END "));
+  bool ended = end < line.n;
+  s->key_lines = ended ? 0 : s->key_lines - 1;
+  str rest = ended ? str_from(line, find_after(line, end, STR("-----"))) : STR_NONE;
+  return rest.n ? arena_printf(a, SECRETS_MASK "%.*s", STR_ARG(rest)) : STR(SECRETS_MASK);
+}
 
-  // Finds the value in "--password value". Returns at once if no option can begin at text[at]: reading on at each
-  // position would take quadratic time.
-  static bool find_flag(str text, size_t at, struct secret_span * out) {
-    if (!str_starts(str_from(text, at), STR("--")) || (at && is_wide(text.p[at - 1]))) return false;
-    size_t name = run(text, at + 2, is_wide), from = at + 2 + name;
-    if (name > NAME_MOST || !secrets_is_name((str){text.p + at + 2, name})) return false;
-    while (from < text.n && text.p[from] == ' ') from++;
-    if (from == at + 2 + name || from == text.n || text.p[from] == '-') return false;
-    *out = (struct secret_span){from, from + run(text, from, is_value)};
-    return out->to - from >= NAMED_LEAST;
-  }
+str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known) {
+  enum { KEY_LINES = 200 };  // maximum lines that are masked if the end of a key is missing; real keys have fewer lines
+  if (s->key_lines) line = after_key(s, a, line);
+  if (opens_key(line)) s->key_lines = KEY_LINES;
+  return secrets_mask(a, line, known);
+}
 
-  // ---- all forms
+// ---- JSON
 
-  static bool find(str text, size_t at, struct secret_span * out) {
-    switch (text.p[at]) {
-    case ':': return find_in_url(text, at, out) || find_named(text, at, out);
-    case '=': return find_named(text, at, out);
-    case '-': return find_private_key(text, at, out) || find_flag(text, at, out);
-    case 'b':
-    case 'B': return find_bearer(text, at, out);
-    case 'e': return find_jwt(text, at, out);
-    default: return ascii_is_alnum(text.p[at]) && find_form(text, at, out);
-    }
-  }
+struct masking {
+  struct json_writer w;
+  const struct secrets_known *known;
+  struct arena scratch;
+  bool found;
+};
 
-  static size_t masked_max(size_t n) {
-    return n + n / NAMED_LEAST * sizeof SECRETS_MASK + sizeof SECRETS_MASK;
-  }
+static void forget(struct masking *m) {
+  if (m->scratch.head) arena_reset(&m->scratch);
+}
 
-  // Writes the text with its secrets masked. Returns false, with nothing written, if the text has no secret.
-  static bool mask(struct buf * out, str text) {
-    struct secret_span found;
-    size_t told = 0;
-    for (size_t i = 0; i < text.n; i++) {
-      if (!find(text, i, &found)) continue;
-      buf_str(out, (str){text.p + told, found.from - told});
-      buf_str(out, STR(SECRETS_MASK));
-      told = found.to;
-      i = found.to - 1;
-    }
-    if (told) buf_str(out, str_from(text, told));
-    return told > 0;
-  }
+static bool has_mask(str text) {
+  return memmem(text.p, text.n, SECRETS_MASK, sizeof SECRETS_MASK - 1) ||
+         memmem(text.p, text.n, SECRETS_ADDRESS, sizeof SECRETS_ADDRESS - 1);
+}
 
-  str secrets_mask(struct arena * a, str text, const struct secrets_known *known) {
-    struct buf b;
-    text = secrets_mask_known(a, text, known);
-    buf_init(&b, masked_max(text.n));
-    str masked = mask(&b, text) ? arena_str(a, buf_view(&b)) : text;
-    buf_done(&b);
-    return masked;
-  }
+// Returns the key of a member with its secrets masked. Adds a number to each key that contains a mask, so that the keys
+// of an object stay different.
+static str masked_key(struct masking *m, str key, size_t at) {
+  str masked = secrets_mask(&m->scratch, key, m->known);
+  if (str_eq(masked, key) && !has_mask(key)) return key;
+  m->found = true;
+  return arena_printf(&m->scratch, "%.*s %zu", STR_ARG(masked), at);
+}
 
-  // Returns whether a private key begins on this line and ends on a later one.
-  static bool opens_key(str line) {
-    struct secret_span found;
-    const char *begin = memmem(line.p, line.n, "-----BEGIN ", 11);
-    size_t at = begin ? (size_t)(begin - line.p) : 0;
-    return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);
-  }
-
-  // Masks a further line of a private key. If the key ends on this line, keeps the text after its end.
-  static str after_key(struct secrets_stream * s, struct arena * a, str line) {
-    size_t end = find_after(line, 0, STR("-----END "));
-    bool ended = end < line.n;
-    s->key_lines = ended ? 0 : s->key_lines - 1;
-    str rest = ended ? str_from(line, find_after(line, end, STR("-----"))) : STR_NONE;
-    return rest.n ? arena_printf(a, SECRETS_MASK "%.*s", STR_ARG(rest)) : STR(SECRETS_MASK);
-  }
-
-  str secrets_mask_line(struct secrets_stream * s, struct arena * a, str line, const struct secrets_known *known) {
-    enum {
-      KEY_LINES = 200
-    };  // maximum lines that are masked if the end of a key is missing; real keys have fewer lines
-    if (s->key_lines) line = after_key(s, a, line);
-    if (opens_key(line)) s->key_lines = KEY_LINES;
-    return secrets_mask(a, line, known);
-  }
-
-  // ---- JSON
-
-  struct masking {
-    struct json_writer w;
-    const struct secrets_known *known;
-    struct arena scratch;
-    bool found;
-  };
-
-  static void forget(struct masking * m) {
-    if (m->scratch.head) arena_reset(&m->scratch);
-  }
-
-  static bool has_mask(str text) {
-    return memmem(text.p, text.n, SECRETS_MASK, sizeof SECRETS_MASK - 1) ||
-           memmem(text.p, text.n, SECRETS_ADDRESS, sizeof SECRETS_ADDRESS - 1);
-  }
-
-  // Returns the key of a member with its secrets masked. Adds a number to each key that contains a mask, so that the keys
-  // of an object stay different.
-  static str masked_key(struct masking * m, str key, size_t at) {
-    str masked = secrets_mask(&m->scratch, key, m->known);
-    if (str_eq(masked, key) && !has_mask(key)) return key;
+// Writes a string with its secrets masked. Frees the unescaped text before it writes the masked text, so that memory
+// holds fewer copies of a large text.
+static void put_string(struct masking *m, str text, bool named) {
+  struct buf b;
+  if (named && text.n >= NAMED_LEAST) {
+    json_put_str(&m->w, STR(SECRETS_MASK));
     m->found = true;
-    return arena_printf(&m->scratch, "%.*s %zu", STR_ARG(masked), at);
+    return;
   }
+  str rest = secrets_mask_known(&m->scratch, text, m->known);
+  buf_init(&b, masked_max(rest.n));
+  bool found = mask(&b, rest);
+  m->found = m->found || found || rest.p != text.p;
+  if (found) forget(m);
+  json_put_str(&m->w, found ? buf_view(&b) : rest);
+  buf_done(&b);
+}
 
-  // Writes a string with its secrets masked. Frees the unescaped text before it writes the masked text, so that memory
-  // holds fewer copies of a large text.
-  static void put_string(struct masking * m, str text, bool named) {
-    struct buf b;
-    if (named && text.n >= NAMED_LEAST) {
-      json_put_str(&m->w, STR(SECRETS_MASK));
-      m->found = true;
-      return;
-    }
-    str rest = secrets_mask_known(&m->scratch, text, m->known);
-    buf_init(&b, masked_max(rest.n));
-    bool found = mask(&b, rest);
-    m->found = m->found || found || rest.p != text.p;
-    if (found) forget(m);
-    json_put_str(&m->w, found ? buf_view(&b) : rest);
-    buf_done(&b);
+static void put_masked(struct masking *m, const struct json *v, bool named);
+
+static void put_members(struct masking *m, const struct json *v) {
+  size_t at = 0;
+  json_begin_object(&m->w);
+  JSON_EACH(it, v) {
+    str key = json_key(it, &m->scratch);
+    json_put_key(&m->w, masked_key(m, key, ++at));
+    bool secret = secrets_is_name(key);
+    forget(m);
+    put_masked(m, it, secret);
   }
+  json_end_object(&m->w);
+}
 
-  static void put_masked(struct masking * m, const struct json *v, bool named);
-
-  static void put_members(struct masking * m, const struct json *v) {
-    size_t at = 0;
-    json_begin_object(&m->w);
-    JSON_EACH(it, v) {
-      str key = json_key(it, &m->scratch);
-      json_put_key(&m->w, masked_key(m, key, ++at));
-      bool secret = secrets_is_name(key);
-      forget(m);
-      put_masked(m, it, secret);
-    }
-    json_end_object(&m->w);
+static void put_masked(struct masking *m, const struct json *v, bool named) {
+  str text;
+  if (json_is_folded(v)) {
+    json_put_raw(&m->w, STR("null"));
+  } else if (v->type == JSON_OBJECT) {
+    put_members(m, v);
+  } else if (v->type == JSON_ARRAY) {
+    json_begin_array(&m->w);
+    JSON_EACH(it, v) put_masked(m, it, named);
+    json_end_array(&m->w);
+  } else if (json_string(v, &m->scratch, &text)) {
+    put_string(m, text, named);
+    forget(m);
+  } else {
+    json_put_raw(&m->w, json_span(v));
   }
+}
 
-  static void put_masked(struct masking * m, const struct json *v, bool named) {
-    str text;
-    if (json_is_folded(v)) {
-      json_put_raw(&m->w, STR("null"));
-    } else if (v->type == JSON_OBJECT) {
-      put_members(m, v);
-    } else if (v->type == JSON_ARRAY) {
-      json_begin_array(&m->w);
-      JSON_EACH(it, v) put_masked(m, it, named);
-      json_end_array(&m->w);
-    } else if (json_string(v, &m->scratch, &text)) {
-      put_string(m, text, named);
-      forget(m);
-    } else {
-      json_put_raw(&m->w, json_span(v));
-    }
-  }
+bool secrets_put_json(struct buf *out, const struct json *v, const struct secrets_known *known) {
+  ASSERT(out && v);
+  struct masking m = {.w = json_writer(out), .known = known};
+  arena_init(&m.scratch);
+  put_masked(&m, v, false);
+  arena_done(&m.scratch);
+  return m.found;
+}
 
-  bool secrets_put_json(struct buf * out, const struct json *v, const struct secrets_known *known) {
-    ASSERT(out && v);
-    struct masking m = {.w = json_writer(out), .known = known};
-    arena_init(&m.scratch);
-    put_masked(&m, v, false);
-    arena_done(&m.scratch);
-    return m.found;
-  }
+size_t secrets_json_max(const struct json *v) {
+  return (size_t)v->n * (32 + sizeof SECRETS_MASK) + 64;
+}
 
-  size_t secrets_json_max(const struct json *v) {
-    return (size_t)v->n * (32 + sizeof SECRETS_MASK) + 64;
-  }
-
-  str secrets_mask_json(struct arena * a, const struct json *v, const struct secrets_known *known) {
-    ASSERT(v);
-    struct buf b;
-    buf_init(&b, secrets_json_max(v));
-    secrets_put_json(&b, v, known);
-    str masked = arena_str(a, buf_view(&b));
-    buf_done(&b);
-    return masked;
-  }
+str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known) {
+  ASSERT(v);
+  struct buf b;
+  buf_init(&b, secrets_json_max(v));
+  secrets_put_json(&b, v, known);
+  str masked = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return masked;
+}
