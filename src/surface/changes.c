@@ -8,23 +8,23 @@
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-enum { SLICE_US = 2000 };  // after this time the comparison yields to other callbacks of the loop
+enum { SLICE_US = 2000 };  // microseconds after which a comparison lets other callbacks of the loop run
 
 // The items of a catalog that one agent sees through its connections.
 struct catalog_view {
   const struct catalog *catalog;
   struct caller caller;
-  const uint32_t *views;  // for each server: the bits of item.seen that the connections show
+  const uint32_t *views;  // for each server: the bits of item.seen that the agent's connections show
   size_t count;
 };
 
-// Clients of the same agent share one comparison if their connections show the same items.
+// The key of a comparison. Clients of the same agent have the same key if their connections show the same items.
 struct comparison_key {
   const struct policy_agent *agents[2];
   const struct governance_agent *governed[2];
   const struct catalog *catalogs[2];
-  uint32_t unknown[2];  // 1: the rules do not know the caller
-  uint64_t digests[2];  // hashes of the `views` before and after
+  uint32_t unknown[2];  // 1 if the rules do not know the caller, before and after the change
+  uint64_t digests[2];  // hashes of `views`, before and after the change
 };
 
 struct difference {
@@ -33,13 +33,13 @@ struct difference {
   bool meta;  // the list of meta-tools differs
 };
 
-// Compares the visible lists of clients under `before` with those under `after`.
+// A comparison of the lists that clients saw under the rules `before` with the lists that they see under `after`.
 struct comparison {
   struct surface *d;
   const struct rulebook *before, *after;
   struct map memo;  // results of comparisons, by the bytes of their comparison_key
   struct arena arena;
-  size_t compared;  // number of compared pairs of views, for the log
+  size_t compared;  // number of comparisons that were not in `memo`, for the log
 };
 
 static void comparison_init(struct comparison *x, struct surface *d, const struct rulebook *before) {
@@ -60,7 +60,8 @@ static bool is_unknown(const struct caller *c) {
   return (c->policy && !c->agent) || (c->governance && !c->governed);
 }
 
-// Returns the next visible item from index *at on, and advances *at. Returns NULL at the end.
+// Returns the first visible item at or after index *at, and sets *at to the index after this item. Returns NULL at the
+// end of the list.
 static const struct item *next_visible(struct surface *d, const struct catalog_view *v, enum item_kind kind,
                                        size_t *at) {
   while (*at < v->catalog->count[kind]) {
@@ -71,7 +72,7 @@ static const struct item *next_visible(struct surface *d, const struct catalog_v
   return NULL;
 }
 
-// Returns the agent's names for items. The names for an unknown agent are not used, because it sees no items.
+// Returns the names of items for the agent. For an unknown agent, returns any names, because this agent sees no items.
 static struct naming names_in(struct surface *d, const struct catalog_view *v) {
   return is_unknown(&v->caller) ? naming_of_all(v->catalog) : surface_naming(d, &v->caller, v->catalog);
 }
@@ -86,8 +87,8 @@ static bool same_list(struct surface *d, const struct catalog_view *before, cons
   }
 }
 
-// Returns the meta-tools that depend on the catalog, as bits: 1 for those of resources, 2 for those of prompts. A
-// client has them only if it sees a resource or a prompt.
+// Returns which meta-tools a client has, as bits: 1 for the meta-tools for resources, if the client sees a resource or
+// a template; 2 for the meta-tools for prompts, if the client sees a prompt.
 static unsigned meta_tools_for(struct surface *d, const struct catalog_view *v) {
   bool any[ITEM_KINDS];
   for (int kind = 0; kind < ITEM_KINDS; kind++) {
@@ -120,8 +121,8 @@ static const struct difference *compare(struct comparison *x, const struct catal
   return found;
 }
 
-// Returns the view of the catalog in client->shown under `rules`. The catalog must outlive the view. A client whose
-// agent the rules do not know has an empty view.
+// Returns the items of client->shown that the client sees under `rules`. The catalog must outlive the result. A client
+// whose agent the rules do not know sees no items.
 static struct catalog_view view_of(const struct surface_client *client, const struct rulebook *rules) {
   ASSERT(client->shown && client->views);
   struct catalog_view v = {
@@ -212,7 +213,8 @@ static void update(struct comparison *x, struct surface_client *client) {
 
 // ---- all clients
 
-// Compares the lists of clients that saw an earlier catalog. After SLICE_US, leaves the remaining clients to the timer.
+// Compares the lists of clients that were last compared with an earlier catalog. After SLICE_US, leaves the remaining
+// clients to the timer.
 static void run_slice(struct surface *d) {
   const struct catalog *now = upstreams_catalog(d->upstreams);
   ASSERT(!timer_running(&d->changes));
@@ -228,7 +230,8 @@ static void run_slice(struct surface *d) {
     if (more) break;
     update(&x, client);
   }
-  log_debug(d->opt.loop->log, "compared %zu views of the catalog%s", x.compared, more ? "; more clients follow" : "");
+  log_debug(d->opt.loop->log, "made %zu comparisons of lists after a change of the catalog%s", x.compared,
+            more ? "; more clients follow" : "");
   comparison_done(&x);
   if (more) timer_start(d->opt.loop, &d->changes, 1);
   else surface_forget_old_visibilities(d);

@@ -9,11 +9,11 @@
 struct index_job {
   struct job job;
   struct index_build *build;
-  struct list node;  // in surface.index_jobs, until the surface ends
+  struct list node;  // member of surface.index_jobs until the surface ends
   struct list waiters;
 };
 
-// A request that waits for an index; allocated in the request's arena.
+// A request that waits for a search index. Allocated in the arena of the request.
 struct index_waiter {
   struct work work;
   struct list node;  // in index_job.waiters

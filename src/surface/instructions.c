@@ -15,11 +15,11 @@ enum {
   READ_BYTES = 16 << 10,  // bytes read of each server's text for initialize, to limit the work for a new client
 };
 
-// Collects the instructions of the servers that the caller may use.
+// The instructions of the servers that the caller may use.
 struct collected {
   struct caller caller;
   struct arena *arena;
-  str only;  // the only server whose text is collected; STR_NONE: every server
+  str only;  // the only server whose text is collected; STR_NONE for all servers
   str servers[MOST_SERVERS], texts[MOST_SERVERS];
   size_t count;
 };
@@ -43,7 +43,7 @@ static struct collected *collect(struct surface *d, const struct session *s, str
   return h;
 }
 
-// The servers share the budget evenly; servers that no longer fit are left out.
+// The servers share the budget of tokens evenly. If the budget is used up, the remaining servers are left out.
 void meta_put_instructions(struct surface *d, const struct session *s, struct buf *out) {
   const struct collected *h = collect(d, s, STR_NONE, &d->scratch);
   size_t left = d->opt.instructions.budget, each = h->count ? left / h->count : 0;

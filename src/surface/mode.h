@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modes: the form in which a client sees the catalog. A session has one mode; /mcp/NAME selects it.
+// A mode is the form in which a client sees the catalog. A session has one mode; the client selects it by the path
+// /mcp/NAME.
 #pragma once
 
 enum surface_mode {

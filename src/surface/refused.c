@@ -7,7 +7,7 @@
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-// Returns whether the request asks for a call to a server.
+// Returns whether the request is for a call to a server, directly or by a meta-tool.
 static bool asks_for_call(const struct surface *d, const struct request *r) {
   static const str methods[] = {STR("tools/call"), STR("resources/read"), STR("prompts/get"),
                                 STR("completion/complete")};
@@ -19,7 +19,8 @@ static bool asks_for_call(const struct surface *d, const struct request *r) {
   return found && (mode == MODE_DIRECT || mode == MODE_TRANSPARENT);
 }
 
-// Returns the server that a request of mode servers names. Only configured names become metric labels.
+// Returns the server that a request of mode servers names. Returns STR_NONE for a name that is not configured, because
+// such a name must not become a metric label.
 static str server_of(const struct surface *d, const struct request *r) {
   unsigned source;
   str server;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts and traces the requests for calls that the surface itself refuses, as if the calls had failed.
+// Adds requests for calls that the surface itself refuses to the metrics and traces, as if they were failed calls.
 #pragma once
 #include "base/fault.h"
 #include "mcp/server/session.h"

@@ -48,7 +48,8 @@ str surface_operation(const struct surface *d, const struct request *r) {
   return r->session->mode == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
 
-// Records the agent of the session. In mode servers the request may name another agent, which is recorded later.
+// Records the agent of the session in the audit line. In mode servers, the request may name another agent, which is
+// recorded later.
 static void note_caller(struct surface *d, struct request *r) {
   struct caller caller;
   struct fault f;
@@ -58,7 +59,8 @@ static void note_caller(struct surface *d, struct request *r) {
     audit_recorder_unknown(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
 }
 
-// `unaudited` is NULL, or the reason why the audit log, which is required, cannot be written.
+// Handles a request after its audit line was begun. `unaudited` is NULL, or the reason why a required audit log cannot
+// be written.
 static void on_admitted(void *ctx, struct request *r, const struct fault *unaudited) {
   struct surface *d = ctx;
   int mode = r->session->mode;
@@ -85,7 +87,8 @@ static void on_request(void *ctx, struct request *r) {
   audit_recorder_admit(d->opt.calls.audit_recorder, r, on_admitted, d);
 }
 
-// r->msg is empty if the message was invalid; its JSON value may still name a method.
+// Begins the audit line of a refused request. r->msg is empty if the message was invalid, but its JSON value may still
+// contain a method.
 static void on_refused(void *ctx, struct request *r) {
   struct surface *d = ctx;
   str named = r->msg.method;
@@ -136,8 +139,8 @@ static void on_notification(void *ctx, struct session *s, const struct rpc_messa
   }
 }
 
-// Writes an audit line for a message that is not a request. The rate of such lines is limited for each session; the
-// next line has the number of lines left out.
+// Writes an audit line for a message that is not a request. The rate of these lines is limited for each session. The
+// next line has the number of lines that were left out.
 static void on_received(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value,
                         bool taken) {
   enum { LINES_PER_SECOND = 20, SESSION_TOLD = 8 };
@@ -205,7 +208,7 @@ const struct surface_ops surface_for_sessions = {
 
 static void on_catalog_changed(void *ctx, const bool changed[ITEM_KINDS]) {
   struct surface *d = ctx;
-  // Builds the directory before a request needs it. The delay avoids building it for each of several servers that start
+  // Builds the directory before a request needs it. The delay WARM_MS avoids several builds when several servers start
   // together.
   if (d->directory || d->opt.mode != MODE_DIRECT) timer_start(d->opt.loop, &d->warm, WARM_MS);
   surface_catalog_changed(d);
@@ -289,8 +292,8 @@ static bool may_see(const void *caller, const struct item *item, str server) {
   return caller_may(caller, server, item->kind, item->name);
 }
 
-// A call needs the name of only one item. The visibility of the whole catalog is computed only if several items have
-// the same preferred name.
+// Returns the names for a call, which needs the name of only one item. The visibility of the whole catalog is computed
+// only if several items of the catalog compete for a name.
 static struct naming names_for(void *ctx, const struct caller *c, const struct catalog *catalog) {
   if (catalog->contested) return surface_naming(ctx, c, catalog);
   struct naming n = naming_of_all(catalog);

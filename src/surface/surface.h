@@ -12,12 +12,13 @@ struct surface;
 struct surface_options {
   struct loop *loop;
   uint64_t start_wait_ms;    // longest wait of a list for upstreams that are starting
-  uint64_t list_wait_ms;     // longest wait of tools/list for such upstreams in mode gateway
-  size_t page_size;          // items on one page of a list; 0: lists have one page
+  uint64_t list_wait_ms;     // longest wait of tools/list in mode gateway for upstreams that are starting
+  size_t page_size;          // maximum number of items on one page of a list; 0 if lists have only one page
   size_t definition_tokens;  // maximum tokens of a definition that tool_browse returns
   struct instructions_limits {
-    size_t budget, per_server;  // tokens of instructions in the answer to initialize: of all servers, of each server
-    size_t browse;              // tokens of one server's instructions in tool_browse of its path
+    // Maximum tokens of instructions in the answer to initialize: for all servers, and for each server.
+    size_t budget, per_server;
+    size_t browse;  // maximum tokens of one server's instructions in the answer to tool_browse for its path
   } instructions;
   enum surface_mode mode;              // default mode of a session
   bool strict;                         // rejects a catalog with an invalid definition (on_invalid: raise)
@@ -26,12 +27,12 @@ struct surface_options {
   bool lazy;                           // starts servers on first use
   bool debug;                          // mode servers has get_gateway_status
   struct store *store;                 // durable state; outlives the surface
-  const struct reload_status *reload;  // results of reloads of the configuration; NULL if files are not watched
+  const struct reload_status *reload;  // results of reloading the configuration; NULL if files are not watched
   struct call_options calls;
 };
 
 struct surface *surface_new(const struct surface_options *opt);
-// Every session must be closed before this call.
+// All sessions must be closed before this function is called.
 void surface_free(struct surface **surface);
 
 // Connects the surface to the sessions and the upstreams. Must be called once, before the loop runs.
@@ -41,9 +42,10 @@ extern const struct upstreams_events surface_for_upstreams;  // ctx: struct surf
 
 // Replaces the limits that apply to each principal.
 void surface_limit_principals(struct surface *d, const struct allowance_limits *limits);
-// Writes audit lines for later requests to this audit log, or to none if it is NULL. Requests in flight are not
+// Sets the audit log for later requests; NULL if these requests need no audit lines. Requests in flight are not
 // affected.
 void surface_audit(struct surface *d, struct audit_recorder *l);
 
-// Returns the name of the meta-tool that a request calls, or STR_NONE.
+// Returns the name of the meta-tool, or tool of mode servers, that a request calls; STR_NONE if the request calls
+// neither.
 str surface_operation(const struct surface *d, const struct request *r);

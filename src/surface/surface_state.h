@@ -20,7 +20,7 @@ struct surface {
   struct buf text;              // scratch for lists and notifications
   struct buf answer;            // scratch for the result of a meta-tool
   struct arena scratch;         // temporary memory, reset after each use
-  struct directory *directory;  // last directory that was used; NULL before the first use
+  struct directory *directory;  // the directory that was used last; NULL before the first use
   struct timer warm;            // builds the directory before a request needs it
   uint64_t refused;             // generation of the last rejected catalog; 0 if none was rejected
   struct timer changes;         // compares the next clients after a change of the catalog (changes.c)
@@ -29,13 +29,13 @@ struct surface {
   size_t visibility_bytes;
 };
 
-// The open subscriptions/listen request of a stateless client. Its session has no other request.
+// The open subscriptions/listen request of a stateless client. The session of this request has no other requests.
 struct listening {
   struct request *request;
-  bool changes[ITEM_KINDS];  // lists whose changes are sent
+  bool changes[ITEM_KINDS];  // the lists whose changes the client subscribed to
   bool waiting;              // waits for upstreams that are starting, which may have the requested resources
   bool acknowledged;
-  size_t pending;  // subscriptions that no upstream has accepted or refused yet
+  size_t pending;  // number of subscriptions that the upstream has neither accepted nor refused yet
   struct timer patience;
 };
 
@@ -49,12 +49,12 @@ struct surface_client {
   size_t subscription_count;
   struct listening listening;
   struct seen seen;       // with cache_stable: cards shown since the last change of the visible lists
-  struct catalog *shown;  // catalog of the client's last comparison (changes.c)
+  struct catalog *shown;  // the catalog with which the client was last compared (changes.c)
   uint32_t *views;        // for each server: the bits of item.seen that the client's connections showed for `shown`
   size_t view_count;
 };
 
-// Returns NULL before the session is attached and after it is closed.
+// Returns NULL before the session is attached to the surface, and after the session is closed.
 static inline struct surface_client *surface_client(const struct session *s) {
   return s->surface;
 }

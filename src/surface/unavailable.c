@@ -13,7 +13,8 @@ bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned so
   struct caller c;
   struct fault f;
   ASSERT(source < upstreams_count(d->upstreams));
-  const struct catalog *catalog = surface_directory(d)->catalog;  // the catalog may be older than a newly added server
+  // This catalog may be older than the server, and then has no part for it.
+  const struct catalog *catalog = surface_directory(d)->catalog;
   for (int kind = 0; kind < ITEM_KINDS && source < catalog->part_count; kind++)
     if (catalog->parts[source].count[kind]) return false;
   if (!surface_caller(d, s, &c, &f) || !surface_sees_server(d, &c, source)) return false;
@@ -31,7 +32,7 @@ struct unavailable_server {
   str server, reason;  // the reason may be empty if the server is starting
 };
 
-// Removes the name of the server from the beginning of the lane's message.
+// Removes the name of the server from the beginning of the reason, because reports name the server anyway.
 str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec *spec, struct arena *a) {
   char progress[LANE_PROGRESS];
   if (lane_starting(lane)) return lane_progress(lane, progress) ? arena_str(a, str_of(progress)) : STR_NONE;
@@ -40,8 +41,7 @@ str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec 
   return utf8_cut(why, REASON_TOLD);
 }
 
-// Collects the unavailable servers that are starting or, if `starting` is false, those that failed. Returns their
-// number.
+// Collects the unavailable servers that are starting or, if `starting` is false, that failed. Returns their number.
 static size_t collect(struct surface *d, struct request *r, bool starting, struct unavailable_server *out) {
   size_t count = 0;
   const struct lane *lane;
@@ -68,8 +68,8 @@ static void put_line(struct buf *out, const struct unavailable_server *list, siz
   if (starting) buf_str(out, STR("; try again in a few seconds."));
 }
 
-// Appends a line that names as many servers as fit into most_tokens. Appends no line if even the number of servers does
-// not fit.
+// Appends a line that names as many servers as fit into most_tokens. Appends no line if even a line with only the
+// number of servers does not fit.
 static void add_line(struct buf *text, const struct unavailable_server *list, size_t count, bool starting,
                      size_t most_tokens) {
   size_t used = tokens_count(buf_view(text)), named = count < MOST_NAMED ? count : MOST_NAMED;

@@ -16,31 +16,32 @@ struct visibility {
     struct governance *governance;
     const struct policy_agent *agent;
     const struct governance_agent *governed;
-    uint64_t generation;  // generation of the catalog that the visibility is for
+    uint64_t generation;  // generation of the catalog to which the items belong
   } key;
   struct list node;  // in surface.visibilities
   size_t bytes;
   uint64_t *bits[ITEM_KINDS];
-  struct naming_own *own;  // the agent's names that differ from those for the whole catalog
+  struct naming_own *own;  // names for this agent that differ from the names in the catalog; may be NULL
 };
 
 // ---- the directory
 
-// Logs the notes on new or changed definitions.
+// Logs the notes about definitions that the previous directory did not have.
 static void report(struct surface *d, const struct directory *dir) {
   size_t fresh = 0;
   for (size_t i = 0; i < dir->note_count; i++) {
     const struct directory_note *n = &dir->notes[i];
     if (!n->fresh || fresh++ >= MOST_NOTES) continue;
     if (n->skipped)
-      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out: %.*s", STR_ARG(n->server), STR_ARG(n->name),
-               STR_ARG(n->reason));
+      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out of the catalog: %.*s", STR_ARG(n->server),
+               STR_ARG(n->name), STR_ARG(n->reason));
     else if (n->unsound)
       log_warn(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
     else log_info(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
   }
   if (fresh > MOST_NOTES)
-    log_warn(d->opt.loop->log, "%zu more notes on definitions; toolgate catalog prints them", fresh - MOST_NOTES);
+    log_warn(d->opt.loop->log, "%zu more notes about definitions; toolgate catalog prints all notes",
+             fresh - MOST_NOTES);
 }
 
 static bool refused(struct surface *d, const struct directory *new) {
@@ -153,7 +154,7 @@ static struct visibility *new_visibility(struct surface *d, const struct caller 
 static struct visibility *find_visibility(struct surface *d, const struct caller *c, const struct catalog *catalog) {
   struct visibility_key key = key_for(c, catalog);
   struct visibility *last = CONTAINER_OF(d->visibilities.prev, struct visibility, node);
-  // Fast path: a loop over the items of a catalog needs the same visibility for each item.
+  // Fast path for loops over the items of a catalog, which need the same visibility for each item.
   if (!list_empty(&d->visibilities) && memcmp(&last->key, &key, sizeof key) == 0) return last;
   struct visibility *found = map_find(&d->visibility_of, key_of(&key));
   if (!found) return new_visibility(d, c, catalog);
@@ -221,8 +222,8 @@ const struct entry *meta_find(struct surface *d, const struct session *s, enum d
   return n == 1 ? found[0] : NULL;
 }
 
-// Entries have the same order as their items, but items without an id have no entry. The search goes backwards from the
-// index of the item, so it ends after few steps.
+// Entries have the same order as their items, but items without an id have no entry. The search begins at the index of
+// the item and goes backwards, so it ends after few steps.
 static const struct entry *entry_of(struct surface *d, const struct item *tool) {
   const struct directory *dir = surface_directory(d);
   const struct kind_index *kind_index = &dir->kind_indexes[DIRECTORY_TOOLS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Visibility: the directory of the current catalog, and the entries in it that a client may see.
+// Returns the directory of the current catalog, and the items and entries that a client may see.
 #pragma once
 #include "call/caller.h"
 #include "catalog/directory/directory.h"
@@ -8,8 +8,8 @@
 
 struct surface;
 
-// Returns the directory of the current catalog, owned by the surface. With on_invalid: raise, it may be the directory
-// of an older catalog.
+// Returns the directory of the current catalog. The surface owns the directory. With on_invalid: raise, the directory
+// may be that of an older catalog.
 const struct directory *surface_directory(struct surface *d);
 
 // Finds the caller of a session whose request does not name an agent. Returns false and sets *f if the rules have no
@@ -20,29 +20,30 @@ bool surface_caller(struct surface *d, const struct session *s, struct caller *o
 bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item);
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source);
 
-// Returns visibility and names for a whole catalog. The last two results stay valid.
+// Returns which items of a catalog the caller sees, and their names. The results of the last two calls stay valid.
 struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog);
 void surface_forget_visibilities(struct surface *d);
-void surface_forget_old_visibilities(struct surface *d);  // frees results for earlier catalogs
+// Frees the cached visibilities that belong to earlier catalogs.
+void surface_forget_old_visibilities(struct surface *d);
 
 // Refuses a request with a JSON-RPC error. `details` is a raw JSON object or STR_NONE.
 void surface_refuse(struct request *r, const struct fault *f, str details);
 
-// Return the id and the client-safe name of a tool, or STR_NONE if it is not in the directory.
+// Return the id, and the name that every client accepts, of a tool; STR_NONE if the tool is not in the directory.
 str surface_tool_id(void *surface, const struct item *tool);
 str surface_tool_safe(void *surface, const struct item *tool);
 
-// Finds the entry that an id names: a complete id, or an id without version and hash that names exactly one entry which
-// this client may see. Returns NULL if there is no such entry, or several. The result may be hidden: check with
-// meta_sees.
+// Finds the entry that an id names. The id may be complete, or may lack version and hash if only one entry that this
+// client may see has such an id. Returns NULL if no entry, or more than one, has such an id. The client may be unable
+// to see the result: check with meta_sees.
 const struct entry *meta_find(struct surface *d, const struct session *s, enum directory_kind kind, str id);
-// Finds the visible entries that an id without version and hash names; see directory_find_short.
+// Finds the entries that the client may see and that an id without version and hash names, like directory_find_short.
 size_t meta_find_short(struct surface *d, const struct session *s, enum directory_kind kind, str id,
                        const struct entry **out);
 
 bool meta_sees(struct surface *d, const struct session *s, const struct entry *e);
-// Returns the entries of a kind index that the client may see, as bits in the scratch arena; NULL if the client may see
-// all.
+// Returns the entries of a kind index that the client may see, as bits in the scratch arena. Returns NULL if the client
+// may see all entries.
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind);
-// Records that the client used an entry successfully.
+// Records that the client successfully used the entry with this id.
 void meta_used(void *surface, const struct session *s, str id);

@@ -40,8 +40,9 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct waiting, timer));
 }
 
-// Clients of mode direct read a list once, so the list waits for the exact definitions that servers show to this
-// client. In the other modes, cached definitions are enough. An operator's command never reopens a server.
+// Returns whether a request need not wait any longer. In mode direct, a client reads a list only once, so the list
+// waits for the exact definitions that servers show to this client. In the other modes, cached definitions are enough.
+// A command of the operator never reopens a server.
 static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {
   struct session *s = r->session;
   bool settled;
@@ -78,7 +79,8 @@ void surface_wait_for(struct surface *d, struct request *r, uint64_t until, surf
 }
 
 void surface_waits_check(struct surface *d) {
-  // Answering may cause new requests, which are appended to d->waiting and must not be visited in this loop.
+  // Answering a request may cause new requests, which are added to d->waiting. This loop must not visit them, so it
+  // works on a separate list.
   struct list waiting;
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&d->waiting));) list_push(&waiting, n);

@@ -26,8 +26,8 @@ static const struct call_method forwarded[] = {
 };
 // clang-format on
 
-// A method that the protocol does not define goes to the only upstream that the client sees, if the rules allow it. If
-// the client sees several upstreams, the method is unknown.
+// A request with a method that the protocol does not define is forwarded if the client sees exactly one upstream and
+// the rules allow the request. Otherwise the method is unknown.
 static const struct call_method unknown = {"", CALL_BY_ONLY, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT};
 
 static const struct call_method *find_method(str name, bool stateless) {
@@ -60,7 +60,8 @@ void direct_request(struct surface *d, struct request *r) {
 struct abilities {
   struct surface *d;
   bool *sources;  // for each server: whether the client may use it
-  bool all;  // all capabilities are declared, because some server has not declared its own yet; empty lists are legal
+  // Declares all capabilities, because some server has not declared its capabilities yet; empty lists are legal.
+  bool all;
 };
 
 static struct abilities abilities_of(struct surface *d, struct session *s, struct arena *a) {
@@ -103,7 +104,8 @@ static void add_instructions(void *ctx, str server, str text) {
   buf_str(b, text);
 }
 
-// Revisions with sessions declare tasks as a capability, stateless revisions as an extension. The bridge translates.
+// Declares tasks: as a capability for clients with sessions, as an extension for stateless clients. The bridge
+// translates between both forms.
 static void put_tasks(const struct abilities *a, const struct session *s, struct json_writer *w) {
   bool able = is_able(a, STR("tasks"));
   for (unsigned i = 0; i < upstreams_count(a->d->upstreams) && !able; i++)

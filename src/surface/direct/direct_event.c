@@ -11,7 +11,7 @@
 
 // ---- log levels
 
-// Returns the lowest log level that a client of the lane has set.
+// Returns the lowest log level that a client of the lane has set, or SESSION_LOG_UNSET.
 static int lane_level(struct surface *d, const struct lane *lane) {
   if (lane->session) return lane->session->log_level;
   int lowest = SESSION_LOG_UNSET;
@@ -71,8 +71,8 @@ static bool level_passes(const struct session *s, const struct json *params) {
   return level == SESSION_LOG_UNSET || level >= s->log_level;
 }
 
-// Returns whether the current rules let the client use the server of the lane. The rules may have changed since the
-// connection was opened.
+// Returns whether the rules let the client use the server of the lane. This is checked for each message, because the
+// rules may have changed since the connection was opened.
 static bool may_receive(struct surface *d, const struct session *s, const struct lane *lane) {
   struct caller caller;
   struct fault f;
@@ -91,8 +91,8 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
     s = related ? related->session : NULL;
   } else {
     s = calls_addressee(lane, via, &related);
-    // If several clients have used a pipe, the addressee is unknown: the message is dropped, so that no client receives
-    // another client's messages.
+    // If several clients have used this connection, it is unknown for which of them the message is. The message is
+    // dropped, so that no client receives another client's messages.
     if (lane->mixed && !via) s = NULL;
   }
   bool addressed = s && (related || !s->revision->stateless);  // stateless clients get messages only during requests
@@ -100,7 +100,7 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
                 may_receive(d, s, lane);
   if (wanted) session_notify(related ? related->session : s, related, m->method, params_of(m));
   else
-    log_debug(d->opt.loop->log, "%.*s: dropped a log message that no client may or wants to get",
+    log_debug(d->opt.loop->log, "%.*s: dropped a log message: no client requested it, or none may receive it",
               STR_ARG(lane_name(lane)));
 }
 
@@ -113,17 +113,18 @@ static void other(struct surface *d, struct lane *lane, struct link_call *via, c
                method_may_notify(m->method, false, s->revision) && !s->revision->stateless && may_receive(d, s, lane);
   if (known) session_notify(s, related, m->method, params_of(m));
   else
-    log_debug(d->opt.loop->log, "%.*s: dropped %.*s: no client may receive it", STR_ARG(lane_name(lane)),
-              STR_ARG(m->method));
+    log_debug(d->opt.loop->log, "%.*s: dropped the notification %.*s: no client may receive it",
+              STR_ARG(lane_name(lane)), STR_ARG(m->method));
 }
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   if (!method_may_notify(m->method, false, link_revision(lane->link))) {
-    log_debug(d->opt.loop->log, "%.*s: dropped %.*s: not in the protocol revision of the connection",
+    log_debug(d->opt.loop->log,
+              "%.*s: dropped the notification %.*s: the protocol revision of the connection does not define it",
               STR_ARG(lane_name(lane)), STR_ARG(m->method));
     return;
   }
-  // Progress of requests in flight does not reach this function, so this progress is too late.
+  // Drops the progress of a request that has ended. Progress of requests in flight does not reach this function.
   if (str_eq(m->method, STR("notifications/progress"))) return;
   if (str_eq(m->method, STR("notifications/cancelled"))) calls_ask_cancelled(&d->calls, lane, m);
   else if (str_eq(m->method, STR("notifications/resources/updated"))) direct_resource_updated(d, lane, m);

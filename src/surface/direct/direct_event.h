@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forwards notifications of upstreams to the clients they concern, and sends upstreams the log levels that clients set.
+// Forwards notifications of upstreams to the clients that the notifications concern. Sends the log levels that clients
+// set to upstreams.
 #pragma once
 #include "mcp/server/session.h"
 
@@ -8,6 +9,6 @@ struct lane;
 struct link_call;
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);
-// Sends log levels and subscriptions again on a new connection.
+// Must be called when a lane has a new connection: sends log levels and subscriptions again.
 void direct_lane_ready(struct surface *d, struct lane *lane);
 void direct_set_level(struct surface *d, struct request *r);

@@ -60,7 +60,7 @@ static void mark_unavailable(struct buf *out, str text) {
   arena_done(&a);
 }
 
-// The definitions that one server shows to a client. A server may offer more definitions to clients with more
+// The definitions of one server that a client can have. A server may offer more definitions to clients with more
 // capabilities.
 struct view {
   unsigned source;
@@ -68,7 +68,7 @@ struct view {
   bool down;
 };
 
-// A list of one kind, with the items that the client sees.
+// The answer to a list request: the items of one kind that the client sees.
 struct page {
   struct surface *d;
   struct request *r;
@@ -80,7 +80,7 @@ struct page {
 };
 
 static bool is_seen(struct page *p, const struct item *item) {
-  // Items are ordered by server, so the view is computed once for each server.
+  // p->view is computed once for each server, because items are ordered by server.
   struct upstreams *all = p->d->upstreams;
   const struct session *s = p->r->session;
   unsigned source = item->source;
@@ -101,8 +101,8 @@ static size_t count_seen(struct page *p, uint64_t *out_version) {
   return n;
 }
 
-// Writes how long a stateless client may cache the page: the shortest time that a server of the client allows. If there
-// are rules, the list depends on the agent, so the page is always private.
+// Writes how long a stateless client may cache the page: the shortest time that any of the client's servers allows. If
+// rules apply, the list depends on the agent, so the page is private.
 static void put_freshness(const struct page *p, struct buf *b) {
   bool *sources = ARENA_ARRAY(&p->r->arena, bool, p->catalog->part_count + 1);
   for (unsigned i = 0; i < p->catalog->part_count; i++) sources[i] = surface_sees_server(p->d, &p->caller, i);

@@ -40,7 +40,7 @@ static void send_tagged(struct surface_client *client, str method, str members) 
 
 void direct_listen_notify(struct surface_client *client, str method, str params) {
   const struct listening *l = &client->listening;
-  // The acknowledgement must be the first message; changes before it are not part of the subscription.
+  // The acknowledgement must be the first message. Changes before the acknowledgement are not sent.
   if (!l->request || !l->acknowledged) return;
   struct arena a;
   struct fault f;
@@ -66,7 +66,7 @@ static void acknowledge(struct surface_client *client) {
   l->acknowledged = true;
   timer_stop(&l->patience);
   struct buf b;
-  buf_init(&b, (size_t)l->request->value->n * 2 + 1024);  // room for the requested names, with escapes
+  buf_init(&b, (size_t)l->request->value->n * 2 + 1024);  // space for the names in the request, with escapes
   struct json_writer w = json_writer(&b);
   const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
   buf_str(&b, STR("\"notifications\":"));
@@ -107,13 +107,14 @@ static void listen_to_all(struct surface_client *client, const struct json *ids,
   }
 }
 
-// Starts all subscriptions of the request.
+// Starts all subscriptions that the request subscriptions/listen names.
 static void subscribe_all(struct surface_client *client) {
   struct listening *l = &client->listening;
   const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
   l->waiting = false;
   timer_start(client->d->opt.loop, &l->patience, PATIENCE_MS);
-  l->pending = 1;  // decremented below, when all subscriptions are started
+  // direct_listen_settled below decrements this, so that the acknowledgement waits until all subscriptions are started.
+  l->pending = 1;
   if (client->session->mode == MODE_DIRECT) {
     listen_to_all(client, json_get(asked, STR("resourceSubscriptions")), WATCH_RESOURCE);
     listen_to_all(client, json_get(asked, STR("taskIds")), WATCH_TASK);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// subscriptions/listen: a request of a stateless client that stays open and delivers changes of lists, resources and
-// tasks. The first message acknowledges the subscriptions that the upstreams accepted.
+// Handles subscriptions/listen. This request of a stateless client stays open, and notifications about lists, resources
+// and tasks are sent as its response. The first message acknowledges the subscriptions that upstreams accepted.
 #pragma once
 #include "catalog/catalog.h"
 #include "mcp/server/session.h"
@@ -10,10 +10,12 @@ struct surface_client;
 
 void direct_listen_init(struct surface_client *client);
 void direct_listen(struct surface *d, struct request *r);
-void direct_listens_check(struct surface *d);  // must be called when upstreams have settled: continues waiting requests
-void direct_listen_settled(struct surface_client *client);  // must be called when an upstream has answered
+// Must be called when upstreams have settled: continues requests that wait for them.
+void direct_listens_check(struct surface *d);
+// Must be called when an upstream has answered one subscription.
+void direct_listen_settled(struct surface_client *client);
 
-// Returns whether the client receives changes of this list.
+// Returns whether the client has subscribed to changes of this list.
 bool direct_listens(const struct surface_client *client, enum item_kind kind);
 
 // Sends a notification to a listening client; does nothing before the acknowledgement. `params` is raw JSON and may be

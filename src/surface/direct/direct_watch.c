@@ -10,7 +10,8 @@
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
-enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };  // limits for one session
+// Maximum number of subscriptions of a session, and maximum bytes of a URI.
+enum { MAX_SUBSCRIPTIONS = 1000, MAX_URI = 8192 };
 
 struct subscription {
   struct list node;
@@ -76,7 +77,7 @@ static bool is_allowed(struct surface_client *client, unsigned source) {
   return surface_caller(client->d, client->session, &caller, &f) && surface_sees_server(client->d, &caller, source);
 }
 
-// Skips subscriptions that the upstream has not accepted yet: the rules are checked again before each update.
+// Subscriptions that the upstream has not accepted yet stay: the rules are checked again before each update is sent.
 void direct_unsubscribe_denied(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
     struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
@@ -95,7 +96,7 @@ static void on_settled(struct watcher *w, const struct rpc_message *refusal, con
   sub->agreed = !refusal && !f;
   if (!sub->agreed) drop(sub);
   if (!c) return;                                    // the client no longer waits
-  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server was replaced: sends the request to the new one
+  if (f && f->again) call_restart(c, STEP_CONNECT);  // the server was replaced: sends the request to the new server
   else if (f) call_fault(c, f);
   else if (!refusal) call_reply(c, STR("{}"));
   else if (!call_try_next(c)) call_answer(c, refusal);
@@ -109,7 +110,9 @@ enum call_result direct_subscribe(void *surface, struct call *c) {
   if (!named || shown.n > MAX_URI)
     return call_refuse(c, RPC_INVALID_PARAMS, "cannot subscribe to a URI longer than 8 KiB", STR_NONE);
   if (client->subscription_count >= MAX_SUBSCRIPTIONS)
-    return call_refuse(c, RPC_INVALID_PARAMS, "this session has 1000 subscriptions; end some first", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS,
+                       "this session has 1000 subscriptions, the maximum; unsubscribe from some resources first",
+                       STR_NONE);
   if (find(client, WATCH_RESOURCE, shown)) {
     call_reply(c, STR("{}"));
     return CALL_DONE;
@@ -143,8 +146,8 @@ void direct_unsubscribe(struct surface *d, struct request *r) {
 
 static void on_lane(struct lane_waiter *w, const struct fault *f);
 
-// The server was replaced: waits for a connection to the new server. Returns false if there is no such server, or if it
-// has too many connections.
+// Called when the server of a subscription was replaced: waits for a connection to the new server. Returns false if
+// there is no new server, or if the new server has too many connections.
 static bool await_anew(struct subscription *sub) {
   struct fault full;
   struct lane *lane = upstreams_lane(sub->client->d->upstreams, sub->source, sub->client->session, &full);
@@ -182,7 +185,8 @@ static bool find_source(struct surface_client *client, enum watch_kind kind, str
   struct surface *d = client->d;
   struct caller caller;
   struct fault f;
-  if (kind == WATCH_RESOURCE) {  // only listed URIs: asking every server for each URI of a long list would be slow
+  // Accepts only URIs that a server lists, because asking every server for each URI of a long list would be slow.
+  if (kind == WATCH_RESOURCE) {
     if (!surface_caller(d, client->session, &caller, &f)) return false;
     struct naming names = surface_naming(d, &caller, upstreams_catalog(d->upstreams));
     return naming_route(&names, shown, out, 1) == 1 && out->listed;
@@ -234,7 +238,7 @@ static void watch_anew(struct subscription *sub) {
   lane_await(lane, &sub->waiter);
 }
 
-// A failed attempt is repeated by direct_watch_again when the lane is ready.
+// Subscribes again on the new connection. If this fails, direct_watch_again repeats it when the lane is ready.
 static void on_lane_anew(struct lane_waiter *w, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
   if (f && f->again) watch_anew(sub);
@@ -269,7 +273,7 @@ static void send_update(struct subscription *sub, const struct rpc_message *m, s
   buf_str(&shown, sub->shown);
   buf_str(&shown, str_from(uri, sub->id.n));
   json_escape(&text, buf_view(&shown));
-  // The subscription id of a stateless server is meant for the gateway, so it is not sent to the client.
+  // The _meta of a stateless server has the id of the gateway's subscription, which is not sent to the client.
   bool tagged = json_get(json_get(m->params, STR("_meta")), META_SUBSCRIPTION);
   struct json_edit edits[] = {{STR("uri"), buf_view(&text)}, {STR("_meta"), STR_NONE}};
   json_copy_edited(&params, m->params, edits, tagged ? 2 : 1);
@@ -300,7 +304,7 @@ void direct_resource_updated(struct surface *d, struct lane *lane, const struct 
   arena_done(&a);
 }
 
-// Clients and upstreams use the same task ids.
+// Forwards the notification unchanged, because clients and upstreams use the same task ids.
 void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m) {
   const struct json *id = json_get(m->params, STR("taskId"));
   LIST_EACH(it, &d->server->sessions) {

@@ -13,12 +13,13 @@ void direct_unsubscribe(struct surface *d, struct request *r);
 void direct_unsubscribe_all(struct surface_client *client);
 void direct_unsubscribe_denied(struct surface *d);  // ends subscriptions that the rules no longer allow
 
-// Continues a call of resources/subscribe whose lane is known.
+// Continues a call of resources/subscribe after its lane was chosen.
 enum call_result direct_subscribe(void *surface, struct call *c);
 void direct_subscribe_over(void *surface, struct call *c);
 
-void direct_watch_anew(struct surface *d);  // repeats lost subscriptions on new connections
-void direct_watch_again(struct surface_client *client, struct lane *lane);  // repeats those of a ready lane
+void direct_watch_anew(struct surface *d);  // opens connections for subscriptions whose connection was lost
+// Repeats lost subscriptions on a lane that is ready.
+void direct_watch_again(struct surface_client *client, struct lane *lane);
 void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m);
 void direct_resource_updated(struct surface *d, struct lane *lane, const struct rpc_message *m);
 

@@ -12,7 +12,7 @@
 #include "surface/visibility.h"
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
-enum { ANSWER_TOKENS = 32 };  // tokens of an answer without its cards
+enum { ANSWER_TOKENS = 32 };  // maximum tokens of an answer without its cards
 
 // ---- the answer
 
@@ -20,9 +20,9 @@ struct browse {
   struct surface *d;
   struct request *r;
   enum directory_kind kind;
-  struct card cards[NODES_MOST + 1];  // has room for the marker that seen_arrange adds
+  struct card cards[NODES_MOST + 1];  // has space for the marker that seen_arrange adds
   size_t count;
-  size_t more;  // number of cards left out beyond NODES_MOST
+  size_t more;  // number of cards that are left out because there are more than NODES_MOST
   bool all;     // the client browses the root path
   str server;   // the server whose path the client browses, or STR_NONE
 };
@@ -72,7 +72,8 @@ static void answer(struct browse *b) {
   for (size_t i = 0; i < b->count; i++) card_write(&w, &b->cards[i]);
   json_end_array(&w);
   if (b->more) json_member_u64(&w, STR("more"), b->more);
-  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;  // limit for the answer with the lines below the cards
+  // Maximum tokens of the answer, including the lines below the cards.
+  size_t most = CARD_HARD * b->count + ANSWER_TOKENS;
   meta_put_unavailable(b->d, b->r, true, most, &text, &w);
   if (b->all || !b->count) meta_put_unavailable(b->d, b->r, false, most, &text, &w);
   if (b->server.p) meta_put_server_instructions(b->d, b->r, b->server, most, &text, &w);
@@ -118,7 +119,8 @@ static void add_node(struct browse *b, const struct outlook *o, const struct tre
   if (card_make(&source, &b->d->scratch, &b->cards[b->count], NULL, &f)) b->count++;
 }
 
-// Follows a path that does not exist. Returns its last existing node, and sets *out_wrong to the first wrong segment.
+// Follows a path to which no node belongs. Returns the last node on the way, and sets *out_wrong to the segment for
+// which this node has no child.
 static const struct tree_node *follow(const struct tree *t, str path, str *out_wrong) {
   const struct tree_node *node = &t->root;
   struct fault f;
@@ -131,7 +133,7 @@ static const struct tree_node *follow(const struct tree *t, str path, str *out_w
   }
 }
 
-// Sets a fault that suggests a similar path, or the path to list.
+// Sets a fault that suggests a similar path or, if no path is similar, a path to list.
 static void not_found(const struct tree *t, str path, struct fault *f) {
   struct nearest near = {0};
   size_t n;
@@ -147,7 +149,7 @@ static void not_found(const struct tree *t, str path, struct fault *f) {
               STR_ARG(node->path));
 }
 
-// Returns whether the path begins with a server that is starting, and sets the fault.
+// Returns true and sets the fault if the path begins with the name of a server that is starting.
 static bool is_starting(struct browse *b, str path, struct fault *f) {
   str server, rest;
   unsigned source;
@@ -158,7 +160,7 @@ static bool is_starting(struct browse *b, str path, struct fault *f) {
   return true;
 }
 
-// Returns the server whose tools the node holds, or STR_NONE for nodes of other levels.
+// Returns the server to which a first-level node of the tools belongs; STR_NONE for other nodes.
 static str server_of(const struct browse *b, const struct tree_node *node) {
   unsigned source;
   bool first = node->path.n == node->segment.n + 1;
@@ -220,7 +222,7 @@ static void browse(struct surface *d, struct request *r, enum directory_kind kin
   } else if (!json_string(by, &r->arena, &text)) {
     meta_refuse(d, r, "query, path and id must be strings");
   } else if (!read_top_k(json_get(args, STR("top_k")), &top_k)) {
-    meta_refuse(d, r, "top_k must be from 1 to 50");
+    meta_refuse(d, r, "top_k must be a whole number from 1 to 50");
   } else if (way == 2) {
     meta_define(d, r, kind, text);
   } else {

@@ -10,10 +10,10 @@
 
 enum { EVERY_LEVEL = 1000 };
 
-// The pruning steps, from the complete definition to the smallest. Level 0 of a schema is the schema itself, level 1
-// its properties.
+// The steps in which a definition is made smaller, from the complete definition to the smallest. Level 0 of a schema is
+// the schema itself, level 1 its properties, and so on.
 static const struct prune {
-  const char *pruned;  // the missing parts as the member "pruned" lists them, without the output schema
+  const char *pruned;  // value of the member "pruned", which names the missing parts; the output schema is added to it
   bool output;         // the output schema is kept
   int texts;           // deepest level that keeps descriptions; below EVERY_LEVEL, titles and examples are dropped
   int depth;           // deepest level that keeps schemas
@@ -46,7 +46,7 @@ struct pruner {
 
 static void put_schema(struct pruner *p, const struct json *schema, int level);
 
-// Writes an object or an array of schemas.
+// Writes all schemas of an object or an array that contains schemas.
 static void put_schemas(struct pruner *p, const struct json *list, int level) {
   bool named = list->type == JSON_OBJECT;
   if (named) json_begin_object(p->w);
@@ -117,7 +117,7 @@ static void put_shape(const struct definition_source *d, const char *from, const
   else put_schema(&pruner, v, 0);
 }
 
-// Writes the member "pruned": the parts that the step left out of this definition.
+// Writes the member "pruned", which names the parts that the pruning step left out.
 static void put_pruned(const struct definition_source *d, const struct prune *p, struct json_writer *w) {
   bool output = !p->output && d->kind == DIRECTORY_TOOLS && json_get(d->source, STR("outputSchema"));
   if (!output && !p->pruned) return;
@@ -151,7 +151,7 @@ static str write_definition(const struct definition_source *d, const struct prun
   return text;
 }
 
-// Writes the card instead of the schema, if no pruning step makes the definition small enough.
+// Used if no pruning step makes the definition small enough: writes the data of the card.
 static str write_bare(const struct definition_source *d, const struct card *card) {
   struct buf b;
   buf_init(&b, 65536);

@@ -17,8 +17,8 @@ static const struct call_method *method_of(enum item_kind kind) {
   return kind == ITEM_TOOL ? &tool : kind == ITEM_PROMPT ? &prompt : &resource;
 }
 
-// Finds the item of an entry in the current catalog. The directory may be older than the catalog (on_invalid: raise),
-// and its names may now belong to other items. Returns NULL if the item is gone.
+// Finds the item of an entry in the current catalog. With on_invalid: raise, the directory may be older than the
+// catalog, and names of the directory may belong to other items now. Returns NULL if the item is gone.
 static const struct item *find_now(struct surface *d, const struct entry *e) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
   if (c == d->directory->catalog) return e->item;
@@ -49,7 +49,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
     if (member) json_member_raw(&w, kept[i], json_span(member));
   }
   json_end_object(&w);
-  // Every part of the message was checked against the limits before, and the message is not nested deeper now.
+  // The size needs no limit: every part of the message was checked when the request was received.
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth};
   struct fault f;
   r->msg.params = json_parse(&r->arena, arena_str(&r->arena, buf_view(&b)), &limits, &f);
@@ -59,12 +59,12 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
   r->by_http = false;  // HTTP headers repeat the arguments of the meta-tool, not the new params
 }
 
-// Starts the call of an entry. `uri` is the filled-in URI of a template, otherwise STR_NONE; `args` is raw JSON or
-// STR_NONE.
+// Starts a call of the item of an entry. `uri` is the URI made from a resource template, otherwise STR_NONE. `args` is
+// raw JSON or STR_NONE.
 static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
                    const struct caller_options *options) {
   const struct item *item = find_now(d, e);
-  ASSERT(item);  // was found by meta_lookup or meta_call_by_id
+  ASSERT(item);  // cannot fail: meta_lookup or meta_call_by_id has found the item
   const struct call_method *method = method_of(item->kind);
   str name = uri.p ? uri : item->name;
   meta_rewrite(r, method, name, args);
@@ -73,7 +73,8 @@ static void become(struct surface *d, struct request *r, const struct entry *e, 
 
 // ---- entries
 
-// Applies the rules to an entry. Returns false if there are no rules or the caller is unknown.
+// Decides by the rules whether the caller may use an entry. Returns false, without a decision, if no rules apply or the
+// caller is unknown.
 static bool decide(struct surface *d, struct request *r, const struct entry *e, struct policy_decision *out) {
   ASSERT(e->item);
   struct caller caller;
@@ -91,8 +92,8 @@ static void note(struct surface *d, struct request *r, const struct entry *e) {
   if (decide(d, r, e, &decision)) audit_recorder_decided(r, &decision);
 }
 
-// Returns the entry if the rules hide it, otherwise NULL. The client receives the same answer as for an unknown id; the
-// audit log has the rule.
+// Returns the entry if the rules hide the entry, otherwise NULL. The client gets the same answer as for an unknown id,
+// but the audit log has the rule.
 static const struct entry *hidden_of(struct surface *d, struct request *r, const struct entry *e) {
   struct policy_decision decision;
   return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
@@ -109,13 +110,14 @@ const struct entry *meta_lookup(struct surface *d, struct request *r, enum direc
 
 // ---- arguments of prompts: they have no schema; values are strings, and some names are required
 
-// Sets the fault and returns true if the arguments are wrong.
+// Returns true and sets the fault if the arguments `args` do not agree with the declared arguments `takes`.
 static bool find_mistake(const struct json *takes, const struct json *args, struct arena *a, struct fault *f) {
   str name;
   JSON_EACH(it, takes)
     if (json_is(json_get(it, STR("required")), JSON_TRUE) && json_string(json_get(it, STR("name")), a, &name) &&
         !json_get(args, name)) {
-      fault_set(f, FAULT_ARGS_INVALID, "args lacks \"%.*s\"", STR_ARG(utf8_cut(name, META_NAME_TOLD)));
+      fault_set(f, FAULT_ARGS_INVALID, "args: the required argument \"%.*s\" is missing",
+                STR_ARG(utf8_cut(name, META_NAME_TOLD)));
       return true;
     }
   if (!args) return false;
@@ -165,7 +167,7 @@ str meta_args_text(const struct json *v) {
   return json_is(v, JSON_STRING) ? json_span(v) : object_text(v);
 }
 
-// Reads a whole number above 0; leaves *out unchanged if it is absent or null.
+// Reads a whole number above 0. Returns false if `v` has another value; leaves *out unchanged if `v` is absent or null.
 static bool read_count(const struct json *v, uint64_t *out) {
   int64_t ms = 0;
   if (!given(v)) return true;
@@ -261,7 +263,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   }
 }
 
-// Returns the output schema of a tool, or NULL if it is absent, invalid or over the limits of schemas.
+// Returns the output schema of a tool, or NULL if the schema is absent, invalid or larger than the limits of schemas.
 static const struct json *usable_output(const struct surface *d, const struct json *definition) {
   const struct json *source = json_get(definition, STR("outputSchema"));
   struct fault f;

@@ -35,9 +35,10 @@
 
 struct meta_entry {
   const char *name, *description, *schema;
-  unsigned modes;             // modes that offer the meta-tool, as bits of enum surface_mode
-  enum directory_kind needs;  // offered to clients that see an entry of this kind; for tools to all clients
-  const char *id;             // name of the argument that names an entry, or NULL
+  unsigned modes;  // modes that offer the meta-tool, as bits of enum surface_mode
+  // The meta-tool is offered to clients that see an entry of this kind; DIRECTORY_TOOLS: to all clients.
+  enum directory_kind needs;
+  const char *id;  // name of the argument that names an entry, or NULL
   meta_tool *run;
   bool read_only;
   bool calls;  // the meta-tool sends a request to a server
@@ -98,7 +99,7 @@ static bool holds(const struct catalog *c, enum directory_kind kind) {
   return false;
 }
 
-// Returns whether this client may see an entry of this kind.
+// Returns whether this client may see any entry of this kind.
 static bool has_some(struct surface *d, const struct session *s, enum directory_kind kind) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
   struct caller caller;
@@ -158,7 +159,7 @@ static void put_meta_tools(struct surface *d, const struct session *s, struct bu
   }
 }
 
-// The meta-tools are at the end of the last page, after the tools of mode transparent.
+// Answers tools/list. The meta-tools are at the end of the last page; in mode transparent, all tools come before them.
 static void list(struct surface *d, struct request *r) {
   int mode = r->session->mode;
   const struct directory *dir = mode == MODE_TRANSPARENT ? surface_directory(d) : NULL;
@@ -186,7 +187,8 @@ static void list(struct surface *d, struct request *r) {
 
 // ---- requests
 
-// Runs a meta-tool. Checks the rate limits first, except for a meta-tool that calls a server: its call checks them.
+// Runs a meta-tool. Checks the rate limits first, except for a meta-tool that calls a server, because the call checks
+// the limits itself.
 static void run(struct surface *d, struct request *r, const struct meta_entry *e) {
   struct fault f;
   struct buf details;
@@ -217,8 +219,8 @@ static void call(struct surface *d, struct request *r) {
                  STR_NONE);
 }
 
-// Returns the called meta-tool and sets *out_id to the id in its arguments. Returns NULL if the meta-tool takes no id
-// or the arguments have none.
+// Returns the meta-tool that the request calls, and sets *out_id to the id in its arguments. Returns NULL if the
+// request calls no meta-tool, or if its arguments contain no id.
 static const struct meta_entry *find_named(struct surface *d, const struct request *r, str *out_id) {
   str name;
   if (!json_string(json_get(r->msg.params, STR("name")), (struct arena *)&r->arena, &name)) return NULL;
@@ -226,7 +228,7 @@ static const struct meta_entry *find_named(struct surface *d, const struct reque
   return e && e->id && meta_string(r, str_of(e->id), out_id) ? e : NULL;
 }
 
-// Returns the server in an id such as server:name or resource::server:name.
+// Returns the namespace part of an id such as namespace:name or resource::namespace:name.
 static str namespace_of(str id) {
   str namespace, rest;
   bool has_kind = str_cut(id, ':', &namespace, &rest) && str_starts(rest, STR(":"));
@@ -234,13 +236,15 @@ static str namespace_of(str id) {
   return namespace;
 }
 
-// Returns whether a call need not wait for servers: it names a visible entry, or a visible server that is not starting.
+// Returns whether a call of a meta-tool can be handled now, without waiting for servers: the call names a visible
+// entry, or a visible server that is not starting.
 static bool is_named(struct surface *d, const struct request *r) {
   str id;
   unsigned source;
   const struct meta_entry *e = find_named(d, r, &id);
   if (!e) return !json_is(json_get(r->msg.params, STR("name")), JSON_STRING);
-  // Hidden names wait like unknown names, so that the response time does not reveal them.
+  // A call with a hidden name waits as long as a call with an unknown name, so that the response time does not reveal
+  // hidden names.
   const struct entry *known = meta_find(d, r->session, e->needs, id);
   if (known && meta_sees(d, r->session, known)) return true;
   str server = namespace_of(id);
@@ -250,8 +254,8 @@ static bool is_named(struct surface *d, const struct request *r) {
          surface_sees_server(d, &c, source) && !meta_is_starting(d, r->session, server, &source);
 }
 
-// Returns the time limit of a call that waits for servers. A call to a server that is starting waits as long as a call
-// to that server may take. The first call of a client waits at least as long as a list does.
+// Returns the time up to which a call may wait for servers. If the called server is starting, this is the time that a
+// call to the server may take. The first call of a client waits at least as long as a list.
 static uint64_t call_until(struct surface *d, const struct request *r) {
   struct surface_client *client = surface_client(r->session);
   uint64_t until = surface_wait_until(d, r->session), now = loop_now(d->opt.loop);
@@ -264,8 +268,9 @@ static uint64_t call_until(struct surface *d, const struct request *r) {
   return first && now + d->opt.start_wait_ms > until ? now + d->opt.start_wait_ms : until;
 }
 
-// Returns the time limit of tools/list. The limit is short in mode gateway: the list hardly depends on the servers, and
-// some clients start without tools if the list is late. Clients are notified when resources or prompts add meta-tools.
+// Returns the time up to which tools/list may wait for servers. In mode gateway, this time is short: the list hardly
+// depends on the servers, and some clients start without tools if the list is late. Clients are notified when the first
+// resource or prompt adds meta-tools to the list.
 static uint64_t list_until(struct surface *d, const struct session *s) {
   uint64_t until = surface_wait_until(d, s), longest = d->opt.start_wait_ms, wait = d->opt.list_wait_ms;
   bool brief = s->mode == MODE_GATEWAY && !s->as_operator && wait < longest;
@@ -361,7 +366,8 @@ void meta_refuse(struct surface *d, struct request *r, const char *message) {
   meta_fail(d, r, &f, STR_NONE);
 }
 
-// Returns the argument that a wrong name probably means, such as tool_id for id; or STR_NONE.
+// Returns the valid argument name that was probably meant by the wrong name `key`, such as tool_id for id; STR_NONE if
+// no name is similar.
 static str meant_name(str key, const str *names, size_t count) {
   struct nearest near = {.word = key};
   for (size_t i = 0; i < count; i++) {
@@ -373,7 +379,8 @@ static str meant_name(str key, const str *names, size_t count) {
   return near.best;
 }
 
-// Lists the valid arguments, or explains where the arguments of a tool go.
+// Writes the names of the valid arguments; if one of them is `args`, explains instead that the arguments of a tool go
+// into `args`.
 static void put_names(struct buf *out, const str *names, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (str_eq(names[i], STR("args"))) {

@@ -10,29 +10,32 @@
 
 struct surface;
 
-// Text for clients that explains the mark of a session (mcp/server/session.h).
+// Text for models that explains the mark at the start of lines of the gateway; each session has its own mark
+// (mcp/server/session.h).
 #define META_MARK_SAID "Lines of a result that begin with %s are the gateway's; everything else in it is the server's."
 
-enum { META_NAME_TOLD = 100 };  // maximum bytes of a name in a message, so that the whole message fits
+// Maximum bytes of a name that a message quotes, so that the whole message fits into a fault.
+enum { META_NAME_TOLD = 100 };
 
-// Handles a tools/call of a meta-tool.
+// The type of a function that handles a tools/call of one meta-tool.
 typedef void meta_tool(struct surface *d, struct request *r);
 
-// Ends the request. `structured` is a raw JSON object; it is left out if it is empty or disabled by the configuration.
+// Ends the request with a result. `structured` is a raw JSON object for structuredContent; it is left out if it is
+// empty, or if the configuration disables it.
 void meta_reply(struct surface *d, struct request *r, str text, str structured);
-// Ends the request with a fault. details: a raw JSON object, or STR_NONE.
+// Ends the request with a fault. `details` is a raw JSON object or STR_NONE.
 void meta_fail(struct surface *d, struct request *r, const struct fault *f, str details);
-// Like meta_fail, for a request that names an entry which the caller may not see (`hidden`).
+// Like meta_fail, for a request that names the entry `hidden`, which the caller may not see.
 void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
                       str details);
 void meta_refuse(struct surface *d, struct request *r, const char *message);  // ends the request with ARGS_INVALID
 
 const struct json *meta_args(const struct request *r);  // returns the arguments of a meta-tool: an object, or NULL
 
-// Returns whether all arguments have one of these names; if not, refuses the request.
+// Returns whether every argument of the request has one of these names. If an argument has not, refuses the request.
 bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count);
 
-// Reads a string argument. Returns false if it is absent, null or not a string.
+// Reads a string argument. Returns false if the argument is absent, null or not a string.
 bool meta_string(const struct request *r, str name, str *out);
 
 void meta_describe(struct surface *d, struct session *s, struct json_writer *w);

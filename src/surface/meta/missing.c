@@ -9,7 +9,7 @@
 #include "surface/visibility.h"
 #include "json/write.h"
 
-enum { MOVED_BYTES = 1 << 20 };  // bytes of definitions that are compared to find a renamed entry
+enum { MOVED_BYTES = 1 << 20 };  // maximum bytes of definitions that are compared to find an entry with a new name
 enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // maximum bytes of ids in a message
 
 struct missing {
@@ -17,7 +17,7 @@ struct missing {
   struct request *r;
   enum directory_kind kind;
   str id;
-  const uint64_t *visible;  // bits of the visible entries, in the scratch arena; NULL: all entries are visible
+  const uint64_t *visible;  // bits of the visible entries, in the scratch arena; NULL if all entries are visible
 };
 
 static bool sees(const struct missing *m, const struct entry *e) {
@@ -26,7 +26,7 @@ static bool sees(const struct missing *m, const struct entry *e) {
 
 // ---- the reason
 
-// Finds an entry with the same server and name, but another version or other arguments.
+// Finds a visible entry with the namespace and the name of the requested id, but with another version or hash.
 static const struct entry *find_renamed(const struct missing *m, const struct tool_id_parts *parts) {
   const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   for (size_t i = 0; i < kind_index->count; i++) {
@@ -36,7 +36,8 @@ static const struct entry *find_renamed(const struct missing *m, const struct to
   return NULL;
 }
 
-// Returns whether the entry has arguments, and an id made of the old name and these arguments would have the same hash.
+// Returns whether the entry has the same arguments as the requested one: the hash of the requested name and the
+// arguments of `e` equals the requested hash. Returns false if `e` has no arguments.
 static bool takes_the_same(const struct entry *e, enum directory_kind kind, const struct tool_id_parts *parts,
                            struct arena *a) {
   struct fault ignored;
@@ -49,8 +50,9 @@ static bool takes_the_same(const struct entry *e, enum directory_kind kind, cons
   return str_eq(hash, parts->hash8);
 }
 
-// Finds an entry of the same server with a new name but the same arguments. The hash in the id covers the name and the
-// names of the arguments. Returns NULL if several entries match, or if there are too many definitions to compare.
+// Finds an entry of the same server that has another name, but the same arguments as the requested entry had. The hash
+// in the requested id makes this possible: it covers the name of the tool and the names of its arguments. Returns NULL
+// if several entries match, or if there are too many definitions to compare.
 static const struct entry *find_moved(const struct missing *m, const struct tool_id_parts *parts) {
   const struct kind_index *kind_index = &surface_directory(m->d)->kind_indexes[m->kind];
   const struct entry *found = NULL;
@@ -78,7 +80,7 @@ struct missing_server {
   uint64_t after;  // seconds until the caller should try again
 };
 
-// Returns whether the id names a server that this caller may use and whose definitions are unknown.
+// Returns whether the requested id belongs to a server that this caller may use, but whose definitions are unknown.
 static bool is_unavailable(const struct missing *m, const struct tool_id_parts *parts, struct missing_server *out) {
   struct surface *d = m->d;
   const struct lane *lane;
@@ -131,14 +133,14 @@ static void report_ambiguous(const struct missing *m, const struct entry *const 
   buf_init(&ids, 1024);
   for (size_t i = 0; i < shown; i++)
     buf_printf(&ids, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(list[i]->card.id, CANDIDATE_TOLD)));
-  fault_set(f, f->code, "\"%.*s\" names %zu %ss; pass one id: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_TOLD)), count,
+  fault_set(f, f->code, "\"%.*s\" names %zu %ss; pass one of: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_TOLD)), count,
             directory_kind_name(m->kind), STR_ARG(buf_view(&ids)));
   buf_done(&ids);
   json_member_str(w, STR("reason"), STR("ambiguous"));
   put_ids(w, STR("candidates"), list, shown);
 }
 
-// `meant` is the most similar entry, or NULL.
+// Reports an unknown id. `meant` is the entry with the most similar id, or NULL.
 static void report_unknown(const struct missing *m, const struct entry *meant, struct json_writer *w, struct fault *f) {
   const char *what = directory_kind_name(m->kind);
   str told = utf8_cut(m->id, GIVEN_TOLD);
@@ -167,7 +169,7 @@ static void report(const struct missing *m, struct json_writer *w, struct fault 
   else if (candidates > 1) report_ambiguous(m, same, candidates, w, f);
   else if ((whole || !complete) && is_unavailable(m, &parts, &away)) {
     report_unavailable(m, &away, w, f);
-    near = 0;  // the id names this server, so entries of other servers are not suggested
+    near = 0;  // the id belongs to a server that is unavailable: entries of other servers would be wrong suggestions
   } else report_unknown(m, near ? like[0] : NULL, w, f);
   ASSERT(near <= DIRECTORY_SUGGESTIONS);
   if (near) put_ids(w, STR("suggestions"), like, near);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports an id that names no entry which the caller may use, with the likely reason: a typing error, another version
-// or name, or a server that is not available yet. The gateway never calls another tool instead.
+// Reports that an id names no entry that the caller may use. The report has the likely reason: a typing error, a new
+// version or name, or a server that is not available yet. The gateway never calls a similar tool instead.
 #pragma once
 #include "catalog/directory/directory.h"
 #include "mcp/server/session.h"

@@ -10,7 +10,7 @@
 #include "surface/servers/servers.h"
 #include "surface/surface_state.h"
 
-// Views of artifacts above AT_ONCE bytes, and JSONPath queries, run on another thread.
+// Views of artifacts larger than AT_ONCE bytes, and JSONPath queries, are made on another thread.
 enum { AT_ONCE = 256 << 10, ANSWER_MAX = 64 << 20 };
 
 struct viewing {
@@ -25,8 +25,8 @@ struct viewing {
   str agent;      // agent that the request names, or STR_NONE
   size_t tokens;  // maximum tokens of the view
   struct buf text;
-  bool exact;  // leaves hidden characters in the view
-  bool shown;  // `text` has the view; otherwise `fault` is set
+  bool exact;  // hidden characters stay in the view
+  bool shown;  // true if `text` contains the view; otherwise `fault` is set
   bool damaged;
   struct fault fault;
   uv_work_t job;
@@ -63,12 +63,12 @@ static struct viewing *viewing_new(struct surface *d, struct request *r, str han
   v->mark = arena_str(&v->arena, str_of(r->session->mark));
   if (selector)
     v->selector = json_parse(&v->arena, arena_str(&v->arena, json_span(selector)), &json_default_limits, &f);
-  ASSERT(v->selector || !selector);  // the same text was parsed before
+  ASSERT(v->selector || !selector);  // cannot fail: the same text was parsed before, as part of the request
   return v;
 }
 
-// Makes the view and removes its hidden characters: artifacts for programs, such as structured content, still have
-// them.
+// Makes the view, and removes hidden characters from it, because artifacts that are meant for programs, such as
+// structured content, may contain hidden characters.
 static void look(struct viewing *v) {
   ASSERT(v->selector);
   v->shown = view_select(v->piece.artifact.bytes, v->selector, v->tokens, v->mark, &v->text, &v->fault);
@@ -83,7 +83,7 @@ static void look(struct viewing *v) {
   fault_set(&v->fault, FAULT_VIEW_FAILED, "the artifact of this handle is damaged; call the tool again");
 }
 
-// Writes the output of `toolgate view --json`.
+// Writes the view for an operator, as `toolgate view --json` prints it.
 static void put_operator_view(const struct viewing *v, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -94,7 +94,7 @@ static void put_operator_view(const struct viewing *v, struct buf *out) {
   json_end_object(&w);
 }
 
-// Ends the request, which must not be used afterwards.
+// Answers the request with the view or the fault. The request must not be used afterwards.
 static void answer(struct viewing *v) {
   struct surface *d = v->d;
   struct request *r = v->request;
@@ -134,8 +134,8 @@ void meta_views_forget(struct surface *d) {
   }
 }
 
-// Returns whether the current rules let the caller use the origin of a piece. If not, or if the origin is unknown, the
-// answer is the same as for an unknown handle.
+// Returns whether the rules let the caller use the tool or resource that a piece came from. If the function returns
+// false, the client gets the same answer as for an unknown handle.
 static bool may_view(struct surface *d, struct request *r, str agent, const struct piece_origin *origin) {
   struct caller caller;
   struct fault f;
@@ -157,7 +157,7 @@ static void on_piece(struct found_artifact *piece) {
   struct viewing *v = CONTAINER_OF(piece, struct viewing, piece);
   struct request *r = v->request;
   bool found = r && piece->find.read.ok && may_view(v->d, r, v->agent, &piece->find.found.piece.origin);
-  if (found && !v->selector) {  // toolgate view without a selector
+  if (found && !v->selector) {  // `toolgate view` without a selector shows the whole artifact
     struct fault f;
     str text = arena_printf(&v->arena, "{\"type\":\"head\",\"chars\":%zu}", piece->artifact.bytes.n);
     v->selector = json_parse(&v->arena, text, &json_default_limits, &f);
@@ -167,7 +167,8 @@ static void on_piece(struct found_artifact *piece) {
     return;
   }
   if (found) look(v);
-  else fault_set(&v->fault, FAULT_VIEW_FAILED, "unknown handle: it is wrong or has expired; call the tool again");
+  else
+    fault_set(&v->fault, FAULT_VIEW_FAILED, "unknown handle: the handle is wrong or has expired; call the tool again");
   if (r) answer(v);
   viewing_free(v);
 }

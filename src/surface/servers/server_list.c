@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// list_servers and execute_tool of mode servers.
+// The tools list_servers and execute_tool of mode servers.
 #include "catalog/directory/card.h"
 #include "surface/meta/execute.h"
 #include "surface/servers/servers.h"
@@ -10,7 +10,8 @@
 
 // ---- list_servers
 
-enum { SAID_TOKENS = 40 };  // limit for the line of instructions that replaces a missing description
+// Maximum tokens of the line of instructions that replaces the missing description of a server.
+enum { SAID_TOKENS = 40 };
 
 static str describe(struct servers_ask *a, unsigned source) {
   const struct upstream_spec *spec = upstreams_spec(a->d->upstreams, source);
@@ -65,7 +66,8 @@ void servers_list(struct servers_ask *a) {
 
 // ---- execute_tool
 
-// Reads a whole number of milliseconds; null and 0 mean no limit.
+// Reads a whole number of milliseconds; 0 if `v` is absent or null, which means no limit. Returns false if `v` has
+// another value.
 static bool read_timeout(const struct json *v, uint64_t *out) {
   int64_t ms = 0;
   if (v && v->type != JSON_NULL && (!json_int(v, &ms) || ms < 0)) return false;

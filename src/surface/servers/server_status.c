@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// get_gateway_status: the status of the gateway, and of the rules and servers that concern the calling agent.
+// The tool get_gateway_status of mode servers: shows the status of the gateway, and of the rules and servers that
+// concern the calling agent.
 #include "base/assert.h"
 #include "observe/reload_status.h"
 #include "surface/servers/servers.h"
@@ -58,8 +59,8 @@ static void put_time(struct json_writer *w, str key, int64_t ms) {
   else json_put_null(w);
 }
 
-// Writes the results of reloading a file. An error may concern other agents, so if there are rules its text is only in
-// the log.
+// Writes the results of reloading a file. If rules apply to the caller, the text of an error is only in the log,
+// because the error may concern other agents.
 static void put_record(const struct caller *c, const struct reload_record *record, struct json_writer *w) {
   put_time(w, STR("last_attempt"), record->last_attempt);
   put_time(w, STR("last_success"), record->last_success);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// get_server_tools: definitions of the visible tools of a server, selected by name and pattern, limited by tokens.
+// The tool get_server_tools of mode servers: returns definitions of the visible tools of a server. The caller can
+// select tools by name and pattern, and can limit the tokens of the answer.
 #include "base/assert.h"
 #include "base/text/wildcard.h"
 #include "catalog/naming/names.h"
@@ -11,8 +12,8 @@
 enum { NAMES_MOST = 10000, PATTERN_BYTES = 256 };
 
 struct choice {
-  struct map names;  // names of requested tools; empty: tools of any name
-  str pattern;       // pattern for names of tools; STR_NONE: tools of any name
+  struct map names;  // names of the requested tools; empty if all names are requested
+  str pattern;       // pattern that the names of tools must match; STR_NONE if all names match
   int64_t budget;    // maximum tokens of all definitions
   bool has_budget;
 };
@@ -47,7 +48,7 @@ static bool read_names(struct servers_ask *a, struct choice *c) {
   return true;
 }
 
-// Returns NULL on success, otherwise the error message.
+// Reads the arguments that select tools. Returns NULL on success, otherwise the error message.
 static const char *read_choice(struct servers_ask *a, struct choice *c) {
   const struct json *pattern = json_get(a->args, STR("pattern")), *budget = json_get(a->args, STR("max_schema_tokens"));
   if (!read_names(a, c)) return "names must be an array or a comma-separated string of at most 10000 names";
@@ -59,7 +60,8 @@ static const char *read_choice(struct servers_ask *a, struct choice *c) {
 
 // ---- the selected tools
 
-// A name must equal the shown name or the server's own name of the tool; a pattern must match the shown name.
+// Returns whether a tool is selected. A requested name must equal the shown name, or the server's own name, of the
+// tool; a pattern must match the shown name.
 static bool is_chosen(const struct choice *c, str shown, str name) {
   if (map_count(&c->names) && !map_find(&c->names, shown) && !map_find(&c->names, name)) return false;
   return !c->pattern.p || wildcard_match(c->pattern, shown);
@@ -90,7 +92,7 @@ static str definition_of(struct servers_ask *a, const struct item *item, str sho
   return definition;
 }
 
-// Adds the exact tokens of a definition to the tokens used. Returns false if the definition does not fit the budget.
+// Adds the tokens of a definition to s->used. Returns false if the definition does not fit the budget.
 static bool fits(const struct choice *c, struct shown *s, str definition) {
   if (!c->has_budget) return true;
   int64_t left = c->budget - s->used;
@@ -141,7 +143,7 @@ static void answer(struct servers_ask *a, unsigned source, const struct choice *
   buf_done(&b);
 }
 
-// Answers with a fault: the tools of the server are unknown, and the server is not connected.
+// Answers with a fault, because the tools of the server are unknown and the server is not connected.
 static void fail_unavailable(struct servers_ask *a, unsigned source) {
   struct fault f, shown;
   upstreams_why(a->d->upstreams, source, &a->who, &f);

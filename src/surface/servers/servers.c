@@ -120,7 +120,7 @@ str servers_string(const struct servers_ask *a, str name) {
   return json_string(json_get(a->args, name), &a->r->arena, &text) ? text : STR("");
 }
 
-// Returns the argument agent_id; STR_NONE if it is absent, null or empty.
+// Returns the argument agent_id; STR_NONE if the argument is absent, null or empty.
 str servers_named(const struct request *r) {
   str text;
   return meta_string(r, STR("agent_id"), &text) && text.n ? text : STR_NONE;
@@ -181,7 +181,8 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
 
 // ---- requests
 
-// Checks the rate limits, except for a tool that calls a server: its call checks them after its arguments.
+// Checks the rate limits, except for a tool that calls a server, because the call checks the limits itself. If a limit
+// is exceeded, refuses the request and returns false.
 static bool is_within_limits(struct surface *d, struct request *r, const struct servers_entry *e) {
   struct fault f;
   struct buf details;
@@ -192,7 +193,8 @@ static bool is_within_limits(struct surface *d, struct request *r, const struct 
   return ok;
 }
 
-// Refuses a request of an unknown agent. The audit line has the agent and the tool that the request names.
+// Refuses a request of an unknown agent. The audit line contains the agent, the server and the tool that the request
+// names.
 static void fail_unknown(struct servers_ask *a, const struct fault *f) {
   str named = servers_named(a->r), rule = caller_rule(a->d->calls.rules, a->r->session, named, f);
   audit_recorder_tool(a->r, servers_string(a, STR("server")), servers_string(a, STR("tool")));
@@ -202,7 +204,7 @@ static void fail_unknown(struct servers_ask *a, const struct fault *f) {
   fail_by(a->d, a->r, f, rule);
 }
 
-// Checks arguments, caller and limits, and runs the tool.
+// Checks the arguments, the caller and the rate limits of a request, and runs the tool.
 static void run(struct surface *d, struct request *r, const struct servers_entry *e) {
   ASSERT(e->run);
   struct servers_ask a = {.d = d, .r = r, .args = meta_args(r)};

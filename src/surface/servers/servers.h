@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mode servers: list_servers, get_server_tools, execute_tool, and get_gateway_status if debug is set. An agent uses the
-// servers' own names of tools, and may identify itself with agent_id.
+// names that the servers gave to their tools, and may identify itself with agent_id.
 //
-// The tools answer with JSON, as text and in structuredContent. Faults are results with isError and the rule that
-// decided: {"error": {"code", "message", "rule", "details"?}}.
+// The tools answer with JSON, as text and in structuredContent. Faults are results with isError, which contain the rule
+// that decided: {"error": {"code", "message", "rule", "details"?}}.
 #pragma once
 #include "call/caller.h"
 #include "surface/meta/meta_tools.h"
@@ -22,11 +22,13 @@ struct servers_ask {
 typedef void servers_tool(struct servers_ask *a);
 servers_tool servers_list, servers_tools, servers_execute, servers_status;
 
-// Finds the server that the argument `server` names, if the agent may use it. Returns false after refusing the request.
+// Finds the server that the argument `server` names. If the agent may not use the server, or if there is no such
+// server, refuses the request and returns false.
 bool servers_find(struct servers_ask *a, unsigned *out_source);
 
-str servers_string(const struct servers_ask *a, str name);  // string argument; empty if absent or not a string
-str servers_named(const struct request *r);                 // returns the agent that the request names, or STR_NONE
+// Returns a string argument; empty if the argument is absent or not a string.
+str servers_string(const struct servers_ask *a, str name);
+str servers_named(const struct request *r);  // returns the agent that the request names, or STR_NONE
 
 // Returns whether get_server_tools can be answered now: the server has listed its tools, or the request will be
 // refused.
