@@ -14,7 +14,7 @@ struct loop;
 
 struct timer {
   struct list node;
-  struct loop *loop;  // loop of the last start
+  struct loop *loop;  // the loop with which the timer was last started
   uint64_t at;        // deadline in loop time, in milliseconds
   const char *name;   // "FILE:FUNCTION", for the loop's watchdog
   void (*fire)(struct timer *t);

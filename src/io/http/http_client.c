@@ -23,7 +23,7 @@ struct http_origin {
   struct http_origin_options opt;
   struct list idle;     // idle connections; the most recently used one is at the end
   struct list busy;     // connections that have a fetch or are being opened
-  struct list waiting;  // fetches, in order of arrival
+  struct list waiting;  // fetches that wait for a connection, in the order of their start
   struct list active;   // fetches that have a connection
   struct list asides;   // fetches of http_origin_send
   size_t connections, connecting, waiters;

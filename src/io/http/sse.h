@@ -18,7 +18,7 @@ struct sse_parser {
   bool in_data;           // the current line is a data line: its bytes are appended to `data` directly
   bool after_cr, at_start;
   bool *gone;        // while sse_feed runs: points to a flag that sse_done sets
-  int64_t retry_ms;  // last `retry` field, or -1
+  int64_t retry_ms;  // value of the last `retry` field, or -1 if no field was received
   void (*on_event)(void *ctx, const struct sse_event *e);
   void *ctx;
 };

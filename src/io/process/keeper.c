@@ -221,7 +221,7 @@ static void watch_signals(sigset_t *out) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-// Waits for a signal; for a launcher, also checks periodically whether its program runs.
+// Waits for a signal. If the child is a launcher, also checks every LOOK_MS whether the launcher's program runs.
 static void wait_signal(struct keeper *k, const sigset_t *watched) {
   struct timespec step = {.tv_nsec = LOOK_MS * 1000000L};
   if (!k->installing) {
@@ -252,7 +252,9 @@ void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int repor
   sigset_t watched;
   watch_signals(&watched);
   prctl(PR_SET_NAME, "tg-keeper");
-  setpgid(0, 0);  // makes the kernel continue a stopped keeper when the guard dies and orphans this group
+  // The keeper gets its own process group. If the guard dies while a server has stopped the keeper, this group becomes
+  // an orphan and the kernel continues its processes.
+  setpgid(0, 0);
   if (guard_gone(&k)) _exit(1);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);
   if (!read_program(fds[0], ask, &p)) give_up(&k, GUARD_SETUP, EINVAL);

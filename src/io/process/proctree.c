@@ -140,7 +140,7 @@ bool proctree_has(pid_t top, pid_t pid) {
   return true;
 }
 
-// Reads the resident memory, which is the second number in statm, in pages.
+// Returns the resident memory of a process in bytes. The second number in /proc/PID/statm is its number of pages.
 static uint64_t memory_of(pid_t pid) {
   char text[128];
   str first, rest, pages, more;

@@ -26,7 +26,7 @@ enum search_field {
   SEARCH_FIELDS,
 };
 
-// Text beyond these bounds is ignored.
+// Limits of the search. Text beyond a limit is ignored.
 enum {
   SEARCH_MOST_NAME_BYTES = 512,       // each of: name, title, tags, name of the server
   SEARCH_MOST_TEXT_BYTES = 16 << 10,  // each of: any other field, instructions of the server
