@@ -33,7 +33,7 @@ static void report(struct surface *d, const struct directory *dir) {
     const struct directory_note *n = &dir->notes[i];
     if (!n->fresh || fresh++ >= MOST_NOTES) continue;
     if (n->skipped)
-      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out of the catalog: %.*s", STR_ARG(n->server),
+      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out of the directory: %.*s", STR_ARG(n->server),
                STR_ARG(n->name), STR_ARG(n->reason));
     else if (n->unsound)
       log_warn(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns the directory of the current catalog, and the items and entries that a client may see.
+// Finds the directory of the current catalog, and the items and entries that a client may see.
 #pragma once
 #include "call/caller.h"
 #include "catalog/directory/directory.h"
