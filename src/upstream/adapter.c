@@ -10,7 +10,7 @@
 #include "mcp/meta.h"
 
 enum {
-  GROWTH = 65536,  // bytes of a message reserved for everything except its longest part
+  GROWTH = 65536,  // maximum bytes of a message without its longest part
   NAME_SHOWN = 160,
   KEEP_OUT = 1 << 16,
 };
@@ -25,7 +25,7 @@ struct adapter {
   struct buf out;
 };
 
-// ---- the end of a call
+// ---- ending a call
 
 static void discard(struct adapter_call *c) {
   list_remove(&c->node);
@@ -38,7 +38,7 @@ static void put_error(struct adapter_call *c, int code, const char *message, str
   rpc_put_error(&c->adapter->out, c->id, code, str_of(message), data);
 }
 
-// Sends the response in `out` and frees the call. Afterwards the link and the adapter may have been freed.
+// Sends the response in t->out and frees the call. Meanwhile, the link and the adapter may be freed too.
 static void finish(struct adapter_call *c) {
   struct adapter *t = c->adapter;
   struct link *l = t->link;
@@ -235,7 +235,8 @@ static void answer(struct adapter_call *c, const struct rpc_message *m) {
   else if (!answer_listing(c, m)) begin_call(c, m);
 }
 
-// Requests of the gateway are well-formed, but `params` may contain anything that a client sent.
+// Parses and answers a request. The gateway wrote the request, so it is well-formed, but its params may contain
+// anything that a client sent.
 static void read_call(struct adapter_call *c) {
   struct rpc_message m;
   struct rpc_error err;
@@ -273,7 +274,8 @@ static void adapter_open(struct link *l) {
   loop_defer(l->opt.loop, &t->turn);
 }
 
-// Ignores notifications and responses: only a request needs an answer.
+// Adds a request of the gateway to the waiting calls. Ignores notifications and responses (`call` is NULL), because
+// they need no answer.
 static void adapter_send(struct link *l, str message, struct link_call *call, str method) {
   struct adapter *t = l->transport;
   if (!call) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base of the kinds of upstreams that answer in this process. An adapter is the transport of a link: it answers the
-// handshake and the list requests, and passes other requests to the kind as struct adapter_call. The kind gets each
-// call in a later turn of the loop, so that such calls are as asynchronous as calls of any other server.
+// The base of the kinds of upstreams that answer in this process. An adapter is the transport of a link. It answers the
+// handshake and the list requests, and passes other requests to the kind as struct adapter_call. As with any other
+// server, a request is never answered before the function that sends it has returned: the kind gets the call in a later
+// turn of the loop.
 #pragma once
 #include "base/list.h"
 #include "catalog/definitions.h"
@@ -30,8 +31,8 @@ struct adapter_ops {
   size_t (*count)(void *own, enum item_kind kind);
   str (*definition)(void *own, enum item_kind kind, size_t index);
   void (*call)(void *own, struct adapter_call *c);  // answers now or later
-  // Cancels `c`: the kind must not answer it, and the adapter frees it afterwards. NULL if `call` always answers before
-  // it returns.
+  // Cancels `c`. The kind must not answer `c` any more; the adapter frees it afterwards. NULL if the function `call`
+  // always answers before it returns.
   void (*cancel)(void *own, struct adapter_call *c);
   str (*instructions)(void *own);  // may be NULL
   const char *too_large;           // error message when an answer is larger than limits.message
@@ -41,11 +42,12 @@ struct adapter_ops {
 struct link *adapter_link(const struct link_options *opt, const struct adapter_ops *ops, void *own,
                           const struct link_events *ev, void *ctx);
 
-// Answer a call. `result` is the text of the JSON object that tools/call, prompts/get or resources/read returns.
+// Answer a call, which frees it. `result` is the JSON text of the result of tools/call, prompts/get or resources/read.
 void adapter_result(struct adapter_call *c, str result);
 void adapter_text(struct adapter_call *c, str text, bool failed);                     // `failed` sets isError of a tool
 void adapter_error(struct adapter_call *c, int code, const char *message, str data);  // data: raw JSON or STR_NONE
 void adapter_not_found(struct adapter_call *c);
-// Answer a call piece by piece: adapter_begin returns a writer inside the result object; adapter_end sends the result.
+// Answer a call piece by piece. adapter_begin returns a writer for the members of the result; adapter_end sends the
+// result and frees the call.
 struct json_writer adapter_begin(struct adapter_call *c);
 void adapter_end(struct adapter_call *c, struct json_writer *w);

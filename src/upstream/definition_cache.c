@@ -22,7 +22,7 @@ enum {
   FORMAT = 1,
   SAFE_NAME = 40,
   NAME_SIZE = 80,    // maximum length of a file name, with its NUL
-  HASH_DIGITS = 16,  // digits of the fingerprint in the file name
+  HASH_DIGITS = 16,  // number of hex digits of the fingerprint in the file name
   DAY_S = 24 * 3600,
   MAX_CLIENT = 65536,  // maximum size of a client's capabilities in bytes
 };
@@ -31,7 +31,7 @@ enum {
 #define LAST_CLIENT "last-client.json"
 #define SUFFIX ".json"
 
-// A file that waits to be written.
+// A file to be written on another thread.
 struct cache_write {
   struct list node;
   struct definition_cache *cache;
@@ -91,8 +91,8 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   mix_number(state, spec->arg_count);
   for (size_t i = 0; i < spec->arg_count; i++) mix(state, spec->args[i]);
   mix_pairs(state, spec->env, spec->env_count);
-  // A program without a configured folder starts in the gateway's folder, so its relative arguments depend on that
-  // folder.
+  // A program without a configured folder starts in the gateway's folder, so relative paths in its arguments depend on
+  // the gateway's folder.
   bool starts_here = !spec->cwd.n && spec->kind->process && getcwd(here, sizeof here);
   mix(state, starts_here ? str_of(here) : spec->cwd);
   mix(state, spec->url);
@@ -102,7 +102,8 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   hash_hex(state, sizeof state, out);
 }
 
-// Makes a file name from the server's name, with unsafe characters replaced, and the first digits of `print`.
+// Writes the file name for a server's definitions: the server's name, with unsafe characters replaced, and the first
+// digits of its fingerprint `print`.
 static void file_name(str server, const char *print, char out[NAME_SIZE]) {
   char safe[SAFE_NAME + 1];
   size_t n = 0;
@@ -127,14 +128,14 @@ static bool is_ours(str name) {
 // ---- the folder
 
 static bool read_whole(int folder, const char *name, size_t max, struct buf *out, struct fault *f) {
-  // O_NONBLOCK: opening must not block if somebody replaced the file by a FIFO.
+  // O_NONBLOCK, because opening must not block if somebody has replaced the file by a FIFO.
   int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) {
     fault_set(f, errno == ENOENT ? FAULT_NOT_FOUND : FAULT_IO, "%s", strerror(errno));
     return false;
   }
   bool ok = file_is_private(fd, f) && file_read(fd, max, out, f);
-  if (ok) futimens(fd, NULL);  // sets the time of last use, so that the file is not removed as unused
+  if (ok) futimens(fd, NULL);  // sets the file's time, because files that were not used for a long time are removed
   close(fd);
   return ok;
 }
@@ -144,7 +145,7 @@ static bool read_salt(struct definition_cache *cache, struct fault *f) {
   if (!read_whole(cache->folder, SALT, sizeof cache->salt, &text, f)) return false;
   bool ok = text.n == sizeof cache->salt;
   if (ok) memcpy(cache->salt, text.p, sizeof cache->salt);
-  else fault_set(f, FAULT_INVALID, "the salt is truncated");
+  else fault_set(f, FAULT_INVALID, "the file \"salt\" has the wrong size");
   buf_done(&text);
   return ok;
 }
@@ -186,7 +187,7 @@ struct definition_cache *definition_cache_open(struct loop *loop, str folder) {
     remove_old(cache);
     return cache;
   }
-  log_warn(loop->log, "%.*s: cannot store results, the archive or definitions of servers in this folder: %s",
+  log_warn(loop->log, "%.*s: cannot use this folder to store results, the archive and definitions of servers: %s",
            STR_ARG(folder), f.message);
   definition_cache_close(&cache);
   return NULL;
@@ -217,7 +218,7 @@ static struct definitions *parse(str text, const char *print, struct arena *a, s
   str instructions = STR_NONE;
   if (r) json_string(json_get(root, STR("instructions")), &nodes, &instructions);
   if (r) *out_instructions = arena_str(a, instructions);
-  else if (root) fault_set(f, FAULT_INVALID, "the file has another format version or fingerprint");
+  else if (root) fault_set(f, FAULT_INVALID, "it is of another version, or for another configuration");
   arena_done(&nodes);
   return r;
 }
@@ -261,9 +262,10 @@ str definition_cache_load_client(struct definition_cache *cache, struct arena *a
   if (read_whole(cache->folder, LAST_CLIENT, MAX_CLIENT, &text, &f)) {
     client = read_client(buf_view(&text), a);
     buf_done(&text);
-    if (!client.n) fault_set(&f, FAULT_INVALID, "the file is not a JSON object");
+    if (!client.n) fault_set(&f, FAULT_INVALID, "it does not contain a JSON object");
   }
-  if (!client.n && f.code != FAULT_NOT_FOUND) log_warn(cache->loop->log, "%s is ignored: %s", LAST_CLIENT, f.message);
+  if (!client.n && f.code != FAULT_NOT_FOUND)
+    log_warn(cache->loop->log, "the file %s is ignored: %s", LAST_CLIENT, f.message);
   return client;
 }
 

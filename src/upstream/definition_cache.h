@@ -8,7 +8,7 @@
 // and the 32 random bytes of the file `salt`, so nobody can guess an argument or a token from a definition file alone.
 //
 // The file `last-client.json` holds the capabilities of the last client. Connections that the gateway opens before a
-// client connects declare these capabilities, so that the same client can use the connections.
+// client connects declare these capabilities. So the same client can use the connections when it connects again.
 //
 // A file that is unreadable, truncated or from another program is ignored, with one line in the log. Files that were
 // not used for thirty days are removed. Several gateways may use one folder: a file is always replaced as a whole.
@@ -21,13 +21,13 @@ struct definition_cache;
 
 enum { DEFINITION_CACHE_MAX_FILE = 32 << 20, DEFINITION_CACHE_DAYS = 30 };
 
-// Creates the folder if necessary. Returns NULL, after logging why, if the folder cannot be used.
+// Creates the folder if necessary. If the folder cannot be used, logs the reason and returns NULL.
 struct definition_cache *definition_cache_open(struct loop *loop, str folder);
-// Returns at once. Pending writes finish later, and the last one frees the cache: the loop must run until then.
+// Returns at once. Pending writes continue, and the cache is freed after the last one, so the loop must go on running.
 void definition_cache_close(struct definition_cache **handle);
 
-// Returns NULL if there is no usable file for this spec. Writes the instructions to `out_instructions`. Allocates in
-// `a`.
+// Returns the stored definitions for this spec, or NULL if there is no usable file. Sets *out_instructions to the
+// server's instructions, allocated in `a`.
 struct definitions *definition_cache_load(struct definition_cache *cache, const struct upstream_spec *spec,
                                           struct arena *a, str *out_instructions);
 
@@ -35,7 +35,7 @@ struct definitions *definition_cache_load(struct definition_cache *cache, const 
 str definition_cache_load_client(struct definition_cache *cache, struct arena *a);
 void definition_cache_save_client(struct definition_cache *cache, str capabilities);
 
-// Copies its arguments and writes the file on libuv's pool, one file at a time. A file larger than
-// DEFINITION_CACHE_MAX_FILE is not written.
+// Stores the definitions and instructions of a server. Copies its arguments; the file is written on another thread
+// later. A file larger than DEFINITION_CACHE_MAX_FILE is not written.
 void definition_cache_save(struct definition_cache *cache, const struct upstream_spec *spec,
                            const struct definitions *r, str instructions);

@@ -1,65 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of upstream servers. A kind is one file in upstream/kinds/ and one row of UPSTREAM_KINDS; all other code
-// asks the kind of a spec for its properties and operations (docs/internals/extending.md).
+// The kinds of upstream servers, such as stdio and http. A kind is one file in upstream/kinds/ and one row of
+// UPSTREAM_KINDS. Other code uses the properties and operations of spec->kind, and does not name a kind
+// (docs/internals/extending.md).
 #pragma once
 #include "mcp/client/link.h"
 #include "upstream/spec.h"
 
 struct upstream;
 
-// The variables or headers that a server's configuration sets.
+// The environment variables or HTTP headers that a server's configuration sets.
 struct upstream_names {
-  const char *label, *key;  // label: text for people; key: member of JSON output
+  const char *label, *key;  // `label` is a text for people, `key` a member of JSON output
   const struct upstream_pair *pairs;
   size_t count;
 };
 
 enum { KIND_WORDS = 3, KIND_KEYS = 8, KIND_FILE_MAX = 64 << 20 };
 
-typedef void kind_take(void *ctx, str text);  // receives one string of a kind's own data
+typedef void kind_take(void *ctx, str text);  // callback that gets one string of a kind's own data
 
-// Reports a problem of a file at a JSON pointer. If `fatal` is false, the invalid part is ignored and the rest is used.
+// Callback that reports a problem of a file. `pointer` is the JSON pointer of the place in the file. If `fatal` is
+// false, the part at this place is ignored and the rest is used.
 typedef void kind_report(void *ctx, bool fatal, str pointer, const char *message);
 
 struct upstream_kind {
   const char *name;    // name in the output of `check`; must be unique and stable: fingerprints on disk contain it
-  const char *status;  // text in the output of `status`
+  const char *status;  // name of the kind in the output of `status`
   const char *brief;   // text for agents (list_servers)
   const char *words[KIND_WORDS];  // the values of "transport" and "type" that select this kind; ends with NULL
   const char *alias;              // another value of "transport" and "type", omitted in error messages; may be NULL
   const char *place;              // the configuration key that says where the server is, such as "url"
-  // The keys of a server entry that this kind uses and some other kinds do not. Ends with NULL.
+  // The keys of a server entry that have an effect on this kind but not on all kinds. Ends with NULL.
   const char *keys[KIND_KEYS];
   bool implied;    // default kind of entries with the key `place`; only one kind of each `place` may set it
   bool process;    // the server is a program on this machine, so it has a working folder and may be a launcher
   bool remote;     // the server is reached at spec.url
   bool local;      // answers in this process and sends no requests: isolation and protocol have no effect
   bool kept;       // its definitions are stored on disk for the next start
-  bool handshake;  // the server supports only revisions with a handshake
-  const struct upstream_kind *other;  // the kind to try next if link_wrong_transport returns true; may be NULL
+  bool handshake;  // servers of this kind support only revisions with a handshake
+  const struct upstream_kind *other;  // kind to try if link_wrong_transport returns true, or NULL
 
   // Operations. Only `open` is required; the others may be NULL.
 
   // Parses the value of the key `place` into spec.own and spec.shown. Returns false, with spec.own NULL, on failure. If
   // this operation is NULL, app/config/config_servers.c reads the key.
   bool (*parse)(struct upstream_spec *s, const struct json *place, struct arena *a, struct fault *f);
-  // Replaces `parse` if the place names a file, which the configuration reads. Takes ownership of `text`, even on
-  // failure. Returns spec.own with one reference, or NULL after reporting the problems.
+  // Used instead of `parse` if the value of the key `place` is the path of a file. `text` is the content of the file;
+  // the function takes ownership of it, even on failure. Returns the value for spec.own with one reference, or NULL
+  // after reporting the problems.
   struct upstream_own *(*parse_file)(struct buf *text, const struct hash_key *seed, kind_report *report, void *ctx);
   str (*own_name)(const struct upstream_own *own);  // name of the server in the file, or STR_NONE
-  // Required if the kind sets spec.own. own_free frees spec.own after its last reference. own_same returns whether a
-  // reload can keep the connections, because both values describe the same server.
+  // Required if the kind sets spec.own. own_free frees spec.own when the last reference is released. own_same returns
+  // whether both values describe the same server, so that a reload can keep its connections.
   void (*own_free)(struct upstream_own *own);
   bool (*own_same)(const struct upstream_own *a, const struct upstream_own *b);
-  // Passes each secret in spec.own to `take`. Secrets of SECRETS_LEAST bytes or more are masked in logs and for agents.
+  // Calls `take` with each secret in spec.own. Secrets of SECRETS_LEAST bytes or more are masked in logs and in texts
+  // for agents.
   void (*secrets)(const struct upstream_own *own, kind_take *take, void *ctx);
-  // Passes each string on which the definitions depend to `take`. Required if the kind sets `kept` and uses spec.own.
+  // Calls `take` with each string in spec.own on which the server's definitions depend. Required if the kind sets both
+  // `kept` and spec.own.
   void (*fingerprint)(const struct upstream_own *own, kind_take *take, void *ctx);
   struct upstream_names (*names)(const struct upstream_spec *s);
   str (*public_place)(const struct upstream_spec *s);  // the part of the server's address that agents may read
   // Removes the server's address from an error message of the gateway. Returns `text` itself, or a copy in the arena.
   str (*redact)(const struct upstream_spec *s, struct arena *a, str text);
-  bool (*prepare)(struct upstream *u, struct fault *f);  // called once, before the first link
+  bool (*prepare)(struct upstream *u, struct fault *f);  // prepares an upstream; called once, before `open`
   struct link *(*open)(struct upstream *u, const struct link_options *opt, const struct link_events *ev, void *ctx);
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds the definitions of each upstream, separately for clients with different capabilities. Builds the catalog from
-// them, and stores them on disk.
+// Holds the definitions of each upstream, separately for clients with different capabilities (struct profile). Builds
+// the catalog from the definitions, and stores the definitions on disk.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -16,7 +16,7 @@ enum {
 
 // ---- the catalog
 
-// Returns the instructions of the first profile that has any.
+// Returns the first instructions that are not empty among the upstream's profiles.
 str upstream_instructions(const struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++)
     if (u->profiles[i].instructions.n) return u->profiles[i].instructions;
@@ -57,15 +57,15 @@ static void build_catalog(struct upstreams *all) {
   arena_done(&a);
 }
 
-// Builds the catalog when it is first used after a change: while many upstreams start, most intermediate catalogs would
-// never be used.
+// Returns the current catalog. Builds it only here, at its first use after a change, because most of the catalogs
+// between the changes would never be used while many upstreams start.
 struct catalog *upstreams_catalog(struct upstreams *all) {
   if (all->outdated) build_catalog(all);
   return all->catalog;
 }
 
-// Logs the first resource of this source whose URI another server owns, and the number of further ones. Resources to
-// which this already applied in `old` are ignored.
+// A server may list resources with URIs that another server owns. Logs the first such resource of the server `source`,
+// and the number of further ones. Ignores resources for which this was already so in the catalog `old`.
 static void log_shadowed_of(const struct upstreams *all, unsigned source, const struct catalog *now,
                             const struct catalog *old) {
   enum { URI_LOGGED = 200 };
@@ -82,7 +82,7 @@ static void log_shadowed_of(const struct upstreams *all, unsigned source, const 
     }
   if (!first) return;
   if (count > 1) snprintf(more, sizeof more, "; also renamed: %zu more (toolgate catalog)", count - 1);
-  log_warn(all->opt.loop->log, "%.*s: \"%.*s\" belongs to server %.*s; it is listed as \"%.*s\"%s",
+  log_warn(all->opt.loop->log, "%.*s: the URI \"%.*s\" belongs to server %.*s; the resource is listed as \"%.*s\"%s",
            STR_ARG(now->parts[source].server), STR_ARG(utf8_cut(first->name, URI_LOGGED)),
            STR_ARG(now->parts[first->owner - 1].server), STR_ARG(utf8_cut(first->shown, URI_LOGGED)), more);
 }
@@ -187,8 +187,8 @@ static struct profile *find_same(struct upstream *u, str key, const struct defin
   return NULL;
 }
 
-// Returns a free element. An element that has just been freed is not reused at once, because users of an old catalog
-// could mistake the new list for the old one.
+// Returns an unused element of u->profiles, otherwise one that no lane uses, otherwise NULL. An element that has just
+// been freed is reused as late as possible, because users of an old catalog could mistake its new list for the old one.
 static struct profile *free_place(struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     size_t k = (u->next_profile + i) % MAX_PROFILES;
@@ -201,15 +201,16 @@ static struct profile *free_place(struct upstream *u) {
   return NULL;
 }
 
-// Returns whether clients without a lane see the list of this lane, because a new connection would probably get the
-// same list. This holds for the first list of every lane, and for all lists of the common lane. If there is no common
-// lane, it also holds for lanes of sessions, unless agents or credentials separate their clients from others.
+// Returns whether clients without a lane should see the list of this lane, because a new connection would probably get
+// the same list. This holds for the first list of every lane, and for all lists of the common lane. If there is no
+// common lane, it also holds for all lists of sessions' own lanes, if these have neither an agent nor a credential.
 static bool sets_base(const struct lane *lane) {
   bool tells = !lane->session || !lane->upstream->common;
   return lane->fresh || (tells && lane->owner.scope == LANE_OF_ALL);
 }
 
-// Returns the element in which to store a list, which no other lane may use. Returns NULL if no element is free.
+// Returns the element of u->profiles in which to store a list of this lane. No other lane may use this element. Returns
+// NULL if no element is free.
 static struct profile *place_for(struct lane *lane) {
   struct upstream *u = lane->upstream;
   struct profile *own = lane->view, *base = profile_find(u, lane->profile), *kept = profile_kept(u);
@@ -225,7 +226,8 @@ static void drop_unused(struct upstream *u, struct profile *p) {
   catalog_outdated(u);
 }
 
-// Makes `p` the list that clients without a lane see. Returns whether it replaced another list.
+// Makes `p` the list that clients without a lane see, if such clients should see lists of this lane or there is no such
+// list. Returns whether `p` has replaced another list.
 static bool make_base(struct lane *lane, struct profile *p) {
   struct upstream *u = lane->upstream;
   struct profile *old = profile_find(u, lane->profile);
@@ -250,7 +252,7 @@ void profile_leave(struct lane *lane) {
   drop_unused(lane->upstream, old);
 }
 
-// Stores a list in `p`. Returns whether this changed the contents of `p`.
+// Stores the list of a lane in `p`. Returns whether the contents of `p` have changed.
 static bool put(struct lane *lane, struct profile *p, struct definitions *definitions, str instructions) {
   bool same = p->definitions && has_same(p, definitions, instructions) && (p->kept || str_eq(p->key, lane->profile));
   p->kept = false;
@@ -269,7 +271,7 @@ static bool take(struct lane *lane, struct definitions *definitions, str instruc
   }
   if (!*out)
     log_warn(u->all->opt.loop->log,
-             "%.*s: shows different lists to its connections: one list is ignored, because only %d can be stored",
+             "%.*s: the server shows different lists on its connections; one is ignored, because only %d can be stored",
              STR_ARG(u->spec->name), MAX_PROFILES);
   definitions_free(&definitions);
   return false;
@@ -277,7 +279,7 @@ static bool take(struct lane *lane, struct definitions *definitions, str instruc
 
 static void keep_soon(struct upstream *u);
 
-// Drops lists that no lane uses: after a change of the server's list, lists for other capabilities are outdated.
+// Called after a change of the list `now`. Drops lists that no lane uses, because they are probably outdated too.
 static void drop_outdated(struct upstream *u, const struct profile *now) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     struct profile *p = profile_at(u, i);
@@ -316,7 +318,8 @@ void profile_set(struct lane *lane, struct definitions *definitions, str instruc
 
 // ---- storage on disk
 
-// Returns the list to store on disk: that of lanes that several sessions share, else the first list.
+// Returns the list to store on disk: the list that shared lanes see, otherwise the first list that clients without a
+// lane see.
 static const struct profile *profile_to_keep(struct upstream *u) {
   const struct profile *shared = profile_find(u, lane_shared_profile(u));
   for (size_t i = 0; !shared && i < MAX_PROFILES; i++)
@@ -351,8 +354,7 @@ static void keep_soon(struct upstream *u) {
   if (!timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
-// Capabilities of clients with an agent or a credential are not stored, because lanes of other clients would declare
-// them.
+// Ignores clients with an agent or a credential, because lanes of other clients must not declare their capabilities.
 void profiles_note_client(struct upstreams *all, const struct lane_user *who) {
   const struct session *s = who->session;
   bool apart = s->principal >= 0 || who->agent.n || s->as_operator;
@@ -377,7 +379,7 @@ void profiles_load(struct upstream *u) {
   arena_init(&a);
   struct definitions *r = is_keepable(u) ? definition_cache_load(u->all->cache, u->spec, &a, &instructions) : NULL;
   if (r) {
-    // The file may come from a version that did not remove hidden characters.
+    // Remove hidden characters, because an earlier version of the gateway may have stored them.
     instructions = plain_shortened(&a, plain_copy(&a, instructions, false), u->all->opt.description_max);
     profile_fill(u, &u->profiles[0], STR_NONE, r, instructions);
     u->profiles[0].kept = true;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces the servers while the gateway runs. A server keeps its index as long as the gateway runs, because older
-// catalogs, calls and tasks refer to the server by index. A server with a changed configuration becomes a new upstream
-// with the same index. The old upstream gets no new calls, and its lanes close one by one as their calls end.
+// catalogs, calls and tasks refer to the server by index. If the configuration of a server has changed, a new struct
+// upstream with the same index replaces the old one. The old one gets no new calls; each of its lanes closes when the
+// calls on the lane have ended.
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
 enum {
   MOST_PLACES = 4096,  // maximum number of different server names since the start of the gateway
   TICK_MS = 20,
-  QUIET_MS = 1000,  // time for sending the last messages to a server
+  QUIET_MS = 1000,  // maximum time for sending the last messages to a server
 };
 
 // ---- leaving
@@ -20,7 +21,8 @@ static void drain(struct upstream *u) {
   }
 }
 
-// Returns whether a replaced upstream can be freed: it has no lanes any more, and its last messages have been sent.
+// Returns whether a replaced upstream can be freed, because it has no lanes any more and its last messages have been
+// sent.
 static bool has_left(struct upstream *u) {
   if (!list_empty(&u->lanes)) return false;
   if (!u->quiet_at) u->quiet_at = loop_now(u->all->opt.loop) + QUIET_MS;
@@ -70,7 +72,7 @@ static void remove_one(struct upstream *u) {
   catalog_outdated(u);
 }
 
-// Copies the counters of the old upstream.
+// Copies the counters of the old upstream to the new one.
 static void take_over(struct upstream *next, const struct upstream *before) {
   next->version = before->version;
   next->starts = before->starts;
@@ -88,7 +90,8 @@ static void put(struct upstreams *all, struct upstream *next) {
   catalog_outdated(next);
   if (!before) return;
   list_push(&all->leaving, &before->node);
-  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" has a new configuration", STR_ARG(next->spec->name));
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "server \"%.*s\" has a new configuration; try again",
+            STR_ARG(next->spec->name));
   f.undone = f.again = true;
   retire(before, &f);
 }
@@ -112,8 +115,8 @@ static void forget(struct upstream **made, size_t count) {
   mem_free(made);
 }
 
-// Creates the new upstreams; an element is NULL if the server is unchanged. Returns NULL with the reason in `f` on
-// failure.
+// Creates an upstream for each new or changed server. Returns an array with one element for each spec; an element is
+// NULL if the server is unchanged. Returns NULL, with the reason in `f`, on failure.
 static struct upstream **make(struct upstreams *all, const struct upstream_spec *specs, size_t count,
                               struct upstreams_change *change, struct fault *f) {
   struct upstream **made = mem_zero(sizeof *made * (count + 1));
@@ -130,7 +133,8 @@ static struct upstream **make(struct upstreams *all, const struct upstream_spec 
     made[i] = upstream_new(all, old ? old->index : (unsigned)places++, &specs[i], f);
     if (made[i] && places <= MOST_PLACES) continue;
     if (made[i])
-      fault_set(f, FAULT_LIMIT, "more than %d server names since the start: restart the gateway", MOST_PLACES);
+      fault_set(f, FAULT_LIMIT, "more than %d server names since the gateway was started; restart the gateway",
+                MOST_PLACES);
     forget(made, count);
     return NULL;
   }
@@ -138,7 +142,7 @@ static struct upstream **make(struct upstreams *all, const struct upstream_spec 
   return made;
 }
 
-// Stores each server's position in the new configuration. The position of a server can change; its index cannot.
+// Stores the position of each server in the new configuration. Unlike its index, the position of a server can change.
 static void set_orders(struct upstreams *all, const struct upstream_spec *specs, size_t count) {
   for (unsigned i = 0; i < count; i++) {
     struct upstream *u = find(all, specs[i].name);

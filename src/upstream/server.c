@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates and frees one upstream: copies its spec and derives what the lower layers need.
+// Creates and frees a struct upstream. Copies its spec, and prepares the values that links need.
 #include "base/assert.h"
 #include "base/crypto/locked.h"
 #include "base/mem.h"

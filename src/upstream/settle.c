@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares servers for use: opens lanes in advance, waits for definitions, and selects those that a client sees.
+// Prepares servers for use: opens lanes in advance, waits until servers have listed their definitions, and selects the
+// definitions that a client sees.
 #include "base/assert.h"
 #include "upstream/upstream_impl.h"
 
 enum { STARTING_RETRY_MS = 2000 };  // time after which a client may repeat a call to a server that is starting
 
-// Returns whether the definitions of `u` come from this run.
+// Returns whether `u` has listed its definitions since the gateway was started, so that they do not come from the disk.
 static bool is_listed(struct upstream *u) {
   return u->profile_count && !profile_kept(u);
 }
 
-// Returns whether `u` was listed, or has only lanes of agents and sessions. Such a server needs no lane opened in
-// advance.
+// Returns whether `u` needs no lane that is opened in advance, because it was listed, or because clients have opened
+// lanes already.
 static bool was_started(struct upstream *u) {
   return is_listed(u) || (!u->common && !list_empty(&u->lanes));
 }
@@ -36,7 +37,7 @@ static void list_again(struct upstream *u) {
   LIST_EACH(it, &u->lanes) {
     struct lane *lane = CONTAINER_OF(it, struct lane, node);
     if (lane->state != LANE_READY) continue;
-    // Gateways in a ring may be waiting for each other's lists: repeat requests in flight, too.
+    // Also cancel and repeat list requests in flight, because gateways in a ring may be waiting for each other's lists.
     lane->recheck = true;
     for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
     lane_refresh_soon(lane);
@@ -64,7 +65,8 @@ uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struc
   return upstreams_view_for(all, index, &who);
 }
 
-// Returns whether a lane has failed and its back-off has ended, so that the next call opens it.
+// Returns whether a lane has failed and the delay before its next attempt has ended, so that the next call opens the
+// lane.
 static bool waits_for_use(const struct lane *lane) {
   return lane->state == LANE_DOWN && !timer_running(&lane->retry) &&
          loop_now(lane->upstream->all->opt.loop) >= lane->retry_at;
@@ -75,7 +77,8 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
   const struct upstream *u = all->list[index];
   const struct lane *lane = upstreams_lane_find(all, index, s);
   if (u->gone) return false;
-  // If the client has no lane, its new lane will probably be in the same state as the common lane.
+  // If the client has no lane, use the state of the common lane, because a new lane would probably be in the same
+  // state.
   if (!lane) lane = u->common;
   switch (lane ? lane->state : LANE_IDLE) {
   case LANE_IDLE: return true;
@@ -105,13 +108,14 @@ void upstreams_why(const struct upstreams *all, unsigned index, const struct lan
   f->after_ms = STARTING_RETRY_MS;
 }
 
-// Returns whether the stored definitions suffice until the first call.
+// Returns whether the upstream need not be started before its first call, because definitions from the disk are
+// sufficient.
 static bool can_stay_idle(const struct upstream *u, const struct lane *lane) {
   return u->all->opt.lazy && profile_kept((struct upstream *)u) && (!lane || lane->state == LANE_IDLE);
 }
 
-// Returns the lane that lists the upstream for this user: the user's lane, else the common lane, else any open lane,
-// else NULL.
+// Returns the lane whose definitions this user will see: the user's lane, otherwise the common lane, otherwise any lane
+// that is starting or ready, otherwise NULL.
 static struct lane *lane_to_list(const struct upstream *u, const struct lane_user *who) {
   struct lane *lane = lanes_find(u, who);
   if (lane || u->common) return lane ? lane : u->common;
@@ -130,10 +134,12 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
   struct fault f;
   struct lane *lane = lane_to_list(u, who);
   bool reopened = how == SETTLE_EXACTLY && lanes_suit(u, who->session);
-  // No lane will list for this client's capabilities: the client gets another known list.
+  // If no lane is about to list the definitions for this client's capabilities, do not wait: the client sees another
+  // known list.
   if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
   if (can_stay_idle(u, lane)) return true;
-  // A server has the same definitions for all agents, so the common lane can list them for this agent.
+  // Without a lane of its own, the client sees the definitions that the common lane lists, because they are the same
+  // for all agents.
   if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
   if (!lane) return true;
   if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
@@ -146,10 +152,11 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
 static bool settle(struct upstreams *all, struct session *s, enum settling how) {
   struct lane_user who = lanes_user(all, s);
   bool done = true;
-  // A server that the client may not use is not started for the client and learns nothing about the client.
+  // Skip servers that the client may not use, because they must neither be started for the client nor get its
+  // capabilities.
   for (unsigned i = 0; i < all->count; i++)
     if (may_use(all, s, i)) done &= settle_one(all->list[i], &who, how);
-  if (done) catalog_report(all);  // a client must be notified of a change before it reads the new catalog
+  if (done) catalog_report(all);  // clients must be notified of a change before they read the new catalog
   return done;
 }
 

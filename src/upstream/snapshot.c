@@ -25,7 +25,7 @@ static void report_at(struct snapshot_reader *r, bool fatal, const char *message
   r->report(r->ctx, fatal, buf_view(&r->pointer), message);
 }
 
-// Sets r->pointer to /group/name, to /group if only `name` is empty, or to the root.
+// Sets r->pointer to the place of a problem: /group/name, /group if `name` is empty, or the root if both are empty.
 static void point_at(struct snapshot_reader *r, str group, str name) {
   buf_reset(&r->pointer);
   if (group.n) json_pointer_push(&r->pointer, group);
@@ -48,7 +48,7 @@ static bool read_entry(struct snapshot_reader *r, enum item_kind kind, const str
   return true;
 }
 
-// Reports all unusable entries of a list in one message. The message points at the first of them.
+// Reports all unusable entries of a list in one message, which contains the place of the first of these entries.
 static void tell_left_out(struct snapshot_reader *r, enum item_kind kind, str group, size_t first, size_t count) {
   char message[128];
   struct str_digits digits;
@@ -90,7 +90,7 @@ static void read_reply(struct snapshot_reader *r, enum item_kind kind, const str
   *e = (struct snapshot_entry){json_key(v, &s->arena), json_compacted(&s->arena, json_span(v))};
   const char *wrong = NULL;
   if (!json_is(v, JSON_OBJECT)) wrong = "is left out: must be a complete result object";
-  // Resources may have a reply without a definition, because a URI may match a template.
+  // A reply for a resource needs no definition, because its URI may match a template.
   else if (kind != ITEM_RESOURCE && !map_find(&s->by_name[kind], e->name))
     wrong = "is left out: the catalog lists nothing with this name";
   if (!wrong) {

@@ -21,11 +21,11 @@ struct snapshot_entry {
 struct snapshot {
   struct upstream_own own;
   struct buf file;     // text of the file
-  struct arena arena;  // memory for all other members
+  struct arena arena;  // memory that the other members point to
   str server, instructions;
   struct snapshot_entry *entries[ITEM_KINDS];  // in the order of the file
   size_t count[ITEM_KINDS];
-  struct map by_name[ITEM_KINDS];  // definitions by name; if a name occurs several times, the first one
+  struct map by_name[ITEM_KINDS];  // definitions by name; the first one if several have the same name
   struct map replies[ITEM_KINDS];  // replies by name or URI; empty for templates
 };
 

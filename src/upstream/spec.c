@@ -5,7 +5,7 @@
 #include "base/text/glob.h"
 #include "upstream/kind.h"
 
-// A new field must also be added to spec_copy and spec_same.
+// If the size of the struct changes, update spec_copy and spec_same, which must know every field.
 _Static_assert(sizeof(struct upstream_spec) == 360, "spec_copy and spec_same know every field");
 
 // ---- copying

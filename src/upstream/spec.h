@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration of one upstream: plain data, already checked.
+// The configuration of one upstream, which the configuration code has already checked.
 #pragma once
 #include "text/secrets.h"
 
-// Selects which clients share a connection to an upstream, and thus a process of the upstream.
+// The value of `isolation`: which clients share a connection to an upstream. Each connection over stdio has its own
+// process.
 enum upstream_isolation {
-  UPSTREAM_ISOLATE_AGENT,  // one for each agent, and one for each client of the agent that accepts requests of servers
-  UPSTREAM_ISOLATE_SESSION,  // one for each session and agent that the session acts as
-  UPSTREAM_ISOLATE_SHARED,   // one for all clients, which declares all capabilities
+  UPSTREAM_ISOLATE_AGENT,    // one for each agent; clients that accept requests of servers get their own
+  UPSTREAM_ISOLATE_SESSION,  // one for each session, and for each agent that the session acts as
+  UPSTREAM_ISOLATE_SHARED,   // one connection for all clients, which declares all capabilities
 };
 
 // The era of the protocol that a server uses.
@@ -21,13 +22,13 @@ struct upstream_pair {
   str name, value;
 };
 
-// Token budget for the results of some tools.
+// A token budget for results of the tools that match `tool`.
 struct upstream_tool_budget {
   str tool;  // name or pattern (base/text/glob.h)
   size_t tokens;
 };
 
-// Timeout for calls of some tools.
+// A timeout for calls of the tools that match `tool`.
 struct upstream_tool_timeout {
   str tool;  // name or pattern (base/text/glob.h)
   uint64_t ms;
@@ -35,8 +36,8 @@ struct upstream_tool_timeout {
 
 struct upstream_kind;
 
-// The first member of each kind's own data. `refs` counts the specs that refer to the data, including the
-// configuration's.
+// A kind may have its own data in a spec. This struct is the first member of such data. `refs` is the number of specs
+// that refer to the data, including the spec in the configuration.
 struct upstream_own {
   unsigned refs;
 };
@@ -49,14 +50,14 @@ struct upstream_spec {
   const struct upstream_kind *kind;  // upstream/kind.h
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;
-  struct secrets_known secrets;  // secret parts of the members below
+  struct secrets_known secrets;  // secrets that the following members contain
   struct secrets_known hidden;   // secrets and addresses to mask in errors for agents
   // stdio
   str command;
-  str program;  // `command` as configured, with variables not expanded
+  str program;  // `command` as configured, before variables were expanded
   str *args;
   size_t arg_count;
-  struct upstream_pair *env;  // variables to add to the minimal environment
+  struct upstream_pair *env;  // environment variables of the process, in addition to a few of the gateway
   size_t env_count;
   str cwd;          // empty: the gateway's own folder
   bool unconfined;  // see child_spec
@@ -65,7 +66,7 @@ struct upstream_spec {
   struct upstream_pair *headers;
   size_t header_count;
   // other kinds
-  struct upstream_own *own;  // data of the kind (struct snapshot, ...); this spec holds one reference
+  struct upstream_own *own;  // the kind's own data, such as struct snapshot; this spec holds one reference
   // all
   uint64_t timeout_ms;                          // timeout of one request, renewed by progress; 0: the gateway's default
   struct upstream_tool_timeout *tool_timeouts;  // timeouts of single tools; the first match counts
@@ -73,8 +74,8 @@ struct upstream_spec {
   size_t result_tokens;                       // token budget of a result; 0: the gateway's default
   struct upstream_tool_budget *tool_budgets;  // token budgets of single tools; the first match counts
   size_t tool_budget_count;
-  // Names or patterns of tools (base/text/glob.h). If on_tools is not empty, only its tools are served. Tools in
-  // off_tools are never served.
+  // Names or patterns of tools (base/text/glob.h). If on_tools is not empty, only tools in on_tools can be used. Tools
+  // in off_tools can never be used.
   str *on_tools, *off_tools;
   size_t on_tool_count, off_tool_count;
   bool has_idle;              // idle_ms is configured
@@ -83,7 +84,7 @@ struct upstream_spec {
   uint64_t start_timeout_ms;  // timeout of connecting and the handshake; 0: the gateway's default
 };
 
-// Programs that install another program before they start it.
+// The kinds of launchers: programs that install another program before they start it.
 enum upstream_launcher {
   UPSTREAM_NO_LAUNCHER,
   UPSTREAM_NPX,       // npx, npm exec: installs into a cache that only one process may change at a time
@@ -91,16 +92,16 @@ enum upstream_launcher {
 };
 enum upstream_launcher spec_launcher(const struct upstream_spec *s);
 
-// spec_copy copies all strings into the arena and takes a reference to `own`. spec_done releases this reference.
+// spec_copy copies all strings to the arena and takes a reference to s->own. spec_done releases this reference.
 void spec_copy(struct upstream_spec *out, const struct upstream_spec *s, struct arena *a);
 void spec_done(struct upstream_spec *s);
 
-// Returns whether enabledTools and disabledTools allow the tool with this name.
+// Returns whether the configuration (enabledTools, disabledTools) allows the tool with this name.
 bool spec_serves(const struct upstream_spec *s, str tool);
 
-// Returns an error message that agents may read: secrets and addresses are masked. Messages of the gateway lose the
-// address, the proxy, the program and its folders. Returns `text` itself, or a copy in the arena.
+// Turns an error message into a text that agents may read. Secrets and addresses are masked. From messages of the
+// gateway, the server's address, proxy, program and folders are removed. Returns `text` itself, or a copy in the arena.
 str spec_public_text(const struct upstream_spec *s, struct arena *a, str text);
 
-// Returns whether both specs lead to equal connections. Ignores texts for people.
+// Returns whether both specs are equal, except for texts that only people read. A reload then keeps the connections.
 bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b);

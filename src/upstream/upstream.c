@@ -162,8 +162,8 @@ bool upstreams_extension(const struct upstreams *all, unsigned index, str name) 
   return false;
 }
 
-// Returns the instructions that the user's own lane received if it is ready; otherwise instructions that another lane
-// received or that were stored on disk.
+// Returns the instructions that the server sent on the user's lane. If this lane is not ready, returns instructions
+// that the server sent on another lane, or that were stored on disk.
 static str instructions_for(struct upstream *u, const struct lane_user *who) {
   const struct lane *lane = lanes_find(u, who);
   str text = lane && link_ready(lane->link) ? link_instructions(lane->link) : STR_NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between the files of this folder; private to them.
+// Declarations that the files of upstream/ share. Other folders of src/ must not include this header.
 #pragma once
 #include "base/shares.h"
 #include "mcp/gateway_chain.h"
@@ -9,8 +9,8 @@
 
 enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 32 };  // MAX_PROFILES: bits of item.seen
 
-// The definitions for clients with certain capabilities. A server may list more for clients with more capabilities, and
-// different definitions on different connections.
+// The definitions that a server has listed on one or more lanes with the same capabilities. A server may list more
+// definitions for clients with more capabilities, and different definitions on different connections.
 struct profile {
   str key;                          // capabilities in canonical form; owned
   struct definitions *definitions;  // NULL if this element is unused
@@ -39,7 +39,7 @@ struct upstream {
   struct list node;                       // in upstreams.leaving after it was replaced
   uint64_t quiet_at;
   bool unsaved;  // the definitions have changed and must be stored on disk
-  // For the protocol "auto": the detected era, and the time of its detection.
+  // If the configured protocol is "auto": the detected era, and the time when it was detected.
   enum link_era era;
   uint64_t era_at;
   // stdio
@@ -53,11 +53,11 @@ struct upstream {
   struct http_url url;
   struct http_origin *origin;
   str headers;
-  struct chain_marks marks;  // marks of the gateways that sent requests and may use this server
+  struct chain_marks marks;  // marks to send to this server (upstreams_note_marks)
 };
 
-// Lanes that wait for a launcher (first attempts before retries), lanes whose launcher is running, and launchers that
-// are being stopped.
+// Lanes that wait to install their program (first attempts before retries), lanes whose launcher is installing, and
+// launchers that are being stopped.
 struct installs {
   struct list waiting, running, leaving;
   struct timer tell, look;
@@ -81,7 +81,7 @@ struct upstreams {
   struct tls_client *tls;
   struct buf scratch;   // reused for each message to an upstream
   uint64_t lane_count;  // number of lanes created so far
-  struct list leaving;  // struct upstream: replaced upstreams that still have lanes
+  struct list leaving;  // struct upstream: replaced upstreams that are not freed yet
   struct timer drain;
   bool stopping;
   struct timer stop_timer;
@@ -96,42 +96,45 @@ void upstream_close(struct upstream *u);  // closes all lanes of the upstream
 void upstream_free(struct upstream **u);  // the upstream must have no lanes
 str upstream_copy(str s);                 // copies to the heap
 
-// Returns the profile that clients with these capabilities see without a lane, or NULL.
+// Returns the profile that clients with the capabilities `key` see if they have no lane, or NULL.
 struct profile *profile_find(struct upstream *u, str key);
-// Returns the profile that was loaded from disk if no lane has listed yet, or NULL.
+// Returns the profile that was loaded from disk, or NULL if there is no such profile or a lane has replaced it.
 struct profile *profile_kept(struct upstream *u);
-// Returns the profile that clients of this lane see: the lane's own, else one for the same capabilities, else NULL.
+// Returns the profile that clients of this lane see: the lane's own, otherwise one for the same capabilities, otherwise
+// NULL.
 struct profile *profile_of(const struct lane *lane);
 bool upstream_serves(const void *spec, str tool);  // spec_serves as a callback for catalogs
-// Returns the profile that a user sees: that of the user's lane, else that of another lane, else NULL.
+// Returns the profile that a user sees: the profile of the user's lane, otherwise another profile, otherwise NULL.
 struct profile *profile_seen(struct upstream *u, const struct lane_user *who);
-// Returns whether lanes with different capabilities listed the same definitions, which then probably do not depend on
-// them.
+// Returns whether lanes with different capabilities have listed the same definitions. If so, the definitions probably
+// do not depend on the capabilities.
 bool profiles_alike(struct upstream *u);
-// Records that a client starts to use a lane. Lanes that are opened in advance from now on declare its capabilities.
+// Must be called when a client starts to use a lane. Lanes that are opened in advance afterwards declare the
+// capabilities of this client.
 void profiles_note_client(struct upstreams *all, const struct lane_user *who);
-// Stores the definitions that a lane has listed, and takes ownership. Different definitions lead to a new catalog.
+// Stores the definitions that a lane has listed, and takes ownership of them. If they have changed, the catalog is
+// built again.
 void profile_set(struct lane *lane, struct definitions *definitions, str instructions);
-void profile_leave(struct lane *lane);  // the lane is closing, or will be opened again
+void profile_leave(struct lane *lane);  // must be called when the lane's connection closes
 
-str upstream_instructions(const struct upstream *u);  // instructions of the first profile that has any
+str upstream_instructions(const struct upstream *u);  // first instructions among the profiles
 
 void profiles_init(struct upstreams *all);  // loads the stored capabilities of the last client
-void profiles_keep(struct upstreams *all);  // stores the changed definitions on disk now
+void profiles_keep(struct upstreams *all);  // writes changed definitions to disk now
 void profiles_done(struct upstreams *all);
 void profiles_forget(struct upstream *u);
 void profiles_load(struct upstream *u);     // loads the stored definitions of `u`
-void catalog_outdated(struct upstream *u);  // the catalog must be built again
+void catalog_outdated(struct upstream *u);  // marks the catalog as outdated, so that it is built again
 
 // Replaced upstreams (reconfigure.c).
 void replace_init(struct upstreams *all);
 void replace_stop(struct upstreams *all);  // closes all lanes of replaced upstreams
 void replace_done(struct upstreams *all);
 
-// Notifies the owner of the upstreams if the catalog has changed.
+// Calls the event catalog_changed if the catalog has changed.
 void catalog_report(struct upstreams *all);
 
-// Requests the definitions of all stale kinds. Calls lane_listed when all requests have ended.
+// Requests the definitions of the kinds that are marked in lane->stale. Calls lane_listed when all requests have ended.
 void listing_start(struct lane *lane);
 void listing_free(struct lane *lane);
 void lane_listed(struct lane *lane);
@@ -139,32 +142,34 @@ void lane_refresh(struct lane *lane);  // lists all kinds again, because notific
 struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner);
 void lane_free(struct lane **lane);
 void lane_start(struct lane *lane);
-void lane_rest(struct lane *lane);  // closes the connection until its next use
-// Ends the use of a lane, which closes after its calls in flight. Fails the waiters with `f`.
+void lane_rest(struct lane *lane);  // closes the connection; the next call opens it again
+// Ends the use of a lane, which will close when its calls in flight have ended. Fails the lane's waiters with `f`.
 void lane_retire(struct lane *lane, const struct fault *f);
 // Handles a connection that was lost or could not be opened. `said` is the last output of the program, for the operator
-// only. `installing` means that the launcher had not yet started the program. Notifies the owner last (restart.c).
+// only. `installing` means that the launcher had not yet started the program. Calls lane_settled last (restart.c).
 void lane_down(struct lane *lane, const struct fault *f, str said, bool installing);
-void lane_settled(struct upstreams *all);  // notifies the owner that a lane is ready or has failed
+void lane_settled(struct upstreams *all);  // calls the event lane_settled: a lane is ready or has failed
 void lane_release_waiters(struct lane *lane, const struct fault *f);  // `f` is NULL if the lane is ready
 bool lane_is_idle(const struct lane *lane);  // returns whether there are no calls, requests or waiters
-// Sets the capabilities that the lane declares: those of `s`, or, if `s` is NULL, of all clients of the lane's owner.
+// Sets the capabilities that the lane declares: the capabilities of `s` or, if `s` is NULL, those of a lane that
+// several sessions share.
 void lane_speak_for(struct lane *lane, struct session *s);
-// Sets the capabilities that a lane without an owner declares, in canonical form.
+// Sets the capabilities that the lane declares, in canonical form. Used for a lane that is opened before its first
+// client connects.
 void lane_speak_ahead(struct lane *lane, str capabilities);
 str lane_shared_profile(const struct upstream *u);  // returns the capabilities of lanes that several sessions share
 
 // Owners of lanes (lanes.c).
 struct lane_user lanes_user(const struct upstreams *all,
-                            const struct session *s);  // uses the agent of the session
+                            const struct session *s);  // returns the session and its agent
 bool lanes_have_own(const struct upstream *u, const struct session *s);
-// Returns the capabilities, in canonical form, of the lane that the session has or would get.
+// Returns the capabilities of the lane that the session has or would get, in canonical form.
 str lanes_profile(const struct upstream *u, const struct session *s);
 struct lane *lanes_find(const struct upstream *u, const struct lane_user *who);
 struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f);  // created if necessary
-struct lane *lanes_common(struct upstream *u);  // creates the lane if necessary
-// Reopens a lane that was opened in advance, with the capabilities of this client, if the definitions may depend on
-// them. The lane still has no owner. Returns false if nothing was done.
+struct lane *lanes_common(struct upstream *u);  // returns the common lane; creates it if necessary
+// If a lane was opened in advance and the definitions may depend on the client's capabilities, reopens the lane with
+// the capabilities of this client. The client does not take over the lane. Returns whether the lane was reopened.
 bool lanes_suit(struct upstream *u, const struct session *s);
 struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);  // may be NULL
 void lanes_on_idle(struct timer *t);
@@ -174,7 +179,7 @@ void lanes_disown(struct lane *lane);
 void lanes_enter(struct lane *lane);  // registers the lane with its owner
 void lanes_leave(struct lane *lane);
 
-// The queue of lanes whose launchers install (install.c).
+// The queue of lanes whose launchers install a program (install.c).
 void installs_init(struct upstreams *all);
 void installs_stop(struct upstreams *all);  // from now on, no launcher starts
 void install_prepare(struct upstream *u);   // sets u->launcher and u->npm_cache
@@ -183,21 +188,20 @@ void install_leave(struct lane *lane);      // called when the installation has 
 void lane_begin(struct lane *lane);
 
 void lane_refresh_soon(struct lane *lane);                     // lists stale kinds again after a short delay
-void lane_say_down(const struct lane *lane, struct fault *f);  // sets `f` to the reason why the lane cannot be used
+void lane_say_down(const struct lane *lane, struct fault *f);  // sets `f` to the reason why the lane is down
 
-// Events of a lane for its turns (turns.c).
+// Functions by which a lane reports events to its turns (turns.c).
 void turns_kick(struct lane *lane);                         // lets waiting calls start if there is room
 void turns_fail(struct lane *lane, const struct fault *f);  // fails the waiting calls
 void turns_done(struct lane *lane);                         // the lane closes: no call holds it any more
 
-// Events of a lane for its watches (watch.c). watches_fail passes `f` to the waiting watchers.
+// Functions by which a lane reports events to its watches (watch.c). watches_fail passes `f` to the waiting watchers.
 void watches_ready(struct lane *lane);
 void watches_lost(struct lane *lane);
 void watches_fail(struct lane *lane, const struct fault *f);
 void watches_move(struct lane *from, struct lane *to);
 void watches_free(struct lane *lane);
-bool watches_wanted(const struct lane *lane);  // returns whether anything is watched
-// Returns whether this notification is for watchers only. Otherwise, sets *via to NULL if the notification came on a
-// subscription stream.
-
+bool watches_wanted(const struct lane *lane);  // returns whether the lane has any subscription
+// Returns whether the notification needs no further handling. Sets *via to NULL if the notification came on the stream
+// of subscriptions/listen.
 bool watches_receive(struct lane *lane, struct link_call **via, const struct rpc_message *m);

@@ -171,7 +171,7 @@ static void tasks_are_not_watched_where_there_are_sessions(void **state) {
   struct lane *lane = open_with_session(o);
   struct options *a = options(o, 'a');
   watch_start(lane, WATCH_TASK, STR("t1"), &a->w);
-  hears(o, "a failed UPSTREAM_ERROR cannot report the state of a task\n");
+  hears(o, "a failed UPSTREAM_ERROR cannot report changes of a task\n");
   is_asked(o, "");
 }
 
@@ -194,7 +194,7 @@ static void one_principal_cannot_use_all_subscriptions_of_a_shared_lane(void **s
   a->w.payer = STR("one");
   b->w.payer = STR("two");
   start(a, lane, "b://1");
-  hears(o, "a failed LIMIT has 2048 subscriptions already, the maximum\n");
+  hears(o, "a failed LIMIT already has the maximum number of subscriptions (2048)\n");
   start(b, lane, "b://1");
   assert_non_null(b->w.watch);
   watch_stop(&b->w);
@@ -215,7 +215,7 @@ static void what_one_lane_watches_is_bounded(void **state) {
   }
   struct options *a = options(o, 'a'), *b = options(o, 'b');
   start(a, lane, "b://1");
-  hears(o, "a failed LIMIT has 4096 subscriptions already, the maximum\n");
+  hears(o, "a failed LIMIT already has the maximum number of subscriptions (4096)\n");
   start(b, lane, "a://7");
   hears(o, "b agreed\n");
   upstreams_free(&o->all);

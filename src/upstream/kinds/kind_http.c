@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind for Streamable HTTP, and the kind for a URL without a configured transport. The latter tries Streamable HTTP
+// The kind for Streamable HTTP, and the kind for a URL without a configured transport, which tries Streamable HTTP
 // first, then HTTP+SSE.
 #include "upstream/kinds/kind_http.h"
 
@@ -9,7 +9,7 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  HEADERS_MAX = 1 << 20,  // larger than any headers that the configuration accepts
+  HEADERS_MAX = 1 << 20,  // more than the bytes of all headers that the configuration accepts
   MAX_OUT_CONNECTIONS = 4096,
 };
 
@@ -17,7 +17,7 @@ bool kind_http_prepare(struct upstream *u, struct fault *f) {
   struct upstreams *all = u->all;
   const struct upstream_spec *spec = u->spec;
   if (!http_url_parse(spec->url, &u->url)) {
-    fault_set(f, FAULT_INVALID, "%.*s: not an http or https URL", STR_ARG(spec->name));
+    fault_set(f, FAULT_INVALID, "%.*s: the configured URL is not an http or https URL", STR_ARG(spec->name));
     return false;
   }
   if (u->url.tls && !all->tls) all->tls = tls_client_new(f);
@@ -36,7 +36,7 @@ bool kind_http_prepare(struct upstream *u, struct fault *f) {
 
 // ---- errors
 
-// Returns `text` without any occurrence of `part`: `text` itself, or a copy in the arena.
+// Removes all occurrences of `part` from `text`. Returns `text` itself, or a copy in the arena.
 static str without(struct arena *a, str text, str part) {
   for (const char *at; part.n && (at = memmem(text.p, text.n, part.p, part.n));) {
     size_t before = (size_t)(at - text.p);

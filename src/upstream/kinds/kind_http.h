@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the kinds of servers with a URL; for upstream/kinds/ only.
+// Functions that the kinds of servers with a URL share. Used only in upstream/kinds/.
 #pragma once
 #include "upstream/kind.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind for a JSON file that replaces a server (upstream/snapshot.h). A call runs no tool: it returns the reply in
-// the file, or a sentence saying that nothing was called.
+// The kind for a JSON file that replaces a server (upstream/snapshot.h). A call runs no tool. The answer is the reply
+// in the file or, if there is no reply, a sentence which says that nothing was called.
 #include "upstream/snapshot.h"
 
 #include "base/text/utf8.h"
@@ -8,7 +8,7 @@
 #include "upstream/adapter.h"
 #include "upstream/upstream_impl.h"
 
-enum { ECHO_MAX = 2048, NAME_SHOWN = 160 };  // maximum bytes of the arguments and of the name in that sentence
+enum { ECHO_MAX = 2048, NAME_SHOWN = 160 };  // maximum bytes of the arguments and of the name that the sentence repeats
 
 // ---- calls
 
@@ -47,7 +47,8 @@ static void answer_declared(struct adapter_call *c, const struct json *text, con
   adapter_end(c, &w);
 }
 
-// If a tool has an outputSchema, a successful result must match it. The sentence would not, so it is sent as an error.
+// Answers a call or a read. If a tool has an outputSchema, a successful result must match the schema. The sentence
+// "nothing was called" does not match, so it is then sent as an error.
 static void answer(void *own, struct adapter_call *c) {
   const struct snapshot *s = own;
   const struct snapshot_entry *reply = map_find(&s->replies[c->kind], c->name);

@@ -5,7 +5,8 @@
 
 // ---- launchers
 
-// A launcher is recognized by its program and the first words that are not options. NULL: any word.
+// The programs that are recognized as launchers, with the words that must be their first arguments (without options).
+// NULL stands for any word.
 static const struct {
   const char *program, *first, *second;
   enum upstream_launcher kind;
@@ -22,8 +23,8 @@ static const struct {
     {"dnx", NULL, NULL, UPSTREAM_LAUNCHER},
 };
 
-// Skips `word` and the options before it. An option may be followed by its value, as in "uv --directory DIR run".
-// Returns false if the arguments contain another word instead.
+// Skips arguments up to and including `word`. Only options may precede `word`; each may be followed by a value, as in
+// "uv --directory DIR run". Returns false if `word` is missing or another argument precedes it.
 static bool take_word(const str **args, size_t *count, const char *word) {
   if (!word) return true;
   bool value = false;
@@ -62,7 +63,7 @@ enum upstream_launcher spec_launcher(const struct upstream_spec *s) {
 
 // ---- the process
 
-// Variables of the gateway that every server receives: user, paths, locale, proxies and certificates.
+// Environment variables of the gateway that every server receives, for user, paths, locale, proxies and certificates.
 static const char *const handed_on[] = {
     "PATH",
     "HOME",
@@ -111,8 +112,8 @@ static bool has_variable(const char *const *env, size_t count, const char *varia
   return false;
 }
 
-// Returns the server's environment: the variables in `handed_on` and the configured ones. If a variable occurs several
-// times in the gateway's environment, the first one counts, as for getenv.
+// Returns the environment of the server's process: the gateway's variables in `handed_on`, and the configured
+// variables. If a variable occurs several times in the gateway's environment, the first value is used, as by getenv.
 static const char **make_env(struct upstream *u) {
   const struct upstream_spec *spec = u->spec;
   size_t n = 0;
@@ -147,8 +148,8 @@ static bool prepare(struct upstream *u, struct fault *f) {
 
 // ---- errors
 
-// Returns the length of the quoted or bracketed text that starts at `at` with a blank and `first`. It ends with `last`,
-// or at the end of a message that was cut. Returns 0 if there is no such text.
+// Returns the length of the part of `text` that starts at `at` with a blank and the character `first` and ends with the
+// character `last`, or at the end of `text` if the message was cut. Returns 0 if no such part starts at `at`.
 static size_t aside(str text, size_t at, char first, char last) {
   if (text.p[at] != ' ' || at + 1 == text.n || text.p[at + 1] != first) return 0;
   str rest = str_from(text, at + 2);
@@ -156,7 +157,7 @@ static size_t aside(str text, size_t at, char first, char last) {
   return end ? (size_t)(end - text.p) + 1 - at : text.n - at;
 }
 
-// Removes program, PATH and folder from messages of these two forms:
+// Removes PROGRAM, PATH and FOLDER from messages of these two forms:
 //   - cannot start "PROGRAM": no such program in PATH (PATH)
 //   - cannot start "PROGRAM": cwd "FOLDER" does not exist
 static str redact(const struct upstream_spec *s, struct arena *a, str text) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launchers (npx, uvx, docker run, ...) install a program before they start it. Only a few lanes may install at the
-// same time, and only one per npm cache; other lanes wait. A lane installs until its program runs or the attempt has
-// failed. After a failed attempt, the npm cache stays blocked until the npx process has ended, because the process may
-// still be changing the cache.
+// same time, and only one lane may change an npm cache; other lanes wait. A lane installs until its program runs or the
+// attempt has failed. After a failed attempt, no other lane may use the npm cache until the npx process has ended,
+// because the process may still be changing the cache.
 #include <errno.h>
 #include <openssl/evp.h>
 #include <signal.h>
@@ -16,8 +16,8 @@
 
 enum {
   TELL_MS = 30 * 1000,                       // interval of the log messages about installations
-  LOOK_MS = 50,                              // how often to check whether a process has ended
-  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // after this time, the guard has killed an ending process
+  LOOK_MS = 50,                              // interval of the checks whether a process has ended
+  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // time after which the guard has certainly killed a process that must end
 };
 
 static struct loop *loop_of(const struct lane *lane) {
@@ -26,7 +26,7 @@ static struct loop *loop_of(const struct lane *lane) {
 
 // ---- the cache of npx
 
-// Returns a variable of the server's environment, or STR_NONE if it is not set.
+// Returns the value of a variable in the server's environment, or STR_NONE if the variable is not set.
 static str variable(const struct upstream *u, str name) {
   for (const char *const *e = u->child.envp; *e; e++) {
     str key, value;
@@ -43,7 +43,8 @@ void install_prepare(struct upstream *u) {
   u->npm_cache = cache.n ? cache : arena_printf(&u->arena, "%.*s/.npm", STR_ARG(variable(u, STR("HOME"))));
 }
 
-// Returns the package that npx will run: the first argument that is not an option. Returns STR_NONE if unsure.
+// Returns the package that npx will run, which is the first argument except for "-y" and "--yes". Returns STR_NONE if
+// the arguments are not as simple as that.
 static str package_of(const struct upstream_spec *s) {
   size_t i = 0;
   while (i < s->arg_count && (str_eq(s->args[i], STR("-y")) || str_eq(s->args[i], STR("--yes")))) i++;
@@ -163,7 +164,7 @@ bool install_enter(struct lane *lane) {
   return false;
 }
 
-// Starts those waiting lanes that may run now, in the order of the queue.
+// Starts the waiting lanes that may install now, or that need no installation any more, in the order of the queue.
 static void start_next(struct upstreams *all) {
   struct installs *q = &all->installs;
   if (all->stopping) return;
@@ -175,7 +176,7 @@ static void start_next(struct upstreams *all) {
     lane->installs = INSTALL_NO;
     if (cold) run(lane);
     lane_begin(lane);
-    start_next(all);  // starts again from the beginning, because the list may have changed
+    start_next(all);  // examines the list from the beginning again, because it may have changed
     return;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane opens one connection to one upstream when needed, reopens it after failures, and keeps its definitions
-// current.
+// A lane opens a connection to an upstream when it is needed, opens it again after failures, and keeps the upstream's
+// definitions up to date.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -16,13 +16,14 @@ enum {
   VERDICT_MS = 3600 * 1000,
 };
 
-// A shared lane declares all capabilities, because any of its clients may have them.
+// The capabilities of lanes that all clients share. They are all client capabilities, because each may be needed by one
+// of the clients.
 #define EVERYTHING \
   "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
 
 static const str everything = STR("{" EVERYTHING "}");
-// The capabilities in the gateway's own requests to a stateless server, so that the server lists all of its
-// definitions.
+// The capabilities that the gateway's own requests to a stateless server declare. They are all capabilities, so that
+// the server lists all of its definitions.
 static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
 
 unsigned lane_index(const struct lane *lane) {
@@ -117,7 +118,7 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
 }
 
 void lane_release_waiters(struct lane *lane, const struct fault *f) {
-  struct list waiting;  // waiters that are added while this function runs wait for the next time
+  struct list waiting;  // a copy of the list, because `go` may add waiters to lane->waiters, which must wait
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&lane->waiters));) list_push(&waiting, n);
   for (struct list *n; (n = list_pop(&waiting));) {
@@ -170,7 +171,7 @@ void lane_retire(struct lane *lane, const struct fault *f) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   if (lane->installs == INSTALL_WAITS) install_leave(lane);
   lane->why = *f;
-  lane->kept_until = 0;  // nobody can reach its tasks any more
+  lane->kept_until = 0;  // clients can no longer reach the tasks of this lane
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
   listing_free(lane);
@@ -187,8 +188,9 @@ static void remember_era(struct lane *lane, enum link_era era) {
   lane->upstream->era_at = loop_now(loop_of(lane));
 }
 
-// Returns the era to try first. A known handshake era expires after some time: after an update of the server, the
-// handshake would still succeed. A known stateless era needs no such check, because opening the connection checks it.
+// Returns the era with which to open the connection, or LINK_ERA_UNKNOWN to detect it. The result that a server uses
+// the handshake expires after some time, because the handshake may still succeed after an update that made the server
+// stateless. The result that a server is stateless is not used: the detection tries the stateless era first.
 static enum link_era era_to_try(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   switch (u->spec->protocol) {
@@ -207,7 +209,8 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   bool forgotten = f->code == FAULT_UPSTREAM_SESSION_LOST && settled_in;
   bool other_transport = lane->kind->other && spec->protocol != UPSTREAM_PROTOCOL_STATELESS && link_wrong_transport(l);
   bool by_probe = lane->probing && link_probe_failed(l);
-  // FAULT_IO means that the launcher itself did not start. This costs little, so it does not count as an installation.
+  // FAULT_IO means that the launcher itself did not start. That takes little time, so it does not count as a failed
+  // installation.
   bool installing = lane->installs == INSTALL_RUNS && f->code != FAULT_IO;
   listing_free(lane);
   watches_lost(lane);
@@ -215,18 +218,18 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   lane->link = NULL;
   if (other_transport) lane->kind = lane->kind->other;
   if (by_probe) remember_era(lane, LINK_ERA_HANDSHAKE);
-  // Connecting failed, perhaps because the stored era is outdated: detect the era again.
+  // Connecting failed. The stored era may be outdated, so the next attempt detects the era again.
   else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
     remember_era(lane, LINK_ERA_UNKNOWN);
-  // Losing the session, using the other transport and failing at server/discover are not failures of the server: the
-  // lane is opened again at once.
+  // Open the lane again at once if the server has lost the session, needs the other transport, or does not know
+  // server/discover. These cases are not failures of the server.
   bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
   if (anew) lane_start(lane);
   else lane_down(lane, f, lane->state == LANE_STARTING ? link_last_words(l) : STR_NONE, installing);
 }
 
-// Moves the waiters and subscriptions of `lane` to `shared`, because a stateless server needs only one lane. Frees
-// `lane`.
+// Moves the waiters and subscriptions of `lane` to `shared`, because one lane is sufficient for a stateless server.
+// Frees `lane`, unless calls still use it.
 static void join(struct lane *lane, struct lane *shared) {
   struct upstreams *all = lane->upstream->all;
   struct list waiting;
@@ -236,16 +239,17 @@ static void join(struct lane *lane, struct lane *shared) {
     list_push(&waiting, n);
   }
   watches_move(lane, shared);
-  // Requests or calls may still refer to the lane. In this case, the lane is freed with its session.
+  // If calls, or requests of the server, still refer to the lane, the lane is freed later, with its session.
   if (!lane->asks && list_empty(&lane->calls)) lane_free(&lane);
-  // The server works, so the shared lane need not wait for its next retry.
+  // The server can be reached, so start the shared lane now, without waiting for its next retry.
   if (shared->state == LANE_DOWN || shared->state == LANE_IDLE) lane_start(shared);
   for (struct list *n; (n = list_pop(&waiting));) lane_await(shared, CONTAINER_OF(n, struct lane_waiter, node));
   lane_settled(all);
 }
 
-// Makes a session's own lane shared if its server is stateless. If the owner has a shared lane already, moves the
-// waiters there and returns false; then `lane` must not be used.
+// Called when a lane is ready. If the server is stateless, a session's own lane becomes a lane that all clients of its
+// owner share. If the owner already has such a lane, joins both lanes and returns false; `lane` must not be used
+// afterwards.
 static bool keep_lane(struct lane *lane) {
   struct upstream *u = lane->upstream;
   if (!lane_stateless(lane) || u->spec->isolation == UPSTREAM_ISOLATE_SESSION) return true;
@@ -276,12 +280,13 @@ static void on_ready(void *ctx, struct link *l) {
   all->ev->lane_ready(all->ctx, lane);
   watches_ready(lane);
   lane_release_waiters(lane, NULL);
-  // List the definitions even if other lanes have done so: some servers show different definitions to each connection.
+  // List the definitions even if other lanes have listed them, because some servers show different definitions on each
+  // connection.
   if (lane->state == LANE_READY) listing_start(lane);
 }
 
-// Requests stale lists again after a delay. The delay grows while a server reports changes without a pause, because
-// each new list costs time for all clients.
+// Requests changed lists again after a delay. The delay grows while a server reports changes without a pause, because
+// every client must process each new list.
 void lane_refresh_soon(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   uint64_t now = loop_now(loop_of(lane));
@@ -302,7 +307,8 @@ void lane_listed(struct lane *lane) {
   struct loop *loop = loop_of(lane);
   struct profile *p = profile_of(lane);
   if (!lane->announced && p && lane->refusal.message[0])
-    log_warn(loop->log, "%.*s: started, but it %s%s", STR_ARG(lane_name(lane)), lane->refusal.message, whose(lane));
+    log_warn(loop->log, "%.*s: the server has started, but it %s%s", STR_ARG(lane_name(lane)), lane->refusal.message,
+             whose(lane));
   else if (!lane->announced && p)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
@@ -312,7 +318,7 @@ void lane_listed(struct lane *lane) {
     log_warn(loop->log, "%.*s: left out %zu definitions without a usable name", STR_ARG(lane_name(lane)),
              p->definitions->skipped);
   if (p && p->definitions->refused)
-    log_warn(loop->log, "%.*s: left out %zu tools that cannot be called; the first one: %s", STR_ARG(lane_name(lane)),
+    log_warn(loop->log, "%.*s: left out %zu tools that cannot be called; the first is %s", STR_ARG(lane_name(lane)),
              p->definitions->refused, p->definitions->refused_why);
   if (p && (p->definitions->cleaned.hidden || p->definitions->cleaned.cut))
     log_warn(loop->log,
@@ -324,7 +330,7 @@ void lane_listed(struct lane *lane) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) again |= lane->stale[kind];
   if (again) lane_refresh_soon(lane);
   if (lane->spare) timer_start(loop, &lane->idle, 0);
-  lane_settled(lane->upstream->all);  // must be last: the owner may free this lane to make room for another
+  lane_settled(lane->upstream->all);  // must be the last statement, because the callback may free this lane
 }
 
 void lane_refresh(struct lane *lane) {
@@ -345,7 +351,7 @@ static void on_notification(void *ctx, struct link *l, struct link_call *via, co
   if (watches_receive(lane, &via, m)) return;
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     if (str_eq(m->method, str_of(item_kind_rules[kind].changed))) changed = lane->stale[kind] = true;
-  // Fetches the changed list first. Clients are notified when the catalog contains it.
+  // Requests the changed list first. Clients are notified when the catalog contains the new list.
   if (changed && !lane->listing) lane_refresh_soon(lane);
   if (!changed) lane->upstream->all->ev->notification(lane->upstream->all->ctx, lane, via, m);
 }
@@ -354,9 +360,9 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
   struct lane *lane = ctx;
   lane->unreachable = f != NULL;
   if (f) log_warn(loop_of(lane)->log, "%.*s: %s", STR_ARG(lane_name(lane)), f->message);
-  else log_info(loop_of(lane)->log, "%.*s: can be reached again", STR_ARG(lane_name(lane)));
-  // The server may be a new process with other definitions. A server with sessions would have rejected the old session,
-  // but a stateless server does not.
+  else log_info(loop_of(lane)->log, "%.*s: the server can be reached again", STR_ARG(lane_name(lane)));
+  // List again, because a new process of the server may have other definitions. A server with a session needs no such
+  // check: its new process would have rejected the old session.
   if (!f && lane_stateless(lane)) lane_refresh(lane);
 }
 
@@ -381,7 +387,7 @@ void lane_begin(struct lane *lane) {
                                             on_request, on_notification, on_installed};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
-  // Such a lane is the session's even if the server is stateless.
+  // With this isolation, the lane remains the session's own even if the server is stateless.
   bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;
   struct link_options link = {
       .loop = opt->loop,

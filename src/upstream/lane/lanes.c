@@ -7,7 +7,7 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  FULL_RETRY_MS = 1000,  // time after which a caller that got no lane may try again
+  FULL_RETRY_MS = 1000,  // time after which a client may repeat a call that got no lane
   MAX_NAME = 1024,       // maximum bytes of an agent's name, because clients may choose any name if there are no rules
 };
 
@@ -111,8 +111,9 @@ bool lane_is_idle(const struct lane *lane) {
 
 // ---- idle lanes
 
-// Returns the idle time after which a lane closes, or 0 for never. A session's own lane closes with the session, and
-// the common lane stays open. But if no client has used the common lane, it closes if other lanes exist.
+// Returns the idle time after which a lane closes, or 0 if it does not close. By default, a session's own lane closes
+// only with the session, and the common lane stays open. But a common lane that no client has used closes if there are
+// other lanes.
 static uint64_t idle_ms(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   bool ahead = lane == u->common && !lane->used && u->own.total;
@@ -126,7 +127,8 @@ void lanes_idle_start(struct lane *lane) {
   if (ms) timer_start(lane->upstream->all->opt.loop, &lane->idle, ms);
 }
 
-// Frees the lane of an agent or principal, because its owner may never return. Other lanes only close their connection.
+// Closes the connection of an idle lane. Also frees the lane if it belongs to an agent or a principal, because its
+// owner may never use it again.
 static void put_to_rest(struct lane *lane, uint64_t ms) {
   log_info(lane->upstream->all->opt.loop->log, "%.*s: closing a connection that was not used for %llu s",
            STR_ARG(lane_name(lane)), (unsigned long long)ms / 1000);
@@ -143,7 +145,7 @@ void lanes_on_idle(struct timer *t) {
     lane_free(&lane);
     return;
   }
-  if (lane->state != LANE_READY) return;  // the timer starts again when the lane is ready
+  if (lane->state != LANE_READY) return;  // on_ready starts the timer again
   if (ms && since >= ms && lane_is_idle(lane)) put_to_rest(lane, ms);
   else if (ms && since < ms) timer_start(loop, t, ms - since);
   else lanes_idle_start(lane);
@@ -151,13 +153,14 @@ void lanes_on_idle(struct timer *t) {
 
 // ---- room for new lanes
 
-// Idle lanes that may be closed: those of one principal, or those of all principals.
+// The idle lanes of one principal, or of all principals, that may be closed.
 struct spare {
   struct lane *idlest;
   size_t count;
 };
 
-// The own lane of a connected session must stay, because the server may hold state for this session.
+// Returns whether a lane may be closed to make room for another. The own lane of a session must stay while the client
+// is connected, because the server may hold state for the session.
 static bool may_go(const struct lane *lane) {
   bool left = lane->session ? lane->session->stream_closed : lane->share && lane->state != LANE_STARTING;
   return left && lane_is_idle(lane);
@@ -166,19 +169,20 @@ static bool may_go(const struct lane *lane) {
 static void add_spare(struct spare *to, struct lane *lane) {
   const struct lane *best = to->idlest;
   to->count++;
-  // Prefer the principal with the most lanes and, among its lanes, the least recently used one.
+  // Close a lane of the principal with the most lanes first, and of these the least recently used one.
   size_t most = best ? best->share->count : 0, has = lane->share->count;
   if (!best || has > most || (has == most && lane->used_at < best->used_at)) to->idlest = lane;
 }
 
 static void close_spare(const struct upstream *u, struct lane *lane) {
-  log_info(u->all->opt.loop->log, "%.*s: closing a connection to make room for another (limits.own_connections)",
+  log_info(u->all->opt.loop->log, "%.*s: closing an idle connection to make room for another (limits.own_connections)",
            STR_ARG(u->spec->name));
   lane_free(&lane);
 }
 
-// Makes room for one more lane of the principal `payer`. If the principal has less than its share, closes an idle lane
-// of any principal; otherwise closes only an idle lane of this principal. Returns false if there is no room.
+// Makes room for one more lane of the principal `payer`. If the principal has less than its share of the lanes, an idle
+// lane of any principal may be closed for it, otherwise only an idle lane of its own. Returns false if there is no
+// room.
 static bool make_room(struct upstream *u, str payer) {
   struct spare any = {0}, own = {0};
   if (shares_allow(&u->own, payer, 0)) return true;
@@ -200,12 +204,12 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
   size_t has = payer.n ? shares_count(&u->own, payer) : 0;
   if (has)
     fault_set(f, FAULT_RATE_LIMITED,
-              "this principal has %zu connections to server \"%.*s\"; the rest of %zu is reserved for other principals "
-              "(limits.own_connections)",
+              "this principal has %zu connections to server \"%.*s\"; the other connections of the limit of %zu "
+              "are reserved for other principals (limits.own_connections)",
               has, STR_ARG(u->spec->name), u->own.max);
   else
     fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
-              "server \"%.*s\" has reached its limit of connections for single clients (limits.own_connections is %zu)",
+              "server \"%.*s\" has reached its limit of unshared connections (limits.own_connections is %zu)",
               STR_ARG(u->spec->name), u->own.max);
   f->undone = true;
   f->after_ms = FULL_RETRY_MS;
@@ -213,21 +217,21 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
 
 // ---- lanes opened in advance
 
-// Returns the common lane if no client has used it yet, or NULL.
+// Returns the common lane if no client has used it yet, otherwise NULL.
 static struct lane *opened_ahead(const struct upstream *u) {
   struct lane *lane = u->common;
   return lane && !lane->used && lane_is_idle(lane) ? lane : NULL;
 }
 
-// Returns whether the client can take over this unused lane: the lane must have declared the client's capabilities, and
-// must not have refused a request of the server that the client could have answered.
+// Returns whether the client can take over this unused lane. The lane must have declared the client's capabilities, and
+// no request of the server may have been refused on it, because the client might have answered the request.
 static bool suits(const struct lane *lane, const struct session *s) {
   const struct upstream *u = lane->upstream;
   if (!str_eq(lane->profile, lanes_profile(u, s))) return false;
   if (!lanes_have_own(u, s)) return true;
-  // Clients of stateless revisions that have roots are promised more about roots (callers.c), so they need a new lane.
-  // With isolation "session", requests to a stateless server declare capabilities that were fixed when its lane was
-  // opened.
+  // A stateless client with roots needs a new lane, which declares that the roots can change (callers.c). With
+  // isolation "session", the lane of a stateless server cannot be taken over either, because the capabilities in its
+  // requests were fixed when it was opened.
   bool promises = s->revision->stateless && s->can_list_roots;
   bool has_session = lane->state == LANE_READY && !lane_stateless(lane);
   return !lane->asked && !promises && (u->spec->isolation != UPSTREAM_ISOLATE_SESSION || has_session);
@@ -244,11 +248,11 @@ static struct lane *adopt(struct lane *lane, struct session *s, const struct lan
   return lane;
 }
 
-// Closes an unused lane that does not suit its first client. If the lane's program is starting, it may be installing
-// itself: the lane is not interrupted, and closes later.
+// Closes an unused lane that its first client cannot take over. A lane that is starting closes later, because the
+// launcher may be installing the program.
 static void give_up(struct lane *lane) {
   log_debug(lane->upstream->all->opt.loop->log,
-            "%.*s: replacing the connection that was opened in advance: it does not suit its first client",
+            "%.*s: replacing the connection that was opened in advance, because it does not suit its first client",
             STR_ARG(lane_name(lane)));
   if (lane->state != LANE_STARTING) {
     lane_free(&lane);
@@ -276,7 +280,8 @@ struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct f
     f->undone = true;
     return NULL;
   }
-  // A command of the operator uses existing lanes without changing them, because clients will use them later.
+  // A command of the operator must not take over or close a lane that was opened in advance, because a client will use
+  // the lane later.
   bool passes_by = who->session->as_operator;
   struct lane *lane = lanes_find(u, who), *ahead = opened_ahead(u);
   if (lane && (lane != ahead || passes_by || suits(lane, who->session))) return lane;

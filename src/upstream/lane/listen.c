@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// subscriptions/listen: one request to a stateless server, whose response is a stream of all notifications.
+// Sends subscriptions/listen to a stateless server. The response to this request is a stream of all notifications.
 //
-// The request fixes the notifications that a stream carries. To change them, a new stream is opened. The old stream
-// ends when the server has acknowledged the new one, so that no notification is lost.
+// The request names the notifications that its stream carries. To get other notifications, the gateway opens a new
+// stream. The old stream is closed when the server has acknowledged the new one, so that no notification is lost.
 #include "base/mem.h"
 #include "mcp/meta.h"
 #include "upstream/lane/watch_impl.h"
@@ -51,7 +51,7 @@ bool listen_wanted(const struct watches *home) {
   return any;
 }
 
-// ---- the end of a stream
+// ---- ending a stream
 
 static void listen_end(struct listen **listen) {
   struct listen *s = *listen;
@@ -77,7 +77,7 @@ static void try_later(struct watches *home) {
   if (!home->refused) timer_start(home->loop, &home->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
 }
 
-// Fails all watches that the stream requested, because the server never acknowledged the stream.
+// Called when a stream has ended before the server acknowledged it: fails all watches that the stream requested.
 static void asked_in_vain(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
@@ -88,8 +88,8 @@ static void asked_in_vain(struct watches *home, const struct rpc_message *refusa
   watches_leave(home);
 }
 
-// Called when the server has ended a stream: the agreed watches must be requested again, unless another stream has
-// requested them already.
+// Called when the server has ended an acknowledged stream. Its watches must be requested again, unless the next stream
+// already requests them.
 static void no_longer_told(struct watches *home) {
   home->gap = true;
   LIST_EACH(it, &home->list) {
@@ -102,7 +102,7 @@ static void listen_over(struct listen *s, const struct rpc_message *refusal, con
   struct watches *home = s->home;
   bool acknowledged = s == home->current;
   if (f)
-    log_debug(home->loop->log, "%.*s: subscriptions/listen failed: the server %s", STR_ARG(lane_name(home->lane)),
+    log_debug(home->loop->log, "%.*s: subscriptions/listen has ended: the server %s", STR_ARG(lane_name(home->lane)),
               f->message);
   if (acknowledged && loop_now(home->loop) - s->acknowledged_at >= STABLE_MS) home->tries = 0;
   listen_end(acknowledged ? &home->current : &home->next);
@@ -185,7 +185,7 @@ static void listen_open(struct watches *home) {
   put_params(&params, home);
   if (params.over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "cannot be asked to report changes: the request would be larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "has too many subscriptions: subscriptions/listen would be larger than limits.message");
     listen_over(s, NULL, &f);
   } else {
     timer_start(home->loop, &s->patience, PATIENCE_MS);
@@ -207,7 +207,8 @@ void listen_update(struct watches *home) {
     listen_close(home);
     return;
   }
-  // After a refusal, and before the retry timer ends, open a stream only if a watcher waits for it.
+  // If the server has refused the last stream, or the retry timer runs, open a stream only if a watcher waits for an
+  // answer.
   if (!waited_for && (home->refused || timer_running(&home->retry))) return;
   if (!home->current || home->shrunk || unasked) listen_open(home);
 }
@@ -222,7 +223,8 @@ void listen_init(struct watches *home) {
 
 // ---- received messages
 
-// Marks the watches whose URI or task id the acknowledgement contains. Returns their number.
+// Marks the watches that the server's acknowledgement contains. `ids` are URIs or task ids. Returns the number of
+// marked watches.
 static size_t mark_honoured(struct watches *home, enum watch_kind kind, const struct json *ids) {
   struct arena a;
   size_t n = 0;
@@ -265,10 +267,10 @@ static void on_acknowledged(struct listen *s, const struct json *params) {
   timer_stop(&home->retry);
   for (int i = 0; i < LISTS; i++) n += is_true(json_get(agreed, str_of(lists[i].key)));
   for (int i = 0; i < THINGS; i++) n += mark_honoured(home, things[i].kind, json_get(agreed, str_of(things[i].key)));
-  home->refused = n == 0;  // the server may end a stream without notifications at once; retrying would not help
+  home->refused = n == 0;  // the server may close a stream that carries nothing, and would do so again after a retry
   if (home->gap) lane_refresh(home->lane);
   home->gap = false;
-  watches_gather(home);  // requests the watches that were added while the stream was being opened
+  watches_gather(home);  // requests watches that were added after the request of this stream
   tell_acknowledged(home);
 }
 
@@ -277,8 +279,8 @@ static bool has_id(const struct listen *s, const struct json *id) {
   return s && s->call.link && json_int(id, &value) && value >= 0 && (uint64_t)value == s->call.wait.id;
 }
 
-// Returns the stream to which a notification belongs. On stdio, all streams share one pipe, and the notification
-// contains the id of its stream.
+// Returns the stream to which a notification belongs. On stdio (`via` is NULL), all streams share one pipe, and `id` in
+// the notification identifies the stream.
 static struct listen *stream_of(const struct watches *home, const struct link_call *via, const struct json *id) {
   struct listen *both[] = {home->next, home->current};
   for (int i = 0; i < 2; i++)
@@ -291,7 +293,8 @@ bool listen_receive(struct watches *home, struct link_call **via, const struct r
   const struct json *meta = json_get(m->params, STR("_meta"));
   const struct json *tag = ended ? json_get(m->params, STR("requestId")) : json_get(meta, META_SUBSCRIPTION);
   struct listen *s = stream_of(home, *via, tag);
-  // On stdio, a replaced stream may still send notifications. The new stream sends the same ones, so drop these.
+  // Drop notifications of a stream that was replaced, because the new stream carries them too. They can still arrive on
+  // stdio.
   if (!s && tag && !ended) return true;
   if (s) *via = NULL;
   if (str_eq(m->method, STR("notifications/subscriptions/acknowledged"))) {

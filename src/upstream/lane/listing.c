@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests all definitions of an upstream: the four lists at the same time, each page by page.
+// Requests all definitions of an upstream. Requests the four lists (tools, resources, templates, prompts) at the same
+// time, and the pages of a list one after the other.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "mcp/meta.h"
@@ -12,7 +13,7 @@ struct list_task {
   enum item_kind kind;
   struct link_call call;
   unsigned pages;
-  char cursor[MAX_CURSOR];  // the last cursor, as raw JSON
+  char cursor[MAX_CURSOR];  // cursor of the page to request, as raw JSON; empty for the first page
 };
 
 struct listing {
@@ -23,14 +24,14 @@ struct listing {
   unsigned open;
 };
 
-// Copies the previous definitions of a kind that was not requested now, or whose request failed.
+// Copies the previous definitions of a kind. Called if this kind was not requested, or if its request has failed.
 static void keep_old(struct listing *g, enum item_kind kind) {
   struct profile *p = profile_of(g->lane);
   if (!p) p = profile_kept(g->lane->upstream);
   if (p) definitions_copy(g->definitions, p->definitions, kind);
 }
 
-// Logs a failed list request. If it was for tools, its error also becomes the reason why the lane cannot be used.
+// Logs a failed list request. If it was tools/list, stores the error as the reason why the lane cannot be used.
 static void note_refusal(struct list_task *t, const char *how, str words) {
   struct lane *lane = t->listing->lane;
   struct fault f;
@@ -85,7 +86,7 @@ static bool next_page(struct list_task *t, const struct json *result) {
   str raw = json_span(next);
   const struct log *log = t->listing->lane->upstream->all->opt.loop->log;
   if (raw.n >= MAX_CURSOR || str_eq(raw, str_of(t->cursor)) || ++t->pages >= MAX_PAGES) {
-    log_warn(log, "%.*s: %s: stopped after %u pages, because the list does not end",
+    log_warn(log, "%.*s: %s: stopped after %u pages: the list is too long, or repeats a cursor",
              STR_ARG(lane_name(t->listing->lane)), item_kind_rules[t->kind].list_method, t->pages);
     return false;
   }
@@ -94,8 +95,8 @@ static bool next_page(struct list_task *t, const struct json *result) {
   return true;
 }
 
-// Returns the message of the server's error, with secrets masked. The message is cut only afterwards: a cut secret
-// would not be masked.
+// Returns the message of the server's error, with secrets masked. The message must not be cut before, because a secret
+// that was cut would not be masked.
 static str said(struct listing *g, const struct json *error) {
   str message = STR("without a message");
   json_string(json_get(error, STR("message")), &g->words, &message);
@@ -108,7 +109,8 @@ static void on_page(struct link_call *c, const struct rpc_message *reply, const 
     note_refusal(t, "failed at", str_of(f->message));
     task_done(t, false);
   } else if (reply->kind == RPC_ERROR) {
-    // Many servers that declare resources do not implement templates; that is not an error.
+    // METHOD_NOT_FOUND means an empty list: many servers that declare resources do not implement
+    // resources/templates/list.
     int64_t code = 0;
     json_int(json_get(reply->error, STR("code")), &code);
     bool none = code == RPC_METHOD_NOT_FOUND && t->kind != ITEM_TOOL;
@@ -141,7 +143,7 @@ void listing_start(struct lane *lane) {
   g->definitions = definitions_new(origin_of(lane));
   g->definitions->description_max = lane->upstream->all->opt.description_max;
   arena_init(&g->words);
-  g->open = 1;  // counts the open requests, plus one until all requests are sent
+  g->open = 1;  // number of open requests, plus one until all requests have been sent
   lane->listing = g;
   const struct json *capabilities = link_server_capabilities(lane->link);
   bool first = !lane->view;

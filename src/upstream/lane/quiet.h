@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends requests of the gateway whose answers are ignored.
+// Sends requests of the gateway and ignores their answers.
 #pragma once
 #include "upstream/upstream.h"
 
-// Sends nothing if the lane is not ready. `name` is the value of the HTTP header Mcp-Name, which only stateless servers
-// need; otherwise STR_NONE.
+// Sends a request, or nothing if the lane is not ready. `name` is the value of the HTTP header Mcp-Name for a stateless
+// server, or STR_NONE.
 void lane_send_quietly(struct lane *lane, str method, str name, str params);

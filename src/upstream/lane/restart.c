@@ -25,8 +25,8 @@ void lane_settled(struct upstreams *all) {
   if (!all->stopping) all->ev->lane_settled(all->ctx);
 }
 
-// Returns whether to reopen a lane even if no call needs it. This is done for the common lane, for lanes with a
-// subscription, and if the lane's definitions are not known yet.
+// Returns whether to reopen a lane even if no call needs it. This is the case for the common lane, for a lane with a
+// subscription, and for a lane whose definitions are not known yet.
 static bool restarts_unused(const struct lane *lane) {
   if (lane->session || lane->spare) return false;
   return lane == lane->upstream->common || watches_wanted(lane) || !profile_find(lane->upstream, lane->profile);
@@ -44,7 +44,7 @@ void lane_down(struct lane *lane, const struct fault *f, str said, bool installi
                       ? back_off(lane->upstream->install_failures, INSTALL_BACKOFF_FIRST_MS, INSTALL_BACKOFF_MAX_MS)
                       : back_off(lane->failures, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
   lane->retry_at = now + wait;
-  // Repetitions of a failure are logged as debug messages.
+  // A failure that repeats is logged as a warning only once, then as a debug message.
   bool news = lane->state == LANE_READY || strcmp(lane->why.message, f->message) != 0;
   lane->state = LANE_DOWN;
   lane->tried = true;
@@ -68,6 +68,7 @@ void lane_down(struct lane *lane, const struct fault *f, str said, bool installi
   lane_release_waiters(lane, &waited);
   turns_fail(lane, &waited);
   watches_fail(lane, f);
-  if (lane->spare) timer_start(loop, &lane->idle, 0);  // later, because a calling function may be using the link
-  lane_settled(all);  // must be last: the owner may free this lane to make room for another
+  // Frees the lane later, because a calling function may still use its link.
+  if (lane->spare) timer_start(loop, &lane->idle, 0);
+  lane_settled(all);  // must be the last statement, because the callback may free this lane
 }

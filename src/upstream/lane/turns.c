@@ -6,9 +6,10 @@
 #include "base/mem.h"
 #include "upstream/upstream_impl.h"
 
-enum { RETRY_MS = 1000 };  // time after which a client may repeat a rejected call
+enum { RETRY_MS = 1000 };  // time after which a client may repeat a call that was rejected
 
-// The waiting calls of one principal, with one line for each caller. Freed when no call of the principal waits.
+// The waiting calls of one principal on a lane, with one line (queue) for each caller. Freed when no call of the
+// principal waits.
 struct turn_house {
   struct list node;   // in the ring
   struct list lines;  // struct turn_line; the first one has the next turn
@@ -27,7 +28,7 @@ struct turn_line {
   char text[];
 };
 
-// The waiting calls of a lane. May outlive the lane while callbacks run.
+// The waiting calls of a lane. While callbacks run, this struct may still exist after the lane was freed.
 struct turns {
   struct lane *lane;  // NULL: closed
   struct list ring;   // struct turn_house; the first one has the next turn
@@ -137,8 +138,8 @@ static struct turn_line *longest(const struct turn_house *house) {
 static uint64_t most(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   uint64_t configured = u->spec->max_in_flight ? u->spec->max_in_flight : u->all->opt.max_in_flight;
-  // A call during which the server has asked its client a question does not count: the client may have to make another
-  // call before it answers.
+  // If the server waits for a client's answer during a call, the call does not count. The client may have to make
+  // another call before it can answer.
   return configured ? configured + lane->asks : UINT64_MAX;
 }
 
@@ -151,7 +152,7 @@ static void say_full(const struct lane *lane, struct fault *f) {
 
 // ---- the next turn
 
-// Moves the node to the end of its list after its turn.
+// Moves a line, or the calls of a principal, to the end of its list after its turn.
 static void step_back(struct list *ring, struct list *node) {
   list_remove(node);
   list_push(ring, node);
@@ -188,7 +189,7 @@ static void on_kick(struct deferred *d) {
   leave(home);
 }
 
-// Starts waiting calls later, because the caller may be in the middle of a change.
+// Starts waiting calls if there is room. Runs later, because the calling function may be changing the lane.
 void turns_kick(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   struct turns *home = lane->turns;
@@ -210,8 +211,9 @@ void turn_hold(struct turn *t, struct lane *lane) {
   list_push(&lane->users, &t->node);
 }
 
-// Returns the line that must lose its last call to make room for a call of `who`: a line of another principal with more
-// waiting calls, else a longer line of another caller of the same principal, else NULL.
+// Too many calls wait. Returns the line whose last call must be rejected to make room for a call of `who`. This is the
+// longest line of the principal with the most waiting calls, if they are more than those of `who`. Otherwise it is a
+// longer line of another caller of the same principal. Returns NULL if there is no such line.
 static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
   struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
   if (!most) return NULL;

@@ -5,7 +5,7 @@
 
 struct upstream_status {
   str name;
-  enum lane_state state;  // best state of its lanes; LANE_IDLE if it has no lane
+  enum lane_state state;  // best state of the server's lanes; LANE_IDLE if it has no lane
   const char *why;        // error message, if the state is LANE_DOWN
   size_t open;            // number of ready connections
   size_t in_flight;       // number of calls in flight
@@ -13,7 +13,7 @@ struct upstream_status {
   uint64_t starts, restarts, losses;
 };
 
-// The state of one server, for commands of the operator.
+// The detailed state of one server, for commands of the operator.
 enum { STATUS_PIDS = 32 };
 struct upstream_detail {
   const char *state;             // "ready", "starting", "installing", "waiting" (to be installed), "down" or "idle"
@@ -26,11 +26,11 @@ struct upstream_detail {
 };
 struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index);
 
-// Returns the last lines that the server's processes wrote to stderr.
+// Returns the last lines that the processes of the server wrote to stderr.
 const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
 
-// Writes a server's definitions, from which a command can build the same catalog as the gateway. Adds the members
-// "instructions", "anonymous" and "definitions" to the object that the caller has begun.
+// Writes a server's definitions, so that a command can build the same catalog as the gateway. Adds the members
+// "instructions", "anonymous" and "definitions" to the JSON object that the calling function has begun.
 struct json_writer;
 void upstreams_put_definitions(const struct upstreams *all, unsigned index, struct json_writer *w);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subscriptions of a lane and their watchers. Sends resources/subscribe to servers with a handshake; listen.c
-// handles stateless servers.
+// The subscriptions of a lane to changes of resources and tasks, called watches. Sends resources/subscribe to servers
+// with a handshake; listen.c handles stateless servers.
 //
-// watch_start and watch_stop send nothing: on_gather sends all requests at the end of the turn of the loop. Watches are
-// freed only by on_gather, or together with the lane.
+// watch_start and watch_stop send nothing; on_gather sends all requests at the end of the turn of the loop. Only
+// on_gather frees single watches; all watches are freed with their lane.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "upstream/lane/watch_impl.h"
@@ -96,7 +96,8 @@ bool watches_wanted(const struct lane *lane) {
 void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = t->home;
   bool agreed = !refusal && !f;
-  // A watcher that is added during this loop must wait for the next call of this function.
+  // Moves the waiting watchers to another list, because callbacks may add watchers, which must wait for the next
+  // answer.
   for (struct list *n; (n = list_pop(&t->waiting));) list_push(&t->settling, n);
   home->busy++;
   for (struct list *n; (n = list_pop(&t->settling));) {
@@ -109,7 +110,7 @@ void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const
   watches_leave(home);
 }
 
-// ---- subscribing at servers with sessions
+// ---- subscriptions to servers with a session
 
 static void on_answer(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
   struct lane_watch *t = CONTAINER_OF(c, struct lane_watch, call);
@@ -166,7 +167,7 @@ void watches_gather(struct watches *home) {
   if (home->lane) loop_defer(home->loop, &home->gather);
 }
 
-// ---- events of the lane
+// ---- events of lanes
 
 void watches_ready(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
@@ -175,7 +176,7 @@ void watches_ready(struct lane *lane) {
   if (listen_wanted(home)) watches_gather(home);
 }
 
-// Resets all subscriptions after the link was lost, so that they are requested again on the next link.
+// Resets watches after their link was lost, so that they are requested again on the next link.
 static void forget_asked(struct list *watches) {
   LIST_EACH(it, watches) {
     struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
@@ -260,13 +261,13 @@ static struct lane_watch *watch_for(struct lane *lane, enum watch_kind kind, str
     return NULL;
   }
   if (kind == WATCH_TASK && !lane_stateless(lane)) {
-    fault_set(f, FAULT_UPSTREAM_ERROR, "cannot report the state of a task");
+    fault_set(f, FAULT_UPSTREAM_ERROR, "cannot report changes of a task");
     return NULL;
   }
   if (t) return t;
   bool shared = lane->owner.scope != LANE_OF_PRINCIPAL && !lane->session;
   if (shares_allow(&home->shares, shared ? payer : STR_NONE, 0)) return watch_new(home, kind, id, payer);
-  fault_set(f, FAULT_LIMIT, "has %zu subscriptions already, the maximum", home->shares.total);
+  fault_set(f, FAULT_LIMIT, "already has the maximum number of subscriptions (%zu)", home->shares.total);
   return NULL;
 }
 
