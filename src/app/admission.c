@@ -38,6 +38,8 @@ static const struct jwt_rules *take_issuer(struct admission *a, const struct con
       .issuer = arena_str(&a->arena, jwt->issuer),
       .audience = arena_str(&a->arena, jwt->audience.n ? jwt->audience : resource),
       .claim = arena_str(&a->arena, jwt->claim),
+      .tenant = jwt->tenant.p ? arena_str(&a->arena, jwt->tenant) : STR_NONE,
+      .keep = jwt->keep_claims,
       .leeway = (int64_t)(jwt->leeway_ms / 1000),
   };
   ASSERT(rules->audience.n && rules->claim.n);  // without an audience, tokens for other services would be accepted

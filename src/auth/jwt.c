@@ -5,6 +5,8 @@
 #include "base/assert.h"
 #include "base/text/base64.h"
 #include "policy/policy.h"
+#include "json/pointer.h"
+#include "json/write.h"
 
 static const struct json_limits limits = {.max_bytes = JWT_TOKEN_MAX, .max_depth = 16};
 
@@ -155,6 +157,16 @@ static str read_scope(const struct json *payload, struct arena *a) {
   return text;
 }
 
+// Returns the claims without those that differ between tokens of one identity.
+static str lasting_claims(const struct json *payload, struct arena *a) {
+  static const str passing[] = {STR("exp"), STR("iat"), STR("nbf"), STR("jti")};
+  struct json_edit edits[4];
+  size_t count = 0;
+  for (size_t i = 0; i < 4; i++)
+    if (json_get(payload, passing[i])) edits[count++] = (struct json_edit){passing[i], STR_NONE};
+  return json_edited(a, payload, edits, count);
+}
+
 static bool check_claims(const struct json *payload, const struct jwt_rules *rules, struct arena *a,
                          struct jwt_claims *out, struct jwt_report *c) {
   if (rules->issuer.p && !json_equals_str(json_get(payload, STR("iss")), rules->issuer))
@@ -171,6 +183,12 @@ static bool check_claims(const struct json *payload, const struct jwt_rules *rul
   if (!json_string(json_get(payload, STR("sub")), a, &subject) || !subject.n || memchr(subject.p, 0, subject.n))
     return reject(c, JWT_MALFORMED, "does not name its subject (sub)");
   out->subject = subject;
+  out->tenant = STR_NONE;
+  if (rules->tenant.p)
+    json_string(str_starts(rules->tenant, STR("/")) ? json_pointer_find((struct json *)payload, rules->tenant)
+                                                    : json_get(payload, rules->tenant),
+                a, &out->tenant);
+  out->all = rules->keep ? lasting_claims(payload, a) : STR_NONE;
   out->scope = read_scope(payload, a);
   return true;
 }

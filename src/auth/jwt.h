@@ -45,6 +45,8 @@ struct jwt_rules {
   str audience;         // STR_NONE if every audience is accepted
   const str *parts;     // other audiences that are accepted too
   size_t part_count;
+  str tenant;      // name of the claim with the tenant or, with a leading slash, its JSON Pointer; or STR_NONE
+  bool keep;       // jwt_verify sets jwt_claims.all
   str claim;       // name of the claim that contains the agent id (policy/policy.h)
   int64_t leeway;  // allowed difference between clocks, in seconds
 };
@@ -54,6 +56,9 @@ struct jwt_claims {
   str agent;    // value of jwt_rules.claim
   str scope;    // "scope", or the names of "scp" joined by blanks; may be empty
   int64_t expires;
+  str tenant;  // value of jwt_rules.tenant; STR_NONE if absent or not a string
+  str all;  // all claims except those that differ between tokens of one identity (exp, iat, nbf, jti); STR_NONE unless
+            // jwt_rules.keep
 };
 
 // The reason why a token was rejected.

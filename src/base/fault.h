@@ -44,6 +44,11 @@
   X(MODE_ABOVE_RUN_CEILING, false)   /* the mode is above the safety_mode of the caller */ \
   X(CLASS_MODE_CONFLICT, false)      /* a rule lowers a capability of class act to read_only */ \
   X(ARG_CONSTRAINT_VIOLATION, false) /* the arguments violate constraints */ \
+  X(IDENTITY_INVALID, false)         /* the claims of the caller's token contradict each other */ \
+  X(TENANT_MISMATCH, false)          /* an identity of the caller belongs to another tenant */ \
+  X(DELEGATION_REQUIRED, false)      /* the caller does not act for a user, or lacks a scope */ \
+  X(DELEGATION_EXPIRED, false)       /* the user's delegation has expired */ \
+  X(RUN_BUDGET_EXCEEDED, false)      /* the run has used up its calls, its time or its cost */ \
   X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
   X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \
   X(SHUTTING_DOWN, true)

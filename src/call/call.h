@@ -48,6 +48,7 @@ struct call {
   struct caller caller;           // found when the call began, or when a request continued the parked call
   struct policy *policy;          // rules when `caller` was found, or NULL
   struct governance *governance;  // governance file when `caller` was found, or NULL
+  struct run_context *run;        // a reference to caller.run, or NULL
   // the item
   struct catalog *catalog;                       // when the target was last searched
   const struct item *item;                       // the tool or prompt; NULL if the target is neither

@@ -17,6 +17,26 @@ static struct identity_question question(const struct rulebook *book, const stru
   };
 }
 
+// Returns the run context of this session and agent, or NULL with the reason in f. The session remembers the last one,
+// because this runs several times for each request.
+static struct run_context *find_run(struct governance *g, const struct session *s, str agent, struct fault *f) {
+  struct session *keeper = (struct session *)s;
+  struct run_context *r = s->run;
+  if (r && r->governance == g && str_eq(r->agent, agent)) return r;
+  struct run_source source = {
+      .seed = &s->server->loop->seed,
+      .agent = agent,
+      .credential = s->principal < 0 || s->as_operator ? STR_NONE
+                    : s->subject.p                     ? s->subject
+                                                       : session_principal(s),
+      .claims = s->claims,
+  };
+  r = run_context_get(g, &source, f);
+  if (!r) return NULL;
+  run_context_unref(&keeper->run);
+  return keeper->run = run_context_ref(r);
+}
+
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
   // A fast path, because this function runs several times for each request.
   if (!rulebook_limits(book) && !named.n && !session_agent(s).n) {
@@ -30,7 +50,8 @@ bool caller_find(const struct rulebook *book, const struct session *s, str named
   if (found.policy) found.agent = policy_find(found.policy, found.id);
   if (book->governance && (q.credential.n || q.named.n || !s->as_operator)) {
     found.governance = book->governance;
-    found.governed = governance_agent_get(book->governance, found.id);
+    found.run = find_run(book->governance, s, found.id, f);
+    if (!found.run) return false;
   }
   *out = found;
   return true;
@@ -57,7 +78,7 @@ struct policy_decision caller_decide(const struct caller *c, str server, enum it
   str tool = kind == ITEM_TOOL ? name : STR_NONE;
   struct policy_decision d = {.allowed = true, .by = POLICY_IMPLICIT, .server = server};
   if (c->policy) d = policy_decide(c->policy, c->agent, server, tool);
-  if (d.allowed && c->governance && !governance_shows(c->governance, c->governed, server, tool, &d.governed)) {
+  if (d.allowed && c->governance && !governance_shows(c->governance, &c->run->governed, server, tool, &d.governed)) {
     d.allowed = false;
     d.of_tool = tool.p;
   }

@@ -3,7 +3,6 @@
 // call still ends under the old rules, unless it was parked in the meantime (call/bridge/parked_calls.c).
 #pragma once
 #include "catalog/catalog.h"
-#include "govern/agents.h"
 #include "mcp/server/session.h"
 #include "policy/identity.h"
 
@@ -17,11 +16,11 @@ struct rulebook {
 };
 
 struct caller {
-  const struct policy *policy;              // NULL: there are no rules
-  const struct policy_agent *agent;         // rules of the agent; NULL if there are no rules
-  str id;                                   // may be empty without rules
-  const struct governance *governance;      // NULL: calls are not governed
-  const struct governance_agent *governed;  // the agent's entry in the governance file; NULL without such a file
+  const struct policy *policy;          // NULL: there are no rules
+  const struct policy_agent *agent;     // rules of the agent; NULL if there are no rules
+  str id;                               // may be empty without rules
+  const struct governance *governance;  // NULL: calls are not governed
+  struct run_context *run;              // context for the governance file; NULL without such a file
 };
 
 // Return whether there are rules or a governance file, which may hide something from this caller, or from some callers.

@@ -36,9 +36,11 @@ struct caller_options {
   uint64_t timeout_ms;  // 0: the configured timeout
   size_t max_tokens;    // budget of the result, up to results.max_budget; 0: the configured budget
   str agent;            // the agent that the request names, or STR_NONE
-  // Options for governed tools. Both texts are in the request's memory.
-  str mode;         // requested approval mode, or STR_NONE
-  str safety_mode;  // highest approval mode that the request allows, or STR_NONE
+  // Options for governed tools. The texts are in the request's memory.
+  str mode;                      // requested approval mode, or STR_NONE
+  str safety_mode;               // highest approval mode that the request allows, or STR_NONE
+  str run_id;                    // the run that the request names, or STR_NONE
+  struct run_budget run_budget;  // budget of the run that the request names; all zero if run_id is STR_NONE
 };
 
 // A tool: the configured name of its server, and the tool's name on that server.

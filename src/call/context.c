@@ -40,6 +40,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->records = opt->records;
   x->chain = opt->chain;
   x->rules = opt->rules ? opt->rules : &none;
+  x->run_budgets = run_budgets_new(&x->loop->seed);
   x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
   map_init(&x->parked.waiting, &opt->loop->seed);
   list_init(&x->parked.all);
@@ -57,6 +58,7 @@ void call_context_done(struct call_context *x) {
   limiter_free(&x->limiter);
   allowances_free(&x->allowances);
   result_cache_free(&x->cache);
+  run_budgets_free(&x->run_budgets);
   tasks_done(x->tasks);
   mem_free(x->tasks);
   tickets_done(&x->tickets);

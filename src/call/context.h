@@ -84,6 +84,7 @@ struct call_context {
   struct limiter *limiter;
   struct allowances *allowances;
   struct result_cache *cache;
+  struct run_budgets *run_budgets;
   struct store *store;  // stores the pieces that are cut from results
   // reports; NULL: not configured
   struct recorder *recorder;

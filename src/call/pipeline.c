@@ -64,6 +64,7 @@ static void call_free(struct call *c) {
   catalog_unref(&c->catalog);
   policy_unref(&c->policy);
   governance_unref(&c->governance);
+  run_context_unref(&c->run);
   c->magic = 0;
   if (x->free_count >= CALL_REUSED) {
     mem_free(c);

@@ -19,6 +19,7 @@
   ROW(STEP_QUOTA, step_quota)                 /* applies rate limits */ \
   ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
   ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \
+  ROW(STEP_BUDGET, step_budget)               /* counts the call against the budget of its run */ \
   ROW(STEP_CONNECT, step_connect)             /* gets the caller's lane */ \
   ROW(STEP_TURN, step_turn)                   /* waits for a turn on that lane */ \
   ROW(STEP_ROOTS, step_roots)                 /* lets a server ask for the client's roots first */ \

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "govern/govern_impl.h"
+#include "govern/run.h"
 #include "json/write.h"
 
 static const char *const unlisted_words[] = {"deny", "allow", NULL};
@@ -70,7 +71,7 @@ static const struct json *overlay(struct governance_reader *r, const struct json
   return made;
 }
 
-static void settle(struct governance_reader *r, struct governance_agent *p) {
+void governance_agent_settle(struct governance_agent *p, const struct json *context, struct arena *a) {
   static const struct {
     str key;
     size_t at;
@@ -81,8 +82,9 @@ static void settle(struct governance_reader *r, struct governance_agent *p) {
       {STR("tenant"), offsetof(struct governance_subject, tenant)},
   };
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    json_string(json_get(p->context, texts[i].key), r->arena, (str *)((char *)&p->subject + texts[i].at));
-  p->safety = safety_of(p->context);
+    json_string(json_get(context, texts[i].key), a, (str *)((char *)&p->subject + texts[i].at));
+  p->context = context;
+  p->safety = safety_of(context);
 }
 
 // Finds the entry of the agent itself or of its nearest ancestor. Returns NULL if neither is listed.
@@ -98,6 +100,30 @@ static struct governance_agent *find_listed(const struct governance *g, str agen
   return NULL;
 }
 
+static void read_claims(struct governance_reader *r, str pointer, const struct json *v,
+                        const struct governance_field *f, void *to) {
+  static const str fixed[] = {STR("agent"), STR("principals"), STR("user"), STR("run"), STR("args"), STR("capability")};
+  struct governance *g = r->governance;
+  if (!json_is(v, JSON_OBJECT) || v->count > GOVERNANCE_CLAIMS_MAX) {
+    governance_report(r, pointer, "must be an object of at most %d members", GOVERNANCE_CLAIMS_MAX);
+    return;
+  }
+  JSON_EACH(it, v) {
+    struct governance_claim *c = &g->claims[g->claim_count++];
+    c->member = json_key(it, r->arena);
+    if (json_key_in(it, fixed, sizeof fixed / sizeof *fixed))
+      governance_report(r, governance_below(r, pointer, it), "is set by the gateway");
+    governance_id(r, governance_below(r, pointer, it), it, f, &c->name);
+  }
+}
+
+str governance_tenant_claim(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  for (size_t i = 0; i < g->claim_count; i++)
+    if (str_eq(g->claims[i].member, STR("tenant"))) return g->claims[i].name;
+  return STR_NONE;
+}
+
 void governance_read_context(struct governance_reader *r, str pointer, const struct json *v) {
   struct governance *g = r->governance;
   struct parts {
@@ -107,12 +133,13 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
   static const struct governance_field fields[] = {
       {"defaults", read_context, offsetof(struct parts, defaults), false, NULL},
       {"agents", read_agents, 0, false, NULL},
+      {"claims", read_claims, 0, false, NULL},
       {"unlisted_servers", governance_choice, offsetof(struct parts, unlisted), false, unlisted_words},
   };
   if (v) governance_read_members(r, pointer, v, fields, sizeof fields / sizeof *fields, &parts);
   g->allows_unlisted = parts.unlisted == 1;
   g->others.context = overlay(r, parts.defaults, &json_empty_object);
-  settle(r, &g->others);
+  governance_agent_settle(&g->others, g->others.context, r->arena);
   // The list is sorted by id, so an ancestor comes before its descendants, and its context is complete when they need
   // it.
   size_t bytes = 0;
@@ -121,7 +148,7 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
     const char *dot = memrchr(p->id.p, '.', p->id.n);
     struct governance_agent *above = dot ? find_listed(g, (str){p->id.p, (size_t)(dot - p->id.p)}) : NULL;
     p->context = overlay(r, above ? above->context : g->others.context, p->context);
-    settle(r, p);
+    governance_agent_settle(p, p->context, r->arena);
     bytes += p->context->n;
   }
   if (bytes > CONTEXTS_BYTES)
@@ -136,14 +163,12 @@ const struct governance_agent *governance_agent_get(const struct governance *g, 
   return found ? found : &g->others;
 }
 
-const struct json *governance_context(const struct governance_agent *p, str name, enum approval_mode safety_mode,
+const struct json *governance_context(const struct governance_agent *p, enum approval_mode safety_mode,
                                       struct arena *a) {
-  struct json_edit edits[2] = {{STR("agent"), json_escaped(a, name)}};
-  size_t count = 1;
+  if (safety_mode >= p->safety) return p->context;
+  struct json_edit edit = {STR("safety_mode"), json_escaped(a, str_of(approval_mode_name(safety_mode)))};
   struct fault f;
-  if (safety_mode < p->safety)
-    edits[count++] = (struct json_edit){STR("safety_mode"), json_escaped(a, str_of(approval_mode_name(safety_mode)))};
-  const struct json *made = json_parse(a, json_edited(a, p->context, edits, count), &json_default_limits, &f);
+  const struct json *made = json_parse(a, json_edited(a, p->context, &edit, 1), &json_default_limits, &f);
   ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
   return made;
 }
@@ -222,6 +247,8 @@ bool governance_shows(const struct governance *g, const struct governance_agent 
     permitted = true;
   }
   if (!permitted) return hide(STR("/permissions"), out_pointer);
+  enum governance_code code;
+  if (!governance_has_identity(c, p->context, &code)) return hide(c->pointer, out_pointer);
   struct governance_outlook rules = look_ahead(g, c, &p->subject);
   if (rules.denied) return hide(STR("/bundles"), out_pointer);
   return (rules.lowest <= ceiling && rules.lowest <= c->mode) || hide(c->pointer, out_pointer);

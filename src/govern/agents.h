@@ -18,9 +18,9 @@ struct governance_agent;
 // Returns the context of an agent (never NULL). It lives as long as the governance.
 const struct governance_agent *governance_agent_get(const struct governance *g, str agent);
 
-// Returns the context for a question, in the arena. The context has the members for this agent, and the member `agent`
-// with the agent's name. `safety_mode` is a lower ceiling that the request asks for, or APPROVAL_NONE.
-const struct json *governance_context(const struct governance_agent *p, str name, enum approval_mode safety_mode,
+// Returns the context for a question. `safety_mode` is a ceiling that the request asks for, or APPROVAL_NONE. If it is
+// below the ceiling of the agent, the result is a copy in the arena.
+const struct json *governance_context(const struct governance_agent *p, enum approval_mode safety_mode,
                                       struct arena *a);
 
 // Returns the capability of a server's tool, or NULL.

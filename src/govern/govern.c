@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides about calls, in the five steps of govern.h.
+// Decides about calls, in the six steps of govern.h.
 #include "govern/govern.h"
 
 #include "base/assert.h"
-#include "govern/govern_impl.h"
+#include "govern/run.h"
 
 // Limits on all expressions of one decision, which then take a few milliseconds at most.
 enum { LOGIC_STEPS = 250000, LOGIC_BYTES = 4 << 20 };
@@ -48,7 +48,7 @@ static bool is_list_of_texts(const struct json *v) {
 }
 
 bool governance_check_context(const struct json *context, struct fault *f) {
-  static const char *const texts[] = {"tenant", "role", "intent", "environment", "safety_mode"};
+  static const char *const texts[] = {"tenant", "role", "intent", "environment", "safety_mode", "run_id"};
   if (!context) return true;
   if (!json_is(context, JSON_OBJECT)) {
     fault_set(f, FAULT_INVALID, "context must be an object");
@@ -61,17 +61,26 @@ bool governance_check_context(const struct json *context, struct fault *f) {
     return false;
   }
   const struct json *mode = json_get(context, STR("safety_mode")), *scopes = json_get(context, STR("scopes"));
+  const struct json *principals = json_get(context, STR("principals"));
+  const struct json *expires = json_get(context, STR("delegation_expires"));
+  struct run_budget budget;
   if (!is_absent(mode) && !is_mode(mode))
     fault_set(f, FAULT_INVALID, "context.safety_mode must be an approval mode, such as read_only");
   else if (!is_absent(scopes) && !is_list_of_texts(scopes))
     fault_set(f, FAULT_INVALID, "context.scopes must be a list of strings");
+  else if (!is_absent(principals) && !json_is(principals, JSON_ARRAY))
+    fault_set(f, FAULT_INVALID, "context.principals must be a list");
+  else if (!is_absent(expires) && !json_is(expires, JSON_NUMBER))
+    fault_set(f, FAULT_INVALID, "context.delegation_expires must be a number of seconds since 1970");
+  else if (!run_budget_read(json_get(context, STR("budget")), &budget))
+    fault_set(f, FAULT_INVALID, "context.budget must have max_calls, max_wall_ms, max_call_ms or max_cost");
   else return true;
   return false;
 }
 
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f) {
   struct governance_question q = {.args = json_get(v, STR("args")), .context = json_get(v, STR("context"))};
-  const struct json *mode = json_get(v, STR("mode"));
+  const struct json *mode = json_get(v, STR("mode")), *now = json_get(v, STR("now"));
   if (is_absent(q.args)) q.args = NULL;
   if (is_absent(q.context)) q.context = NULL;
   if (!json_string(json_get(v, STR("capability")), a, &q.capability))
@@ -79,6 +88,7 @@ bool governance_read_question(const struct json *v, struct arena *a, struct gove
               "a question must be an object with \"capability\"; args, context and mode are optional");
   else if (q.args && !json_is(q.args, JSON_OBJECT)) fault_set(f, FAULT_INVALID, "args must be an object");
   else if (!is_absent(mode) && !json_string(mode, a, &q.mode)) fault_set(f, FAULT_INVALID, "mode must be a string");
+  else if (now && !(json_int(now, &q.now) && q.now > 0)) fault_set(f, FAULT_INVALID, "now must be a positive integer");
   else if (governance_check_context(q.context, f)) {
     *out = q;
     return true;
@@ -295,6 +305,43 @@ static bool select_mode(struct deciding *d) {
 
 // ---- step 5
 
+static bool has_scope(const struct json *context, str scope) {
+  const struct json *scopes = json_get(context, STR("scopes"));
+  if (!json_is(scopes, JSON_ARRAY)) return false;
+  JSON_EACH(it, scopes)
+    if (json_equals_str(it, scope)) return true;
+  return false;
+}
+
+bool governance_has_identity(const struct governance_capability *c, const struct json *context,
+                             enum governance_code *out) {
+  *out = GOVERNANCE_PERMISSION_DENIED;
+  for (size_t i = 0; i < c->claims.count; i++)
+    if (is_absent(json_get(context, c->claims.list[i]))) return false;
+  *out = GOVERNANCE_DELEGATION_REQUIRED;
+  for (size_t i = 0; i < c->scopes.count; i++)
+    if (!has_scope(context, c->scopes.list[i])) return false;
+  return true;
+}
+
+// Mode delegated needs a user as the origin. A context without principals does not say who the origin is.
+static bool check_delegation(struct deciding *d) {
+  struct governance_decision *o = d->out;
+  const struct json *context = d->question->context, *principals = json_get(context, STR("principals"));
+  enum governance_code code;
+  double expires;
+  if (!governance_has_identity(o->capability, context, &code)) return deny(d, code, o->capability->pointer);
+  if (o->effective != APPROVAL_DELEGATED) return true;
+  if (!is_absent(principals) && !json_equals_str(json_get(json_at(principals, 0), STR("kind")), STR("user")))
+    return deny(d, GOVERNANCE_DELEGATION_REQUIRED, o->capability->pointer);
+  if (d->question->now && json_double(json_get(context, STR("delegation_expires")), &expires) &&
+      (double)d->question->now >= expires)
+    return deny(d, GOVERNANCE_DELEGATION_EXPIRED, o->capability->pointer);
+  return true;
+}
+
+// ---- step 6
+
 // Returns the violations that an approval cannot waive.
 static struct violations without_waivable(struct violations all) {
   struct violations kept = {0};
@@ -323,8 +370,8 @@ static bool check_arguments(struct deciding *d) {
 
 void governance_decide(const struct governance *g, const struct governance_question *q, struct arena *a,
                        struct governance_decision *out) {
-  static bool (*const steps[])(struct deciding *) = {find_capability, match_permissions, match_bundles, select_mode,
-                                                     check_arguments};
+  static bool (*const steps[])(struct deciding *) = {find_capability, match_permissions, match_bundles,
+                                                     select_mode,     check_delegation,  check_arguments};
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   *out = (struct governance_decision){.requested = q->mode, .effective = APPROVAL_NONE, .highest = APPROVAL_NONE};
   struct deciding d = {.governance = g, .question = q, .arena = a, .out = out, .budget = {LOGIC_STEPS, LOGIC_BYTES}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Governance: which capabilities exist (adapters), who may use them with which arguments (permissions), and which rules
-// and approvals apply (bundles). A decision depends only on the file and the question. It has five steps:
+// and approvals apply (bundles). A decision depends only on the file and the question. It has six steps:
 //
 //   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it.
 //   2. Matches the permissions. PERMISSION_DENIED if none matches, or if one with allow: false matches.
@@ -8,7 +8,10 @@
 //      the capability's mode is above read_only. POLICY_EVAL_ERROR if an expression fails.
 //   4. Chooses the mode. MODE_INVALID, MODE_EXCEEDS_MAXIMUM, MODE_RAISE_FORBIDDEN, MODE_ABOVE_RUN_CEILING or
 //      CLASS_MODE_CONFLICT if the mode is not allowed.
-//   5. Checks the arguments. ARG_CONSTRAINT_VIOLATION if they violate constraints.
+//   5. Checks the delegation. PERMISSION_DENIED if a claim is missing that the capability requires, DELEGATION_REQUIRED
+//      if a scope is missing or a call in mode delegated has no user as its origin, DELEGATION_EXPIRED if the
+//      delegation is no longer valid.
+//   6. Checks the arguments. ARG_CONSTRAINT_VIOLATION if they violate constraints.
 //
 // The first step that fails denies the call. A struct governance is immutable and reference-counted.
 #pragma once
@@ -47,15 +50,16 @@ struct governance_question {
   const struct json *args;     // an object, or NULL
   const struct json *context;  // an object that governance_check_context accepts, or NULL
   str mode;                    // requested mode; STR_NONE if absent
+  int64_t now;                 // seconds since 1970; 0 if unknown: a delegation then never expires
   bool partial;                // some arguments are not known yet, so a missing argument is no violation
 };
 
-// Returns whether a context is valid. tenant, role, intent and environment must be strings, safety_mode an approval
-// mode, and scopes a list of strings; each may be null or absent. Other members are not checked: only expressions read
-// them.
+// Returns whether a context is valid. tenant, role, intent, environment and run_id must be strings, safety_mode an
+// approval mode, scopes a list of strings, principals a list of objects, delegation_expires a number, and budget as
+// run_budget_read requires; each may be null or absent. Other members are not checked: only expressions read them.
 bool governance_check_context(const struct json *context, struct fault *f);
 
-// Reads {"capability", "args"?, "context"?, "mode"?} and ignores other members. *out points into `v`. On failure,
+// Reads {"capability", "args"?, "context"?, "mode"?, "now"?} and ignores other members. *out points into `v`. On failure,
 // returns false with the reason in f.
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f);
 
@@ -71,6 +75,8 @@ bool governance_read_question(const struct json *v, struct arena *a, struct gove
   X(MODE_RAISE_FORBIDDEN, "a rule names a mode above the capability's; report it to the owner of the rule") \
   X(MODE_ABOVE_RUN_CEILING, "the run has a lower safety_mode; ask for another run") \
   X(CLASS_MODE_CONFLICT, "a rule lowers a capability of class act to read_only; report it to the owner of the rule") \
+  X(DELEGATION_REQUIRED, "act for a user whose token has the scopes of the capability") \
+  X(DELEGATION_EXPIRED, "ask the user for a new delegation") \
   X(ARG_CONSTRAINT_VIOLATION, "correct the arguments that are listed") \
   X(CLASS_INTENT_CONFLICT, "leave capabilities of class act out of a read_only plan")
 

@@ -151,6 +151,13 @@ void governance_seconds(struct governance_reader *r, str pointer, const struct j
   else governance_report(r, pointer, "must be a number of seconds from 0 to %d", SECONDS_MAX);
 }
 
+void governance_cost(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
+                     void *to) {
+  double d;
+  if (json_double(v, &d) && d >= 0 && d <= COUNT_MAX) *(double *)to = d;
+  else governance_report(r, pointer, "must be a number from 0 to %d", COUNT_MAX);
+}
+
 void governance_mode(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                      void *to) {
   str name = STR("");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internals of the governance file, shared by govern*.c only.
 #pragma once
+#include "base/list.h"
+#include "base/map.h"
 #include "govern/agents.h"
 #include "govern/logic.h"
 
-enum { GOVERNANCE_MAGIC = 0x676f7631 };
+enum { GOVERNANCE_MAGIC = 0x676f7631, GOVERNANCE_CLAIMS_MAX = 32 };
 
 struct governance_permission {
   str permission_id, pointer, adapter_id, name, description, decision_binding;
@@ -47,6 +49,12 @@ struct governance_agent {
   enum approval_mode safety;
 };
 
+// A member of the context that has the value of a claim.
+struct governance_claim {
+  str member;
+  str name;  // name of the claim or, if it starts with a slash, JSON Pointer to the claim
+};
+
 struct governance {
   uint32_t magic;
   unsigned refs;
@@ -63,6 +71,12 @@ struct governance {
   size_t agent_count;
   struct governance_agent others;  // context of all agents that are not in `agents`
   bool allows_unlisted;            // servers without an adapter may be used
+  struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
+  size_t claim_count;
+  // Run contexts (govern/run.h), the only part that changes.
+  bool runs_ready;
+  struct map runs;        // by the text of the context
+  struct list idle_runs;  // those without references, the one used last at the end
 };
 
 // ---- govern_fields.c: readers of members
@@ -111,6 +125,7 @@ governance_read_field governance_flag;         // bool
 governance_read_field governance_count;        // uint64_t: 1 to 1e9
 governance_read_field governance_integer;      // int64_t
 governance_read_field governance_seconds;      // double: 0 to 1e6
+governance_read_field governance_cost;         // double: 0 to 1e9
 governance_read_field governance_mode;         // uint8_t, enum approval_mode
 governance_read_field governance_choice;       // uint8_t, index into `words`
 governance_read_field governance_logic;        // const struct logic *
@@ -132,7 +147,13 @@ void governance_read_adapters(struct governance_reader *r, str pointer, const st
 // ---- govern.c
 
 bool governance_permits(const struct governance_permission *p, const struct governance_subject *who);
+// Returns whether the context has the scopes and claims that the capability requires; otherwise sets *out to the code of
+// the denial.
+bool governance_has_identity(const struct governance_capability *c, const struct json *context,
+                             enum governance_code *out);
 
 // ---- agents.c
 
 void governance_read_context(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
+// Reads the members that decisions use. The strings are in the arena or in the text of `context`.
+void governance_agent_settle(struct governance_agent *p, const struct json *context, struct arena *a);

@@ -81,6 +81,7 @@ static const struct governance_field capability_fields[] = {
     {"output_schema", read_pin, AT(output_schema), false, NULL},
     {"default_idempotency", governance_choice, AT(idempotency), false, idempotencies},
     {"timeout_ms", governance_count, AT(timeout_ms), false, NULL},
+    {"cost", governance_cost, AT(cost), false, NULL},
     {"retry", read_retry, AT(retry), false, NULL},
     {"risk", read_risk, AT(risk), false, NULL},
 };

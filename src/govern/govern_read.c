@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "govern/govern_impl.h"
+#include "govern/run.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -316,6 +317,7 @@ void governance_unref(struct governance **g) {
   ASSERT_MAGIC(was, GOVERNANCE_MAGIC);
   ASSERT(was->refs > 0);
   if (--was->refs) return;
+  run_contexts_free(was);
   was->magic = 0;
   arena_done(&was->arena);
   mem_free(was);

@@ -53,6 +53,7 @@ struct governance_capability {
   str description, domain, environment;
   str input_schema, output_schema;  // expected hashes of the schemas: "sha256:HEX"
   uint64_t timeout_ms;
+  double cost;  // of one call, in the unit of max_cost; 0 if absent
   struct governance_retry retry;
   struct governance_risk risk;
   // The permissions for this capability, in the order of the file.

@@ -21,7 +21,7 @@ struct catalog_view {
 // The key of a comparison. Clients of the same agent have the same key if their connections show the same items.
 struct comparison_key {
   const struct policy_agent *agents[2];
-  const struct governance_agent *governed[2];
+  const struct run_context *runs[2];
   const struct catalog *catalogs[2];
   uint32_t unknown[2];  // 1 if the rules do not know the caller, before and after the change
   uint64_t digests[2];  // hashes of `views`, before and after the change
@@ -57,7 +57,7 @@ static void comparison_done(struct comparison *x) {
 
 // Returns whether the rules do not know the agent. Such an agent sees no items.
 static bool is_unknown(const struct caller *c) {
-  return (c->policy && !c->agent) || (c->governance && !c->governed);
+  return (c->policy && !c->agent) || (c->governance && !c->run);
 }
 
 // Returns the first visible item at or after index *at, and sets *at to the index after this item. Returns NULL at the
@@ -103,7 +103,7 @@ static const struct difference *compare(struct comparison *x, const struct catal
   const struct hash_key *seed = &x->d->opt.loop->seed;
   struct comparison_key key = {
       .agents = {before->caller.agent, after->caller.agent},
-      .governed = {before->caller.governed, after->caller.governed},
+      .runs = {before->caller.run, after->caller.run},
       .unknown = {is_unknown(&before->caller), is_unknown(&after->caller)},
       .catalogs = {before->catalog, after->catalog},
       .digests = {hash_sip(seed, (str){(const char *)before->views, before->count * sizeof *before->views}),

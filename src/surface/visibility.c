@@ -13,9 +13,8 @@ enum { MOST_NOTES = 20, VISIBILITIES_BYTES = 32 << 20 };
 struct visibility {
   struct visibility_key {
     struct policy *policy;
-    struct governance *governance;
     const struct policy_agent *agent;
-    const struct governance_agent *governed;
+    struct run_context *run;
     uint64_t generation;  // generation of the catalog to which the items belong
   } key;
   struct list node;  // in surface.visibilities
@@ -99,7 +98,7 @@ static void forget(struct surface *d, struct visibility *s) {
   for (int kind = 0; kind < ITEM_KINDS; kind++) mem_free(s->bits[kind]);
   naming_own_free(&s->own);
   policy_unref(&s->key.policy);
-  governance_unref(&s->key.governance);
+  run_context_unref(&s->key.run);
   mem_free(s);
 }
 
@@ -116,8 +115,7 @@ void surface_forget_old_visibilities(struct surface *d) {
 }
 
 static struct visibility_key key_for(const struct caller *c, const struct catalog *catalog) {
-  return (struct visibility_key){(struct policy *)c->policy, (struct governance *)c->governance, c->agent, c->governed,
-                                 catalog->generation};
+  return (struct visibility_key){(struct policy *)c->policy, c->agent, c->run, catalog->generation};
 }
 
 static void look(struct surface *d, struct visibility *s, const struct caller *c, const struct catalog *catalog) {
@@ -140,7 +138,7 @@ static struct visibility *new_visibility(struct surface *d, const struct caller 
   struct visibility *s = MEM_NEW(struct visibility);
   s->key = key_for(c, catalog);
   if (s->key.policy) policy_ref(s->key.policy);
-  if (s->key.governance) governance_ref(s->key.governance);
+  if (s->key.run) run_context_ref(s->key.run);
   look(d, s, c, catalog);
   ASSERT(map_add(&d->visibility_of, key_of(&s->key), s));
   list_push(&d->visibilities, &s->node);

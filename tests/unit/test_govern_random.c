@@ -143,8 +143,11 @@ static void put_bundles(struct buf *b) {
 
 static void put_file(struct buf *b) {
   buf_str(b, STR("{\"adapters\":[{\"adapter_id\":\"a\",\"type\":\"MCP\",\"capabilities\":["
-                 "{\"name\":\"c0\",\"class\":\"act\",\"approval_mode\":\"destructive\"},"
-                 "{\"name\":\"c1\",\"class\":\"act\",\"approval_mode\":\"delegated\"},"
+                 "{\"name\":\"c0\",\"class\":\"act\",\"approval_mode\":\"destructive\",\"scopes\":["));
+  if (!roll(3)) buf_printf(b, "\"w\"%s", roll(2) ? ",\"x\"" : "");
+  buf_str(b, STR("]},{\"name\":\"c1\",\"class\":\"act\",\"approval_mode\":\"delegated\",\"claims\":["));
+  if (!roll(3)) buf_str(b, STR("\"level\""));
+  buf_str(b, STR("]},"
                  "{\"name\":\"c2\",\"class\":\"observe\",\"approval_mode\":\"read_only\"},"
                  "{\"name\":\"c3\",\"class\":\"verify\",\"approval_mode\":\"network\"}]}],\"permissions\":["));
   for (unsigned i = 0, n = 2 + roll(6); i < n; i++) put_permission(b, i);
@@ -164,12 +167,19 @@ static void put_question(struct buf *b) {
   put_member(b, "environment", intents, 2);
   put_member(b, "tenant", roles, 2);
   if (!roll(4)) put_member(b, "safety_mode", modes, 5);
+  if (roll(2)) buf_printf(b, "%s\"scopes\":[\"w\"%s]", b->p[b->n - 1] == '{' ? "" : ",", roll(2) ? ",\"x\"" : "");
+  if (roll(2)) buf_printf(b, "%s\"level\":%s", b->p[b->n - 1] == '{' ? "" : ",", roll(3) ? "2" : "null");
+  if (roll(2))
+    buf_printf(b, "%s\"principals\":[{\"kind\":\"%s\",\"id\":\"u\"}]", b->p[b->n - 1] == '{' ? "" : ",",
+               roll(3) ? "user" : "service");
+  if (roll(2)) buf_printf(b, "%s\"delegation_expires\":%u", b->p[b->n - 1] == '{' ? "" : ",", 100 + roll(20));
   buf_str(b, STR("},\"args\":{"));
   if (roll(3)) buf_printf(b, "\"n\":%s,", PICK(scalars));
   if (roll(3)) buf_printf(b, "\"s\":%s,", PICK(scalars));
   if (roll(3)) buf_printf(b, "\"o\":{\"k\":%s},", PICK(scalars));
   if (roll(2)) buf_printf(b, "\"l\":[%s,%s],", PICK(scalars), PICK(scalars));
   buf_str(b, STR("\"end\":0}"));
+  if (roll(2)) buf_printf(b, ",\"now\":%u", 100 + roll(20));
   if (!roll(3)) buf_printf(b, ",\"mode\":\"%s\"", roll(9) ? modes[roll(5)] : "admin");
   buf_char(b, '}');
 }
@@ -588,6 +598,26 @@ static void naive_bundles(struct naive *n, const struct json *bundles) {
   }
 }
 
+// Returns the code of the denial, or NULL.
+static const char *naive_delegation(const struct naive *n, const struct json *question, const struct json *capability,
+                                    int effective) {
+  const struct json *scopes = json_get(n->q.context, STR("scopes")), *level = json_get(n->q.context, STR("level"));
+  const struct json *wanted = json_get(capability, STR("claims")), *needed = json_get(capability, STR("scopes"));
+  if (wanted && wanted->count && (!level || level->type == JSON_NULL)) return "PERMISSION_DENIED";
+  for (const struct json *s = needed ? needed->child : NULL; s; s = s->next) {
+    bool found = false;
+    for (const struct json *own = scopes ? scopes->child : NULL; own; own = own->next) found |= json_same(s, own);
+    if (!found) return "DELEGATION_REQUIRED";
+  }
+  if (effective != 3) return NULL;
+  const struct json *chain = json_get(n->q.context, STR("principals"));
+  if (chain && !json_equals_str(json_get(chain->child, STR("kind")), STR("user"))) return "DELEGATION_REQUIRED";
+  int64_t now, expires;
+  if (!json_int(json_get(question, STR("now")), &now)) return NULL;
+  if (!json_int(json_get(n->q.context, STR("delegation_expires")), &expires)) return NULL;
+  return now >= expires ? "DELEGATION_EXPIRED" : NULL;
+}
+
 static void naive_mode(struct naive *n, const struct json *question, const struct json *capability, struct buf *out) {
   const struct json *wanted = json_get(question, STR("mode")), *safety = json_get(n->q.context, STR("safety_mode"));
   int high = mode_index(json_get(capability, STR("approval_mode"))), requested = mode_index(wanted), effective = high;
@@ -599,6 +629,8 @@ static void naive_mode(struct naive *n, const struct json *question, const struc
   if (safety && effective > mode_index(safety)) return judge(out, "MODE_ABOVE_RUN_CEILING", effective, n->v, false);
   if (json_equals_str(json_get(capability, STR("class")), STR("act")) && effective == 0)
     return judge(out, "CLASS_MODE_CONFLICT", effective, n->v, false);
+  const char *denial = naive_delegation(n, question, capability, effective);
+  if (denial) return judge(out, denial, effective, n->v, false);
   for (size_t i = 0; i < n->constraint_count; i++) check_constraints(n->constraints[i], n->q.args, n->v);
   bool violated = n->v->hard.n || (n->v->soft.n && !n->v->gates.n);
   judge(out, violated ? "ARG_CONSTRAINT_VIOLATION" : "ALLOWED", effective, n->v, true);

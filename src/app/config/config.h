@@ -45,6 +45,8 @@ struct config_jwt {
   str jwks_url, key_file;  // sources of the keys
   uint64_t keys_ms;        // maximum age of keys fetched from jwks_url
   struct jwt_keys *keys;   // NULL if the keys are fetched from jwks_url
+  str tenant;              // claim that contains the tenant, from the governance file; or STR_NONE
+  bool keep_claims;        // the governance file needs the claims of tokens
 };
 
 enum config_audit { CONFIG_AUDIT_AUTO, CONFIG_AUDIT_ON, CONFIG_AUDIT_OFF };

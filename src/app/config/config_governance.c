@@ -2,7 +2,7 @@
 // The governance file, YAML or JSON: reads it, and compares it with the configured servers.
 #include "app/config/config_load.h"
 #include "base/assert.h"
-#include "govern/agents.h"
+#include "govern/run.h"
 
 struct governance_reading {
   struct config_loader *loader;
@@ -60,6 +60,11 @@ void config_governance_read(struct config_loader *l, const struct config_documen
     c->governance_file = arena_str(&c->arena, config_path(l, c->governance_file, d->folder, &l->work));
     c->governance = read_file(l, c->governance_file, named_by);
     if (c->governance && !l->opt->serverless) check_servers(l, c->governance_file);
+    if (c->governance) {
+      str tenant = governance_tenant_claim(c->governance);
+      c->jwt.tenant = tenant.p ? arena_str(&c->arena, tenant) : STR_NONE;
+      c->jwt.keep_claims = true;
+    }
   } else if (before && before->governance) {
     // An edit must not switch off governance while the gateway runs.
     config_error(l, &(struct config_place){before->config_file, STR("/governance")},

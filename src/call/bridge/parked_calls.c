@@ -176,8 +176,8 @@ bool park_allowed(struct call *c, const struct call *by) {
   if (!caller_find(c->context->rules, by->session, by->named, &now, &f) || !str_eq(now.id, c->caller.id)) return false;
   str tool = call_tool_name(c);
   if (!caller_may(&now, call_server(c), tool.p ? ITEM_TOOL : ITEM_RESOURCE, tool)) return false;
-  // The governance file has changed since the arguments of the parked call were checked against it.
-  if (now.governance != c->governance) return false;
+  // The governance file or the run context has changed since the arguments of the parked call were checked.
+  if (now.governance != c->governance || now.run != c->run) return false;
   now.id = c->caller.id;
   c->caller = now;
   policy_unref(&c->policy);
@@ -272,6 +272,7 @@ const struct call_step step_park = {
 
 void calls_forget(struct call_context *x, struct session *s) {
   quota_forget(x, s);
+  budget_forget(x, s);
   tasks_forget(x->tasks, s);
   asks_forget(x, s);
   struct fault f;

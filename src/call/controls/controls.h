@@ -5,6 +5,7 @@
 #include "call/controls/limiter.h"
 #include "call/controls/result_cache.h"
 #include "call/controls/retry_delay.h"
+#include "call/controls/run_budgets.h"
 
 struct controls {
   bool tolerant_args;

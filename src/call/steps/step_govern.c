@@ -8,6 +8,20 @@
 
 enum { ID_SHOWN = 100, DETAILS = 1 << 20 };
 
+struct govern_state {
+  const struct governance_capability *capability;  // NULL: the call is not governed
+  enum approval_mode effective;
+};
+
+const struct governance_capability *call_capability(const struct call *c) {
+  return ((const struct govern_state *)call_state(c, STEP_GOVERN))->capability;
+}
+
+enum approval_mode call_mode(const struct call *c) {
+  const struct govern_state *s = call_state(c, STEP_GOVERN);
+  return s->capability ? s->effective : APPROVAL_NONE;
+}
+
 // ---- a denial
 
 static enum fault_code fault_of(enum governance_code code) {
@@ -21,6 +35,8 @@ static enum fault_code fault_of(enum governance_code code) {
       [GOVERNANCE_MODE_RAISE_FORBIDDEN] = FAULT_MODE_RAISE_FORBIDDEN,
       [GOVERNANCE_MODE_ABOVE_RUN_CEILING] = FAULT_MODE_ABOVE_RUN_CEILING,
       [GOVERNANCE_CLASS_MODE_CONFLICT] = FAULT_CLASS_MODE_CONFLICT,
+      [GOVERNANCE_DELEGATION_REQUIRED] = FAULT_DELEGATION_REQUIRED,
+      [GOVERNANCE_DELEGATION_EXPIRED] = FAULT_DELEGATION_EXPIRED,
       [GOVERNANCE_ARG_CONSTRAINT_VIOLATION] = FAULT_ARG_CONSTRAINT_VIOLATION,
   };
   ASSERT((size_t)code < sizeof codes / sizeof *codes && codes[code] != FAULT_NONE);
@@ -111,12 +127,14 @@ static enum call_result run(struct call *c, void *state) {
   struct governance_question question = {
       .capability = capability ? capability->id : STR(""),
       .args = args,
-      .context = governance_context(c->caller.governed, c->caller.id, ceiling, a),
+      .context = governance_context(&c->run->governed, ceiling, a),
       .mode = c->options.mode,
+      .now = clock_wall_ms(x->loop->clock) / 1000,
   };
   struct governance_decision d;
   governance_decide(g, &question, a, &d);
   enum call_result r = CALL_NEXT;
+  *(struct govern_state *)state = (struct govern_state){d.capability, d.effective};
   if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
   arena_reset(a);
   return r;
@@ -125,5 +143,6 @@ static enum call_result run(struct call *c, void *state) {
 const struct call_step step_govern = {
     .name = "govern",
     .does = "Applies the governance file: permissions, rules, approval modes, constraints on arguments.",
+    .state = sizeof(struct govern_state),
     .run = run,
 };

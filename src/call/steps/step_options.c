@@ -3,7 +3,10 @@
 // every mode, by members of _meta. If an option is set in both places, the stricter value applies.
 #include "base/assert.h"
 #include "call/steps/steps.h"
+#include "schema/exact.h"
 #include "json/write.h"
+
+enum { RUN_ID_MAX = 64 };
 
 struct options_state {
   struct call *call;      // NULL: no deadline
@@ -16,6 +19,20 @@ static struct options_state *state_of(const struct call *c) {
 }
 
 // ---- the deadline
+
+static void on_deadline(struct timer *t);
+
+void call_deadline_limit(struct call *c, uint64_t ms) {
+  struct options_state *s = state_of(c);
+  uint64_t now = loop_now(c->context->loop);
+  ASSERT(ms && !s->held_ms);
+  if (s->call && timer_running(&s->deadline) && s->deadline.at <= now + ms) return;
+  if (s->call) timer_stop(&s->deadline);
+  else timer_init(&s->deadline, on_deadline);
+  s->call = c;
+  c->options.timeout_ms = ms;
+  timer_start(c->context->loop, &s->deadline, ms);
+}
 
 void call_deadline_end(struct call *c) {
   struct options_state *s = state_of(c);
@@ -79,6 +96,31 @@ static enum call_result refuse(struct call *c, const char *message) {
   return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
+static bool read_limit(const struct json *run, const char *key, uint64_t *out) {
+  const struct json *v = json_get(run, str_of(key));
+  return !v || (exact_count(v, out) && *out > 0);
+}
+
+// Reads toolgate/run. Returns NULL, or an error message.
+static const char *read_run(struct call *c, const struct json *run) {
+  static const str known[] = {STR("id"), STR("maxCalls"), STR("maxMs"), STR("maxCallMs"), STR("maxCost")};
+  struct caller_options *o = &c->options;
+  const struct json *cost = json_get(run, STR("maxCost"));
+  o->run_budget = (struct run_budget){.max_cost = -1};
+  if (!json_string(json_get(run, STR("id")), &c->request->arena, &o->run_id) || !o->run_id.n ||
+      o->run_id.n > RUN_ID_MAX)
+    return "toolgate/run needs an \"id\" of 1 to 64 bytes";
+  JSON_EACH(it, run)
+    if (!json_key_in(it, known, sizeof known / sizeof *known))
+      return "toolgate/run may have id, maxCalls, maxMs, maxCallMs and maxCost only";
+  if (!read_limit(run, "maxCalls", &o->run_budget.max_calls) || !read_limit(run, "maxMs", &o->run_budget.max_wall_ms) ||
+      !read_limit(run, "maxCallMs", &o->run_budget.max_call_ms))
+    return "maxCalls, maxMs and maxCallMs of toolgate/run must be whole numbers above 0";
+  if (cost && !(json_double(cost, &o->run_budget.max_cost) && o->run_budget.max_cost >= 0))
+    return "maxCost of toolgate/run must be a number of at least 0";
+  return NULL;
+}
+
 // Reads the caller's options in _meta. Returns NULL on success, otherwise an error message.
 static const char *read_options(struct call *c) {
   const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
@@ -92,6 +134,9 @@ static const char *read_options(struct call *c) {
   if (safety && (!json_string(safety, &c->request->arena, &c->options.safety_mode) ||
                  approval_mode_find(c->options.safety_mode) == APPROVAL_NONE))
     return "toolgate/safetyMode must be read_only, local_write, network, delegated or destructive";
+  const struct json *named = json_get(meta, STR("toolgate/run"));
+  const char *wrong = named ? read_run(c, named) : NULL;
+  if (wrong) return wrong;
   c->options.dry_run |= dry_run;
   if (ms && (!json_int(ms, &timeout) || timeout < 1))
     return "toolgate/timeoutMs must be a whole number of milliseconds";

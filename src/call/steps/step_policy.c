@@ -26,6 +26,7 @@ static enum call_result identify(struct call *c, void *state) {
   c->caller.id = arena_str(&c->request->arena, c->caller.id);
   if (c->caller.policy) c->policy = policy_ref(x->rules->policy);
   if (c->caller.governance) c->governance = governance_ref(x->rules->governance);
+  if (c->caller.run) c->run = run_context_ref(c->caller.run);
   return CALL_NEXT;
 }
 

@@ -14,6 +14,7 @@ const struct ticket *call_ticket(const struct call *c);  // the ticket in the re
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
+void call_deadline_limit(struct call *c, uint64_t ms);  // the call must end within this time at the latest
 void call_deadline_end(struct call *c);        // stops the deadline, because the outcome is known
 void call_deadline_hold(struct call *c);       // pauses the deadline while the client answers a question
 void call_deadline_release(struct call *c);    // continues the deadline after the client has answered
@@ -127,6 +128,13 @@ const struct rpc_message *call_read_again(struct call *c,
 
 // Returns where the pieces are that step_store must write. The pointer there is NULL if nothing must be written.
 struct piece_batch **call_pieces(const struct call *c);
+
+// ---- step_govern.c
+const struct governance_capability *call_capability(const struct call *c);  // NULL if the call is not governed
+enum approval_mode call_mode(const struct call *c);                         // the effective mode of a governed call
+
+// ---- step_budget.c
+void budget_forget(struct call_context *x, const struct session *s);
 
 // ---- step_schema.c
 

@@ -25,6 +25,7 @@ struct remembered {
   char name[CREDENTIALS_NAME_SIZE];
   char agent[AGENT_SIZE];
   char subject[SUBJECT_SIZE];  // truncated
+  char *claims;                // claims of the token, or NULL; on the heap
 };
 
 struct credentials {
@@ -46,7 +47,8 @@ static enum credentials_verdict refuse(struct credentials *c, enum rejection rej
 // ---- names
 
 // Writes the name of a principal: `kind`, followed by a hash of `text`. For a configured token, `text` contains a
-// constant and the token's SHA-256; for a JSON Web Token, it contains the issuer, the subject and the agent.
+// constant and the token's SHA-256; for a JSON Web Token, it contains the issuer, the subject, the agent and, if the
+// token has one, the tenant.
 static void hash_name(const char *kind, str text, char out[CREDENTIALS_NAME_SIZE]) {
   unsigned char digest[SHA256_SIZE];
   hash_sha256(text, digest);
@@ -66,9 +68,9 @@ void credentials_name(const unsigned char token_sha256[SHA256_SIZE], char out[CR
 static void name_subject(const struct credentials *c, const struct jwt_claims *claims,
                          char out[CREDENTIALS_NAME_SIZE]) {
   struct buf b;
-  buf_init(&b, 2 * JWT_TOKEN_MAX + (1 << 16));
-  str parts[] = {c->opt.jwt->issuer, claims->subject, claims->agent};
-  for (size_t i = 0; i < 3; i++) {
+  buf_init(&b, 3 * JWT_TOKEN_MAX + (1 << 16));
+  str parts[] = {c->opt.jwt->issuer, claims->subject, claims->agent, claims->tenant};
+  for (size_t i = 0; i < (claims->tenant.p ? 4 : 3); i++) {
     buf_printf(&b, "%zu:", parts[i].n);
     buf_str(&b, parts[i]);
     buf_char(&b, ' ');
@@ -125,6 +127,7 @@ static void enter_issued(struct credentials *c, const struct remembered *r, stru
   out->until = r->until;
   out->issuer = c->opt.jwt->issuer;
   out->subject = str_of(r->subject);
+  if (r->claims) out->claims = str_of(r->claims);
 }
 
 static bool cache_find(struct credentials *c, const unsigned char sha256[SHA256_SIZE], int64_t now,
@@ -139,6 +142,7 @@ static bool cache_find(struct credentials *c, const unsigned char sha256[SHA256_
 static void remember(struct credentials *c, const unsigned char sha256[SHA256_SIZE], const struct jwt_claims *claims,
                      struct client_identity *out) {
   struct remembered *r = slot_of(c, sha256);
+  mem_free(r->claims);
   *r = (struct remembered){.version = keyring_version(c->keyring), .until = claims->expires + c->opt.jwt->leeway};
   memcpy(r->sha256, sha256, SHA256_SIZE);
   name_subject(c, claims, r->name);
@@ -146,6 +150,10 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
   memcpy(r->agent, claims->agent.p, claims->agent.n);
   str subject = secrets_mask(&c->work, claims->subject, NULL);
   memcpy(r->subject, subject.p, utf8_cut(subject, SUBJECT_SIZE - 1).n);
+  if (claims->all.p) {
+    r->claims = mem_zero(claims->all.n + 1);
+    memcpy(r->claims, claims->all.p, claims->all.n);
+  }
   enter_issued(c, r, out);
 }
 
@@ -268,6 +276,7 @@ void credentials_free(struct credentials **credentials) {
   *credentials = NULL;
   keyring_free(&c->keyring);
   arena_done(&c->work);
+  for (size_t i = 0; c->remembered && i < REMEMBERED; i++) mem_free(c->remembered[i].claims);
   mem_free(c->remembered);
   mem_free(c->names);
   mem_free(c);

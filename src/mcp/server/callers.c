@@ -85,13 +85,15 @@ static bool wants_alone(const struct meta *meta) {
          is_object(c, STR("roots"));
 }
 
-// Returns the key of the session for this request. Requests with the same credential share a session. If `alone`,
+// Returns the key of the session for this request. Requests of the same principal with the same claims share a session. If `alone`,
 // requests share a session only if their capabilities, client information and log level are also equal.
 static str key_of(struct request *r, struct client_identity who, bool alone) {
-  if (!alone) return arena_printf(&r->arena, "%d %d", who.principal, who.mode);
+  if (!alone)
+    return arena_printf(&r->arena, "%d %d %.*s", who.principal, who.mode, STR_ARG(who.claims.p ? who.claims : STR("")));
   str client = r->meta.client ? json_span(r->meta.client) : STR_NONE;
-  return arena_printf(&r->arena, "%d %d %d %.*s %.*s", who.principal, who.mode, session_log_level(r->meta.log_level),
-                      STR_ARG(json_span(r->meta.capabilities)), STR_ARG(client));
+  return arena_printf(&r->arena, "%d %d %d %.*s %.*s %.*s", who.principal, who.mode,
+                      session_log_level(r->meta.log_level), STR_ARG(json_span(r->meta.capabilities)), STR_ARG(client),
+                      STR_ARG(who.claims.p ? who.claims : STR("")));
 }
 
 // Returns the most recently used idle session with this key, because its connections are most likely still open.

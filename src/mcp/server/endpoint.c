@@ -68,7 +68,7 @@ static bool has_room(struct endpoint *e, struct http_exchange *x, struct client_
 // Returns the session with this id if it belongs to this client, or NULL.
 static struct http_session *session_named(struct endpoint *e, str id, struct client_identity who) {
   struct http_session *hs = id.p ? map_find(&e->sessions.by_id, id) : NULL;
-  return hs && !hs->sse && hs->s->principal == who.principal && hs->s->mode == who.mode ? hs : NULL;
+  return hs && !hs->sse && session_belongs(hs->s, who) && hs->s->mode == who.mode ? hs : NULL;
 }
 
 // Returns the session that a request names. If the client has no such session, sends a refusal and returns NULL.
@@ -339,7 +339,7 @@ static void sse_post(struct endpoint *e, struct http_exchange *x, struct client_
   if (!content_ok(e, x)) return;
   str id = str_starts(x->head->query, STR("sessionId=")) ? str_from(x->head->query, 10) : STR_NONE;
   struct http_session *hs = id.n ? map_find(&e->sessions.by_id, id) : NULL;
-  if (!hs || !hs->sse || hs->s->principal != who.principal) {
+  if (!hs || !hs->sse || !session_belongs(hs->s, who)) {
     http_reply(x, 404, STR_NONE, STR("text/plain; charset=utf-8"), STR("session not found\n"));
     return;
   }

@@ -114,6 +114,7 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   s->agent = arena_str(&s->arena, who.agent);
   if (who.subject.n) s->subject = arena_str(&s->arena, who.subject);
   if (who.issuer.n) s->issuer = arena_str(&s->arena, who.issuer);
+  if (who.claims.p) s->claims = arena_str(&s->arena, who.claims);
   s->until = who.until;
   s->as_operator = who.as_operator;
   set_mark(s, str_of(s->id));
@@ -143,6 +144,7 @@ void session_close(struct session **session) {
   rpc_pending_fail(&s->asks, &f);
   ASSERT(!s->in_flight && !s->held);
   m->surface->closed(m->surface_ctx, s);
+  run_context_unref(&s->run);
   rpc_pending_done(&s->asks);
   arena_done(&s->arena);
   list_remove(&s->node);
@@ -159,6 +161,11 @@ void session_close(struct session **session) {
 str session_agent(const struct session *s) {
   ASSERT_MAGIC(s, SESSION_MAGIC);
   return s->principal < 0 && !s->as_operator ? s->server->agent : s->agent;
+}
+
+bool session_belongs(const struct session *s, struct client_identity who) {
+  ASSERT_MAGIC(s, SESSION_MAGIC);
+  return s->principal == who.principal && str_eq(s->claims, who.claims);
 }
 
 str session_principal(const struct session *s) {

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/rate.h"
 #include "base/shares.h"
+#include "govern/run.h"
 #include "io/http/intake.h"
 #include "io/loop.h"
 #include "mcp/meta.h"
@@ -98,6 +99,7 @@ struct client_identity {
   str agent;      // agent that the credential is bound to; may be empty
   str subject;    // subject of the credential, or name of the token; for logs
   str issuer;     // issuer of the credential; empty for a token of the configuration
+  str claims;     // claims of a JSON Web Token, a JSON object; STR_NONE if they are not needed
   int64_t until;  // expiry of the credential in seconds since 1970; 0 if it does not expire
   // NULL for a client. For an operator, `name` and `agent` are used without a principal. Must outlive the session.
   const struct session_operator *as_operator;
@@ -124,6 +126,8 @@ struct session {
   int principal;                 // as in client_identity
   int mode;
   str principal_name, agent, subject, issuer;
+  str claims;                                  // as in client_identity; they do not change while the session lasts
+  struct run_context *run;                     // of the last caller, for call/caller.c; NULL if none is needed
   int64_t until;                               // expiry of the credential that the client last used
   const struct session_operator *as_operator;  // NULL for a client's session
   int64_t since;                               // creation time: wall clock in milliseconds
@@ -195,6 +199,10 @@ void session_share_mark(struct session *s);
 
 // Cancels the requests in flight, calls surface_ops.closed and frees the session. Sets *s to NULL.
 void session_close(struct session **s);
+
+// Returns whether requests of this client may use a session of another request: both have the same principal and the
+// same claims.
+bool session_belongs(const struct session *s, struct client_identity who);
 
 // Returns the name of the principal, which is the same in every run, so that it can be used as a key for stored data.
 str session_principal(const struct session *s);

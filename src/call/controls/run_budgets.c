@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call/controls/run_budgets.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/shares.h"
+
+enum { RUNS_MAX = 1 << 16, KEEP_MS = 24 * 3600 * 1000 };
+
+struct run_use {
+  struct list node;  // in by_use, the run that was used last at the end
+  struct share *share;
+  uint64_t began, used, calls;
+  double cost;
+  str key;
+  char text[];
+};
+
+struct run_budgets {
+  struct map by_key;
+  struct list by_use;
+  struct shares shares;  // of the principals
+};
+
+struct run_budgets *run_budgets_new(const struct hash_key *seed) {
+  struct run_budgets *b = MEM_NEW(struct run_budgets);
+  map_init(&b->by_key, seed);
+  list_init(&b->by_use);
+  shares_init(&b->shares, seed, RUNS_MAX);
+  return b;
+}
+
+static void forget(struct run_budgets *b, struct run_use *u) {
+  map_remove(&b->by_key, u->key);
+  list_remove(&u->node);
+  shares_drop(&b->shares, &u->share);
+  mem_free(u);
+}
+
+void run_budgets_free(struct run_budgets **budgets) {
+  struct run_budgets *b = *budgets;
+  if (!b) return;
+  *budgets = NULL;
+  LIST_EACH(it, &b->by_use) forget(b, CONTAINER_OF(it, struct run_use, node));
+  map_done(&b->by_key);
+  shares_done(&b->shares);
+  mem_free(b);
+}
+
+// The key has the length of the principal's name, so that two pairs of names never have the same key.
+static str put_key(struct buf *out, str principal, str run) {
+  buf_init(out, principal.n + run.n + 32);
+  buf_printf(out, "%zu %.*s %.*s", principal.n, STR_ARG(principal), STR_ARG(run));
+  return buf_view(out);
+}
+
+static struct run_use *add(struct run_budgets *b, str principal, str key, uint64_t now) {
+  if (!shares_allow(&b->shares, principal, 0)) return NULL;
+  struct run_use *u = mem_zero(sizeof *u + key.n);
+  memcpy(u->text, key.p, key.n);
+  u->key = (str){u->text, key.n};
+  u->share = shares_take(&b->shares, principal);
+  u->began = now;
+  list_push(&b->by_use, &u->node);
+  ASSERT(map_add(&b->by_key, u->key, u));
+  return u;
+}
+
+static const char *reached(const struct run_use *u, const struct run_budget *limits, const struct run_call *call) {
+  if (limits->max_calls && u->calls >= limits->max_calls) return "max_calls";
+  if (limits->max_wall_ms && call->now - u->began >= limits->max_wall_ms) return "max_wall_ms";
+  if (limits->max_cost >= 0 && u->cost + call->cost > limits->max_cost) return "max_cost";
+  return NULL;
+}
+
+const char *run_budgets_take(struct run_budgets *b, const struct run_call *call, const struct run_budget *limits,
+                             uint64_t *out_left_ms) {
+  struct buf key;
+  str k = put_key(&key, call->principal, call->run);
+  LIST_EACH(it, &b->by_use) {
+    struct run_use *old = CONTAINER_OF(it, struct run_use, node);
+    if (call->now - old->used < KEEP_MS) break;
+    forget(b, old);
+  }
+  struct run_use *u = map_find(&b->by_key, k);
+  if (!u) u = add(b, call->principal, k, call->now);
+  buf_done(&key);
+  if (!u) return "runs";
+  u->used = call->now;
+  list_remove(&u->node);
+  list_push(&b->by_use, &u->node);
+  const char *limit = reached(u, limits, call);
+  if (limit) return limit;
+  u->calls++;
+  u->cost += call->cost;
+  *out_left_ms = limits->max_wall_ms ? limits->max_wall_ms - (call->now - u->began) : UINT64_MAX;
+  return NULL;
+}
+
+void run_budgets_forget(struct run_budgets *b, str principal, str run) {
+  struct buf key;
+  struct run_use *u = map_find(&b->by_key, put_key(&key, principal, run));
+  buf_done(&key);
+  if (u) forget(b, u);
+}
