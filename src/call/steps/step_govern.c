@@ -6,11 +6,12 @@
 #include "call/steps/steps.h"
 #include "json/write.h"
 
-enum { ID_SHOWN = 100, DETAILS = 1 << 20 };
+enum { ID_SHOWN = 100, DETAILS = 1 << 20, ID_RANDOM = 8, ID_PREFIX = 4 };
 
 struct govern_state {
   const struct governance_capability *capability;  // NULL: the call is not governed
   enum approval_mode effective;
+  char id[ID_PREFIX + 2 * ID_RANDOM + 1];  // id of the Decision Record; empty if there is none
 };
 
 const struct governance_capability *call_capability(const struct call *c) {
@@ -20,6 +21,18 @@ const struct governance_capability *call_capability(const struct call *c) {
 enum approval_mode call_mode(const struct call *c) {
   const struct govern_state *s = call_state(c, STEP_GOVERN);
   return s->capability ? s->effective : APPROVAL_NONE;
+}
+
+str call_decision_id(const struct call *c) {
+  const struct govern_state *s = call_state(c, STEP_GOVERN);
+  return *s->id ? str_of(s->id) : STR_NONE;
+}
+
+static void make_id(struct govern_state *s, const struct rand_source *rand) {
+  unsigned char random[ID_RANDOM];
+  rand_fill(rand, random, sizeof random);
+  memcpy(s->id, "pol_", ID_PREFIX);
+  hash_hex(random, sizeof random, s->id + ID_PREFIX);
 }
 
 // ---- a denial
@@ -69,6 +82,7 @@ static str put_details(struct call *c, const struct governance_decision *d, cons
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   json_member_str(&w, STR("rule"), c->rule);
+  if (call_decision_id(c).p) json_member_str(&w, STR("decision_id"), call_decision_id(c));
   json_member_str(&w, STR("pointer"), place->governed);
   if (d->requested.p) json_member_str(&w, STR("mode_requested"), utf8_cut(d->requested, ID_SHOWN));
   put_mode(&w, STR("mode_effective"), d->effective);
@@ -134,7 +148,9 @@ static enum call_result run(struct call *c, void *state) {
   struct governance_decision d;
   governance_decide(g, &question, a, &d);
   enum call_result r = CALL_NEXT;
-  *(struct govern_state *)state = (struct govern_state){d.capability, d.effective};
+  struct govern_state *s = state;
+  *s = (struct govern_state){.capability = d.capability, .effective = d.effective};
+  if (!c->options.dry_run) make_id(s, x->loop->rand);
   if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
   arena_reset(a);
   return r;

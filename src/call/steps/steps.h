@@ -15,9 +15,9 @@ bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
 void call_deadline_limit(struct call *c, uint64_t ms);  // the call must end within this time at the latest
-void call_deadline_end(struct call *c);        // stops the deadline, because the outcome is known
-void call_deadline_hold(struct call *c);       // pauses the deadline while the client answers a question
-void call_deadline_release(struct call *c);    // continues the deadline after the client has answered
+void call_deadline_end(struct call *c);                 // stops the deadline, because the outcome is known
+void call_deadline_hold(struct call *c);                // pauses the deadline while the client answers a question
+void call_deadline_release(struct call *c);             // continues the deadline after the client has answered
 uint64_t call_deadline(const struct call *c);  // loop time of the deadline; UINT64_MAX if no deadline is running
 uint64_t call_spent(const struct call *c);     // milliseconds that the call has taken, including its earlier requests
 
@@ -132,6 +132,9 @@ struct piece_batch **call_pieces(const struct call *c);
 // ---- step_govern.c
 const struct governance_capability *call_capability(const struct call *c);  // NULL if the call is not governed
 enum approval_mode call_mode(const struct call *c);                         // the effective mode of a governed call
+// Returns the id of the Decision Record of a governed call, "pol_" and 16 hexadecimal digits. Returns STR_NONE before the
+// decision, for a dry run, and for a call that is not governed. The text is in the call's state.
+str call_decision_id(const struct call *c);
 
 // ---- step_budget.c
 void budget_forget(struct call_context *x, const struct session *s);
