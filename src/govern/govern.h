@@ -59,8 +59,8 @@ struct governance_question {
 // run_budget_read requires; each may be null or absent. Other members are not checked: only expressions read them.
 bool governance_check_context(const struct json *context, struct fault *f);
 
-// Reads {"capability", "args"?, "context"?, "mode"?, "now"?} and ignores other members. *out points into `v`. On failure,
-// returns false with the reason in f.
+// Reads {"capability", "args"?, "context"?, "mode"?, "now"?} and ignores other members. *out points into `v`. On
+// failure, returns false with the reason in f.
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f);
 
 // The codes of decisions. Each row has a name, and advice for a caller whose call is denied.

@@ -5,11 +5,11 @@
 // verified token:
 //   - Members that `context.claims` of the file names have the values of these claims. A claim cannot change the tenant
 //     that the file gives the agent, nor raise safety_mode or a budget.
-//   - `principals` lists the identities on whose behalf the agent acts, from the origin to the agent itself: the subject
-//     of the token, then the actors of its `act` claims (RFC 8693), then the agent.
+//   - `principals` lists the identities on whose behalf the agent acts, from the origin to the agent itself: the
+//     subject of the token, then the actors of its `act` claims (RFC 8693), then the agent.
 //   - `scopes` are the scopes of the token.
-// The context is invalid, and requests are refused, if the same agent acts twice, if a later actor has wider scopes than
-// an earlier one, or if an actor belongs to another tenant.
+// The context is invalid, and requests are refused, if the same agent acts twice, if a later actor has wider scopes
+// than an earlier one, or if an actor belongs to another tenant.
 #pragma once
 #include "base/crypto/hash.h"
 #include "govern/govern_impl.h"

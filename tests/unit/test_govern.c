@@ -97,7 +97,8 @@ static void the_permission_of_the_specification_decides(void **state) {
       {"{'capability':'adp_payments.issue_refund','args':{'order_id':'ord_881','amount_inr':4200,'currency':'INR',"
        "'idempotency_key':'ik_2x9k4j7m1q8w0p3z'},'mode':'destructive','context':{'scopes':['refund']}}",
        "ALLOWED effective=destructive rules=perm_payments_refund_capped at=/permissions/0"},
-      {"{'capability':'adp_payments.issue_refund','args':{'amount_inr':50001,'currency':'USD'},'context':{'scopes':['refund']}}",
+      {"{'capability':'adp_payments.issue_refund','args':{'amount_inr':50001,'currency':'USD'},"
+       "'context':{'scopes':['refund']}}",
        "ARG_CONSTRAINT_VIOLATION effective=destructive rules=perm_payments_refund_capped violations=amount_inr:max,"
        "currency:enum,idempotency_key:required at=/permissions/0/arg_constraints/amount_inr"},
   };

@@ -37,7 +37,8 @@ static bool same_keys(const struct jwt_keys *a, const struct jwt_keys *b) {
 static bool same_issuer(const struct config_jwt *a, const struct config_jwt *b) {
   return str_eq(a->issuer, b->issuer) && str_eq(a->audience, b->audience) && str_eq(a->claim, b->claim) &&
          a->algorithms == b->algorithms && a->leeway_ms == b->leeway_ms && a->keys_ms == b->keys_ms &&
-         str_eq(a->jwks_url, b->jwks_url) && str_eq(a->tenant, b->tenant) && a->keep_claims == b->keep_claims && same_keys(a->keys, b->keys) &&
+         str_eq(a->jwks_url, b->jwks_url) && str_eq(a->tenant, b->tenant) && a->keep_claims == b->keep_claims &&
+         same_keys(a->keys, b->keys) &&
          same_strs(a->scopes, a->scope_count, b->scopes, b->scope_count);
 }
 

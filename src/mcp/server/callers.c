@@ -85,8 +85,8 @@ static bool wants_alone(const struct meta *meta) {
          is_object(c, STR("roots"));
 }
 
-// Returns the key of the session for this request. Requests of the same principal with the same claims share a session. If `alone`,
-// requests share a session only if their capabilities, client information and log level are also equal.
+// Returns the key of the session for this request. Requests of the same principal with the same claims share a session.
+// If `alone`, requests share a session only if their capabilities, client information and log level are also equal.
 static str key_of(struct request *r, struct client_identity who, bool alone) {
   if (!alone)
     return arena_printf(&r->arena, "%d %d %.*s", who.principal, who.mode, STR_ARG(who.claims.p ? who.claims : STR("")));
