@@ -43,11 +43,16 @@ static void edit(struct making *m, str key, str raw) {
 
 // ---- claims of the token
 
-static const struct json *find_claim(const struct making *m, str name) {
-  if (!m->claims) return NULL;
+// Returns a member of `claims`, by its name or JSON Pointer, or NULL if it is absent or null.
+static const struct json *claim_in(const struct json *claims, str name) {
+  if (!claims) return NULL;
   const struct json *v =
-      str_starts(name, STR("/")) ? json_pointer_find((struct json *)m->claims, name) : json_get(m->claims, name);
+      str_starts(name, STR("/")) ? json_pointer_find((struct json *)claims, name) : json_get(claims, name);
   return json_is(v, JSON_NULL) ? NULL : v;
+}
+
+static const struct json *find_claim(const struct making *m, str name) {
+  return claim_in(m->claims, name);
 }
 
 static bool take_mode(struct making *m, const struct json *v) {
@@ -194,8 +199,8 @@ static bool read_actors(struct making *m, str tenant, struct actors *out) {
     for (size_t i = 0; i < out->count; i++)
       if (str_eq(out->ids[i], id))
         return invalid(m, FAULT_IDENTITY_INVALID, "the same agent acts twice in the token (act)");
-    if (claim.p && !str_starts(claim, STR("/"))) json_string(json_get(act, claim), m->arena, &of);
-    if (of.p && !(tenant.p && str_eq(of, tenant)))
+    const struct json *stated = claim.p ? claim_in(act, claim) : NULL;
+    if (stated && !(json_string(stated, m->arena, &of) && tenant.p && str_eq(of, tenant)))
       return invalid(m, FAULT_TENANT_MISMATCH, "an actor (act) of the token belongs to another tenant");
     if (json_string(json_get(act, STR("scope")), m->arena, &scope)) {
       if (child.p && !scopes_within(child, scope))

@@ -237,6 +237,100 @@ static void rules_and_governance_must_both_allow(void **state) {
   expect_called(shop, "order {'amount':1}\n");
 }
 
+// ---- budgets
+
+#define BUDGET(limits) \
+  ADAPTERS "," PERMISSIONS ",'context':{'defaults':{'role':'buyer','budget':{" limits "}},'claims':{'run_id':'rid'}}"
+#define RUN(members) "'_meta':{'toolgate/run':{" members "}}"
+
+static void a_run_ends_when_its_number_of_calls_is_used_up(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, BUDGET("'max_calls':2"));
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann"), *other = arrives_as(w, MODE_DIRECT, "ann");
+  expect_text(calls(ann, "shop:find", "{}"), "ok");
+  expect_text(calls(ann, "shop:order", "{'amount':1}"), "ok");
+  const struct json *m = calls(ann, "shop:find", "{}");
+  expect_fault(m, "RUN_BUDGET_EXCEEDED");
+  expect_part(m, "'limit':'max_calls'");
+  // Another session is another run.
+  expect_text(calls(other, "shop:find", "{}"), "ok");
+  expect_called(shop, "find {}\norder {'amount':1}\nfind {}\n");
+}
+
+static void denied_calls_and_dry_runs_use_no_budget(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, BUDGET("'max_calls':1"));
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_fault(calls(ann, "shop:order", "{'amount':101}"), "ARG_CONSTRAINT_VIOLATION");
+  calls_with(ann, "shop:find", "{}", "'_meta':{'toolgate/dryRun':true}");
+  expect_text(calls(ann, "shop:find", "{}"), "ok");
+  expect_fault(calls(ann, "shop:find", "{}"), "RUN_BUDGET_EXCEEDED");
+  expect_called(shop, "find {}\n");
+}
+
+static void a_run_ends_with_its_time(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, BUDGET("'max_wall_ms':60000"));
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_text(calls(ann, "shop:find", "{}"), "ok");
+  pass(w, 59000);
+  holds(shop);
+  uint64_t id = begins(ann, "shop:find", "{}");
+  pass(w, 2000);  // the call has only the second that is left for the run
+  expect_fault(hears(ann, id), "UPSTREAM_TIMEOUT");
+  expect_fault(calls(ann, "shop:find", "{}"), "RUN_BUDGET_EXCEEDED");
+  expect_called(shop, "find {}\nfind {}\ncancelled find\n");
+}
+
+static void a_client_can_give_a_part_of_its_run_a_smaller_budget_only(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, BUDGET("'max_calls':3"));
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_text(calls_with(ann, "shop:find", "{}", RUN("'id':'p1','maxCalls':1")), "ok");
+  expect_fault(calls_with(ann, "shop:find", "{}", RUN("'id':'p1','maxCalls':1")), "RUN_BUDGET_EXCEEDED");
+  expect_text(calls_with(ann, "shop:find", "{}", RUN("'id':'p2','maxCalls':1000000")), "ok");
+  expect_text(calls(ann, "shop:find", "{}"), "ok");
+  expect_fault(calls_with(ann, "shop:find", "{}", RUN("'id':'p3','maxCalls':1000000")), "RUN_BUDGET_EXCEEDED");
+  expect_called(shop, "find {}\nfind {}\nfind {}\n");
+}
+
+static void a_malformed_run_in_meta_is_refused(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  static const char *const wrong[] = {
+      "'_meta':{'toolgate/run':5}",          RUN(""),
+      RUN("'id':''"),                        RUN("'id':5"),
+      RUN("'id':'r','maxCalls':0"),          RUN("'id':'r','maxCalls':-1"),
+      RUN("'id':'r','maxCalls':1.5"),        RUN("'id':'r','maxCost':-1"),
+      RUN("'id':'r','safety_mode':'network'"), RUN("'id':'r','tenant':'globex'"),
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    expect_fault(calls_with(ann, "shop:find", "{}", wrong[i]), "ARGS_INVALID");
+  expect_called(shop, "");
+}
+
+static void the_cost_of_calls_is_limited(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':["
+                 "{'name':'find','class':'observe','approval_mode':'read_only','cost':0.4}]}],"
+                 "'permissions':[{'permission_id':'p','adapter_id':'adp_shop','capability':'find','allow':true}],"
+                 "'context':{'defaults':{'budget':{'max_cost':1}}}");
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_text(calls(ann, "shop:find", "{}"), "ok");
+  expect_text(calls(ann, "shop:find", "{}"), "ok");
+  const struct json *m = calls(ann, "shop:find", "{}");
+  expect_fault(m, "RUN_BUDGET_EXCEEDED");
+  expect_part(m, "'limit':'max_cost'");
+  expect_called(shop, "find {}\nfind {}\n");
+}
+
 #define TEST(name) IN_A_WORLD(name)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -253,6 +347,12 @@ int main(void) {
       TEST(a_new_file_counts_from_the_next_call_on_and_the_client_is_notified),
       TEST(a_file_with_an_error_does_not_replace_the_one_in_force),
       TEST(rules_and_governance_must_both_allow),
+      TEST(a_run_ends_when_its_number_of_calls_is_used_up),
+      TEST(denied_calls_and_dry_runs_use_no_budget),
+      TEST(a_run_ends_with_its_time),
+      TEST(a_client_can_give_a_part_of_its_run_a_smaller_budget_only),
+      TEST(a_malformed_run_in_meta_is_refused),
+      TEST(the_cost_of_calls_is_limited),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
