@@ -9,7 +9,7 @@
 
 static const struct command command = {
     .usage = "QUERY [options]\n       toolgate browse --path PATH [options]",
-    .about = "Finds tools, resources or prompts as an agent does in mode gateway: by the words\n"
+    .about = "Finds tools, resources or prompts as an agent does in gateway mode: by the words\n"
              "of a query, or by listing the entries below a path.",
     .options = "pkKsSvcmuACWjY",
     .max = 1,

@@ -8,7 +8,7 @@
 
 static const struct command call_command = {
     .usage = "TOOL_ID [ARGS_JSON | -] [options]",
-    .about = "Calls a tool as an agent does in mode gateway and prints its answer. An answer of\n"
+    .about = "Calls a tool as an agent does in gateway mode and prints its answer. An answer of\n"
              "more than result.budget tokens is cut; its last line is then a command that shows\n"
              "more. `browse` and `catalog` print the ids of tools; SERVER:NAME is enough if it\n"
              "names only one tool. The arguments are a JSON object (default {}), or - to read\n"

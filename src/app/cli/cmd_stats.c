@@ -11,8 +11,8 @@
 
 static const struct command command = {
     .usage = "[options]",
-    .about = "Prints the cost of the servers' tools in tokens (cl100k_base): for tools/list in mode\n"
-             "direct, for the names and descriptions alone, and for mode gateway, where a client\n"
+    .about = "Prints the cost of the servers' tools in tokens (cl100k_base): for tools/list in\n"
+             "direct mode, for the names and descriptions alone, and for gateway mode, where a client\n"
              "gets the meta-tools and the answer of one browse. For that answer, the command sends\n"
              "eight queries made of names of tools, and counts the longest answer of ten cards. A\n"
              "table shows how much of this each known client passes to its model.",
@@ -30,9 +30,9 @@ struct client_cost {
 
 struct figures {
   size_t tools;
-  size_t listing;       // tokens of tools/list in mode direct
+  size_t listing;       // tokens of tools/list in direct mode
   size_t descriptions;  // tokens of names and descriptions
-  size_t meta_tools;    // tokens of tools/list in mode gateway
+  size_t meta_tools;    // tokens of tools/list in gateway mode
   size_t meta_count;
   size_t browse, browse_sum, browses;  // tokens of the longest answer, tokens of all answers, number of answers
   const struct json *longest;          // result of the longest browse, with structuredContent
@@ -227,12 +227,12 @@ static void put_bar(struct buf *out, const struct chart *c, str label, size_t to
 static void put_advice(struct buf *out, const struct figures *x, size_t through) {
   if (through > x->listing) {
     buf_printf(out,
-               "\nThese servers are small: mode gateway costs %zu tokens more than mode direct.\n"
+               "\nThese servers are small: gateway mode costs %zu tokens more than direct mode.\n"
                "Use mode: direct for them.\n",
                through - x->listing);
     return;
   }
-  buf_printf(out, "\nIn mode gateway the tools take %zu tokens of a client's context instead of %zu", through,
+  buf_printf(out, "\nIn gateway mode the tools take %zu tokens of a client's context instead of %zu", through,
              x->listing);
   if (x->listing) buf_printf(out, ": %.1f %% less", (double)(x->listing - through) * 100 / (double)x->listing);
   buf_str(out, STR(".\n"));
@@ -352,7 +352,7 @@ int cmd_stats(int argc, char **argv) {
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (!gateway_client_open(&client, &args.config, &status)) return status;
   // The first use of a mode starts its servers. Mode gateway is used later, but its servers start now, while
-  // inventory_take waits for the servers in mode direct.
+  // inventory_take waits for the servers in direct mode.
   gateway_client_set_mode(&client, MODE_GATEWAY);
   if (inventory_take(&client, &i, &f)) {
     status = stats(&client, &i, args.json);

@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
     {'l', "listen", "HOST:PORT",
      "for http (default 127.0.0.1:8811; port 0: any free one);" MORE "implies --transport http"},
     {'i', "insecure-bind", NULL, "accept clients on other machines without any token"},
-    {'D', "debug", NULL, "in mode servers, add the tool get_gateway_status"},
+    {'D', "debug", NULL, "in servers mode, add the tool get_gateway_status"},
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "print JSON"},

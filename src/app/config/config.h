@@ -86,7 +86,7 @@ struct config {
   str resource;  // public URL of /mcp; empty if clients use the URL of the listener
 
   uint64_t start_wait_ms;       // longest time that a list waits for starting upstreams
-  uint64_t list_wait_ms;        // longest time that tools/list waits in mode gateway
+  uint64_t list_wait_ms;        // longest time that tools/list waits in gateway mode
   uint64_t request_timeout_ms;  // default time limit of an upstream request; progress restarts it
   uint64_t request_max_ms;      // time limit of an upstream request, regardless of its progress
   uint64_t input_ms;            // longest time that a call waits for a stateless client's answers
@@ -119,13 +119,13 @@ struct config {
   size_t definition_tokens;                       // maximum tokens of a definition that tool_browse returns
   size_t instructions_budget, instructions_each, instructions_browse;  // limits in tokens
   bool cache_stable;
-  bool list_ids;             // mode transparent lists tools by their ids
+  bool list_ids;             // transparent mode lists tools by their ids
   bool strict_catalog;       // a catalog with an invalid definition is rejected (on_invalid: raise)
   size_t result_tokens;      // default token budget of a result of tool_execute
   size_t max_result_tokens;  // largest max_tokens that a caller can request
   bool scrub;                // mask secrets in results
   bool keep_hidden;          // leave hidden characters in results
-  bool bounded;              // results in mode servers have a token budget (result.servers: bounded)
+  bool bounded;              // results in servers mode have a token budget (result.servers: bounded)
   bool debug;
   struct schema_options schemas;  // limits on the schemas of tools
   struct store_limits kept;

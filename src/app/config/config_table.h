@@ -111,7 +111,7 @@ static const struct config_key config_keys[] = {
   TEXT("governance", governance_file, NULL,
    "File with adapters, permissions and rules for calls. See [governance](governance.md)."),
   WORD("agents.trust_stated", trust_stated, switch_words, "true",
-   "Trust the `agent_id` that a client states in mode `servers` if no credential names the "
+   "Trust the `agent_id` that a client states in `servers` mode if no credential names the "
    "[agent](../operate/policy.md#the-agent-of-a-request)."),
   WORD("init_strategy", lazy, init_words, "eager",
    "Start of the servers. `eager`: with the gateway. `lazy`: at their first use."),
@@ -162,7 +162,7 @@ static const struct config_key config_keys[] = {
   LIMIT("rate_limits.tool_browse",
    "Uses of `tool_browse` by one session. See [rate limits](calls.md#rate-limits)."),
   LIMIT("rate_limits.tool_hydrate",
-   "Requests for the schema of a tool, in mode `transparent`."),
+   "Requests for the schema of a tool, in `transparent` mode."),
   LIMIT("rate_limits.tool_execute",
    "Calls of tools, in every mode."),
   LIMIT("rate_limits.tool_view",
@@ -176,9 +176,9 @@ static const struct config_key config_keys[] = {
   LIMIT("rate_limits.prompt_get",
    "Requests for prompts, in every mode."),
   LIMIT("rate_limits.list_servers",
-   "Lists of servers, in mode `servers`."),
+   "Lists of servers, in `servers` mode."),
   LIMIT("rate_limits.get_server_tools",
-   "Lists of the tools of a server, in mode `servers`."),
+   "Lists of the tools of a server, in `servers` mode."),
   LIST("rate_limits.tools", CONFIG_LIMITS,
    "Limits on calls of single tools, by `tool_id` or client-safe name. A pattern with `*` is one limit for all "
    "matching tools."),
@@ -210,13 +210,13 @@ static const struct config_key config_keys[] = {
   WORD("result.hidden_characters", keep_hidden, hidden_words, "remove",
    "Treatment of [hidden characters](results.md#hidden-characters) in results, errors and questions."),
   WORD("result.servers", bounded, bounded_words, "whole",
-   "Answers of `execute_tool` in [mode servers](servers.md). `bounded`: at most `result.budget` tokens; the rest is "
+   "Answers of `execute_tool` in [servers mode](servers.md). `bounded`: at most `result.budget` tokens; the rest is "
    "stored for `tool_view`."),
   WORD("direct.prefix", prefix, prefix_words, "auto",
    "Use of the server's name as a prefix of [names](../operate/configuration.md#names-in-direct-mode). `auto`: only "
    "if names clash."),
   WORD("transparent.names", list_ids, names_words, "safe",
-   "Names of tools in mode `transparent`. `safe`: letters, digits, `_` and `-`. `id`: the tool id. Calls accept both."),
+   "Names of tools in `transparent` mode. `safe`: letters, digits, `_` and `-`. `id`: the tool id. Calls accept both."),
   LIST("auth.tokens", CONFIG_TOKENS,
    "Bearer tokens: `\"${VAR}\"`, a string of 16 or more characters, or `{sha256: HEX, agent: NAME, name: TEXT}`."),
   TEXT("auth.token_file", token_file, NULL,
@@ -306,7 +306,7 @@ static const struct config_key config_keys[] = {
    "Names accepted in [`Host` and `Origin`](../operate/configuration.md#http-endpoints) in addition to localhost and "
    "the listening address: `NAME` with any port, or `NAME:PORT`."},
   WORD("debug", debug, switch_words, "false",
-   "Offer `get_gateway_status` in [mode servers](servers.md)."),
+   "Offer `get_gateway_status` in [servers mode](servers.md)."),
   WORD("log.level", log_level, level_words, "info",
    "Lowest severity of messages on stderr."),
   SECONDS("timeouts.start", start_timeout_ms, SECOND / 10, HOUR, "30",
@@ -317,7 +317,7 @@ static const struct config_key config_keys[] = {
   SECONDS("timeouts.start_wait", start_wait_ms, 0, HOUR, "3",
    "Longest time that a list waits for starting servers."),
   SECONDS("timeouts.list_wait", list_wait_ms, 0, HOUR, "0.3",
-   "Longest time that `tools/list` waits for starting servers in mode `gateway`, at most `timeouts.start_wait`."),
+   "Longest time that `tools/list` waits for starting servers in `gateway` mode, at most `timeouts.start_wait`."),
   SECONDS("timeouts.request", request_timeout_ms, SECOND / 10, 24 * HOUR, "60",
    "Limit for one request to a server. A progress notification restarts it."),
   SECONDS("timeouts.request_max", request_max_ms, SECOND / 10, 24 * HOUR, "600",

@@ -20,7 +20,7 @@ struct inventory {
   size_t *tokens[DIRECTORY_KINDS];  // number of tokens of each entry's definition
   struct inventory_server *servers;
   size_t server_count;
-  const struct json *tools;  // result of tools/list in mode direct
+  const struct json *tools;  // result of tools/list in direct mode
 };
 
 // Called in a running gateway. Writes the result of the control request `toolgate/definitions`, which contains the

@@ -36,7 +36,7 @@ static void answer_from_file(void *ctx, struct planned_call *call, str params, s
   call->response = arena_printf(a, "{\"error\":%.*s}", STR_ARG(json_span(error)));
 }
 
-// Returns whether the target is a tool id. Names in mode direct never contain a colon.
+// Returns whether the target is a tool id. Names in direct mode never contain a colon.
 static bool is_tool_id(str target) {
   return memchr(target.p, ':', target.n) != NULL;
 }
