@@ -41,7 +41,7 @@ test('options have the values that their command prints in its help', async () =
 });
 
 test('docs/reference/protocol.md has the methods of each era', async (t) => {
-  const [, lost, added] = /Methods of one era are unknown to the other: (.*?) in 2026-07-28; (.*?) in sessions\./s.exec(read('docs/reference/protocol.md'));
+  const [, lost, added] = /These methods are unknown in 2026-07-28: (.*?); in sessions: (.*?)\./s.exec(read('docs/reference/protocol.md'));
   const inSessions = quoted(lost), stateless = quoted(added);
   const { url } = await startGateway(t, { servers: { docs: snapshot(t, { tools: [{ name: 'a', inputSchema: { type: 'object' } }] }) } });
   const session = new HttpClient(url.replace(/\/mcp$/, '')), caller = new HttpCaller(url);

@@ -454,7 +454,7 @@ static void weak_and_unusable_tokens_are_refused(void **state) {
           "weak secret");
   refuses(p, "auth: {tokens: ['${UNSET}']}", "/auth/tokens/0", "${UNSET}, which is not set");
   refuses(p, "auth: {tokens: ['${UNSET:-}']}", "/auth/tokens/0", "weak secret");
-  refuses(p, "auth: {tokens: ['${input:gateway-token}']}", "/auth/tokens/0", "only ${NAME}");
+  refuses(p, "auth: {tokens: ['${input:gateway-token}']}", "/auth/tokens/0", "unknown form of ${...}");
   refuses(p, "auth: {tokens: ['with blanks in the token']}", "/auth/tokens/0", "without blanks");
   refuses(p, "auth: {tokens: [12345678901234567890]}", "/auth/tokens/0", "must be a string");
   refuses(p, "auth: {tokens: [{sha256: '${UNSET}'}]}", "/auth/tokens/0/sha256", "${UNSET}");
