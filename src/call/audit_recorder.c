@@ -5,11 +5,11 @@
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "call/refusals.h"
+#include "io/batches.h"
 #include "result/envelope/fault_forms.h"
 #include "text/tokens.h"
 
 enum {
-  GATHER_MS = 1,           // during a burst, lines are collected for this time and written together
   COUNTED_MOST = 65536,    // longer texts are not counted; counting takes about 0.7 ms, on another thread
   ARGUMENTS_MOST = 16384,  // longer arguments are logged as null instead of being searched for secrets
   SESSION_SHOWN = 8,       // bytes of a session id in the log: the whole id would let a reader use the session
@@ -20,13 +20,9 @@ enum {
 
 struct audit_recorder {
   struct audit_recorder_options opt;
-  struct deferred due;
-  struct timer later;
+  struct batches batches;
   struct refusals refusals;
   struct timer minute;  // ends with the oldest minute in which refusals were counted
-  uint64_t written_at;  // loop time
-  uv_work_t work;
-  bool writing, freed;
   struct list waiting;  // requests that wait until audit_ready no longer returns AUDIT_WAIT
   struct timer ask;     // time of the next check
 };
@@ -56,60 +52,38 @@ struct audit_recorder_note {
 
 // ---- writing lines
 
-static void on_work(uv_work_t *work) {
-  audit_write(CONTAINER_OF(work, struct audit_recorder, work)->opt.audit);
+static enum audit_readiness admit_waiting(struct audit_recorder *l);
+
+static bool take_lines(void *ctx) {
+  return audit_take(((struct audit_recorder *)ctx)->opt.audit);
 }
 
-static void dispose(struct audit_recorder *l) {
+// Runs on another thread, because another process may hold the lock of the log, and counting tokens takes time.
+static void write_lines(void *ctx) {
+  audit_write(((struct audit_recorder *)ctx)->opt.audit);
+}
+
+static void settle_lines(void *ctx) {
+  audit_settle(((struct audit_recorder *)ctx)->opt.audit);
+}
+
+static bool is_failing(void *ctx, uint64_t *after_ms) {
+  const struct audit *audit = ((struct audit_recorder *)ctx)->opt.audit;
+  *after_ms = audit_retry_ms(audit);
+  return audit_failing(audit);
+}
+
+static void on_written(void *ctx) {
+  admit_waiting(ctx);
+}
+
+static void dispose(void *ctx) {
+  struct audit_recorder *l = ctx;
   audit_close(&l->opt.audit);
   mem_free(l);
 }
 
-static enum audit_readiness admit_waiting(struct audit_recorder *l);
-
-static void on_written(uv_work_t *work, int status) {
-  struct audit_recorder *l = CONTAINER_OF(work, struct audit_recorder, work);
-  struct loop *loop = l->opt.loop;
-  loop_begin(loop);
-  ASSERT(l->writing);
-  l->writing = false;
-  audit_settle(l->opt.audit);
-  bool freed = l->freed;
-  if (freed) dispose(l);
-  else if (audit_failing(l->opt.audit)) timer_start(loop, &l->later, audit_retry_ms(l->opt.audit));
-  else if (!timer_running(&l->later)) loop_defer(loop, &l->due);
-  if (!freed) admit_waiting(l);
-  loop_end(loop, LOOP_JOB, LOOP_CALLBACK(on_written));
-}
-
-// Writes the pending lines on another thread, because the disk may be slow, another process may hold the lock of the
-// log, and counting tokens takes time. Only one thread writes at a time; lines that are added meanwhile are then
-// written together. A failed write is repeated even if no new line is pending.
-static void write_lines(struct audit_recorder *l) {
-  timer_stop(&l->later);
-  if (l->writing) return;
-  if (!audit_take(l->opt.audit)) {
-    if (audit_failing(l->opt.audit)) timer_start(l->opt.loop, &l->later, audit_retry_ms(l->opt.audit));
-    return;
-  }
-  l->writing = true;
-  l->written_at = loop_now(l->opt.loop);
-  ASSERT(uv_queue_work(&l->opt.loop->uv, &l->work, on_work, on_written) == 0);
-}
-
-// Runs before the event loop waits. Writes pending lines at once or, if lines were written less than GATHER_MS ago,
-// after GATHER_MS.
-static void on_due(struct deferred *d) {
-  struct audit_recorder *l = CONTAINER_OF(d, struct audit_recorder, due);
-  bool burst = loop_now(l->opt.loop) - l->written_at < GATHER_MS;
-  if (l->writing || timer_running(&l->later)) return;
-  if (burst) timer_start(l->opt.loop, &l->later, GATHER_MS);
-  else write_lines(l);
-}
-
-static void on_later(struct timer *t) {
-  write_lines(CONTAINER_OF(t, struct audit_recorder, later));
-}
+static const struct batches_ops batches_ops = {take_lines, write_lines, settle_lines, is_failing, on_written, dispose};
 
 static void settle(struct request *r, enum audit_readiness state, audit_admitted *admitted, void *ctx) {
   struct fault f;
@@ -129,7 +103,7 @@ static void settle(struct request *r, enum audit_readiness state, audit_admitted
 static enum audit_readiness admit_waiting(struct audit_recorder *l) {
   enum audit_readiness state = audit_ready(l->opt.audit);
   if (state == AUDIT_WAIT) {
-    write_lines(l);
+    batches_now(&l->batches);
     timer_start(l->opt.loop, &l->ask, AUDIT_ASK_MS);
     return state;
   }
@@ -163,8 +137,7 @@ struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *o
   struct audit_recorder *l = MEM_NEW(struct audit_recorder);
   struct hash_key seed = rand_hash_key(opt->loop->rand);
   l->opt = *opt;
-  deferred_init(&l->due, on_due);
-  timer_init(&l->later, on_later);
+  batches_init(&l->batches, opt->loop, &batches_ops, l);
   timer_init(&l->minute, on_minute);
   timer_init(&l->ask, on_ask);
   list_init(&l->waiting);
@@ -177,24 +150,21 @@ void audit_recorder_free(struct audit_recorder **recorder) {
   if (!l) return;
   *recorder = NULL;
   refusals_done(&l->refusals);
-  deferred_cancel(&l->due);
-  timer_stop(&l->later);
   timer_stop(&l->minute);
   timer_stop(&l->ask);
   ASSERT(list_empty(&l->waiting));
-  l->freed = true;
-  if (!l->writing) dispose(l);
+  batches_close(&l->batches);
 }
 
 void audit_recorder_rotate(struct audit_recorder *l) {
   if (!l) return;
   audit_rotate(l->opt.audit);
-  loop_defer(l->opt.loop, &l->due);
+  batches_due(&l->batches);
 }
 
 bool audit_recorder_ready(struct audit_recorder *l, const char **out_why) {
   enum audit_readiness state = admit_waiting(l);
-  if (state == AUDIT_REFUSE) loop_defer(l->opt.loop, &l->due);
+  if (state == AUDIT_REFUSE) batches_due(&l->batches);
   *out_why = audit_why(l->opt.audit);
   return state != AUDIT_REFUSE;
 }
@@ -214,7 +184,7 @@ uint64_t audit_recorder_breaks(const struct audit_recorder *l) {
 void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e) {
   if (!l) return;
   audit_add(l->opt.audit, e);
-  loop_defer(l->opt.loop, &l->due);
+  batches_due(&l->batches);
 }
 
 // ---- a request begins
@@ -465,5 +435,5 @@ void audit_recorder_close(struct audit_recorder *l, struct request *r, str answe
     e->arguments =
         n->arguments->n <= ARGUMENTS_MOST ? secrets_mask_json(&r->arena, n->arguments, &n->secrets) : STR("null");
   audit_add(l->opt.audit, &n->event);
-  loop_defer(l->opt.loop, &l->due);
+  batches_due(&l->batches);
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes data in batches on libuv's thread pool, because a disk may be slow. Only one batch is written at a time; data
+// that is added meanwhile is then written together. During a burst, data is gathered for BATCHES_GATHER_MS. A failed
+// write is repeated, even if no new data is pending. The owner has the data; struct batches decides when it is written.
+#pragma once
+#include "io/loop.h"
+
+enum { BATCHES_GATHER_MS = 1 };
+
+struct batches_ops {
+  bool (*take)(void *ctx);    // moves pending data to a batch; false: there is nothing to write now
+  void (*write)(void *ctx);   // writes the batch; called on another thread
+  void (*settle)(void *ctx);  // handles the result of `write`
+  // Returns whether the last write failed, and sets *after_ms to the time until it must be repeated.
+  bool (*failing)(void *ctx, uint64_t *after_ms);
+  void (*written)(void *ctx);  // called after `settle`, unless batches_close was called; may be NULL
+  void (*dispose)(void *ctx);  // frees ctx, which contains the struct batches
+};
+
+struct batches {
+  struct loop *loop;
+  const struct batches_ops *ops;
+  void *ctx;
+  struct deferred due;
+  struct timer later;
+  uint64_t written_at;  // loop time
+  uv_work_t work;
+  bool writing, closed;
+};
+
+void batches_init(struct batches *b, struct loop *loop, const struct batches_ops *ops, void *ctx);
+
+void batches_due(struct batches *b);  // data is pending: writes it soon
+void batches_now(struct batches *b);  // writes pending data now, unless a batch is being written
+
+// Calls `dispose` when no batch is being written: at once or later. The loop must still run then.
+void batches_close(struct batches *b);

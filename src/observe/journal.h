@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A journal: JSON lines that are appended to the files of one folder, off the loop. A file is named after the time when
+// it was created, so that the order of the names is the order of the lines:
+//
+//   FOLDER/000001795059319123-3f9c01ab.jsonl
+//
+// Each gateway locks the file to which it appends, so that several gateways can use one folder. A file that reaches its
+// size limit is followed by a new one. The oldest files are removed when all files together exceed max_bytes, or when
+// they are older than keep_ms. A crash can leave an incomplete line at the end of a file: readers ignore it, and the
+// next writer removes it.
+#pragma once
+#include "base/fault.h"
+#include "io/loop.h"
+
+struct journal;
+
+enum {
+  JOURNAL_LINE_MAX = 1 << 20,      // maximum bytes of a line
+  JOURNAL_PENDING_MAX = 16 << 20,  // lines beyond are lost while the disk cannot be written
+  JOURNAL_RETRY_MS = 1000,
+};
+
+struct journal_limits {
+  uint64_t max_bytes, keep_ms;  // of all files together
+};
+
+// Does not touch the disk. `folder` is copied.
+struct journal *journal_new(struct loop *loop, str folder, const struct journal_limits *limits);
+// Writes the remaining lines, and frees the journal when they are written. The loop must still run.
+void journal_free(struct journal **j);
+void journal_limit(struct journal *j, const struct journal_limits *limits);  // from the next file on
+
+// Adds a line, without its line end. Returns false, and counts the line as lost, if there is no room for it.
+bool journal_add(struct journal *j, str line);
+
+// Returns whether lines can be written, as far as this is known: the last write has succeeded or, before the first
+// write, the folder can be written to. On failure, sets *out_why to the reason.
+bool journal_works(struct journal *j, const char **out_why);
+uint64_t journal_lost(const struct journal *j);  // lines lost since the start
+
+// ---- reading
+
+// Receives a line without its line end. Returns false to stop.
+typedef bool journal_line(void *ctx, str line);
+
+// Calls `line` for each complete line, in the order of the files. Files that were last written before since_ms (wall
+// clock) are skipped. Works while a gateway appends lines. Returns false if the folder or a file cannot be read; a
+// folder that does not exist has no lines.
+bool journal_read(str folder, int64_t since_ms, journal_line *line, void *ctx, struct fault *f);
