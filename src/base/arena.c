@@ -75,7 +75,7 @@ struct arena_mark arena_mark(const struct arena *a) {
 void arena_rewind(struct arena *a, const struct arena_mark *to) {
   while (a->head != to->head) {
     struct arena_chunk *c = a->head;
-    ASSERT(c && a->total >= c->size);  // fails if the mark belongs to another arena
+    ASSERT(c && a->total >= c->size);  // the mark must belong to this arena
     a->head = c->older;
     a->total -= c->size;
     free_chunk(c);

@@ -23,7 +23,7 @@ static size_t end_of_chars(str s, size_t max) {
 
 void fault_set(struct fault *f, enum fault_code code, const char *fmt, ...) {
   ASSERT(f && (unsigned)code < FAULT_COUNT);
-  char text[FORMATTED_MAX];  // a separate buffer, because the arguments may point into f
+  char text[FORMATTED_MAX];  // formats into a separate buffer, because the arguments may point into f
   va_list ap;
   va_start(ap, fmt);
   int n = vsnprintf(text, sizeof text, fmt, ap);

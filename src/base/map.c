@@ -81,8 +81,8 @@ void *map_remove(struct map *m, str key) {
   // rebuild frees the slot.
   *e = (struct map_entry){0};
   m->holes++;
-  // A small table that becomes empty is cleared at once, so that repeatedly adding and removing an entry allocates no
-  // memory.
+  // A small table that becomes empty is cleared immediately, so that repeatedly adding and removing an entry allocates
+  // no memory.
   if (m->holes == m->used && m->cap <= SMALL) {
     memset(m->slots, 0, m->cap * sizeof *m->slots);
     m->used = m->holes = 0;

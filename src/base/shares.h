@@ -11,7 +11,7 @@
 // The places of one holder. This struct is freed when the holder gives back its last place.
 struct share {
   size_t count;
-  struct list members;  // set by the caller only: list of the objects that use the places
+  struct list members;  // the caller's list of objects that use the places
   size_t bytes;         // set by the caller only: memory of these objects in bytes
   str name;
   char text[];

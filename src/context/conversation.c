@@ -124,7 +124,7 @@ static void note_calls(struct turn_list *t, size_t i) {
     str id;
     if (!json_string(json_get(call, STR("id")), t->a, &id)) continue;
     *place = i;
-    map_remove(&t->calls, id);  // if two calls have the same id, the later call counts
+    map_remove(&t->calls, id);  // if two calls have the same id, a reply belongs to the later call
     map_add(&t->calls, id, place);
   }
 }

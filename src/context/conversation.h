@@ -21,7 +21,7 @@ struct conversation {
   const struct json *root;
   const struct json **messages;
   size_t count;
-  size_t leading;  // number of system messages at the start, which always stay
+  size_t leading;  // number of system messages at the start of the conversation, which are never moved
 };
 
 // Fails if there is no list of messages, if the list is too long, or if a message is not an object.
@@ -30,10 +30,9 @@ bool conversation_read(const struct json *root, struct arena *a, struct conversa
 // Returns whether a context id is valid: not empty, without control characters.
 bool conversation_id_ok(str id);
 
-// Return the size of a message: of its text, and of the names and arguments of its calls. conversation_tokens counts
-// tokens.
+// Returns the size of a message in tokens: its text, and the names and arguments of its calls.
 size_t conversation_tokens(const struct json *message, struct arena *scratch);
-// Estimates the tokens: characters / 4, rounded up.
+// Estimates the size of a message in tokens as characters / 4, rounded up.
 size_t conversation_quarters(const struct json *message, struct arena *scratch);
 
 // Returns all text of a message, for searches.

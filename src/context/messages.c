@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls of a plan, and converts their responses to text.
+// Makes the calls of a plan (struct messages_plan), and converts their responses to text.
 #include "context/messages.h"
 
 #include "base/assert.h"
@@ -193,7 +193,7 @@ static void make_call(struct messages_plan *plan, struct planned_call *c, messag
   if (params_of(plan, c, a, &params)) {
     answer(ctx, c, buf_view(&params), a);
   } else {
-    fault_set(&f, FAULT_LIMIT, "the arguments are larger than %d bytes after responses replaced the placeholders",
+    fault_set(&f, FAULT_LIMIT, "with responses in place of placeholders, the arguments are larger than %d bytes",
               MESSAGES_PARAMS_BYTES);
     messages_take_fault(c, &f, a);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the calls that are listed next to a conversation. Adds two messages to the conversation for each call: the
-// request and the response.
+// Makes the calls that an input lists in addition to a conversation. Adds two messages to the conversation for each
+// call: the request and the response.
 //
 //   {"messages": [...], "tool_calls": [{"resource_call": RPC}, {"tool_call": RPC}]}  ->  {"messages": [...]}
 //
@@ -41,9 +41,9 @@ struct messages_plan {
   size_t count;
 };
 
-// Reads and orders the calls. The strings of the plan are in the arena or in the input. Fails with FAULT_INVALID or
-// FAULT_LIMIT, and sets the path of the fault, if a call is invalid, has a duplicate id, depends on an unknown id, or
-// is in a cycle of dependencies.
+// Reads the calls from an input, and puts them in order. The strings of the plan are in the arena or in the input.
+// Fails with FAULT_INVALID or FAULT_LIMIT, and sets the path of the fault, if a call is invalid, has a duplicate id,
+// depends on an unknown id, or is in a cycle of dependencies.
 bool messages_plan(const struct json *input, struct arena *a, struct messages_plan *out, struct fault *f);
 
 // The type of a function that makes one call. The function must store the response with messages_take_result or

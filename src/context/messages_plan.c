@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the calls of a plan, and puts them in the order in which they are made.
+// Reads the calls from an input, checks them, and puts them in the order in which they are made.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -95,8 +95,8 @@ static bool is_free(const struct planned_call *c, const size_t *place) {
   return true;
 }
 
-// Returns the index of the first call that has no place in the order, but whose dependencies all have one; p->count if
-// there is no such call.
+// Returns the index of the first call that has no place in the order yet, but whose dependencies all have one. Returns
+// p->count if there is no such call.
 static size_t next_free(const struct planner *p, const size_t *place) {
   size_t i = 0;
   while (i < p->count && (place[i] != SIZE_MAX || !is_free(&p->calls[i], place))) i++;
@@ -133,7 +133,7 @@ static bool check_input(const struct json *input, struct fault *f) {
   else if (calls && calls->type != JSON_ARRAY) what = "tool_calls must be a list";
   if (what) fault_set(f, FAULT_INVALID, "%s", what);
   else if (calls && calls->count > MESSAGES_CALLS)
-    fault_set(f, FAULT_LIMIT, "tool_calls has more than %d calls", MESSAGES_CALLS);
+    fault_set(f, FAULT_LIMIT, "too many calls in tool_calls: the maximum is %d", MESSAGES_CALLS);
   else return true;
   return false;
 }

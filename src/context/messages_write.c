@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the calls of a plan and their responses as messages of a conversation.
+// Writes the calls of a plan (struct messages_plan) and their responses as messages of a conversation.
 #include "catalog/naming/names.h"
 #include "context/messages.h"
 #include "json/write.h"

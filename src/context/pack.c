@@ -11,7 +11,7 @@
 
 #define SEPARATOR "\n\n"
 
-enum { FACTS_SHARE = 4 };  // facts take at most 1/FACTS_SHARE of the tokens that header and footer leave
+enum { FACTS_SHARE = 4 };  // facts take at most 1/FACTS_SHARE of the prompt's tokens that header and footer leave free
 
 // ---- phases
 
@@ -69,8 +69,8 @@ static unsigned char *choose(const struct pack_order *o, struct arena *scratch) 
   for (size_t i = 0; i < log->count; i++) {
     const struct event *e = &log->list[i], *parent;
     if (wanted[i] != WANT_KIND) continue;
-    // Follows the parents of the event. Stops at an event that is already wanted, because the parents of that event are
-    // handled on their own. This also ends cycles.
+    // Follows the parents of the event. Stops at an event that is already wanted, because its parents are handled
+    // separately. This also ends cycles.
     for (; e->parent.p && (parent = map_find(&by_id, e->parent)) && !wanted[parent - log->list]; e = parent)
       wanted[parent - log->list] = WANT_PARENT;
   }
@@ -145,8 +145,8 @@ static void add_facts(struct pack *p, const str *facts, size_t count) {
   }
 }
 
-// Replaces the text of a result with a summary. Adds facts from the original text to `facts_of`, unless `facts_of` is
-// NULL.
+// Replaces the text of a tool result with a summary. Unless `facts_of` is NULL, adds facts from the original text to
+// it.
 static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, struct arena *a) {
   struct summary summary;
   str found[FACTS_MOST];
@@ -164,7 +164,7 @@ static void firewall(struct pack *p, struct arena *a) {
   p->facts = ARENA_ARRAY(a, str, PACK_FACTS);
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = &p->items[i];
-    // Results with an artifact are left out: their text was shortened when the result was recorded.
+    // Skips a result with an artifact: its text was already shortened when the result was recorded.
     if (it->event->kind != EVENT_TOOL_RESULT || it->fate != PACK_INCLUDED || it->redacted || it->artifact.p) continue;
     if (measure_chars(it->text, PACK_WHOLE_CHARS + 1, &bytes) > PACK_WHOLE_CHARS)
       shorten(it, PACK_SUMMARY_TOKENS, p, a);
@@ -174,9 +174,9 @@ static void firewall(struct pack *p, struct arena *a) {
 // ---- header and footer
 
 struct pack_frame {
-  str head, foot;  // `head` contains the facts and the header
+  str head, foot;  // facts and header; footer
   size_t head_tokens,
-      foot_tokens;  // tokens of `head` and the following separator, and of `foot` alone
+      foot_tokens;  // tokens of `head` with the separator after it; tokens of `foot` alone
 };
 
 static str trim_lines(str s) {
@@ -196,7 +196,8 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
   out->foot = trim_lines(o->footer);
   size_t least = tokens_count(join(a, header, out->foot));
   if (least > p->budget) {
-    fault_set(f, FAULT_LIMIT, "header and footer have %zu tokens, but the budget of the prompt is %zu tokens", least,
+    fault_set(f, FAULT_LIMIT,
+              "header and footer have %zu tokens, but the prompt may have only %zu tokens; raise the budget", least,
               p->budget);
     return false;
   }
@@ -211,8 +212,8 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
 
 // ---- choosing
 
-// The tokens of several blocks. The sum is exact, because no token spans the end of a block and the label at the start
-// of the next.
+// The token count of several blocks of the prompt. It is exact, because no token spans the end of a block and the label
+// at the start of the next.
 struct sum {
   size_t tokens;
   const struct pack_item *last;  // the last item in the order of the session
@@ -259,9 +260,9 @@ static bool is_full(const struct pack_choice *c, const struct pack_item *it) {
   return c->kinds[it->event->kind] == PACK_KIND_MOST;
 }
 
-// Returns the fate of `it` and `mate`, which are shown together; `mate` may be NULL. A pair is a duplicate only if both
-// items are duplicates: two different calls with the same result are shown, and so are two equal calls with different
-// results.
+// Decides whether `it` can be added to the prompt, together with `mate`, the call or result that belongs to it (may be
+// NULL). A pair is rejected as a duplicate only if both items are duplicates: two different calls with the same result
+// are shown, and so are two equal calls with different results.
 static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
@@ -270,7 +271,7 @@ static enum pack_fate fate_of(const struct pack_choice *c, const struct pack_ite
   return total(&more, c->frame) > c->budget ? PACK_OVER_BUDGET : PACK_INCLUDED;
 }
 
-// Returns by how many tokens the prompt would exceed the budget if `it` and `mate` were added.
+// Returns by how many tokens the prompt would exceed its budget if `it` and `mate` were added.
 static size_t excess(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate) {
   struct sum more = with(c->sum, it);
   if (mate) more = with(more, mate);
@@ -278,7 +279,7 @@ static size_t excess(const struct pack_choice *c, const struct pack_item *it, co
   return all > c->budget ? all - c->budget : 0;
 }
 
-// Returns how many tokens the text of `result`, which is `it` or `mate`, may have if `it` and `mate` are added to the
+// Returns the maximum tokens for the text of `result`, which is `it` or `mate`, if both items are to fit into the
 // prompt.
 static size_t room_for(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate,
                        const struct pack_item *result) {
@@ -286,7 +287,8 @@ static size_t room_for(const struct pack_choice *c, const struct pack_item *it, 
   return has > over ? has - over : 0;
 }
 
-// Shortens the result, which is `it` or `mate`, until both items fit into the prompt. Returns their fate.
+// Shortens the tool result among `it` and `mate` until both items fit into the prompt. Returns PACK_OVER_BUDGET if they
+// do not fit.
 static enum pack_fate fate_of_short(struct pack_choice *c, struct pack_item *it, struct pack_item *mate) {
   struct pack_item *result = mate && mate->event->kind == EVENT_TOOL_RESULT ? mate : it;
   struct pack_item whole = *result;
@@ -322,7 +324,7 @@ static void select_best(struct pack *p, const struct pack_frame *frame, struct p
   for (size_t i = 0; i < p->count; i++) {
     struct pack_item *it = ranked[i], *mate = it->mate && !it->mate->settled ? it->mate : NULL;
     if (it->fate != PACK_INCLUDED || it->settled) continue;
-    // The call of this result may have been left out already. Then the result is left out, too.
+    // If the call of this result has already been left out of the prompt, the result is left out, too.
     bool alone = it->mate && it->mate->settled && it->mate->fate != PACK_INCLUDED;
     enum pack_fate fate = alone ? it->mate->fate : fate_of(&c, it, mate);
     if (fate == PACK_OVER_BUDGET && !alone) fate = fate_of_short(&c, it, mate);
@@ -410,8 +412,8 @@ bool pack_build(const struct pack_order *order, struct arena *a, struct pack *ou
     struct pack_item **ranked = pack_ranked(&p, &scratch);
     select_best(&p, &frame, ranked, a);
     write_prompt(&p, &frame, a);
-    // The prompt may have more tokens than the sum of its parts, because the start of the footer may form a token with
-    // the separator before it. Removes items until the prompt fits.
+    // The prompt may have more tokens than the sum of its blocks, because the start of the footer may form a token with
+    // the separator before it. Removes the worst items until the prompt fits.
     for (struct pack_item *it; p.tokens > p.budget && (it = worst_included(&p, ranked)); write_prompt(&p, &frame, a))
       leave_out(&p, it);
     count(&p, &frame);

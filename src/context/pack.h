@@ -27,12 +27,12 @@ struct pack_order {
   const struct event_log *log;
   enum pack_phase phase;
   str query;
-  const str *tags;  // tags of the query; if there are any, they are compared with the tags of events, instead of words
+  const str *tags;  // tags of the query; if there are any, events are compared by tags instead of words
   size_t tag_count;
   str header, footer;      // white space at both ends is removed
   size_t budget;           // maximum tokens of the whole prompt; 0 for the default of the phase
-  enum event_level floor;  // events of this and higher levels are not shown; LEVEL_COUNT if all events are shown
-  // Show "[REDACTED: …]" instead of the text of these events, and mask secrets (text/secrets.h).
+  enum event_level floor;  // events of this or a higher sensitivity are left out; LEVEL_COUNT: none is left out
+  // Instead of leaving out sensitive events, show "[REDACTED: …]" as their text; also mask secrets (text/secrets.h).
   bool redact;
 };
 
@@ -55,7 +55,7 @@ struct pack_item {
   str block;                // label and text, as in the prompt
   size_t tokens;            // tokens of `block` with the separator that follows it
   size_t alone;             // tokens of `block` alone
-  struct pack_words words;  // words of the text, to find items with nearly the same words
+  struct pack_words words;  // set of words in `text`, to find items with nearly the same words
   struct pack_item *mate;   // for a call, its first shown result; for a result, its call; may be NULL
   bool settled;             // `fate` is final
   double recency, similarity, priority, brevity, score;
@@ -66,7 +66,7 @@ struct pack {
   size_t tokens, budget;
   size_t frame_tokens;  // tokens of header, facts and footer
   size_t kind_tokens[EVENT_KINDS];
-  size_t fates[PACK_FATES];  // number of items with each fate
+  size_t fates[PACK_FATES];  // number of items for each value of enum pack_fate
   struct pack_item *items;   // all candidates, in the order of the session
   size_t count;
   size_t closures;  // number of candidates that were selected only as parents of other candidates

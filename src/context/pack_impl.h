@@ -12,7 +12,7 @@ bool pack_same_words(const struct pack_words *x, const struct pack_words *y);
 // Returns all items in the arena, best first: by descending score, then by id.
 struct pack_item **pack_ranked(const struct pack *p, struct arena *a);
 
-// Sets the members `block`, `tokens` and `alone` of an item (pack_render.c).
+// Sets `block` (the event as text of the prompt), `tokens` and `alone` of an item (pack_render.c).
 void pack_render(struct pack_item *it, struct arena *a);
 
 // Returns the block "[FACTS]" with the first facts that fit into `tokens` tokens; an empty text if no fact fits.

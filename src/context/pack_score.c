@@ -14,7 +14,7 @@ enum { WORDS_MOST = 4096 };  // maximum words to read from one text; later words
 // ---- texts as sets of words
 
 struct query_word {
-  uint32_t number;  // number of the word; words are numbered when they first occur
+  uint32_t number;  // number of the word, in the order of first occurrence
   uint32_t last;    // number of the last text that contains this word; texts are numbered from 1
   bool asked;       // the word is in the query
   bool grammar;     // the word is a function word, which is ignored
@@ -22,7 +22,7 @@ struct query_word {
 
 struct vocabulary {
   struct arena *a;
-  struct arena splitting;  // memory for the text that is being read
+  struct arena splitting;  // temporary memory for splitting one text into words
   struct map words;        // word -> struct query_word
   uint32_t texts;
 };

@@ -14,7 +14,8 @@ enum {
   EVENT_BYTES = 8 * RECORDER_TEXT_BYTES,
   MOST_HANDLES = 32,
   LOOKED_AT = 2 * RECORDER_TEXT_BYTES,  // maximum bytes of a text that are searched for secrets
-  // Dropped from the end of a text longer than LOOKED_AT, because a secret may begin there that is not complete.
+  // Number of bytes dropped from the end of the first LOOKED_AT bytes of a longer text: an incomplete secret may begin
+  // there.
   TAIL_BYTES = 8 << 10,
 };
 
@@ -24,7 +25,7 @@ struct recorder {
   const struct clock *clock;
   uint64_t session_bytes;
   uint64_t next;           // number of a call
-  struct store_wait wait;  // waits for a write; only one write at a time is waited for
+  struct store_wait wait;  // reports whether a write succeeded; watches only one write at a time
   bool complained;
 };
 
@@ -32,7 +33,7 @@ static void on_written(struct store_wait *w, enum store_kept kept) {
   struct recorder *r = CONTAINER_OF(w, struct recorder, wait);
   if (kept == STORE_KEPT || r->complained) return;
   r->complained = true;
-  log_warn(r->log, "sessions are no longer recorded: the archive is full (archive.max_bytes) or not writable");
+  log_warn(r->log, "sessions are no longer recorded: the archive is not writable or full; raise archive.max_bytes");
 }
 
 struct recorder *recorder_new(struct store *s, const struct log *log, const struct clock *clock,
@@ -235,7 +236,7 @@ static bool list_record(struct recorder_walk *w, const struct archive_record *r)
   struct fault f;
   s->last_ms = r->time_ms;
   if (str_eq(r->kind, STR(RECORDER_EVENT))) {
-    s->calls++;  // counts events for now; recorder_list divides by two, because a call has two events
+    s->calls++;  // counts events here; recorder_list divides by two, because each call has two events
     return true;
   }
   const struct json *v = json_parse(l->a, arena_str(l->a, r->text), &json_default_limits, &f);

@@ -30,7 +30,7 @@ struct recorded_call {
   str text;              // text of the result
   const str *artifacts;  // handles of the stored pieces of the result
   size_t artifact_count;
-  struct secrets_known secrets;  // secrets of the server, also masked
+  struct secrets_known secrets;  // known secrets of the server, which are masked, too
 };
 
 // Records a call. *recorded is the number of bytes written for the session. The caller keeps this number for each

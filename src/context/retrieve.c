@@ -19,7 +19,7 @@ struct search {
   uint64_t last;  // number of the last record that was read
   size_t looked_at;
   bool stopped;
-  // only in a ranked search:
+  // The following members are for a ranked search only.
   struct retrieved *found;
   struct search_doc *docs;
   size_t count;

@@ -8,7 +8,7 @@ enum { RETRIEVE_RANKED = 10000 };  // a ranked search reads only this number of 
 struct retrieve_order {
   struct store *store;
   str context;                // id of the conversation; empty for all conversations
-  int64_t from_ms, until_ms;  // time of archiving, until_ms exclusive; 0 if there is no bound
+  int64_t from_ms, until_ms;  // range of archiving times in milliseconds, without until_ms itself; 0: no bound
   str contains;               // text in a message, ignoring ASCII case; may be empty
   // Words to rank messages by, best first; if empty, messages are in the order of the archive.
   str search;

@@ -49,17 +49,18 @@ enum { JSON_DEEPEST = 1024, JSON_MOST_VALUES = 8 << 20 };
 // and the path "line L, column C". For FAULT_LIMIT, f->limit says which limit was exceeded.
 struct json *json_parse(struct arena *a, str text, const struct json_limits *limits, struct fault *f);
 
-// json_parse_folding is like json_parse, for a large text of which the caller reads little. It folds a container at
-// `depth` (1 is the outermost value) if the container would bring the number of values read so far above `values`. A
-// folded container is checked like any other and has a span and a count, but no nodes for its contents. To read the
-// contents, walk over the span (json/scan.h) or call json_unfold.
+// json_parse_folding is like json_parse, but saves memory if the caller reads little of a large text: it folds large
+// containers, which means that it builds no nodes for their contents. A container at `depth` (1 is the outermost value)
+// is folded if its values would bring the number of values read so far above `values`. A folded container is checked
+// like any other, and has a span and a count. To read its contents, walk over the span (json/scan.h) or call
+// json_unfold.
 struct json_fold {
   unsigned depth;
   uint32_t values;
 };
 
-// A container may always hold a sixteenth of `values`, however many values were read before it. A whole text gets at
-// most JSON_FOLD_MOST times `values` nodes, plus JSON_FOLD_OTHERS.
+// However many values precede it, a container with at most a sixteenth of `values` is not folded, unless the whole text
+// would get more than JSON_FOLD_MOST times `values` nodes, plus JSON_FOLD_OTHERS.
 enum { JSON_FOLD_MOST = 4, JSON_FOLD_OTHERS = 4096 };
 
 struct json *json_parse_folding(struct arena *a, str text, const struct json_limits *limits,

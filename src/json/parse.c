@@ -44,9 +44,9 @@ __attribute__((cold, noinline)) const char *json_fail_limit(struct parser *s, co
 
 __attribute__((cold, noinline)) const char *json_fail_expected(struct parser *s, const char *at, const char *what) {
   unsigned char c = at < s->end ? (unsigned char)*at : 0;
-  if (at >= s->end) fault_set(s->fault, FAULT_INVALID, "the text ends where %s was expected", what);
-  else if (c > 0x20 && c < 0x7f) fault_set(s->fault, FAULT_INVALID, "'%c' where %s was expected", c, what);
-  else fault_set(s->fault, FAULT_INVALID, "byte 0x%02x where %s was expected", c, what);
+  if (at >= s->end) fault_set(s->fault, FAULT_INVALID, "%s, but the text ends", what);
+  else if (c > 0x20 && c < 0x7f) fault_set(s->fault, FAULT_INVALID, "%s, not '%c'", what, c);
+  else fault_set(s->fault, FAULT_INVALID, "%s, not byte 0x%02x", what, c);
   set_position(s, at);
   return NULL;
 }
@@ -57,7 +57,7 @@ static const char *check_unicode_escape(struct parser *s, const char *p) {
   if (c < 0xd800 || c > 0xdfff) return p + 6;
   bool paired = c < 0xdc00 && s->end - p >= 12 && p[6] == '\\' && p[7] == 'u';
   int low = paired ? json_text_hex4(p + 8) : -1;
-  if (low < 0xdc00 || low > 0xdfff) return json_fail(s, p, "an escaped surrogate is not part of a pair");
+  if (low < 0xdc00 || low > 0xdfff) return json_fail(s, p, "a surrogate escape is not part of a pair");
   return p + 12;
 }
 
@@ -72,7 +72,7 @@ const char *json_check_escape(struct parser *s, const char *p) {
   case 'r':
   case 't': return p + 2;
   case 'u': return check_unicode_escape(s, p);
-  default: return json_fail_expected(s, p + 1, "a character of \"\\/bfnrtu after a backslash");
+  default: return json_fail_expected(s, p + 1, "expected one of \"\\/bfnrtu after a backslash");
   }
 }
 
@@ -147,19 +147,19 @@ static inline struct json *add_node(struct parser *s) {
 }
 
 static inline const char *read_key(struct parser *s, const char *p, struct json *v) {
-  if (json_peek(s, p) != '"') return json_fail_expected(s, p, "a key in quotes");
+  if (json_peek(s, p) != '"') return json_fail_expected(s, p, "expected a key in quotes");
   v->key = p + 1;
   if (!(p = json_check_string(s, p + 1, JSON_KEY_ESCAPED, &v->flags))) return NULL;
   v->key_n = (uint32_t)(p - v->key);
   p = json_skip_space(p + 1, s->end);
-  if (json_peek(s, p) != ':') return json_fail_expected(s, p, "':' after a key");
+  if (json_peek(s, p) != ':') return json_fail_expected(s, p, "expected ':' after a key");
   return json_skip_space(p + 1, s->end);
 }
 
 // ---- folding
 
-// Starts a container that may be folded, and sets its maximum number of values: fold_values minus the values read so
-// far, but at least a sixteenth of fold_values.
+// Starts a container that may be folded (struct json_fold), and sets its maximum number of values: fold_values minus
+// the values read so far, but at least a sixteenth of fold_values.
 static void begin_foldable(struct parser *s, struct json *v) {
   size_t left = s->fold_values > s->nodes ? s->fold_values - s->nodes : 0, least = s->fold_values / 16;
   s->foldable = v;
@@ -175,8 +175,8 @@ static void end_foldable(struct parser *s) {
   s->max_nodes = s->most_nodes;
 }
 
-// Called when the maximum number of values is exceeded. Reads the container that may be folded again from its start,
-// now without nodes for its contents.
+// Folds the container that has exceeded its maximum number of values: reads the container again from its start, now
+// without nodes for its contents.
 static const char *fold(struct parser *s, const char *p) {
   struct json *v = s->foldable;
   if (!v) return json_fail_limit(s, p, LIMIT_VALUES, s->max_nodes);
@@ -228,7 +228,7 @@ static inline const char *read_separators(struct parser *s, const char *p) {
     char c = json_peek(s, p);
     if (c == ',') return json_skip_space(p + 1, s->end);
     if (c != closing_of(s->open))
-      return json_fail_expected(s, p, s->open->type == JSON_OBJECT ? "',' or '}'" : "',' or ']'");
+      return json_fail_expected(s, p, s->open->type == JSON_OBJECT ? "expected ',' or '}'" : "expected ',' or ']'");
     if (!(p = close_container(s, p))) return NULL;
   }
   return p;
@@ -268,7 +268,7 @@ static struct json *parse(struct parser *s, str text, const struct json_limits *
   else if (str_starts(text, STR("\xef\xbb\xbf")))
     p = json_fail(s, text.p, "the JSON text must not begin with a byte order mark");
   else p = read_all(s, json_skip_space(s->start, s->end));
-  if (p && (p = json_skip_space(p, s->end)) != s->end) p = json_fail_expected(s, p, "the end of the text");
+  if (p && (p = json_skip_space(p, s->end)) != s->end) p = json_fail_expected(s, p, "expected the end of the text");
   ASSERT(!p || (s->root && !s->open && s->depth == 0));
   return p ? s->root : NULL;
 }

@@ -148,7 +148,7 @@ static bool check_keys(struct check *c) {
 
 static inline const char *check_key(struct check *c, const char *p) {
   struct parser *s = c->s;
-  if (json_peek(s, p) != '"') return json_fail_expected(s, p, "a key in quotes");
+  if (json_peek(s, p) != '"') return json_fail_expected(s, p, "expected a key in quotes");
   uint8_t flags = 0;
   const char *begin = p + 1;
   if (!(p = json_check_string(s, begin, JSON_KEY_ESCAPED, &flags))) return NULL;
@@ -157,7 +157,7 @@ static inline const char *check_key(struct check *c, const char *p) {
       .at = (uint32_t)(begin - s->start), .n = (uint32_t)(p - begin) & INT32_MAX, .escaped = flags != 0};
   buf_add(&c->keys, &k, sizeof k);
   p = json_skip_space(p + 1, s->end);
-  if (json_peek(s, p) != ':') return json_fail_expected(s, p, "':' after a key");
+  if (json_peek(s, p) != ':') return json_fail_expected(s, p, "expected ':' after a key");
   return json_skip_space(p + 1, s->end);
 }
 
@@ -189,7 +189,8 @@ static inline const char *check_separators(struct check *c, const char *p) {
     p = json_skip_space(p, s->end);
     char x = json_peek(s, p);
     if (x == ',') return json_skip_space(p + 1, s->end);
-    if (x != closing_of(c)) return json_fail_expected(s, p, c->object[c->depth] ? "',' or '}'" : "',' or ']'");
+    if (x != closing_of(c))
+      return json_fail_expected(s, p, c->object[c->depth] ? "expected ',' or '}'" : "expected ',' or ']'");
     if (!(p = leave(c, p))) return NULL;
   }
   return p;

@@ -66,7 +66,7 @@ __attribute__((always_inline)) static inline const char *json_check_string(struc
                                                                            uint8_t escaped, uint8_t *flags) {
   for (;;) {
     p = json_text_skip_plain(p, s->end);
-    if (p == s->end) return json_fail_expected(s, p, "the closing quote of a string");
+    if (p == s->end) return json_fail_expected(s, p, "expected the closing quote of a string");
     if (*p == '"') return p;
     if (*p == '\\') {
       *flags |= escaped;
@@ -85,7 +85,7 @@ static inline const char *json_skip_digits(const char *p, const char *end) {
 
 static const char *json_check_digits(struct parser *s, const char *p) {
   const char *end = json_skip_digits(p, s->end);
-  return end == p ? json_fail_expected(s, p, "a digit") : end;
+  return end == p ? json_fail_expected(s, p, "expected a digit") : end;
 }
 
 static inline const char *json_check_number(struct parser *s, const char *p) {
@@ -101,7 +101,7 @@ static inline const char *json_check_number(struct parser *s, const char *p) {
 }
 
 static inline const char *json_check_word(struct parser *s, const char *p, str word) {
-  if (!str_starts((str){p, (size_t)(s->end - p)}, word)) return json_fail_expected(s, p, "a value");
+  if (!str_starts((str){p, (size_t)(s->end - p)}, word)) return json_fail_expected(s, p, "expected a value");
   return p + word.n;
 }
 
@@ -117,6 +117,6 @@ static inline const char *json_check_scalar(struct parser *s, const char *p, uin
   case 'n': *type = JSON_NULL; return json_check_word(s, p, STR("null"));
   case '-':
   case '0' ... '9': *type = JSON_NUMBER; return json_check_number(s, p);
-  default: return json_fail_expected(s, p, "a value");
+  default: return json_fail_expected(s, p, "expected a value");
   }
 }

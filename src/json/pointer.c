@@ -63,7 +63,7 @@ static const char *step_to_member(struct json_walk *w, str token) {
   char *key = arena_alloc(&scratch, token.n);
   size_t n;
   bool well_formed = unescape(token, key, &n);
-  const char *member = step_to(w, well_formed ? (str){key, n} : (str){"\xff", 1});  // not UTF-8, so it equals no key
+  const char *member = step_to(w, well_formed ? (str){key, n} : (str){"\xff", 1});  // invalid UTF-8 equals no key
   arena_done(&scratch);
   return member;
 }

@@ -16,5 +16,5 @@ const char *json_pointer_step(struct json_scan *scan, const char *container, str
 // Appends "/" and the token to a pointer, and escapes the token.
 void json_pointer_push(struct buf *out, str token);
 
-// Returns `pointer`, extended by a token that is not yet escaped, in the arena.
+// Returns `pointer` followed by "/" and `token`, which the function escapes. The result is in the arena.
 str json_pointer_below(struct arena *a, str pointer, str token);

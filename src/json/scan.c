@@ -33,8 +33,8 @@ const char *json_scan_fail(struct json_scan *s, const char *at, const char *what
 void json_scan_fault(const struct json_scan *s, struct fault *f) {
   ASSERT(s->wrong && s->what);
   if (s->what == json_scan_too_deep) fault_set(f, FAULT_LIMIT, "%s", s->what);
-  else if (s->wrong >= s->end) fault_set(f, FAULT_INVALID, "the text ends where %s was expected", s->what);
-  else fault_set(f, FAULT_INVALID, "%s was expected", s->what);
+  else if (s->wrong >= s->end) fault_set(f, FAULT_INVALID, "%s, but the text ends", s->what);
+  else fault_set(f, FAULT_INVALID, "%s", s->what);
   unsigned line = 1, column = 1;
   for (const char *p = s->begin; p < s->wrong; p++) {
     if (*p == '\n') line++, column = 1;
@@ -87,14 +87,14 @@ static inline const char *find_quote(const char *p, const char *end, bool *out_e
 static inline const char *skip_string(struct json_scan *s, const char *p) {
   bool escaped;
   p = find_quote(p + 1, s->end, &escaped);
-  return p < s->end ? p + 1 : json_scan_fail(s, p, "the closing quote of a string");
+  return p < s->end ? p + 1 : json_scan_fail(s, p, "expected the closing quote of a string");
 }
 
 static inline const char *skip_scalar(struct json_scan *s, const char *p) {
   const char *begin = p;
   char c = json_scan_peek(s, p);
   if (c == 't' || c == 'f' || c == 'n') return json_scan_word(s, p);
-  if (c != '-' && (unsigned char)(c - '0') > 9) return json_scan_fail(s, begin, "a value");
+  if (c != '-' && (unsigned char)(c - '0') > 9) return json_scan_fail(s, begin, "expected a value");
   return json_scan_scalar_end(p, s->end);
 }
 
@@ -106,7 +106,7 @@ struct skip {
 };
 
 // Reads the brackets of a block one by one, because the container may end in this block. Returns the offset of the
-// bracket that closes the container, or BLOCK_BYTES.
+// bracket that closes the container, or BLOCK_BYTES if the container does not end here.
 static inline unsigned find_end(struct skip *k, uint64_t opens, uint64_t closes) {
   for (uint64_t both = opens | closes; both; both &= both - 1) {
     unsigned i = block_first(both);
@@ -135,7 +135,8 @@ static const char *skip_tail(struct json_scan *s, struct skip *k, const char *p)
   json_scan_tail(s, p, rest);
   unsigned at = skip_block(k, rest);
   if (at < BLOCK_BYTES) return p + at + 1;
-  return json_scan_fail(s, s->end, k->strings.inside ? "the closing quote of a string" : "a closing bracket");
+  return json_scan_fail(s, s->end,
+                        k->strings.inside ? "expected the closing quote of a string" : "expected a closing bracket");
 }
 
 #ifdef __SSE2__
@@ -195,7 +196,7 @@ bool json_scan_ends(struct json_scan *s, const char *after) {
   if (s->wrong) return false;
   const char *p = json_scan_blanks(after, s->end);
   if (p == s->end) return true;
-  json_scan_fail(s, p, "the end of the text");
+  json_scan_fail(s, p, "expected the end of the text");
   return false;
 }
 
@@ -204,7 +205,7 @@ bool json_scan_ends(struct json_scan *s, const char *after) {
 bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *container) {
   *w = (struct json_walk){.scan = s};
   if (s->wrong) return false;
-  if (container == s->end) json_scan_fail(s, container, "a value");
+  if (container == s->end) json_scan_fail(s, container, "expected a value");
   char c = json_scan_peek(s, container);
   if (c != '{' && c != '[') return false;
   w->close = c == '{' ? '}' : ']';
@@ -215,15 +216,15 @@ bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *contai
 // Reads from the opening quote of a key to the start of the member's value.
 static inline const char *read_key(struct json_walk *w, const char *p) {
   struct json_scan *s = w->scan;
-  if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
+  if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "expected a key in quotes");
   bool escaped = false;
   const char *quote = find_quote(p + 1, s->end, &escaped);
   w->escaped = escaped;
-  if (quote == s->end) return json_scan_fail(s, quote, "the closing quote of a string");
+  if (quote == s->end) return json_scan_fail(s, quote, "expected the closing quote of a string");
   if ((s->strict || escaped) && !json_scan_verify_scalar(s, p)) return NULL;
   w->key = (str){p + 1, (size_t)(quote - p - 1)};
   p = json_scan_blanks(quote + 1, s->end);
-  if (json_scan_peek(s, p) != ':') return json_scan_fail(s, p, "':' after a key");
+  if (json_scan_peek(s, p) != ':') return json_scan_fail(s, p, "expected ':' after a key");
   return json_scan_blanks(p + 1, s->end);
 }
 
@@ -245,7 +246,7 @@ static inline const char *find_next(struct json_walk *w) {
     return NULL;
   }
   if (!w->count) return p;
-  if (c != ',') return json_scan_fail(s, p, w->close == '}' ? "',' or '}'" : "',' or ']'");
+  if (c != ',') return json_scan_fail(s, p, w->close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
   return json_scan_blanks(p + 1, s->end);
 }
 
@@ -256,7 +257,7 @@ static inline bool walk_on(struct json_walk *w, const char **out_from) {
   if (!p) return false;
   *out_from = w->after;
   if (w->close == '}' && !(p = read_key(w, p))) return false;
-  if (p == w->scan->end || json_scan_ends_scalar(*p)) return json_scan_fail(w->scan, p, "a value");
+  if (p == w->scan->end || json_scan_ends_scalar(*p)) return json_scan_fail(w->scan, p, "expected a value");
   w->value = p;
   w->after = NULL;
   w->count++;
@@ -315,7 +316,7 @@ static void take_guessed(struct json_walk *w, const struct json_hint *h, const c
 }
 
 // Skips members whose keys are the same as at the same place of an earlier object, up to a member with a wanted name.
-// Returns the index of this name, or -1 if the next key differs, and read_member must read it.
+// Returns the index of this name, or -1 if the next key differs; read_member must then read the member.
 static inline int pass_known(struct json_walk *w, const struct json_names *names) {
   struct json_scan *s = w->scan;
   const char *from = w->after ? w->after : skip_value(s, w->value);
@@ -324,7 +325,7 @@ static inline int pass_known(struct json_walk *w, const struct json_names *names
     const struct json_hint *h = &names->at[i];
     if (!h->n || !same_bytes(from, h->p, h->n)) break;
     const char *value = json_scan_blanks(from + h->n, s->end);
-    if (value == s->end || json_scan_ends_scalar(*value)) break;  // no value: read_member will report the error
+    if (value == s->end || json_scan_ends_scalar(*value)) break;  // no value: read_member reports the error
     if (h->name >= 0) {
       w->count = i;
       take_guessed(w, h, from, value);

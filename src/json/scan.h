@@ -23,7 +23,7 @@
 struct json_scan {
   const char *begin, *end;
   const char *wrong;  // position of the first error, or NULL; an error ends all walks
-  const char *what;   // what was expected at `wrong`
+  const char *what;   // the error message for `wrong`
   bool strict;
 };
 
@@ -39,8 +39,8 @@ enum json_type json_scan_type(const struct json_scan *s, const char *value);
 // Returns the position after the value that starts here, or NULL with s->wrong set.
 const char *json_scan_skip(struct json_scan *s, const char *value);
 
-// Skips the rest of a container. `inside` is a position in the container, `levels` deep (1: directly in it). Returns
-// the position after the container's closing bracket.
+// Skips the rest of a container. `inside` is a position in the container, at nesting level `levels` (1: directly in the
+// container). Returns the position after the container's closing bracket.
 const char *json_scan_skip_rest(struct json_scan *s, const char *inside, size_t levels);
 
 // Returns whether only white space follows after `after`. Sets s->wrong if not.
@@ -58,8 +58,8 @@ struct json_names {
   const str *list;
   size_t count;
   struct json_hint {
-    const char *p;  // the bytes between the previous value and this member's value, including the member's key
-    uint8_t n, key_at, key_n;  // number of these bytes (0: no hint), and position of the key in them
+    const char *p;             // start of the bytes between the previous value and this value, with the key
+    uint8_t n, key_at, key_n;  // number of bytes at p (0: no hint); position and length of the key in them
     int16_t name;              // index of the member's name in `list`, or -1 if it is not in the list
   } at[JSON_HINTS];
 };

@@ -13,11 +13,11 @@
 
 static const char *check_unicode_escape(struct json_scan *s, const char *p) {
   int c = s->end - p < 6 ? -1 : json_text_hex4(p + 2);
-  if (c < 0) return json_scan_fail(s, p, "\\u with four hexadecimal digits");
+  if (c < 0) return json_scan_fail(s, p, "expected four hexadecimal digits after \\u");
   if (c < 0xd800 || c > 0xdfff) return p + 6;
   bool paired = c < 0xdc00 && s->end - p >= 12 && p[6] == '\\' && p[7] == 'u';
   int low = paired ? json_text_hex4(p + 8) : -1;
-  if (low < 0xdc00 || low > 0xdfff) return json_scan_fail(s, p, "a pair of escaped surrogates");
+  if (low < 0xdc00 || low > 0xdfff) return json_scan_fail(s, p, "expected a pair of surrogate escapes");
   return p + 12;
 }
 
@@ -25,13 +25,13 @@ static const char *check_escape(struct json_scan *s, const char *p) {
   char c = json_scan_peek(s, p + 1);
   if (c == 'u') return check_unicode_escape(s, p);
   if (c && strchr("\"\\/bfnrt", c)) return p + 2;
-  return json_scan_fail(s, p + 1, "a character of \"\\/bfnrtu after a backslash");
+  return json_scan_fail(s, p + 1, "expected one of \"\\/bfnrtu after a backslash");
 }
 
 static const char *check_beyond_ascii(struct json_scan *s, const char *p) {
   while (p < s->end && (unsigned char)*p >= 0x80) {
     size_t n = utf8_char(p, (size_t)(s->end - p));
-    if (!n) return json_scan_fail(s, p, "valid UTF-8");
+    if (!n) return json_scan_fail(s, p, "expected valid UTF-8");
     p += n;
   }
   return p;
@@ -41,10 +41,11 @@ static const char *check_beyond_ascii(struct json_scan *s, const char *p) {
 static inline const char *check_string(struct json_scan *s, const char *p) {
   for (;;) {
     p = json_text_skip_plain(p, s->end);
-    if (p == s->end) return json_scan_fail(s, p, "the closing quote of a string");
+    if (p == s->end) return json_scan_fail(s, p, "expected the closing quote of a string");
     if (*p == '"') return p + 1;
     if (*p == '\\') p = check_escape(s, p);
-    else if ((unsigned char)*p < ' ') p = json_scan_fail(s, p, "an escape instead of a control character");
+    else if ((unsigned char)*p < ' ')
+      p = json_scan_fail(s, p, "expected an escape such as \\n, not a control character");
     else p = check_beyond_ascii(s, p);
     if (!p) return NULL;
   }
@@ -55,14 +56,14 @@ static inline const char *check_string(struct json_scan *s, const char *p) {
 static const char *check_digits(struct json_scan *s, const char *p) {
   const char *begin = p;
   while (p < s->end && (unsigned char)(*p - '0') < 10) p++;
-  return p == begin ? json_scan_fail(s, p, "a digit") : p;
+  return p == begin ? json_scan_fail(s, p, "expected a digit") : p;
 }
 
 static const char *check_number(struct json_scan *s, const char *p) {
   if (*p == '-') p++;
   const char *first = p;
   if (!(p = check_digits(s, p))) return NULL;
-  if (*first == '0' && p - first > 1) return json_scan_fail(s, first, "a number without leading zeros");
+  if (*first == '0' && p - first > 1) return json_scan_fail(s, first, "expected a number without leading zeros");
   if (json_scan_peek(s, p) == '.' && !(p = check_digits(s, p + 1))) return NULL;
   if ((json_scan_peek(s, p) | 0x20) != 'e') return p;
   p++;
@@ -72,7 +73,7 @@ static const char *check_number(struct json_scan *s, const char *p) {
 
 const char *json_scan_word(struct json_scan *s, const char *p) {
   str rest = {p, (size_t)(s->end - p)}, word = *p == 't' ? STR("true") : *p == 'f' ? STR("false") : STR("null");
-  return str_starts(rest, word) ? p + word.n : json_scan_fail(s, p, "a value");
+  return str_starts(rest, word) ? p + word.n : json_scan_fail(s, p, "expected a value");
 }
 
 static inline const char *check_scalar(struct json_scan *s, const char *p) {
@@ -80,7 +81,7 @@ static inline const char *check_scalar(struct json_scan *s, const char *p) {
   if (c == '"') return check_string(s, p + 1);
   if (c == '-' || (unsigned char)(c - '0') < 10) return check_number(s, p);
   if (c == 't' || c == 'f' || c == 'n') return json_scan_word(s, p);
-  return json_scan_fail(s, p, "a value");
+  return json_scan_fail(s, p, "expected a value");
 }
 
 // ---- containers
@@ -103,10 +104,10 @@ static const char *open_container(struct json_scan *s, struct nesting *n, const 
 }
 
 static inline const char *check_key(struct json_scan *s, const char *p) {
-  if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "a key in quotes");
+  if (json_scan_peek(s, p) != '"') return json_scan_fail(s, p, "expected a key in quotes");
   if (!(p = check_string(s, p + 1))) return NULL;
   p = json_scan_blanks(p, s->end);
-  if (json_scan_peek(s, p) != ':') return json_scan_fail(s, p, "':' after a key");
+  if (json_scan_peek(s, p) != ':') return json_scan_fail(s, p, "expected ':' after a key");
   return json_scan_blanks(p + 1, s->end);
 }
 
@@ -121,7 +122,7 @@ static inline const char *check_separators(struct json_scan *s, struct nesting *
       p = json_scan_blanks(p + 1, s->end);
       return object ? check_key(s, p) : p;
     }
-    if (c != (object ? '}' : ']')) return json_scan_fail(s, p, object ? "',' or '}'" : "',' or ']'");
+    if (c != (object ? '}' : ']')) return json_scan_fail(s, p, object ? "expected ',' or '}'" : "expected ',' or ']'");
     n->depth--;
     p++;
   }

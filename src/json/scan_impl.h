@@ -60,7 +60,7 @@ const char *json_scan_verify_scalar(struct json_scan *s, const char *value);
 
 // ---- blocks of 64 bytes
 
-// The state of a scan at the end of the previous block.
+// The state that a scan carries from one block of 64 bytes to the next.
 struct json_strings {
   uint64_t inside;  // all bits are set if the previous block ended inside a string, else 0
   bool escaped;     // the last byte was a backslash that escapes the byte after it
@@ -89,7 +89,7 @@ static inline uint64_t json_scan_escaped(struct json_strings *k, uint64_t slashe
 
 __attribute__((always_inline)) static inline struct json_marks json_scan_marks(struct json_strings *k,
                                                                                const char *block) {
-  struct block b = block_load(block), folded = block_or(b, 0x20);  // 0x20 is the bit that turns [ into { and ] into }
+  struct block b = block_load(block), folded = block_or(b, 0x20);  // bit 0x20 turns '[' into '{' and ']' into '}'
   struct json_marks m = {.quotes = block_is(b, '"')};
   if (__builtin_expect(block_has(b, '\\') || k->escaped, 0)) m.quotes &= ~json_scan_escaped(k, block_is(b, '\\'));
   m.strings = block_between(m.quotes) ^ k->inside;

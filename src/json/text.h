@@ -17,7 +17,8 @@ static inline uint64_t json_text_stops(uint64_t w) {
   return ((quote - ones) | (backslash - ones) | (w - ones * ' ') | w) & highs;
 }
 
-// Returns the position of the first byte that is not plain (see json_text_stops), or `end`.
+// Returns the position of the first byte that is not plain, or `end`. Not plain are quotes, backslashes, control
+// characters and bytes above ASCII.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
 #ifdef __SSE2__
   // Reads sixteen bytes at once on processors with SSE2. As signed numbers, bytes above ASCII are less than a blank.

@@ -113,7 +113,7 @@ void json_member_seconds(struct json_writer *w, str key, uint64_t ms) {
 void json_escape(struct buf *out, str s) {
   const char *p = s.p ? s.p : "", *end = p + s.n, *copied = p;
   p = json_text_skip_plain(p, end);
-  char *to = p == end ? buf_room(out, s.n + 2) : NULL;  // most strings need no escapes
+  char *to = p == end ? buf_room(out, s.n + 2) : NULL;  // fast path for strings without escapes, the most frequent case
   if (to) {
     to[0] = to[s.n + 1] = '"';
     memcpy(to + 1, copied, s.n);
@@ -153,7 +153,7 @@ static const char *member_end(const struct json *member) {
 
 struct copy {
   struct buf *out;
-  const char *from;  // start of the source text that is not copied yet
+  const char *from;  // start of the part of the source text that is not copied yet
   bool kept;         // the output has at least one member
 };
 

@@ -36,8 +36,8 @@ void json_member_seconds(struct json_writer *w, str key, uint64_t ms);  // write
 // Appends a string with quotes and escapes directly to a buffer.
 void json_escape(struct buf *out, str s);
 
-// The change of one member in a copy of an object. If raw.p is NULL, the member is removed. There must be at most one
-// edit for each key.
+// An edit that changes one member in a copy of an object. If raw.p is NULL, the member is removed. There must be at
+// most one edit for each key.
 struct json_edit {
   str key;  // unescaped
   str raw;  // JSON text of the new value

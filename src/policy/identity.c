@@ -5,7 +5,7 @@
 
 #define HELP "Either provide 'agent_id' in your tool calls, or ask the user to configure the gateway's fallback agent."
 #define MISSING "Missing 'agent_id' parameter"
-// The message if requests cannot name an agent, because the client's connection decides the agent.
+// Message for a client that cannot name an agent in its requests, because its connection decides the agent.
 #define UNNAMED "You have no agent identity"
 #define HELP_UNNAMED "Ask the user for a token of an agent (auth.tokens, auth.jwt), or on stdio to serve with --agent"
 

@@ -28,7 +28,7 @@ const struct policy_agent *policy_find(const struct policy *p, str id) {
   return NULL;
 }
 
-// Orders entries by server, then exact names (by text) before patterns, then by position in the file.
+// Sort order of entries: by server, then exact names (by text) before patterns, then by position in the file.
 static int compare_entries(const void *a, const void *b) {
   const struct policy_entry *x = *(const struct policy_entry *const *)a, *y = *(const struct policy_entry *const *)b;
   int c = str_cmp(x->server, y->server);

@@ -52,7 +52,8 @@ bool policy_is_agent_id(str id);
 const struct policy_agent *policy_find(const struct policy *p, str id);
 str policy_agent_name(const struct policy_agent *a);  // returns the id of the agent in the rules file
 
-// policy_agent_at returns an agent by its position in the rules file.
+// policy_agent_count returns the number of agents in the rules file, policy_agent_at the agent at a position in the
+// file.
 size_t policy_agent_count(const struct policy *p);
 const struct policy_agent *policy_agent_at(const struct policy *p, size_t index);
 
@@ -62,7 +63,7 @@ struct policy_decision {
   bool allowed;
   enum policy_class by;
   const struct policy_agent *agent;  // NULL if the agent is unknown
-  const struct policy_entry *entry;  // NULL if no entry matched
+  const struct policy_entry *entry;  // the rule that decided; NULL if no rule matched
   str server;                        // the server that the decision is about
   bool of_tool;                      // the tool lists were searched, even if no entry matched
   bool of_method;                    // the method lists were searched, even if no entry matched
@@ -75,8 +76,8 @@ struct policy_decision policy_decide(const struct policy *p, const struct policy
 // Decides about a method outside the protocol, by the lists allow.methods and deny.methods. A NULL agent is denied.
 struct policy_decision policy_decide_method(const struct policy *p, const struct policy_agent *agent, str method);
 
-// Append the rule that decided: policy_put_path as a dotted path (agents.t.deny.tools.db[0]), policy_put_pointer as a
-// JSON Pointer (/agents/t/deny/tools/db/0).
+// policy_put_path appends the rule that decided, as a dotted path (agents.t.deny.tools.db[0]); policy_put_pointer
+// appends it as a JSON Pointer (/agents/t/deny/tools/db/0).
 void policy_put_path(const struct policy_decision *d, struct buf *out);
 void policy_put_pointer(const struct policy_decision *d, struct buf *out);
 const char *policy_class_name(enum policy_class c);  // "explicit", "wildcard", …
@@ -93,8 +94,8 @@ struct policy_entry {
   bool method;   // the entry is in allow.methods or deny.methods
 };
 
-// Return the agent's own entries, without those of its ancestors: first the deny entries, then the allow entries,
-// otherwise in the order of the file.
+// policy_entry_count and policy_entry_at list the agent's own entries, without those of its ancestors: first the deny
+// entries, then the allow entries, each in the order of the file.
 size_t policy_entry_count(const struct policy_agent *a);
 const struct policy_entry *policy_entry_at(const struct policy_agent *a, size_t index);
 void policy_put_entry_pointer(const struct policy_entry *e, struct buf *out);

@@ -51,8 +51,8 @@ static void report_unknown(struct policy_reader *r, str pointer, const char *kno
 
 // ---- entries
 
-// Adds an entry to `like.agent` for each name in the list `v`. The entry is a copy of `like`, with the name and its
-// index.
+// Adds one entry to the rules of `like.agent` for each name in the list `v`. The entry is a copy of `like`, with the
+// name and its index in the list.
 static void read_list(struct policy_reader *r, str pointer, const struct json *v, struct policy_entry like) {
   struct policy_agent *a = &r->policy->agents[r->policy->agent_count];
   ASSERT(like.agent == a);
@@ -96,7 +96,7 @@ static void read_section(struct policy_reader *r, str pointer, const struct json
 // ---- agents
 
 bool policy_is_agent_id(str id) {
-  bool boundary = true;  // the next character starts a part of the id
+  bool boundary = true;  // whether the next character starts a part of the id
   for (size_t i = 0; i < id.n; i++) {
     char c = id.p[i];
     if (c == '.' ? boundary : !(ascii_is_alnum(c) || c == '_' || c == '-')) return false;

@@ -46,7 +46,7 @@ struct survey policy_survey(const struct policy *p, const struct survey_server *
     const struct policy_agent *agent = &p->agents[i];
     s.agents[i] = (struct survey_agent){.agent = agent, .entry_count = agent->own_count};
     s.agents[i].entries = ARENA_ARRAY(a, struct survey_entry, agent->own_count + 1);
-    // The gateway does not know which methods servers have, so every entry for methods counts as deciding.
+    // Counts every entry for methods as deciding, because the gateway does not know which methods servers have.
     for (size_t k = 0; k < agent->own_count; k++)
       s.agents[i].entries[k] = (struct survey_entry){&agent->own[k], agent->own[k].method, agent->own[k].method, NULL};
   }

@@ -14,7 +14,7 @@ struct survey_entry {
   const struct policy_entry *entry;
   bool matches;                     // an existing server or tool
   bool decides;                     // decides about at least one server or tool
-  const struct policy_entry *over;  // an entry that took precedence over this one, or NULL
+  const struct policy_entry *over;  // the entry that took precedence over this one; NULL if none did
 };
 
 struct survey_agent {

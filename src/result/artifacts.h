@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names stored pieces of results (store/pieces.h), which an agent can view later. The handle of a piece is
-// `kind:tool_id:first 16 hex digits of the SHA-256 of its bytes`. Only the owner of a piece can find the piece:
-// unknown, foreign and expired handles are indistinguishable.
+// `kind:tool_id:first 16 hex digits of the SHA-256 of its bytes`. Only the owner of a piece can find it: callers cannot
+// distinguish unknown, foreign and expired handles.
 //
 // The handle is known as soon as a piece is added to a batch. Do not send the handle to an agent before the store has
 // confirmed the batch.

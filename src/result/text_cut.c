@@ -11,8 +11,8 @@
 // Text is read in blocks, so that skipping a long text costs little.
 enum { BLOCK = BLOCK_BYTES };
 
-// Tokens are counted in pieces of text (text/token_pieces.h), and a long piece takes more than linear time. Therefore
-// at most this many bytes of a piece are read for each token that may be returned.
+// Tokens are counted in pieces of text (text/token_pieces.h); counting a long piece takes more than linear time.
+// Therefore at most this many bytes of a piece are read for each token that may be returned.
 enum { PIECE_TOKEN_BYTES = 8 };
 
 // ---- characters ----
@@ -37,10 +37,10 @@ static size_t block_chars(const char *p, size_t *out_bytes) {
   return block_count(~follows << (BLOCK - *out_bytes));
 }
 
-// Returns the length of the first character. In most text, its first byte and continuation bytes are enough to decide.
+// Returns the length of the first character. For most text, looks only at its first byte and the continuation bytes.
 static inline size_t char_length(const char *p, size_t n) {
   unsigned char c = (unsigned char)*p;
-  if (c < 0xc2) return 1;  // ASCII, or an invalid byte
+  if (c < 0xc2) return 1;  // an ASCII byte or an invalid byte
   if (c < 0xe0 && n > 1 && utf8_follows(p[1])) return 2;
   if (c > 0xe0 && c < 0xed && n > 2 && utf8_follows(p[1]) && utf8_follows(p[2])) return 3;
   bool valid;

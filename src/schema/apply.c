@@ -7,7 +7,7 @@ enum { MOST_ENUM_BYTES_SHOWN = 160 };
 
 // ---- rules for numbers, strings and whole values ----
 
-// Returns the text of a string. Subtracts steps from the limit if the text must be unescaped.
+// Returns the text of a string. Charges steps if the text must be unescaped.
 static str text_of(struct schema_run *r, const struct json *v) {
   str text = STR_NONE;
   if (!(v->flags & JSON_ESCAPED) || schema_spend(r, v->n / 4)) json_string(v, r->scratch, &text);
@@ -107,7 +107,7 @@ static bool apply_count(struct schema_run *r, const struct schema_rule *rule, co
                        (unsigned long long)n);
 }
 
-// Returns the member `name`, or NULL if it is missing. Subtracts steps for the search from the limit.
+// Returns the member `name`, or NULL if it is missing. Charges steps for the search.
 static const struct json *find_member(struct schema_run *r, const struct json *object, str name) {
   return schema_spend(r, object->count / 8) ? json_get(object, name) : NULL;
 }
@@ -262,8 +262,8 @@ static bool apply_unevaluated(struct schema_run *r, const struct schema_rule *ru
 
 // ---- schemas applied to the same value ----
 
-// Tests whether the value matches a schema, without reporting errors. Stores the marks in `out_marks`, separate from
-// those of the frame; the caller merges them into the frame if the value matches.
+// Tests whether the value matches a schema, without reporting errors. Records in `out_marks` which children the schema
+// evaluated; the caller adds these marks to those of the frame if the value matches.
 static bool test_branch(struct schema_run *r, const struct schema_node *n, const struct schema_frame *f,
                         struct schema_marks *out_marks) {
   if (!f->marks) return schema_test(r, n, f->value, f->scope, NULL);
@@ -347,7 +347,7 @@ static const struct schema_node *find_dynamic(struct schema_run *r, const struct
   return NULL;
 }
 
-// Applies the schema that a dynamic reference leads to. If several resources in scope have the anchor, the outermost of
+// Applies the target schema of a dynamic reference. If several resources in scope have the anchor, the outermost of
 // them counts.
 static bool apply_dynamic(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f) {
   const struct schema_node *target = rule->dynamic.node;

@@ -65,7 +65,7 @@ static bool take_time(str *s) {
     while (s->n && ascii_is_digit(s->p[0])) *s = str_from(*s, 1);
   }
   if (!take_offset(s, &offset) || hours > 23 || minutes > 59 || seconds > 60) return false;
-  // A leap second (60) is valid only at the end of the last minute of a day in UTC.
+  // Computes the time in UTC: a leap second (60) is valid only at the end of the last minute of a day in UTC.
   int utc = ((int)(hours * 60 + minutes) - offset + 2 * 1440) % 1440;
   return seconds < 60 || utc == 1439;
 }
@@ -220,7 +220,7 @@ static bool valid_uri(str s, bool absolute, bool international) {
   bool authority = str_starts(rest, STR("//"));
   size_t n = authority ? 2 : 0;
   while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?') {
-    // Readers would take the text before the colon as a scheme.
+    // A colon is not allowed here: readers would take the text before it as a scheme.
     if (!authority && !scheme && rest.p[n] == ':') return false;
     n++;
   }

@@ -8,4 +8,4 @@ struct schema_format {
   bool (*check)(str text);
 };
 
-const struct schema_format *schema_format_find(str name);  // NULL for an unknown format
+const struct schema_format *schema_format_find(str name);  // returns NULL for an unknown format

@@ -85,7 +85,7 @@ static const struct schema_keyword keywords[] = {
 const struct schema_keyword *schema_keyword_find(const struct schema_resource *r, const struct json *member) {
   for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
     const struct schema_keyword *k = &keywords[i];
-    // Comparing the first letter is a cheap way to skip most keywords.
+    // Compares the first letters, a cheap way to skip most keywords.
     if (!(member->flags & JSON_KEY_ESCAPED) && (!member->key_n || member->key[0] != k->name[0])) continue;
     if (r->draft < k->from || r->draft > k->to || !json_key_is(member, str_of(k->name))) continue;
     return r->vocabularies & k->vocabulary ? k : NULL;
@@ -242,8 +242,8 @@ static bool compile_const(struct schema_compiler *c, struct schema_node *n, cons
 static bool compile_bound(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   str key = json_key(m, c->arena);
   bool lower = str_ends(key, STR("inimum")), exclusive = str_starts(key, STR("exclusive"));
-  // In draft 4, exclusiveMinimum and exclusiveMaximum were booleans. Schemas that do not declare their draft still use
-  // them.
+  // The value may be a boolean: in draft 4, exclusiveMinimum and exclusiveMaximum were booleans, and schemas that do
+  // not declare their draft still use this form.
   bool flag = m->type == JSON_TRUE || m->type == JSON_FALSE;
   if (exclusive && flag && !n->resource->declared) return true;
   if (!want(c, n, m, m->type == JSON_NUMBER, "a number")) return false;
@@ -418,7 +418,7 @@ static bool list_patterns(struct schema_compiler *c, struct schema_node *n, cons
 }
 
 // Compiles "properties", "patternProperties" and "additionalProperties" into one rule. The first of these keywords in
-// the schema adds the rule, the others add nothing.
+// the schema adds the rule; the others add nothing.
 static bool compile_properties(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   bool map = !json_key_is(m, STR("additionalProperties"));
   if (map && m->type != JSON_OBJECT)
@@ -468,7 +468,7 @@ static bool compile_items(struct schema_compiler *c, struct schema_node *n, cons
   const struct json *first = recent ? keyword_get(n, STR("prefixItems")) : items;
   const struct json *rest = recent ? items : keyword_get(n, STR("additionalItems"));
   bool list = recent ? first != NULL : json_is(first, JSON_ARRAY);
-  if (!recent && !list) rest = items;  // "additionalItems" has no effect without an array in "items"
+  if (!recent && !list) rest = items;  // without an array in "items", "additionalItems" has no effect
   struct schema_rule *r = rule_add(c, n, OP_ITEMS, TYPES_ARRAY, m);
   r->items.rest = rest ? schema_node_of(c, rest) : NULL;
   if (rest) r->items.rest_keyword = json_key(rest, c->arena);
@@ -482,7 +482,7 @@ static bool compile_contains(struct schema_compiler *c, struct schema_node *n, c
   r->contains.min = 1;
   r->contains.max = UINT64_MAX;
   r->contains.marks = n->resource->draft >= SCHEMA_DRAFT_2020_12;
-  if (min) exact_count(min, &r->contains.min);  // failures are ignored: want_count reports an invalid value
+  if (min) exact_count(min, &r->contains.min);  // ignores failures here: want_count reports an invalid value
   if (max) exact_count(max, &r->contains.max);
   return true;
 }

@@ -35,7 +35,7 @@ static const struct {
 struct dialect {
   enum schema_draft draft;
   unsigned vocabularies;
-  bool declared;  // the draft was named by "$schema"
+  bool declared;  // whether "$schema" named the draft
 };
 
 static bool find_draft(str uri, enum schema_draft *out) {
@@ -71,9 +71,9 @@ static bool read_vocabularies(struct schema_compiler *c, const struct schema_res
     str uri = json_key(m, c->arena);
     unsigned v = find_vocabulary(uri);
     if (!v && m->type == JSON_TRUE)
-      return schema_fail(c, r, at, FAULT_INVALID, "the schema needs the unknown vocabulary %.*s", STR_ARG(uri));
+      return schema_fail(c, r, at, FAULT_INVALID, "the schema requires the unsupported vocabulary %.*s", STR_ARG(uri));
     all |= v;
-    // In 2019-09 the "unevaluated…" keywords belong to the applicator vocabulary.
+    // In draft 2019-09, the applicator vocabulary includes the "unevaluated…" keywords.
     if (v == VOCABULARY_APPLICATOR && str_starts(uri, STR("https://json-schema.org/draft/2019-09/")))
       all |= VOCABULARY_UNEVALUATED;
   }
@@ -184,7 +184,7 @@ static bool enter(struct schema_compiler *c, const struct json *v, struct schema
   str text, fragment;
   if (!id) return true;
   if (!json_string(id, c->arena, &text))
-    return schema_fail(c, *r, id, FAULT_INVALID, "the identifier of a schema must be a string");
+    return schema_fail(c, *r, id, FAULT_INVALID, "the schema identifier must be a string");
   str uri = uri_without_fragment(text, &fragment);
   if (fragment.n && (*r)->draft >= SCHEMA_DRAFT_2019_09)
     return schema_fail(c, *r, id, FAULT_INVALID, "$id must not have a fragment; use $anchor");
@@ -220,8 +220,8 @@ static bool walk_each(struct schema_compiler *c, const struct json *container, s
   return true;
 }
 
-// Walks through the schemas in the value of a keyword. Ignores a value of the wrong type: the error is reported when
-// the keyword is compiled.
+// Walks through the schemas in the value of a keyword. Ignores a value of the wrong type, because the compilation of
+// the keyword reports this error.
 static bool walk_keyword(struct schema_compiler *c, const struct json *m, struct schema_resource *r) {
   const struct schema_keyword *k = schema_keyword_find(r, m);
   enum schema_children children = k ? k->children : CHILD_NONE;
@@ -301,7 +301,7 @@ static struct schema_resource *find_resource(struct schema_compiler *c, const st
   }
   if (c->fault->code == FAULT_NONE)
     schema_fail(c, from->resource, at, FAULT_NOT_FOUND,
-                "the reference leads to the unknown document \"%.*s\"; documents are never fetched", STR_ARG(uri));
+                "the schema refers to the unknown document \"%.*s\"; documents are never fetched", STR_ARG(uri));
   return NULL;
 }
 
@@ -327,8 +327,8 @@ static const struct json *step(const struct json *v, str token) {
   return str_to_u64(token, &index) ? json_at(v, index) : NULL;
 }
 
-// Returns the schema at a JSON Pointer, even if the walk has not reached this schema. The schema belongs to the
-// resource of the last schema on the path to it.
+// Returns the schema at a JSON Pointer, even if the walk through the document has not reached it. The schema belongs to
+// the resource of the last schema on the path to it.
 static const struct schema_node *find_pointer(struct schema_compiler *c, struct schema_resource *r, str pointer) {
   const struct json *v = r->root;
   while (v && pointer.n) {
@@ -347,7 +347,7 @@ static const struct schema_node *find_fragment(struct schema_compiler *c, struct
                                                const struct schema_anchor **out_anchor) {
   if (!fragment.n) return schema_node_of(c, r->root);
   if (fragment.p[0] == '/') return find_pointer(c, r, fragment);
-  // A plain anchor and a dynamic anchor may have the same name. The dynamic anchor then counts.
+  // If a plain anchor and a dynamic anchor have the same name, the dynamic anchor counts.
   const struct schema_anchor *found = NULL;
   for (const struct schema_anchor *a = r->anchors; a; a = a->next)
     if (a->name.n && str_eq(a->name, fragment) && (!found || a->dynamic)) found = a;
@@ -371,7 +371,7 @@ const struct schema_node *schema_resolve(struct schema_compiler *c, const struct
   if (uri_decode(c->arena, fragment, &decoded)) n = find_fragment(c, r, decoded, out_anchor);
   ASSERT(!n || n->source);
   if (!n && c->fault->code == FAULT_NONE)
-    schema_fail(c, from->resource, reference, FAULT_NOT_FOUND, "the reference \"%.*s\" does not lead to a schema",
+    schema_fail(c, from->resource, reference, FAULT_NOT_FOUND, "the reference \"%.*s\" does not point to a schema",
                 STR_ARG(text));
   return n;
 }

@@ -39,7 +39,7 @@ static bool is_map(const struct json *v) {
   return false;
 }
 
-// Returns the innermost schema inside `v` that contains all errors.
+// Returns the innermost schema inside `v` that contains all errors of the result.
 static const struct json *innermost(const struct json *v, const struct schema_result *r) {
   const struct json *found = v;
   bool is_schema = true;
@@ -61,7 +61,7 @@ const struct json *schema_source(const struct schema *s) {
 
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes) {
   const struct json *part = r->count ? innermost(s->root, r) : s->root;
-  // A part that contains references cannot be understood without their targets, so the whole schema is used if it is
+  // If a part contains references, readers need their targets to understand it. So the whole schema is used if it is
   // short enough.
   bool refers = memmem(part->p, part->n, "\"$ref\"", 6) != NULL;
   if (refers && s->root->n <= max_bytes) part = s->root;

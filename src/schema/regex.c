@@ -13,7 +13,7 @@
 enum {
   MOST_PATTERN_BYTES = 8192,
   MOST_MATCH_STEPS = 100000,
-  MOST_MATCH_WORK = 32 << 20,  // maximum of steps times bytes of the text: one step may read the whole text
+  MOST_MATCH_WORK = 32 << 20,  // maximum product of steps and bytes of text, because one step may read the whole text
   HEAP_KIB = 4096,
   NESTED_PARENTHESES = 100,
 };
@@ -110,7 +110,7 @@ static bool translate(str pattern, struct buf *out) {
   bool in_class = false;
   int depth = 0;
   if (str_starts(pattern, STR("(*"))) return false;
-  // The translated pattern begins with a part that matches the text before a match. So PCRE2 starts only once: it would
+  // Begins the translated pattern with a part that matches the text before a match. So PCRE2 starts only once: it would
   // reset its limits at each new start position.
   buf_str(out, STR("(?s:.)*?(?:"));
   for (size_t i = 0; i < pattern.n; i++) {
@@ -121,9 +121,10 @@ static bool translate(str pattern, struct buf *out) {
       i += taken;
       continue;
     }
-    if (c == '[' && in_class) buf_char(out, '\\');  // otherwise "[[:alpha:]]" would become a POSIX class
+    if (c == '[' && in_class) buf_char(out, '\\');  // else "[[:alpha:]]" would become a POSIX class
     if (c == '(' && !in_class) depth++;
-    if (c == ')' && !in_class && --depth < 0) return false;  // this ")" would close the group that encloses the pattern
+    // This ")" would close the group that encloses the whole pattern.
+    if (c == ')' && !in_class && --depth < 0) return false;
     if (c == '[') in_class = true;
     if (c == ']') in_class = false;
     buf_char(out, c);
@@ -173,9 +174,8 @@ static void room_init(struct regex_room *room) {
   room->data = pcre2_match_data_create(1, general);
 }
 
-// PCRE2 does not report the work of a match. So a match is first tried with a small limit, and the cost of this limit
-// is subtracted from *steps. If the match needs more work, it is tried again with a larger limit, whose cost is also
-// subtracted.
+// PCRE2 does not report the work of a match. So a match is first tried with a small limit, whose cost is subtracted
+// from *steps. If the match needs more work, it is tried again with a larger limit, whose cost is subtracted, too.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps) {
   if (!room->data) room_init(room);
   size_t most = MOST_MATCH_WORK / (text.n + 1);

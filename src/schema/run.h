@@ -12,7 +12,7 @@ struct schema_run {
   struct regex_room regex;
   size_t steps;
   unsigned depth;
-  unsigned quiet;  // failures are not reported while this is above 0
+  unsigned quiet;  // errors are not reported while this counter is above 0
   bool over;       // the limits are exhausted, so the result is undecided
 };
 
@@ -22,8 +22,8 @@ struct schema_scope {
   const struct schema_resource *resource;
 };
 
-// One bit for each child of a value: set if a schema has evaluated the child. `bits` is NULL if no "unevaluated…"
-// keyword needs marks.
+// One bit for each child (element or member) of a value: set if a schema has evaluated the child. `bits` is NULL if no
+// "unevaluated…" keyword needs marks.
 struct schema_marks {
   uint64_t *bits;
   size_t words;
@@ -46,7 +46,7 @@ bool schema_test(struct schema_run *r, const struct schema_node *n, const struct
 
 bool schema_apply(struct schema_run *r, const struct schema_rule *rule, const struct schema_frame *f);
 
-// Subtracts steps. Returns false, and sets r->over, if not enough steps are left.
+// Charges steps. Returns false, and sets r->over, if not enough steps are left.
 bool schema_spend(struct schema_run *r, size_t steps);
 
 // Returns whether a failed rule may stop early, because no further errors will be reported.
@@ -59,7 +59,7 @@ static inline bool schema_enough(const struct schema_run *r) {
 bool schema_report(struct schema_run *r, const struct schema_frame *f, str keyword, const struct json *at,
                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-// Messages show at most SCHEMA_SHOWN bytes of a text, and no incomplete character. schema_shown returns the number of
+// Messages show at most SCHEMA_SHOWN bytes of a text, cut at the end of a character. schema_shown returns the number of
 // bytes to show. Usage: "%.*s", SHOWN(text)
 enum { SCHEMA_SHOWN = 80 };
 int schema_shown(str text);

@@ -39,7 +39,7 @@ struct schema *schema_compile(const struct json *root, const struct schema_optio
 void schema_free(struct schema **s);  // sets *s to NULL
 
 enum schema_draft schema_draft(const struct schema *s);
-const struct json *schema_source(const struct schema *s);  // the schema's own copy of the text, parsed
+const struct json *schema_source(const struct schema *s);  // returns the schema's own copy of the text, parsed
 size_t schema_bytes(const struct schema *s);               // size in memory
 
 struct schema_error {
@@ -47,14 +47,14 @@ struct schema_error {
   str keyword;   // the violated keyword
   str schema;    // JSON Pointer to that keyword in the schema, preceded by "URI#" if it is in another document
   str message;   // one sentence
-  const struct json *part;  // the schema that contains the keyword
+  const struct json *part;  // the schema that contains the violated keyword
 };
 
 struct schema_result {
   bool valid;
-  bool undecided;  // the work or depth limit was reached: `valid` is false, and `fault` describes the limit
-  bool more;       // further errors were found after max_errors
-  size_t count;    // number of errors
+  bool undecided;               // a limit on work or depth was reached: `valid` is false, and `fault` has the reason
+  bool more;                    // further errors were found after max_errors
+  size_t count;                 // number of errors
   struct schema_error *errors;  // allocated in the scratch arena
   struct fault fault;           // set if `undecided`
 };

@@ -78,10 +78,10 @@ static bool compile(struct schema *s, struct fault *f) {
   map_init(&c.resources, &seed);
   s->start = schema_load(&c, STR(""), s->root);
   bool ok = s->start != NULL;
-  // Compiling a node may append nodes to the queue: schemas that only a reference reaches, and schemas of other
+  // Compiling a node may append nodes to the queue: schemas that are reached only by a reference, and schemas of other
   // documents.
   for (struct schema_node *n = c.first; ok && n; n = n->next) ok = schema_compile_node(&c, n);
-  ASSERT(!*c.last && (!ok || s->start->resource));  // `last` points to the end of the queue
+  ASSERT(!*c.last && (!ok || s->start->resource));  // c.last points to the end of the queue of nodes
   map_done(&c.nodes);
   map_done(&c.resources);
   return ok;

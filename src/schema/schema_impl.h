@@ -53,13 +53,13 @@ enum {
 };
 
 struct schema_node {
-  const struct json *source;  // this pointer is the node's key in schema_compiler.nodes
+  const struct json *source;  // JSON of the schema; this pointer is the node's key in schema_compiler.nodes
   const struct schema_resource *resource;
-  struct schema_node *next;  // following node in the queue of nodes to compile
+  struct schema_node *next;  // next node in the queue of nodes to compile
   struct schema_rule *rules;
   uint32_t rule_count;
   uint8_t types;        // types that "type" allows
-  uint8_t unevaluated;  // types of values that have an "unevaluated…" rule
+  uint8_t unevaluated;  // types of values for which the node has an "unevaluated…" rule
   bool never;           // this is the schema `false`
 };
 
@@ -100,7 +100,7 @@ struct schema_pattern {
   const struct schema_node *node;
 };
 
-// The requirement of a keyword such as "dependencies" if the property `name` is present: a schema, or other properties.
+// A requirement of a keyword such as "dependencies" if the property `name` is present: a schema or other properties.
 struct schema_dependent {
   str name;
   const struct schema_node *node;
@@ -120,7 +120,7 @@ struct schema_rule {
   const struct json *source;  // the keyword's value
   union {
     uint64_t count;
-    const struct name_set *strings;  // OP_ENUM if all values are strings; otherwise NULL
+    const struct name_set *strings;  // for OP_ENUM: the values if all are strings; otherwise NULL
     struct exact_divisor divisor;
     const struct regex *regex;
     const struct schema_format *format;
@@ -182,14 +182,14 @@ struct schema_compiler {
 bool schema_fail(struct schema_compiler *c, const struct schema_resource *r, const struct json *at,
                  enum fault_code code, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-// Functions of load.c, for documents, resources and references.
+// Loads a document: finds the identifiers and anchors of its schemas, and makes their nodes (load.c).
 const struct schema_node *schema_load(struct schema_compiler *c, str uri, const struct json *root);
-// Returns NULL if the walk has not reached `source` yet.
+// Returns the node of a schema, or NULL if the walk has not reached `source` yet.
 struct schema_node *schema_node_of(struct schema_compiler *c, const struct json *source);
 const struct schema_node *schema_resolve(struct schema_compiler *c, const struct schema_node *from,
                                          const struct json *reference, const struct schema_anchor **out_anchor);
 
-// Interface of keywords.c, which has the table of keywords.
+// Where the value of a keyword contains schemas. keywords.c has the table of keywords.
 enum schema_children { CHILD_NONE, CHILD_SCHEMA, CHILD_LIST, CHILD_MAP, CHILD_ITEMS, CHILD_DEPENDENCIES };
 typedef bool schema_keyword_compile(struct schema_compiler *c, struct schema_node *n, const struct json *member);
 struct schema_keyword {

@@ -85,7 +85,7 @@ static bool find_in_sorted(const struct unique_entry *entries, size_t n, size_t 
       if (!json_same(entries[i].value, entries[k].value)) continue;
       *out_first = entries[k].index;
       *out_second = entries[i].index;
-      ASSERT(*out_first < *out_second);  // entries with the same hash are in the order of the array
+      ASSERT(*out_first < *out_second);  // holds because entries with the same hash are in the order of the array
       return true;
     }
   }

@@ -50,8 +50,7 @@ static struct uri_parts split(str uri) {
   return p;
 }
 
-// Appends a path to `out` and resolves the "." and ".." segments of the path. These segments cannot remove bytes that
-// were in `out` before.
+// Appends a path to `out` and resolves its "." and ".." segments, which cannot remove bytes that were in `out` before.
 static void put_path(char *out, size_t *n, str path) {
   size_t start = *n;
   while (path.n) {

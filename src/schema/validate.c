@@ -6,7 +6,7 @@
 #include "schema/run.h"
 
 enum {
-  DEEPEST = 768,  // maximum number of nested evaluations, each of which needs a stack frame
+  DEEPEST = 768,  // maximum number of nested evaluations, because each needs a stack frame
   MOST_POINTER_BYTES = 4096,
   MOST_MESSAGE_BYTES = 512,
 };
@@ -137,7 +137,7 @@ bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct
   }
   if (n->never) return schema_report(r, &f, STR(""), v, "no value is allowed here");
   if (!type_fits(n, v)) return report_type(r, &f);
-  // An "unevaluated…" keyword considers only marks of its own schema, not those of outer schemas.
+  // An "unevaluated…" keyword needs marks of its own, because it ignores the marks of outer schemas.
   bool needs_marks = n->unevaluated >> v->type & 1;
   struct schema_marks own_marks;
   if (needs_marks) {
@@ -173,6 +173,6 @@ bool schema_validate(const struct schema *s, const struct json *instance, struct
   if (!r.over) return out->valid;
   out->undecided = true;
   out->count = 0;
-  fault_set(&out->fault, FAULT_LIMIT, "checking the value against its schema exceeds the work limit");
+  fault_set(&out->fault, FAULT_LIMIT, "checking the value against its schema takes too many steps");
   return false;
 }

@@ -11,8 +11,7 @@
 #include "base/mem.h"
 #include "text/tables.h"
 
-// In pieces of up to SHORT bytes, a search of all pairs finds the next pair to merge. In longer pieces, a heap finds
-// it.
+// In a piece of up to SHORT bytes, a search of all pairs finds the next pair to merge; in a longer piece, a heap does.
 enum { PLACE_BITS = 8, SHORT = 1 << PLACE_BITS };
 
 // ---- ranks ----
@@ -87,15 +86,16 @@ static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
 // of the first initial part in it.
 struct merge {
   size_t n, parts;
-  bool closed;  // for add_part: the part that was added last must not be merged with the next part
+  bool closed;  // set by add_part if the part that was added last must not be merged with the next part
   uint32_t *id;
-  uint8_t *len;  // by place: number of initial parts in a part, stored at the first and the last place of the part
-  // By place of a part: the rank of the token that it forms with the next part, and in the low PLACE_BITS bits the
-  // place; NO_PAIR if they form no token.
+  // Indexed by place: number of initial parts in a part, stored at the first and the last place of the part.
+  uint8_t *len;
+  // Indexed by place: the rank of the token that the part there forms with the next part, followed by PLACE_BITS bits
+  // with the place; NO_PAIR if they form no token.
   int32_t *pair;
 };
 
-enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // this value and every higher one mean no pair
+enum { NO_PAIR = BPE_NO_RANK << PLACE_BITS };  // this value or a higher one means that two parts form no token
 
 static inline void put_pair(struct merge *m, size_t at, uint32_t rank) {
   m->pair[at] = (int32_t)(rank << PLACE_BITS | (at & (SHORT - 1)));
@@ -138,8 +138,8 @@ static inline void add_part(struct merge *m, uint32_t id, bool closed) {
   m->closed = closed;
 }
 
-// Returns the entry of bpe_shapes for a character, which says into which parts its bytes are merged. Invalid UTF-8 may
-// return the entry of any character.
+// Returns the entry of bpe_shapes for a character, which says into which parts its bytes are merged. For invalid UTF-8,
+// the entry may be that of any character.
 static inline uint32_t shape_of(const unsigned char *p, size_t len) {
   if (len == 2) return bpe_shapes[(p[0] & 0x1f) << 6 | (p[1] & 0x3f)];
   return bpe_shapes[(p[0] & 0x0f) << 12 | (p[1] & 0x3f) << 6 | (p[2] & 0x3f)];

@@ -16,7 +16,7 @@ struct text {
   const char *begin, *end;
 };
 
-// Returns whether the backslash at `at` begins an escape. If not, a backslash before it escapes it.
+// Returns whether the backslash at `at` begins an escape, and is not itself escaped by a backslash before it.
 static bool begins_escape(const struct text *t, const char *at) {
   const char *first = at;
   while (first > t->begin && first[-1] == '\\') first--;
@@ -36,15 +36,15 @@ static bool is_suspect(const struct text *t, const char *at) {
   return plain_may_change(json_text_next(&rest));
 }
 
-// Returns the positions in block `b`, as bits, of escapes that may stand for a hidden character. `next` is the block
-// that starts one byte later.
+// Returns a bit mask of the positions in block `b` at which an escape begins that may stand for a hidden character.
+// `next` is the block that starts one byte later.
 static uint64_t escapes(struct block b, struct block next) {
   struct block letter = block_either(block_same(next, 'u'), block_same(next, 'r'));
   letter = block_either(letter, block_either(block_same(next, 'b'), block_same(next, 'f')));
   return block_is(b, '\\') & block_high(letter);
 }
 
-// Returns the positions in a block, as bits, of bytes that may begin a hidden character in UTF-8.
+// Returns a bit mask of the bytes in a block that may begin a hidden character in UTF-8.
 static uint64_t leads(struct block b) {
   static const unsigned char bytes[] = {0xc2, 0xcd, 0xd8, 0xe1, 0xe2, 0xe3, 0xef, 0xf0, 0xf3};
   struct block found = block_same(b, 0x7f);
@@ -52,7 +52,7 @@ static uint64_t leads(struct block b) {
   return block_high(found);
 }
 
-// Returns whether a hidden character may begin in the block at p. Reads one byte beyond the block.
+// Returns whether a hidden character may begin in the block of 64 bytes at p. Reads one byte beyond the block.
 static bool has_suspect(const struct text *t, const char *p) {
   struct block b = block_load(p);
   struct block odd = block_either(b, block_either(block_same(b, '\\'), block_same(b, 0x7f)));
@@ -145,7 +145,7 @@ bool hidden_put_json(struct buf *out, str json) {
   return true;
 }
 
-// The result is never longer than `json`: json_escape would make only hidden characters longer, and these are removed.
+// The output never exceeds `json`: only hidden characters could become longer by json_escape, and these are removed.
 size_t hidden_json_max(str json) {
   return json.n + 1;
 }

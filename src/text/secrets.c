@@ -82,7 +82,7 @@ static bool find_jwt(str text, size_t at, struct secret_span *out) {
   str rest = str_from(text, at);
   if (rest.n > JWT_MOST) rest.n = JWT_MOST;
   if (!str_starts(rest, STR("eyJ")) || (at && is_wide(text.p[at - 1])))
-    // A JWT begins only at the start of a run of such characters, so that each run is read only once.
+    // A JWT begins only at the start of a run of base64 characters, so that each run is read only once.
     return false;
   size_t head = run(rest, 0, is_wide);
   if (!str_starts(str_from(rest, head), STR(".eyJ"))) return false;
@@ -170,7 +170,7 @@ static bool has_word(str name, str word) {
 }
 
 // Returns whether a name contains a word for a secret. If `sure` is true, ignores words such as "key" and "header",
-// which are common in plain text. Callers pass false only where an unnecessary mask does no harm.
+// which are common in plain text. Callers pass false only where unnecessary masking does no harm.
 static bool has_secret_word(str name, bool sure) {
   static const struct {
     str word;
@@ -196,7 +196,8 @@ bool secrets_may_name(str name) {
 }
 
 static bool is_between(char c) {
-  return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';  // JSON in a JSON string has escaped quotes
+  // The backslash is for JSON inside a JSON string, whose quotes are escaped.
+  return c == ' ' || c == '\t' || c == '"' || c == '\'' || c == '\\';
 }
 
 // Returns the name that ends before text[at]; quotes or blanks may follow the name.
@@ -317,7 +318,8 @@ static bool opens_key(str line) {
   return begin && find_private_key(line, at, &found) && !memmem(begin, line.n - at, "-----END ", 9);
 }
 
-// Masks a further line of a private key. If the key ends on this line, keeps the text after its end.
+// Masks a line of a private key that began on an earlier line. If the key ends on this line, keeps the text after its
+// end.
 static str after_key(struct secrets_stream *s, struct arena *a, str line) {
   size_t end = find_after(line, 0, STR("-----END "));
   bool ended = end < line.n;
@@ -327,7 +329,7 @@ static str after_key(struct secrets_stream *s, struct arena *a, str line) {
 }
 
 str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known) {
-  enum { KEY_LINES = 200 };  // maximum lines that are masked if the end of a key is missing; real keys have fewer lines
+  enum { KEY_LINES = 200 };  // maximum lines to mask if a key has no end; real keys have fewer lines
   if (s->key_lines) line = after_key(s, a, line);
   if (opens_key(line)) s->key_lines = KEY_LINES;
   return secrets_mask(a, line, known);

@@ -22,7 +22,7 @@ struct secrets_known {
   size_t addresses;
 };
 
-enum { SECRETS_LEAST = 8, ADDRESS_LEAST = 4 };  // minimum lengths, because shorter values also occur in unrelated texts
+enum { SECRETS_LEAST = 8, ADDRESS_LEAST = 4 };  // minimum lengths: shorter values also occur in unrelated texts
 
 // Returns whether a member, variable, header or option of this name has a secret as its value.
 bool secrets_is_name(str name);

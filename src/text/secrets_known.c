@@ -11,8 +11,9 @@
 // The state of a search for known values in one text.
 struct known_finder {
   const struct secrets_known *known;
-  size_t mark;       // length of CUT_MARK at the end of the text, or 0 if the text does not end with it
-  bool begins[256];  // by byte in lower case: whether a known value begins with it; excludes most positions fast
+  size_t mark;  // length of CUT_MARK at the end of the text, or 0 if the text does not end with it
+  // Indexed by byte in lower case: whether a known value begins with it. Quickly excludes most positions.
+  bool begins[256];
 };
 
 static struct known_finder finder_of(const struct secrets_known *known) {
@@ -21,8 +22,8 @@ static struct known_finder finder_of(const struct secrets_known *known) {
   return f;
 }
 
-// Returns how many bytes of `value` fit at text[at]: its length, or if the text is cut before its end, the number of
-// bytes up to the cut. Returns 0 if this is less than `least`. The caller compares the bytes.
+// Returns how many bytes of `value` the text has room for at text[at]: all of them or, if the text is cut, those before
+// the cut. Returns 0 if this is less than `least`. The caller compares the bytes.
 static size_t part_at(const struct known_finder *f, str text, size_t at, str value, size_t least) {
   str rest = str_from(text, at);
   size_t left = rest.n > f->mark ? rest.n - f->mark : 0;

@@ -5,7 +5,8 @@
 
 // ---- the ranks of cl100k_base, which are the ids of its tokens ----
 
-enum { BPE_LONGEST = 128, BPE_NO_RANK = 0x1ffff };  // length of the longest token in bytes; a number above every rank
+// BPE_LONGEST: bytes of the longest token. BPE_NO_RANK: a number above the rank of every token.
+enum { BPE_LONGEST = 128, BPE_NO_RANK = 0x1ffff };
 
 // A perfect hash table of tokens. The low bits of a token's hash are its bucket; slot_of() in bpe.c computes the slot
 // of the token from the hash and the bucket's step in bpe_steps. A slot contains the high bits of the hash, which

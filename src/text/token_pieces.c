@@ -8,7 +8,7 @@ enum kind {
   LETTER = UNICODE_LETTER,
   NUMBER = UNICODE_NUMBER,
   SPACE = UNICODE_SPACE,
-  NEWLINE,  // \r and \n, which are also white space
+  NEWLINE,  // carriage return or line feed, which are also white space
   WIDE,     // a byte of a character of several bytes, whose kind is in a table
 };
 

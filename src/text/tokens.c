@@ -59,7 +59,7 @@ size_t tokens_encode(str text, uint32_t *out, size_t max) {
 
 // ---- similar texts
 
-// Returns the slot of the memo in which a word is stored if it is in the memo.
+// Returns the memo's slot for a word. The word is either in this slot or not in the memo.
 static struct tokens_word *place_of(struct tokens_memo *m, const struct tokens_word *w) {
   uint64_t h = w->n;
   for (uint64_t at = 0, part; at < w->n; at += sizeof part) {

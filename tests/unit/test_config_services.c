@@ -237,13 +237,12 @@ static void the_error_of_a_file_says_what_was_probably_meant(void **state) {
   static const struct {
     const char *text, *said;
   } cases[] = {
-      {"{\n  /* mine\n}", "line 2, column 3: '/' where a key in quotes was expected; this comment does not end"},
-      {"# mine\n{}", "line 1, column 1: '#' where a value was expected; JSON comments start with //, not with #"},
-      {"{\"\xc3\xa4\": [1,,]}", "line 1, column 10: ',' where a value was expected"},
-      {"{'mcpServers': {}}",
-       "line 1, column 2: ''' where a key in quotes was expected; JSON strings need double quotes"},
-      {"{mcpServers: {}}", "line 1, column 2: 'm' where a key in quotes was expected; JSON keys need double"},
-      {"{\"a\": 1\n \"b\": 2}", "line 2, column 2: '\"' where ',' or '}' was expected; a comma may be missing"},
+      {"{\n  /* mine\n}", "line 2, column 3: expected a key in quotes, not '/'; this comment does not end"},
+      {"# mine\n{}", "line 1, column 1: expected a value, not '#'; JSON comments start with //, not with #"},
+      {"{\"\xc3\xa4\": [1,,]}", "line 1, column 10: expected a value, not ','"},
+      {"{'mcpServers': {}}", "line 1, column 2: expected a key in quotes, not '''; JSON strings need double quotes"},
+      {"{mcpServers: {}}", "line 1, column 2: expected a key in quotes, not 'm'; JSON keys need double"},
+      {"{\"a\": 1\n \"b\": 2}", "line 2, column 2: expected ',' or '}', not '\"'; a comma may be missing"},
       {"\xff\xfe{", "this is UTF-16: save it as UTF-8"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -273,10 +272,10 @@ static void what_is_only_wrong_gets_no_hint(void **state) {
   struct place *p = *state;
   write_file(".mcp.json", "{\"mcpServers\" {}}");
   load(p);
-  assert_true(str_ends(p->problems.list[0].message, STR("'{' where ':' after a key was expected")));
+  assert_true(str_ends(p->problems.list[0].message, STR("expected ':' after a key, not '{'")));
   write_file(".mcp.json", "{\"mcpServers\": {}");
   load(p);
-  assert_true(str_ends(p->problems.list[0].message, STR("the text ends where ',' or '}' was expected")));
+  assert_true(str_ends(p->problems.list[0].message, STR("expected ',' or '}', but the text ends")));
 }
 
 static void a_byte_order_mark_means_nothing(void **state) {

@@ -190,7 +190,7 @@ static void params_that_are_no_object_or_too_large_are_faults(void **state) {
   mem_free(large);
   loop_run(&x->loop);
   heard(x, ARRIVED "INVALID: \"params\" must be an object\n"
-                   "INVALID: the text ends where ',' or '}' was expected\n"
+                   "INVALID: expected ',' or '}', but the text ends\n"
                    "LIMIT: the request is larger than limits.message\n");
 }
 

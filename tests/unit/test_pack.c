@@ -629,7 +629,8 @@ static void a_frame_over_the_budget_is_refused(void **state) {
   w.order.header = STR("one two three four five six");
   w.order.budget = 5;
   assert_false(pack_build(&w.order, &w.arena, &w.pack, &w.fault));
-  assert_string_equal(w.fault.message, "header and footer have 6 tokens, but the budget of the prompt is 5 tokens");
+  assert_string_equal(w.fault.message,
+                      "header and footer have 6 tokens, but the prompt may have only 5 tokens; raise the budget");
   done(&w);
 }
 

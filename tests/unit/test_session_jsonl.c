@@ -131,7 +131,7 @@ static void a_type_that_is_not_known_is_named_with_its_line(void **state) {
 }
 
 static void a_wrong_line_is_named(void **state) {
-  expect_fault("{}\n{\"id\":\n", "Invalid JSON at line 2: the text ends where a value was expected, column 7");
+  expect_fault("{}\n{\"id\":\n", "Invalid JSON at line 2: expected a value, but the text ends, column 7");
   expect_fault("{}\n\n[1]", "Expected JSON object at line 3, got list");
   expect_fault("\"x\"", "Expected JSON object at line 1, got str");
   expect_fault("1", "Expected JSON object at line 1, got int");

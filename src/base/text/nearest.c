@@ -3,7 +3,7 @@
 
 #include "base/ascii.h"
 
-enum { PART_LEAST = 4 };  // shorter words are not searched inside candidates
+enum { PART_LEAST = 4 };  // minimum length of a misspelt word that is also searched inside candidates
 
 unsigned nearest_distance(str a, str b) {
   unsigned d[NEAREST_LONGEST + 1][NEAREST_LONGEST + 1];

@@ -74,8 +74,8 @@ static uint32_t first_of(str s) {
   return s.n ? utf8_next(&s) : 0;
 }
 
-// Returns whether a joiner next to c can matter: c is a symbol, or a letter of Hebrew or of a script that follows
-// Hebrew in Unicode.
+// Returns whether a zero-width joiner next to c can have a meaning: c is a symbol, or a letter of Hebrew or of a script
+// that follows Hebrew in Unicode.
 static bool joins(uint32_t c) {
   return c >= 0x0590 && !(c >= 0x2000 && c <= 0x206f) && !is_invisible(c);
 }

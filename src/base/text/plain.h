@@ -13,9 +13,9 @@ size_t plain_line(char *text, size_t n);
 
 // Returns the length of the hidden character at the start of `rest`. Returns 0 if this character is not hidden, or if
 // readers need it. Hidden characters have no glyph or change the order of other characters: bidi controls, zero-width
-// characters, tags, variation selectors, fillers. Readers need a joiner between two characters that join, a variation
-// selector after a symbol, and the tags of a flag. `before` is the text before `rest`, without removed characters.
-// Control characters do not count as hidden characters.
+// characters, tags, variation selectors, fillers. Readers need a zero-width joiner between two characters that it can
+// join, a variation selector after a symbol, and the tags of a flag. `before` is the text before `rest`, without
+// removed characters. Control characters do not count as hidden characters.
 size_t plain_hidden(str before, str rest);
 
 // Returns whether plain_text may remove or replace this character, depending on its neighbours.

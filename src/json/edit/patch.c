@@ -22,7 +22,8 @@ static void add_change(struct json_patch *p, size_t from, size_t to, str put) {
     p->changes = grown;
     p->cap = cap;
   }
-  // Changes are sorted by offset. Changes at the same offset stay in the order in which they were added.
+  // Inserts the change so that changes stay sorted by offset. Changes at the same offset stay in the order in which
+  // they were added.
   size_t i = p->count++;
   for (; i && p->changes[i - 1].at > from; i--) p->changes[i] = p->changes[i - 1];
   p->changes[i] = (struct json_change){from, to - from, put};

@@ -16,7 +16,7 @@ static bool read_code_point(struct toml_reader *r, struct buf *out, int digits) 
     code = code << 4 | (uint32_t)digit;
   }
   if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-    return toml_fail(r, "the escape does not stand for a Unicode character");
+    return toml_fail(r, "the escape sequence is not a valid Unicode character");
   char bytes[4];
   buf_add(out, bytes, utf8_put(code, bytes));
   return true;

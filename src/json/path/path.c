@@ -10,7 +10,7 @@
 #include "json/path/path_impl.h"
 #include "json/text.h"
 
-// WALK_DEPTH_MAX limits nested calls, and thereby the size of the stack.
+// WALK_DEPTH_MAX limits nested function calls, to bound the use of the stack.
 enum { WALK_DEPTH_MAX = 3000, FIRST_NODES = 64, NAMES_FOR_STEP = 16, LISTED = 1024, KEPT = 64 };
 
 // json_path_limits_for allows FAIR_STEPS steps, plus one step for every BYTES_FOR_STEP bytes of the text. This is
@@ -104,7 +104,7 @@ static int64_t count_elements(struct path_run *r, const char *array, struct path
   return (int64_t)w.count;
 }
 
-// Positions of the last KEPT elements of an array, recorded by a walk through the whole array.
+// Positions of the last KEPT elements of an array. A walk through the whole array records them.
 struct last {
   const char *at[KEPT];
   size_t count;  // number of all elements
@@ -153,7 +153,7 @@ static bool select_children(struct path_run *r, const struct path_segment *s, co
   return on && path_alive(r);
 }
 
-// Picks the members that the filter reads, then calls path_filter_test. Reports in `end` how far the value was read.
+// Finds the members that the filter reads, then calls path_filter_test. Reports in `end` how far the value was read.
 bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end) {
   const char *outer = r->tested;
   struct path_end *outer_end = r->tested_end;

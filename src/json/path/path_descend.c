@@ -12,7 +12,7 @@
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// The cost of a search for bytes: SEARCH_STEPS steps at its start, and one step for every SEARCHED_BYTES bytes.
+// The steps charged for a search for bytes: SEARCH_STEPS at its start, and one for every SEARCHED_BYTES bytes.
 enum { MOST_HITS = 1 << 20, FIRST_HITS = 64, SEARCHED_BYTES = 256, SEARCH_STEPS = 8 };
 
 static bool descend_any(struct path_run *r, const struct path_segment *s, const char *v, const struct path_sink *sink,
@@ -53,26 +53,26 @@ struct ahead {
 struct needle {
   str key;  // the name in quotes
   struct ahead ahead;
-  const struct path_need *need;  // the filter's need with this name; NULL if names are selected
+  const struct path_need *need;  // the member that the filter needs; NULL if the segment selects names
 };
 
-// A selected value. Offsets count from the start of the value that is searched.
+// A selected value. Offsets count from the start of the searched value.
 struct hit {
   uint32_t holder, value;  // offsets of the container and of the value
   uint32_t selector;       // index of the selector; values of the same container are sorted by it
 };
 
-// The search for the names of one segment. A run uses the same object for all searches of this segment.
+// The search for the names in one segment of the query. A run uses the same object for all searches of this segment.
 struct path_finder {
   struct path_run *r;
   bool usable;                         // searching for bytes is possible for this segment
-  const struct path_selector *filter;  // NULL if names are selected
+  const struct path_selector *filter;  // the segment's filter; NULL if the segment selects names
   struct needle needles[PATH_NEEDS];
   size_t needles_count;
-  struct ahead escape;  // the next place where a character of a name is written as \u00 and two digits
+  struct ahead escape;  // next escape of the form \u00 and two digits that stands for a character of a searched name
   struct hit *hits;
   size_t count, room;
-  // The start of the value that is searched. The following members belong to the search in this value.
+  // Start of the value that is searched now. This and the following members belong to the search in this value.
   const char *begin;
   struct json_strings strings;
   const char *after;  // position after the value that is searched, or NULL if unknown
@@ -134,8 +134,8 @@ static void add_hit(struct path_finder *d, const char *holder, const char *value
   d->hits[d->count++] = (struct hit){(uint32_t)(holder - d->begin), (uint32_t)(value - d->begin), (uint32_t)selector};
 }
 
-// Tests the current object with the filter, because it has a member that the filter needs. `value` is the value of this
-// member.
+// Tests the current object with the filter. Called when the object has a member that the filter needs; `value` is the
+// value of this member.
 static void test_object(struct path_finder *d, const struct path_need *need, const char *value) {
   struct path_run *r = d->r;
   const char *object = d->open[d->depth - 1];
@@ -175,8 +175,8 @@ static bool search_all(struct path_finder *d) {
   return any;
 }
 
-// Returns a mask of those quotes in `opening` at which a searched name begins. Sets *out_left to whether a searched
-// name occurs after this block.
+// Returns a mask of the quotes in `opening` at which a searched name begins. Sets *out_left to whether a searched name
+// occurs after this block of 64 bytes.
 static uint64_t hits_in(struct path_finder *d, const char *p, uint64_t opening, bool *out_left) {
   uint64_t hits = 0;
   *out_left = false;
@@ -195,7 +195,8 @@ static void check_needles(struct path_finder *d, const char *p) {
     if (str_starts(rest, d->needles[i].key)) check_hit(d, i, p);
 }
 
-// Handles the brackets and names of a block. Returns false when the searched value or the run ends.
+// Handles the brackets and the names found in a block of 64 bytes. Returns false when the searched value or the run
+// ends.
 static bool read_events(struct path_finder *d, const char *p, const struct json_marks *m, uint64_t hits) {
   for (uint64_t left = m->opens | m->closes | hits; left; left &= left - 1) {
     unsigned i = block_first(left);
@@ -241,7 +242,7 @@ static void sort_hits(struct path_finder *d) {
   if (i < d->count) qsort(d->hits, d->count, sizeof *d->hits, compare_hits);
 }
 
-// Returns whether the key of hit `i` is a duplicate. Only the first of several equal keys in an object counts.
+// Returns whether the key of hit `i` already occurred in the same object. Only the first of several equal keys counts.
 static bool is_again(const struct path_finder *d, size_t i) {
   const struct hit *x = &d->hits[i], *before = x - 1;
   return i && !d->filter && x->holder == before->holder && x->selector == before->selector;

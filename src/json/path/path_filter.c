@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates filters. An operand is a node without children, or NULL for the value "Nothing" of RFC 9535.
+// Evaluates filters. An operand is represented by a JSON node without children, or by NULL for the value "Nothing" of
+// RFC 9535.
 #include "base/assert.h"
 #include "json/number.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// The cost, in steps, of starting the JSON parser.
+// The steps charged for one start of the JSON parser.
 enum { PARSE_STEPS = 8 };
 
 // Memory for an operand: a value of the document or a computed number.
@@ -66,7 +67,7 @@ static void follow_query(struct filter_tally *t, const struct path_query *query,
   r->tested_end->levels = end.levels;
 }
 
-// Returns the value to which the segments in query->rest apply: the picked member, the root of the document, or
+// Returns the value at which the segments in query->rest start: the picked member, the root of the document, or
 // `value`. Returns NULL if the picked member is missing.
 static const char *begin_of(const struct path_run *r, const struct path_query *query, const char *value) {
   if (query->picked) return r->picked[query->picked->place];

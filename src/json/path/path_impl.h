@@ -37,14 +37,14 @@ struct path_segment {
   struct path_segment *next;
   struct path_selector *selectors;
   bool descend;
-  size_t descent;  // index among the query's descendant segments
+  size_t descent;  // number of this segment among the query's descendant segments, from 0
 };
 
 struct path_query {
   struct path_segment *segments;
   bool from_root;
   bool singular;                     // selects at most one node in every document
-  const struct path_wanted *picked;  // in a filter: the member that the query's leading names select, or NULL
+  const struct path_wanted *picked;  // in a filter: member that the leading names select; or NULL
   struct path_segment *rest;         // the segments after `picked`
 };
 
@@ -102,8 +102,8 @@ int path_peek(const struct path_parser *q);  // returns the next byte, or -1 at 
 bool path_take(struct path_parser *q, char c);
 void path_skip_blanks(struct path_parser *q);
 
-// Enters one more level of nesting. Returns false, with q->f set, if there are too many levels. After the nested part,
-// the caller must decrement q->depth in both cases.
+// Enters one more level of nesting. Returns false, with q->f set, if there are too many levels. In both cases, the
+// caller must decrement q->depth after the nested part.
 bool path_enter(struct path_parser *q);
 
 bool path_parse_segments(struct path_parser *q, struct path_query *out);
@@ -133,7 +133,7 @@ struct path_matcher {
 };
 
 struct path_regex {
-  struct pcre2_real_code_8 *code;  // NULL if the pattern is plain, invalid or too large
+  struct pcre2_real_code_8 *code;  // compiled pattern; NULL if the pattern is plain text, invalid or too large
   str plain;                       // if plain.p is set: a text to search for without the engine
   str part;                        // text that every match contains; empty if none is known
   bool too_large;
@@ -159,7 +159,7 @@ bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str
 
 // ---- a run ----
 
-// The end of a value, as far as a walk through the value has found it.
+// How far a walk has read a value: the position after the value, if the walk has reached it.
 struct path_end {
   const char *after;   // the position after the value; NULL if unknown
   const char *inside;  // if `after` is NULL: a position inside the value, or NULL if none is known

@@ -9,8 +9,8 @@ struct needs {
   const struct path_wanted *top;
 };
 
-// Adds the first member of `query` as a need, because `test` is false if `query` selects nothing. `alone` means that
-// `test` reads nothing but this query, so `test` can run on the member alone.
+// Adds the first member of `query` to the members that a value needs, because `test` is false if `query` selects
+// nothing. `alone` means that `test` reads nothing but this query, so `test` can run on the member alone.
 static bool add_need(struct needs *n, const struct path_expr *query, const struct path_expr *test, bool alone) {
   struct path_selector *s = n->selector;
   const struct path_wanted *w = query->kind == PATH_QUERY ? query->query.picked : NULL;

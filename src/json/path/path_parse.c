@@ -74,9 +74,9 @@ static bool read_unicode(struct path_parser *q, uint32_t *out) {
   *out = high;
   if (high < 0xd800 || high > 0xdfff) return true;
   if (high > 0xdbff || !path_take(q, '\\') || !path_take(q, 'u'))
-    return path_refuse(q, at, "an escaped surrogate is not part of a pair");
+    return path_refuse(q, at, "a surrogate escape is not part of a pair");
   if (!read_hex(q, &low)) return false;
-  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "an escaped surrogate is not part of a pair");
+  if (low < 0xdc00 || low > 0xdfff) return path_refuse(q, at, "a surrogate escape is not part of a pair");
   *out = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
   return true;
 }

@@ -46,7 +46,7 @@ static struct path_expr *new_literal(struct path_parser *q, size_t at, str json)
   struct fault ignored;
   e->literal = json_parse(q->a, json, &json_default_limits, &ignored);
   e->is_number = e->literal && json_number_short(json, &e->number);
-  return e->literal ? e : refuse(q, at, "this is not a number in the syntax of JSON");
+  return e->literal ? e : refuse(q, at, "the number is not valid in JSON");
 }
 
 static struct path_expr *read_string(struct path_parser *q) {
@@ -126,7 +126,7 @@ static struct path_expr *read_call(struct path_parser *q, size_t at, str name) {
   struct path_expr *e = new_expr(q, PATH_CALL);
   unsigned i = 0;
   while (i < FUNCTIONS && !str_eq(functions[i].name, name)) i++;
-  if (i == FUNCTIONS) return refuse(q, at, "unknown function: must be length, count, match, search or value");
+  if (i == FUNCTIONS) return refuse(q, at, "unknown function; use length, count, match, search or value");
   e->function = (enum path_function)i;
   bool ok = path_enter(q) && read_arguments(q, e);
   q->depth--;
@@ -141,7 +141,7 @@ static struct path_expr *read_word(struct path_parser *q) {
   if (path_take(q, '(')) return read_call(q, at, word);
   if (str_eq(word, STR("true")) || str_eq(word, STR("false")) || str_eq(word, STR("null")))
     return new_literal(q, at, word);
-  return refuse(q, at, "unknown word: must be true, false, null or a function call");
+  return refuse(q, at, "unknown word; use true, false, null or a function call");
 }
 
 // Reads a literal, a query or a call.

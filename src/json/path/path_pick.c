@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Picks the members that a filter reads: @.price, @.owner.team. The leading names of all queries in a filter form one
-// tree, so that one walk through a value picks all of these members.
+// Finds the members that a filter reads, such as @.price and @.owner.team, in a value. The leading names of all queries
+// in a filter form one tree, so that one walk through the value finds all of these members.
 #include "base/assert.h"
 #include "json/path/path_impl.h"
 #include "json/scan_impl.h"
@@ -86,7 +86,7 @@ static void forget(struct path_run *r, const struct path_wanted *parent) {
   }
 }
 
-// Records how far a walk has read. `inner` says how far the current value of the walk was read.
+// Records in `end` how far a walk has read a container. `inner` says how far the current value of the walk was read.
 static void learn(struct path_end *end, const struct json_walk *w, const struct path_end *inner) {
   const char *at = w->after ? w->after : inner->after;
   if (!w->close) end->after = w->after;

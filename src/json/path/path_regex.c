@@ -2,7 +2,7 @@
 // Matches I-Regexp patterns (RFC 9485) with PCRE2. This file checks that a pattern follows the grammar of I-Regexp,
 // translates the pattern for PCRE2, and counts its states.
 //
-// Patterns run in the engine that follows all states at the same time (pcre2_dfa_match), so each byte is read once,
+// Patterns run in PCRE2's engine that follows all states at the same time (pcre2_dfa_match), so each byte is read once,
 // whatever the pattern. The backtracking engine cannot be bounded: its limit starts again at every position of a
 // search, and does not count the bytes that a repeated class skips. A search is an anchored match of .* and the
 // pattern.
@@ -20,7 +20,7 @@ enum {
   GROUPS_MAX = 32,     // maximum nesting of groups
   STATES_MAX = 2000,   // maximum; a repeated part counts once for each repetition
   ROOM_MIN = 128,      // initial number of states
-  ROOM_PER_STATE = 6,  // ints for one state: three in each of the engine's two lists
+  ROOM_PER_STATE = 6,  // number of ints needed for one state: three in each of the engine's two lists
   MATCH_LIMIT = 1000,
   DEPTH_LIMIT = 100,
   HEAP_LIMIT = 1024,  // KiB
@@ -41,7 +41,7 @@ struct translation {
   bool is_char;  // the last atom is the single character in `character`
   uint32_t character;
   struct run run, longest;
-  bool branches;  // there are alternatives outside of groups, so there is no text that every match contains
+  bool branches;  // there is a "|" outside of groups, so there may be no text that every match contains
 };
 
 static int peek(const struct translation *t) {
@@ -222,7 +222,7 @@ static bool read_quantifier(struct translation *t, struct times *out) {
 }
 
 // The engine counts the repetitions of a single character or class, and each count is a state, even without an upper
-// limit. Writing x{2}x* instead of x{2,} bounds these states.
+// limit. To bound the number of these states, writes x{2}x* instead of x{2,}.
 static void put_quantifier(struct translation *t, const struct times *times, size_t begin) {
   if (t->out.over) return;
   bool group = t->out.p[begin] == '(';
@@ -248,8 +248,8 @@ static void end_run(struct translation *t) {
   t->run.n = 0;
 }
 
-// Updates the run of characters that every match contains. Only parts of the pattern outside of groups can extend the
-// run.
+// Updates the run of characters that every match contains after a part of the pattern was read. Only parts outside of
+// groups can extend the run.
 static void note_piece(struct translation *t, const struct times *times) {
   if (!t->is_char || !times->low || t->run.n > PART_MAX - 4) end_run(t);
   if (!t->is_char || !times->low) return;
@@ -292,8 +292,8 @@ static void *take_memory(PCRE2_SIZE n, void *arena) {
   return arena_alloc(arena, n);
 }
 
+// The free function for PCRE2. It does nothing, because the arena is freed as a whole.
 static void leave_memory(void *p, void *arena) {
-  // Nothing to do: the arena is freed as a whole.
 }
 
 static pcre2_code *compile(struct arena *a, str pattern) {

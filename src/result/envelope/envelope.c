@@ -8,7 +8,7 @@
 #include "result/envelope/same_json.h"
 #include "json/write.h"
 
-enum { META_ROOM = 128 << 10 };  // maximum size of the envelope in _meta, not counting the tool ids in it
+enum { META_ROOM = 128 << 10 };  // maximum size in bytes of the envelope in _meta, not counting the tool ids in it
 
 // ---- the content ----
 
@@ -60,7 +60,7 @@ static str write_content(const struct envelope *e, str text) {
 
 // ---- results that are passed on ----
 
-// Returns a valid list of parts, for a result whose content is not a valid list.
+// Returns a valid list of content parts, for a result whose content is not such a list.
 static str mended_content(const struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct buf b;
@@ -133,8 +133,7 @@ static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
-  if (e->imitates)
-    return (struct arrangement){!repeated, true};  // every client shows the data as text after the notice
+  if (e->imitates) return (struct arrangement){!repeated, true};  // for every client, as text after the notice
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -177,8 +176,8 @@ static str with_notice(const struct envelope *e, str content) {
   return all;
 }
 
-// Passes a result on. Changes only _meta, structuredContent that the model would not see or would see twice, and
-// invalid content. Adds a notice if the result imitates the gateway.
+// Passes a result on to the client. Changes only _meta, structuredContent that the model would not see or would see
+// twice, and invalid content. Adds a notice if the result imitates the gateway.
 static bool pass_on(struct envelope *e, struct buf *out) {
   struct json_edit edits[4];
   size_t count = 0;
@@ -222,8 +221,7 @@ static void look(struct envelope *e) {
   }
 }
 
-// Writes the result of a resource or prompt in the form of a tool result. Of the members that the server sent, copies
-// only _meta.
+// Writes the result of a resource or prompt in the form of a tool result. Copies only _meta from the server's result.
 static void write_fresh(const struct envelope *e, str content, str structured, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -278,7 +276,8 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
-// Returns whether the result contains the gateway's mark. A server can learn the mark from the arguments of a call.
+// Returns whether the result contains the gateway's mark, the text that begins each line of the gateway. A server can
+// learn the mark from the arguments of a call.
 static bool repeats_mark(const struct envelope_order *order) {
   str raw = json_span(order->result);
   const char *end = raw.p + raw.n;
@@ -287,7 +286,8 @@ static bool repeats_mark(const struct envelope_order *order) {
   return secrets_in_json(order->result, &mark);
 }
 
-// Returns the values to mask in addition to text that looks like a secret. Addresses are masked only in errors.
+// Returns the known values to mask, in addition to text that looks like a secret. Addresses are included only in
+// errors.
 static struct secrets_known masked_values(const struct envelope_order *order, struct arena *a) {
   size_t addresses = envelope_tells_error(order->result) ? order->hidden.addresses : 0;
   size_t known = order->hidden.count - order->hidden.addresses + addresses, count = 0;

@@ -21,10 +21,10 @@
 // server's _meta that start with toolgate/ or io.toolgate/ are removed. A short envelope is added to _meta as
 // "io.toolgate/envelope": status, tool_id, facts, artifacts, provenance.
 //
-// Each line that the gateway adds to the text starts with the mark. If server text imitates the gateway
-// (result/envelope/lookalike.h), a notice precedes this text, and no facts are taken from it. A server's result that
-// contains the mark itself is masked as with `scrub`. A result of a resource or prompt always gets an envelope: every
-// part is stored and listed; small parts also stay in the result.
+// Each line that the gateway adds to the text starts with the session's mark (mcp/server/session.h). If server text
+// imitates the gateway (result/envelope/lookalike.h), a notice precedes this text, and no facts are taken from it. A
+// server's result that contains the mark itself is masked as with `scrub`. A result of a resource or prompt always gets
+// an envelope: every part is stored and listed; small parts also stay in the result.
 //
 // The budget limits the tokens of the text and, separately, the tokens of the envelope. If the budget is too small,
 // first the summary and the facts get shorter, then labels, hashes and notes are left out. Handles always stay, even if
@@ -69,7 +69,7 @@ struct envelope_order {
   str owner;                   // owner of the pieces
   struct piece_origin origin;  // server and tool; an agent without access to them cannot view the pieces
   struct store *store;
-  struct piece_batch **batch;  // created with the first piece; the caller must store it (pieces_put) or free it
+  struct piece_batch **batch;  // created for the first piece; the caller must store it (pieces_put) or free it
   size_t budget;               // tokens; 0: the default
   bool text_only;              // leave out the structuredContent of the gateway
   enum client_reads reads;     // what the client shows its model; a result that fits is arranged for this
@@ -78,7 +78,7 @@ struct envelope_order {
   enum envelope_kind kind;
   bool whole;        // pass the result on at any size
   bool apart;        // write only the new _meta to *out if the result is passed on; write nothing if _meta is unchanged
-  bool keep_hidden;  // do not remove hidden characters (base/text/plain.h) from texts that are made from the result
+  bool keep_hidden;  // keep hidden characters (base/text/plain.h) in texts that are made from the result
   bool scrub;        // first mask secrets (text/secrets.h), also in stored pieces
   struct secrets_known hidden;  // known values to mask: secrets if `scrub` is set; secrets and addresses in every error
 };

@@ -31,7 +31,7 @@ static bool is_media(const struct part *p) {
   return p->type == PART_IMAGE || p->type == PART_AUDIO;
 }
 
-// Returns whether the model reads a part as JSON: the part is neither text nor image nor audio.
+// Returns whether the model reads a part as JSON, which is so unless the part is text, an image or audio.
 static bool is_read(const struct part *p) {
   return !p->text.p && !is_media(p);
 }
@@ -77,7 +77,7 @@ static bool take_frame(const struct part *p, size_t *left) {
 
 // ---- members of the result other than its content
 
-// Returns whether a member may stay in addition to content, structuredContent and isError. Of the result of a resource
+// Returns whether a member of the result may stay in addition to content, structuredContent and isError. For a resource
 // or prompt, only _meta may stay.
 static bool is_rest(const struct envelope *e, const struct json *m) {
   if (e->order->kind != ENVELOPE_TOOL) return json_key_is(m, STR("_meta"));
@@ -107,7 +107,7 @@ size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits) {
 static bool reads_short(const struct envelope *e) {
   const struct parts *parts = &e->parts;
   size_t left = e->budget;
-  if (e->order->result->n <= left) return true;  // a token has at least one byte
+  if (e->order->result->n <= left) return true;  // fits, because a token has at least one byte
   if (parts->count > FREE_PARTS + left) return false;
   if (parts->count > FREE_PARTS) left -= parts->count - FREE_PARTS;
   for (size_t i = 0; i < parts->count; i++) {

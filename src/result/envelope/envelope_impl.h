@@ -16,12 +16,12 @@ enum {
 
 struct envelope_piece {
   struct artifact artifact;
-  char *block;  // heap memory that holds large artifact.bytes, and that the store can take over; or NULL
+  char *block;  // heap memory with the bytes of a large artifact, which the store can take over; or NULL
   struct artifact_name name;
   bool held;
 };
 
-// A section of the summary: sections[0] is for the text, sections[1] for the structured content.
+// A section of the summary. sections[0] summarises the text, sections[1] the structured content.
 struct envelope_section {
   struct summary summary;
   str text;                            // empty if the result has no such section
@@ -47,7 +47,7 @@ struct envelope {
 
 // ---- envelope_fit.c: parts that stay
 
-// Sets e->kept for images and audio. Returns whether all text for the model is within the budget.
+// Sets e->kept for images and audio. Returns whether all text for the model fits the budget.
 bool envelope_fits(struct envelope *e);
 
 // Returns whether a text repeats the structured content.
@@ -57,8 +57,8 @@ bool envelope_text_says(const struct envelope *e);
 // a quarter of the budget.
 void envelope_choose(struct envelope *e);
 
-// Writes edits that remove the members that do not stay; _meta is not removed. Returns the number of edits, at most one
-// per member.
+// Writes edits that remove the result's members that do not stay, except _meta. Returns the number of edits, at most
+// one per member.
 size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits);
 
 // Returns whether the string is STR_NONE or a MIME type without parameters; parameters could hide other text.

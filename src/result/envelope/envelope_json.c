@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The envelope as JSON, for programs and for clients that show it to the model instead of the text.
+// Writes the envelope as JSON, for programs, and for clients that show it to the model instead of the text.
 #include "base/assert.h"
 #include "base/text/plain.h"
 #include "result/envelope/envelope_impl.h"
@@ -11,7 +11,7 @@ static const str ids[] = {STR("tool_id"), STR("resource_id"), STR("prompt_id")};
 
 enum { TOKEN_BYTES = 128, ENTRY_BYTES = 4 << 10 };
 
-// Members of the envelope are left out in this order until the handles and a part of the summary fit. Each value also
+// Members that the envelope leaves out, in this order, until the handles and a part of the summary fit. Each value also
 // leaves out the members of the values before it.
 enum spare {
   SPARE_NOTHING,
@@ -20,7 +20,7 @@ enum spare {
   SPARE_HASHES,
   SPARE_ANNOTATIONS,
   SPARE_SIZES,       // sizes and media types
-  SPARE_PROVENANCE,  // all members of provenance: the handles already contain the tool id
+  SPARE_PROVENANCE,  // leave out provenance completely: the handles already contain the tool id
   SPARES,
 };
 
@@ -151,8 +151,7 @@ static enum spare choose_spare(struct buf *b, const struct envelope *e, const st
   return SPARE_PROVENANCE;
 }
 
-// Returns how many facts to write. Facts may take a third of `tokens`; the most informative facts come first in the
-// list.
+// Returns how many facts to write. Facts may take a third of `tokens`. The list begins with the most informative facts.
 static size_t choose_facts(const struct facts *facts, size_t tokens) {
   enum { AROUND = 3 };
   size_t count = 0, left = tokens / 3;
@@ -164,7 +163,7 @@ static size_t choose_facts(const struct facts *facts, size_t tokens) {
   return count;
 }
 
-// Removes hidden characters from a text that was made from data of the server.
+// Returns text made from the server's data without hidden characters.
 static str seen(const struct envelope *e, str text) {
   return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the pieces of a result, and stores them.
+// Chooses which data of a result to store as pieces, and adds these to the batch.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "result/envelope/envelope_impl.h"
@@ -48,7 +48,7 @@ static void add_resource(struct envelope *e, const struct part *p) {
   struct envelope_piece *piece =
       add_piece(e, ARTIFACT_RESOURCE, or_else(p->media_type, STR("text/plain")), label, p->text);
   if (e->parts.texts > 1) return;
-  // The section uses this piece, because the piece has the only text of the result.
+  // The piece belongs to this section, because it has the only text of the result.
   e->sections[0].piece = piece;
   piece->block = e->parts.block;
   e->parts.block = NULL;

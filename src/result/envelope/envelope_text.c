@@ -12,7 +12,7 @@ enum {
   TOKEN_BYTES = 128,     // maximum bytes of a token
 };
 
-// The contents of the lines about pieces, from the longest form to the shortest.
+// How much a line about a stored piece contains, from the longest form to the shortest.
 enum detail {
   DETAIL_ALL,       // two selectors after each handle
   DETAIL_ONE_LOOK,  // one selector after each handle
@@ -91,7 +91,7 @@ static void write_section_line(struct buf *out, const struct envelope *e, size_t
     buf_printf(out, "%s%.*s", k ? " or " : " selector=", STR_ARG(s->summary.views[k].selector));
 }
 
-// Writes a line about a piece. Of the server's data, the line has only the media type, and not the label.
+// Writes a line about a stored piece. The only data of the server in this line is the media type.
 static void write_piece_line(struct buf *out, const struct envelope *e, const struct envelope_piece *p) {
   const char *what = p->artifact.kind == ARTIFACT_RESOURCE ? content_magic(p->artifact.bytes) : NULL;
   str type, parameters;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a fault in one of three forms: flat; nested, with the rule that decided; or as the data of a JSON-RPC error.
+// Writes a fault (an error of the gateway) in one of three forms: flat; nested, with the rule that decided; or as the
+// data of a JSON-RPC error.
 #pragma once
 #include "base/buf.h"
 #include "base/fault.h"

@@ -97,7 +97,7 @@ static bool imitates(str text, str mark) {
   return (has(text, STR("dry_run")) && has(text, STR("tool_id"))) || has_fault(text);
 }
 
-// Also checks the text without its hidden characters, because the gateway may remove these characters later.
+// Also checks the text without its hidden characters, because the gateway may remove them from the result later.
 bool lookalike(str text, str mark) {
   struct arena a;
   if (imitates(text, mark)) return true;

@@ -48,7 +48,7 @@ static void read_link(struct part *p, struct arena *a) {
   if (p->uri.p) p->type = PART_LINK;
 }
 
-// Reads one part. A folded object has no nodes, so its type is unknown.
+// Reads one content part of a result. A folded object (json_parse_folding) has no nodes, so its type is unknown.
 static struct part read_part(const struct json *v, struct arena *a) {
   struct part p = {.type = PART_OTHER, .json = v};
   if (json_is_folded(v)) return p;
@@ -130,8 +130,7 @@ static char *put_text(struct part *p, char *to) {
   return to;
 }
 
-// Returns whether the result has only one text, without escapes. In this case, sets parts->text without copying the
-// text.
+// Returns whether the result has exactly one text, without escapes. If so, sets parts->text to it without copying.
 static bool stays(struct parts *parts) {
   for (size_t i = 0; i < parts->count && parts->texts == 1; i++) {
     struct part *p = &parts->list[i];
@@ -161,8 +160,8 @@ static void join_texts(struct parts *parts, struct arena *a) {
 
 // ---- the result ----
 
-// Creates nodes for the elements of a folded list; the elements themselves may stay folded. Returns false if the list
-// has too many values.
+// Creates nodes for the elements of a folded list (json_parse_folding); the elements themselves may stay folded.
+// Returns false if the list has too many values.
 static bool unfold(const struct json *list, struct arena *a) {
   static const struct json_fold deeper = {.depth = 4, .values = 1024};
   struct fault ignored;

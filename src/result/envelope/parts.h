@@ -3,7 +3,7 @@
 // unchanged.
 //
 // Large data is not copied, except for text that has escapes or is in several parts. Such text is joined once, in heap
-// memory that a piece can take over.
+// memory that a stored piece can take over.
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
@@ -33,14 +33,14 @@ struct part {
   str label;       // URI of a resource or name of a link; may be STR_NONE
   str uri;         // PART_LINK
   // Used only by parts_read:
-  const struct json *words;  // the JSON string that has the text
+  const struct json *words;  // JSON string that contains the text
   str role;                  // role of a prompt message
 };
 
 struct parts {
   enum parts_source source;
   struct part *list;
-  size_t count, texts;  // number of parts, and of parts with text
+  size_t count, texts;  // number of content parts, and of those with text
   bool unusual;         // content cannot be split, because it is neither text nor an array, or has too many values
   bool is_error;
   bool odd_error;                 // isError is neither a boolean nor null, and counts as true

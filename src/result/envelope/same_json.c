@@ -23,7 +23,7 @@ static const char *skip_blanks(const char *p, const char *end) {
 
 struct side {
   const char *p, *end;
-  size_t numbers;  // number of equal numbers found so far that the two texts write differently
+  size_t numbers;  // number of equal numbers found so far that the two texts write in different forms
 };
 
 // ---- strings ----

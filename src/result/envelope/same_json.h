@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects text that repeats structured content. Reads text and JSON in parallel, without allocating memory.
+// Detects text that repeats the structured content of a result. Reads text and JSON in parallel, without allocating
+// memory.
 #pragma once
 #include "base/str.h"
 

@@ -84,7 +84,7 @@ size_t brief_beginning(struct brief *b, str text, size_t tokens) {
 }
 
 size_t brief_last_lines(struct brief *b, str text, size_t tokens, size_t max) {
-  enum { LINE_TOKENS = 2 };  // tokens of a line end and an ellipsis
+  enum { LINE_TOKENS = 2 };  // tokens of a line end and an ellipsis together
   size_t at = text.n, left = tokens < b->left ? tokens : b->left;
   for (size_t count = 0; at && count < max; count++) {
     size_t begin = at - (text.p[at - 1] == '\n');

@@ -9,11 +9,11 @@
 struct brief {
   struct buf *out;
   size_t left;   // number of tokens that are left
-  size_t given;  // for a share: number of tokens at the beginning
+  size_t given;  // initial value of `left`, in a brief made by brief_share
 };
 
-// brief_share returns a part of the budget, which limits the lines that are written with this part. brief_take_back
-// returns the unused tokens of the part to `b`.
+// brief_share sets aside a part of the budget: lines written with the returned brief use only this part.
+// brief_take_back returns the unused tokens of the part to `b`.
 struct brief brief_share(const struct brief *b, size_t tokens);
 void brief_take_back(struct brief *b, const struct brief *share);
 
@@ -49,7 +49,7 @@ struct brief_list {
   size_t item;  // offset in `line` at which the current item begins
 };
 void brief_list_begin(struct brief_list *l, const struct brief *b, size_t tokens, str title);
-struct buf *brief_list_item(struct brief_list *l);  // append an item here, then call brief_list_item_end
+struct buf *brief_list_item(struct brief_list *l);  // append an item to this buffer, then call brief_list_item_end
 void brief_list_item_end(struct brief_list *l);
 void brief_list_end(struct brief_list *l, struct brief *b);  // writes nothing if there are no items
 

@@ -9,9 +9,9 @@
 #include "json/scan.h"
 
 enum {
-  NEAR_BYTES = 64 << 10,  // maximum bytes of the sample
+  NEAR_BYTES = 64 << 10,  // maximum bytes of text to look at (the sample)
   LINES = 200,            // maximum lines of the sample
-  WORDS_BYTES = 4 << 10,  // maximum bytes of words before JSON
+  WORDS_BYTES = 4 << 10,  // maximum bytes of words before the JSON of a mixed text
   JSON_TRIES = 8,         // maximum number of brackets to try as the beginning of JSON
   LONG_LINE = 2000,       // text with few blanks is unreadable if its lines are longer on average
   TABLE_ROWS = 60,        // number of table rows to compare
@@ -22,7 +22,7 @@ struct sample {
   bool whole;  // the sample is the whole text
   str lines[LINES];
   size_t count, filled;                   // number of lines in the sample, and of lines that are not blank
-  size_t blanks, controls, high, base64;  // number of bytes of each class
+  size_t blanks, controls, high, base64;  // number of bytes of each class in the sample
 };
 
 // ---- the sample ----
@@ -48,7 +48,7 @@ static void take_sample(str text, struct sample *s) {
   str rest = s->text;
   while (rest.n && s->count < LINES) {
     str line = measure_next_line(&rest);
-    // Ignores the last line if the end of the sample cuts it.
+    // Ignores the last line, which may be incomplete because the sample ends there.
     if (!rest.n && !s->whole && s->count) break;
     s->lines[s->count++] = line;
     s->filled += str_trim(line).n > 0;
@@ -57,7 +57,7 @@ static void take_sample(str text, struct sample *s) {
 
 // ---- JSON ----
 
-// Returns whether the sample is JSON. JSON that is cut at the end of the sample counts, too.
+// Returns whether the sample is JSON, or the beginning of JSON that the end of the sample cuts.
 static bool is_json(const struct sample *s) {
   struct json_scan scan = json_scan(s->text);
   const char *p = json_scan_first(&scan);

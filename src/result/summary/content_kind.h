@@ -7,7 +7,7 @@ enum content_kind {
   CONTENT_PROSE,  // sentences or lines of any kind; Markdown
   CONTENT_HTML,   // HTML or XML
   CONTENT_JSON,   // one JSON value, or several one after another
-  CONTENT_MIXED,  // words, followed by JSON that makes up most of the text
+  CONTENT_MIXED,  // plain words, followed by JSON that makes up most of the text
   CONTENT_TABLE,
   CONTENT_LOG,  // a log, or the output of a build or of tests
   CONTENT_DIFF,
@@ -34,5 +34,5 @@ enum line_level content_log_level(str line);
 // Returns the time at the beginning of a line, as it is written, or an empty string if the line has no time.
 str content_log_time(str line);
 
-// Returns the type of data, such as "PNG image", by its first bytes, or NULL if the type is unknown.
+// Returns the type of binary data, such as "PNG image", by its first bytes. Returns NULL if the type is unknown.
 const char *content_magic(str bytes);

@@ -18,7 +18,7 @@ static void count_plain(struct json_walk *w) {
   const char *p = w->value, *end = w->scan->end, *last = NULL;
   size_t commas = 0;
   for (; end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {
-    struct block b = block_load(p), folded = block_or(b, 0x20);  // turns '[' into '{' and ']' into '}'
+    struct block b = block_load(p), folded = block_or(b, 0x20);  // bit 0x20 turns '[' into '{' and ']' into '}'
     uint64_t marks = block_is(b, '"') | block_is(folded, '{') | block_is(folded, '}'), found = block_is(b, ',');
     if (marks) found &= (marks & -marks) - 1;
     commas += block_count(found);
@@ -74,7 +74,7 @@ static const char *skip_blanks(const char *p, const char *end) {
   return p;
 }
 
-// Turns the root into an array that has the first value and all values that follow it in the text.
+// Turns the root into an array of all values of the text: the first value, and those that follow it.
 static void read_more(struct outline_reader *r, const char *p, struct outline_text *out) {
   struct outline first = out->root, *all = &out->root, **to = &all->child;
   *all = (struct outline){.type = JSON_ARRAY, .count = 0, .span = {r->scan.begin, 0}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the upper levels of JSON text of any size. The first elements and members of each container get nodes; the
-// others are only counted. The text is walked once and not copied; deeper values are skipped (json/scan.h).
+// Reads the upper levels of JSON text of any size as a tree. The first elements and members of each container get
+// nodes; the others are only counted. The text is read once and not copied; deeper values are skipped (json/scan.h).
 #pragma once
 #include "base/arena.h"
 #include "json/scan.h"
@@ -9,7 +9,7 @@ enum {
   OUTLINE_DEPTH = 6,       // maximum number of levels with nodes
   OUTLINE_ELEMENTS = 60,   // maximum number of nodes for elements of an array
   OUTLINE_MEMBERS = 120,   // maximum number of nodes for members of an object
-  OUTLINE_VALUES = 12000,  // maximum number of all nodes
+  OUTLINE_VALUES = 12000,  // maximum number of nodes of an outline
 };
 
 struct outline {

@@ -89,7 +89,7 @@ void summary_write_ends(const struct summary *s, struct brief *b) {
 
 void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
                             size_t chars) {
-  enum { REST_TOKENS = 12 };  // tokens reserved for the line "… N more"
+  enum { REST_TOKENS = 12 };  // tokens reserved for the line that says how many more lines there are
   size_t at = 0;
   for (; at < count; at++) {
     size_t begin = brief_begin(b);

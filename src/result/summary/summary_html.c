@@ -11,7 +11,7 @@ enum { LOOKED_BYTES = 512 << 10, HEADINGS = 32, HEADING_CHARS = 80, TEXT_BYTES =
 struct html_page {
   str title;
   str headings[HEADINGS];
-  size_t heading_count, unread, links, tables, elements;  // unread: number of headings that did not fit into the array
+  size_t heading_count, unread, links, tables, elements;  // unread: headings that did not fit into the array
   str root;                                               // name of the first element
   str text;
 };
@@ -19,7 +19,7 @@ struct html_page {
 struct html_reader {
   struct html_page *page;
   struct buf text;
-  str *into;  // where the text of the current title or heading goes; NULL outside of them
+  str *into;  // receives the text of the current title or heading; NULL outside of titles and headings
   size_t into_at;
   bool hidden;    // the text is inside script, style or a similar element
   str hidden_by;  // name of the element that hides the text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that the files of the summary share. Each kind of content has one function that analyses the text, and one
-// that writes the summary.
+// Functions that the files of the summary share. For each kind of text, one function analyses the text, and another
+// writes the summary.
 #pragma once
 #include "result/summary/summary.h"
 
@@ -38,8 +38,8 @@ struct numbered_line {
 void summary_write_numbered(struct brief *b, const struct numbered_line *lines, size_t count, size_t more,
                             size_t chars);
 
-// Add a proposed view or a fact, if the summary has room for it. `selector` and `fact` are formats as for printf; the
-// selector is JSON.
+// summary_add_view adds a proposed view, summary_add_fact a fact, if the summary has room for it. `selector` and `fact`
+// are formats as for printf; the selector is JSON.
 void summary_add_view(struct summary *s, const char *label, const char *selector, ...)
     __attribute__((format(printf, 3, 4)));
 void summary_add_fact(struct summary *s, const char *fact, ...) __attribute__((format(printf, 2, 3)));

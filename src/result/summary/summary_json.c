@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summary of JSON: its shape, the rows of its main table, and the columns that take most of the size.
+// Summary of JSON: its shape, the rows of its largest table, and the columns that take most of the size.
 #include "base/assert.h"
 #include "result/summary/outline.h"
 #include "result/summary/summary_impl.h"
@@ -16,13 +16,13 @@ enum {
 
 struct json_shape {
   struct outline_text text;
-  const struct outline *table;  // the main table, an array of objects; or NULL
+  const struct outline *table;  // the array of objects that is shown as a table; or NULL
   str pointer;                  // JSON Pointer to the table, escaped for a JSON string; STR_NONE if a key has escapes
   struct grid grid;
 };
 
 struct json_place {
-  const struct outline *at[TABLE_DEPTH + 1];  // the members on the path from the root to a value
+  const struct outline *at[TABLE_DEPTH + 1];  // the values on the path from the root to this place
   size_t depth;
 };
 
@@ -35,7 +35,7 @@ static bool is_rows(const struct outline *v) {
   return seen && objects * 10 >= seen * 8;
 }
 
-// Finds the largest array of objects; searches members of objects, but not elements of arrays.
+// Finds the largest array of objects. Searches the members of objects, but not the elements of arrays.
 static void find_table(const struct outline *v, struct json_place *way, const struct outline **best,
                        struct json_place *out) {
   if (is_rows(v)) {

@@ -16,7 +16,7 @@ enum {
 struct failure {
   uint64_t key;
   str line;
-  size_t count, number;  // number of equal lines; line number of the first of them, from 0
+  size_t count, number;  // number of equal lines, and line number of the first of them, from 0
 };
 
 struct journal {

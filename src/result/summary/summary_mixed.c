@@ -6,7 +6,7 @@
 #include "result/text_cut.h"
 #include "json/scan.h"
 
-// The words get one fifth of the tokens. A proposed view of the words has VIEW_LINES lines.
+// The words before the JSON get one fifth of the tokens. A proposed view of these words has VIEW_LINES lines.
 enum { WORDS_SHARE = 5, VIEW_LINES = 40 };
 
 struct mixed {
@@ -32,8 +32,7 @@ static str words_before(str text) {
   return is_fence(last) ? trimmed((str){text.p, text.n - last.n}) : text;
 }
 
-// Returns the JSON value with which a text begins. Returns the whole text if more values follow or the value is
-// incomplete.
+// Returns the JSON value that begins a text. Returns the whole text if more values follow or the value is incomplete.
 static str json_of(str text) {
   struct json_scan scan = json_scan(text);
   const char *end = json_scan_skip(&scan, text.p);

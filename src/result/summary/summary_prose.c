@@ -8,7 +8,7 @@ enum { HEADINGS = 64, HEADING_CHARS = 70, HEADINGS_BYTES = 8 << 20 };
 struct prose {
   struct numbered_line headings[HEADINGS];
   size_t count, more;
-  bool several;  // there are enough headings to show a list of them
+  bool several;  // whether there are enough headings to show a list of them
 };
 
 // Returns whether a line is a heading, such as "# Title", but not #!/bin/sh or #define.

@@ -33,8 +33,8 @@ static void read_first(struct table_summary *ts, struct arena *a) {
   grid_finish(g);
 }
 
-// Reads the last rows, from a line end near the end of the text. A row without the right number of cells is ignored:
-// reading may have begun in the middle of this row, inside quotes.
+// Reads the last rows, starting after a line end near the end of the text. Ignores a row with the wrong number of
+// cells: reading may have begun in the middle of this row, inside quotes.
 static void read_last(struct table_summary *ts) {
   struct sheet *t = &ts->sheet;
   const char *end = t->bytes.p + t->bytes.n, *from = t->first;

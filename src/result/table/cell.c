@@ -24,7 +24,7 @@ static bool begins_number(str s) {
   return s.n && (s.p[0] == '-' || ascii_is_digit(s.p[0]));
 }
 
-// Reads a number that json_number_short cannot read. This function is slow.
+// Reads a number that json_number_short cannot read. This function is slower.
 static bool long_number(str s, double *out) {
   struct json v = {.p = s.p, .n = (uint32_t)s.n, .type = JSON_NUMBER};
   return json_number_is(s) && json_double(&v, out);

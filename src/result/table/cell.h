@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of a table, as written in the source. The functions return the text, the number or the type of a cell, or
-// write the cell in a short form. Views and summaries use them.
+// Represents a cell of a table as written in the source. The functions return the text, the number or the type of a
+// cell, or write the cell in a short form. Views and summaries use them.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"

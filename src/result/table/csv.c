@@ -109,7 +109,7 @@ void csv_skip_row(struct csv *c) {
       c->at = c->block + i + 1;
       return;
     }
-    // A field that reaches into the next block may be long, so csv_next_far reads this field.
+    // The current field reaches into the next block of 64 bytes, so csv_next_far reads it.
     c->ahead = 0;
     if (!csv_next_far(c, &field) || field.row_end) return;
   }
@@ -150,7 +150,8 @@ __attribute__((noinline)) static size_t read_far_row(struct csv *c, size_t max, 
 size_t csv_row(struct csv *c, size_t max, str *out) {
   ASSERT(max > 0);
   if (!(c->ahead & c->ends)) {
-    // A block that begins at the start of a row probably contains the whole row.
+    // Reads the next 64 bytes as a block that starts with this row, because such a block probably contains the whole
+    // row.
     c->inside = 0;
     if (!c->careful && c->at < end_of(c) && !read_block(c, c->at)) be_careful(c);
   }
@@ -230,7 +231,7 @@ static size_t fields_in_common(str text, bool whole, char delimiter) {
     fields++;
     if (!field.row_end) continue;
     if (!whole && c.at > text.p + text.n) break;
-    if (fields == 1 && !field.raw.n) return rows > 1 ? common : 0;  // an empty line ends a table
+    if (fields == 1 && !field.raw.n) return rows > 1 ? common : 0;  // the table ends at an empty line
     if (rows++ && fields != common) return 0;
     common = fields;
     fields = 0;

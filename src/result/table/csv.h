@@ -15,7 +15,7 @@ struct csv {
   bool careful;    // quotes are misplaced, so the text is read byte by byte
   // The block of 64 bytes that was read last. In the members after it, each bit stands for one byte of this block.
   const char *block;
-  uint64_t ahead, ends, inside;  // unread separators; line ends; all ones if the block ends inside quotes
+  uint64_t ahead, ends, inside;  // bit masks: unread separators; line ends; all ones if the block ends inside quotes
 };
 
 struct csv_field {
@@ -57,8 +57,8 @@ size_t csv_count(const struct csv *c, str text);
 // Returns the value of a field, without its quotes. The value is in the arena if the field has quotes written twice.
 str csv_value(str raw, struct arena *a);
 
-// Returns the delimiter (comma, semicolon, tab or |) with which the first lines all have equally many fields. Returns 0
-// if no delimiter fits.
+// Returns the delimiter (comma, semicolon, tab or |) that splits each of the first lines into the same number of
+// fields. Returns 0 if no delimiter does.
 char csv_detect(str text);
 
 // Appends a field, in quotes if it needs them.

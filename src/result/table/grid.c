@@ -11,7 +11,7 @@ enum {
   NAME_CHARS = 40,      // maximum characters of a column's name
   FACT_CHARS = 60,      // maximum characters of a column's name in a list
   WIDE_BYTES = 160,     // columns whose cells are larger on average are not shown in rows
-  DISTINCT_CHARS = 16,  // maximum characters of a value in a list of different values
+  DISTINCT_CHARS = 16,  // maximum characters of a value that is shown in a list of different values
 };
 
 size_t grid_add_column(struct grid *g, struct cell name) {
@@ -78,7 +78,7 @@ static bool is_shown(const struct grid *g, const struct grid_column *c) {
   return g->rows && c->bytes / g->rows < WIDE_BYTES;
 }
 
-// Columns of links are shown only if no other column can be shown. If no column can be shown, the first one is.
+// Columns of links are shown only if no other column can be shown. If no column can be shown at all, the first one is.
 void grid_finish(struct grid *g) {
   size_t count = 0;
   ASSERT(g->columns <= GRID_COLUMNS && g->rows <= GRID_ROWS && !g->shown_count);

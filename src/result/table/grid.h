@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first rows of a table from any source, and the types and ranges of its columns. Functions write both into a
-// summary.
+// Holds the first rows of a table from any source, and the types and value ranges of its columns, and writes both into
+// a summary.
 #pragma once
 #include "result/summary/brief.h"
 #include "result/table/cell.h"

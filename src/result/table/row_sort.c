@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are collected unsorted. When there are twice as many rows as wanted, quickselect finds the half that sorts last,
-// and this half is dropped. Quickselect partitions the list repeatedly around a row, the pivot.
+// Finds the rows that sort first. Rows are collected unsorted. When there are twice as many rows as wanted, quickselect
+// finds the half that sorts last, and this half is dropped. Quickselect partitions the list repeatedly around a row,
+// the pivot.
 #include "result/table/row_sort.h"
 
 #include <stdlib.h>

@@ -108,7 +108,7 @@ bool sheet_all_seen(const struct sheet *t) {
 }
 
 bool sheet_has_wanted(const struct sheet *t, struct fault *f) {
-  bool unknown = !t->next_row || t->wrong;  // no row was read, or invalid JSON ended the rows early
+  bool unknown = !t->next_row || t->wrong;  // unknown if no row was read, or if invalid JSON ended the rows early
   for (size_t i = 0; i < t->wanted_count && !unknown && !sheet_all_seen(t); i++)
     if (!(t->seen >> i & 1)) return no_column(t, t->wanted[i], f);
   return true;
@@ -173,7 +173,7 @@ size_t sheet_fields(struct sheet *t, size_t max, str *out) {
   return n;
 }
 
-// Does not read the fields after the last wanted column.
+// Reads a row only up to the last wanted column.
 bool sheet_next(struct sheet *t) {
   str fields[SHEET_COLUMNS + 1];
   if (is_json(t)) {

@@ -9,10 +9,10 @@
 
 enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 
-// The columns whose values come from the member of a row with a certain key.
+// The columns that get their values from members with a certain key.
 struct sheet_key {
   int column;      // the column that has the member's name, or -1
-  uint64_t leads;  // bits of the columns inside the member: "a.b" is inside the member "a"
+  uint64_t leads;  // bits of the columns whose values are inside the member, such as "a.b" in the member "a"
 };
 
 // The rest of a column's name after the key of its member, such as "b.c" in the name "a.b.c".
@@ -134,7 +134,7 @@ static void set_inner(struct sheet *t, size_t i, struct json_walk *w) {
   struct sheet_inner *in = t->keys->inner[i];
   const char *value = w->value;
   if (*value == '{' && in->token.n && !memchr(in->token.p, '~', in->token.n)) {
-    // json_walk_find first tries the position that the member had in the previous row.
+    // If possible, json_walk_find finds the member at the position that it had in the previous row.
     struct json_walk inner;
     json_walk_enter(w, &inner);
     value = json_walk_find(&inner, &in->names) == 0 ? inner.value : NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens text tables of a known format, perhaps without a header, for summaries. Also reads the rows of tables that are
-// read by lines: cells between pipes, and columns aligned with blanks.
+// Opens text tables of a known format, perhaps without a header, for summaries. Also reads the rows of tables with one
+// row per line: cells between pipes, and columns aligned with blanks.
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "result/table/sheet_impl.h"

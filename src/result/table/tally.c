@@ -19,8 +19,8 @@ void tally_done(struct tally *t) {
   mem_free(t->slots);
 }
 
-// An attacker may choose values with equal hashes. Such values are treated as beyond the limit, so they cost little
-// time.
+// Hashes the value of a cell. An attacker may choose values with equal hashes; such values are treated as beyond the
+// limit, so they cost little time.
 static uint64_t hash_cell(str s) {
   const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
   uint64_t h = s.n * odd;
@@ -29,7 +29,8 @@ static uint64_t hash_cell(str s) {
   return h ^ h >> 29;
 }
 
-// For values of at most eight bytes and equal length, equal hashes mean equal values, so the bytes are not compared.
+// Returns whether an entry has this value. If both values have the same length of at most eight bytes, equal hashes
+// mean equal values, so the bytes are not compared.
 static inline bool is_value(const struct tally_value *v, str raw, uint64_t hash) {
   return v->hash == hash && v->cell.raw.n == raw.n && (raw.n <= 8 || memcmp(v->cell.raw.p, raw.p, raw.n) == 0);
 }

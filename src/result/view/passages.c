@@ -17,7 +17,7 @@ struct term {
   str needle;  // bytes to search for: the beginning of the word, in lower case
   str stem;    // stem of the word; if empty, a word in the text must equal the needle
   size_t passages;
-  bool common;  // the term is in too many passages, and is no longer searched
+  bool common;  // the term occurs in too many passages, so it is not searched any more
 };
 
 // An entry of a cache: the term that a word of the text matches. Thanks to the cache, each word is stemmed once.
@@ -64,8 +64,8 @@ static void add_term(struct passage_finder *d, str needle, str stem) {
   if (d->count < PASSAGE_WORDS && needle.n) d->terms[d->count++] = (struct term){.needle = needle, .stem = stem};
 }
 
-// Adds a word of the query as a term. If the word's stem ends with i, words of the text may have y instead of this i,
-// so the needle ends before the i.
+// Adds a word of the query as a search term. If the word's stem ends with i, words of the text may have y instead of
+// this i, so the needle (the bytes to search for) ends before the i.
 static void add_word(struct passage_finder *d, str word, struct arena *a) {
   str stem = arena_str(a, stemmer_stem(d->stemmer, word)), needle = stem;
   while (needle.n > LETTERS && needle.p[needle.n - 1] == 'i') needle.n--;
@@ -128,7 +128,7 @@ static int term_of(struct passage_finder *d, str small) {
   return -1;
 }
 
-// Returns the index of the term that a word of the text matches, or -1 if it matches none.
+// Returns the index of the search term that a word of the text matches, or -1 if it matches none.
 static int look_up(struct passage_finder *d, str word) {
   char small[WORD_MOST_BYTES];
   uint32_t hash = (uint32_t)word.n;
@@ -280,8 +280,8 @@ static void check(struct passage_finder *d, const char *p) {
   }
 }
 
-// Returns one bit for each of the 64 bytes at p: 1 if the first letters of a term, at most three, begin there. Reads
-// two bytes more.
+// Returns a mask of the 64 bytes at p: bit i is set if the first letters of a term (at most three) begin at byte i.
+// Reads two bytes more.
 static uint64_t candidates(const struct passage_finder *d, const char *p) {
   struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
                third = block_or(block_load(p + 2), 0x20), all = {0};
@@ -296,8 +296,8 @@ static uint64_t candidates(const struct passage_finder *d, const char *p) {
   return block_high(all);
 }
 
-// Returns one bit for each of the 64 bytes at p: 1 for a small letter after a small letter, because no word begins
-// there.
+// Returns a mask of the 64 bytes at p: bit i is set if byte i is a small letter after a small letter, because no word
+// begins there.
 static uint64_t inside_words(const char *p) {
   struct block b = block_load(p);
   uint64_t small = block_below(b, '{') & ~block_below(b, 'a');

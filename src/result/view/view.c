@@ -109,7 +109,7 @@ void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
   view_put_edited(out, o, &edit, 1);
 }
 
-// Writes the note for a selector whose range is outside the text. The text is not empty.
+// Writes the note that the selector's range is outside of the text, which is not empty.
 static void note_none(const struct view_order *o, struct buf *out, size_t total, const char *what) {
   view_begin_note(o, out);
   buf_printf(out, "out of range: there are %zu %s, counted from 0", total, what);
@@ -127,8 +127,8 @@ static void note_chars(const struct view_order *o, const struct view_chars *char
              chars->start + count, chars->from + width, bytes.n, chars->start + count, chars->count - count);
 }
 
-// Appends the beginning of `text` and a note that says how to read the rest. Each attempt leaves more room for the
-// note, until both fit.
+// Appends the beginning of `text`, and a note that says how to read the rest. Tries again with more room for the note
+// until both fit.
 static void cut_chars(const struct view_order *o, const struct view_chars *chars, str text, struct buf *out) {
   size_t begin = out->n, limit = o->limit;
   for (size_t room = VIEW_NOTE_TOKENS;; room += VIEW_NOTE_TOKENS / 4) {
@@ -162,7 +162,8 @@ void view_put_head(struct buf *out, str bytes, str span) {
   buf_printf(out, "{\"type\":\"head\",\"start\":%zu,\"chars\":%zu}", start, measure_all_chars(span));
 }
 
-// Returns the byte offset of the last `chars` characters. If `chars` is small, reads only the end of the text.
+// Returns the byte offset at which the last `chars` characters begin. If `chars` is small, reads only the end of the
+// text.
 static size_t from_end(str bytes, size_t chars) {
   enum { CHAR_BYTES = 4, NEAR = 1 << 20 };
   size_t at = chars < NEAR && bytes.n > CHAR_BYTES * (chars + 1) ? bytes.n - CHAR_BYTES * (chars + 1) : 0, from;
@@ -231,10 +232,10 @@ static bool show_lines(const struct view_order *o, struct buf *out, struct fault
   l.from = measure_skip_lines(o->bytes, l.start);
   size_t near = o->limit * MEASURE_TOKEN_BYTES;
   struct buf text;
-  buf_init(&text, 8 * near);  // repair may turn one byte into three; the last line may exceed `near`
+  buf_init(&text, 8 * near);  // replacing invalid UTF-8 may turn one byte into three; the last line may exceed `near`
   bool whole = gather_lines(&l, near, &text) == l.end - l.start;
   if (!view_put_lines(o, buf_view(&text), whole, note_lines, &l, out)) {
-    // The first line does not fit: shows the selected lines as a range of characters.
+    // If not even the first line fits, shows the selected lines as a range of characters.
     size_t width = measure_skip_lines(str_from(o->bytes, l.from), l.end - l.start);
     struct view_chars chars = {.from = l.from, .start = measure_all_chars((str){o->bytes.p, l.from})};
     chars.count = measure_all_chars((str){o->bytes.p + l.from, width});
@@ -273,7 +274,7 @@ static bool unknown_type(struct fault *f) {
   size_t n = 0;
   for (size_t i = 0; i < VIEW_TYPES; i++)
     n += (size_t)snprintf(names + n, sizeof names - n, "%s\"%.*s\"", i ? ", " : "", STR_ARG(selectors[i].type));
-  fault_set(f, FAULT_INVALID, "unknown type of selector; known types: %s; example: %s", names, selectors[0].form);
+  fault_set(f, FAULT_INVALID, "unknown selector type; known types: %s; example: %s", names, selectors[0].form);
   fault_set_path(f, STR("type"));
   return false;
 }

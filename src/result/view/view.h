@@ -28,7 +28,7 @@ enum {
   VIEW_TOKENS = 2000,     // default limit
   VIEW_TOKENS_MIN = 200,  // smaller limits are raised to this, because the last line needs room
   VIEW_TOKENS_MAX = 1 << 20,
-  VIEW_CHARS = 500,  // default number of characters of `head`
+  VIEW_CHARS = 500,  // default number of characters that the selector `head` shows
   VIEW_KEYS_MAX = 64,
 };
 

@@ -5,8 +5,8 @@
 #include "json/scan.h"
 #include "json/write.h"
 
-// VIEW_NOTE_TOKENS: number of tokens reserved for the last line of a cut view at the first attempt. VIEW_REPEATED:
-// maximum size of a selector that the last line repeats in full.
+// VIEW_NOTE_TOKENS: tokens that the first attempt reserves for the last line of a cut view. VIEW_REPEATED: maximum
+// bytes of a selector that the last line repeats in full.
 enum { VIEW_NOTE_TOKENS = 60, VIEW_REPEATED = 240 };
 
 // JSON up to this size is first checked as a whole, and all results are counted. Larger JSON is read only as far as the
@@ -31,7 +31,7 @@ view_show view_show_keys, view_show_path, view_show_pointer, view_show_search, v
 
 bool view_number(const struct view_order *o, str name, int64_t usual, int64_t *out, struct fault *f);
 bool view_string(const struct view_order *o, str name, str usual, struct arena *a, str *out, struct fault *f);
-const struct json *view_member(const struct view_order *o, str name);  // NULL if missing or null
+const struct json *view_member(const struct view_order *o, str name);  // NULL if the member is missing or null
 
 // Sets f to "NAME must be WHAT; example: FORM", where FORM is a valid selector. Always returns false.
 bool view_refuse(const struct view_order *o, str name, const char *what, struct fault *f);
@@ -56,15 +56,15 @@ void view_show_chars(const struct view_order *o, const struct view_chars *chars,
 // Writes the selector of a span of the bytes: {"type":"head","start":N,"chars":N}.
 void view_put_head(struct buf *out, str bytes, str span);
 
-// Writes the mark and a blank, at the start of a line of the gateway.
+// Starts a line of the gateway: writes the mark and a blank.
 void view_begin_note(const struct view_order *o, struct buf *out);
 
-// Writes the last line of a view that shows `shown` lines. This last line says where the view is cut, and has the next
-// selector. The mark is already written.
+// The type of a function that writes the last line of a cut view, after the mark: where the view is cut, and the
+// selector of the rest. The view shows `shown` lines.
 typedef void view_note(void *ctx, size_t shown, struct buf *out);
 
-// Appends as many of the lines (each ends with \n) as fit together with the note. Returns false, with nothing written,
-// if no line fits.
+// Appends as many of the lines (each ends with \n) as fit together with the note that `note` writes. Returns false,
+// with nothing written, if no line fits.
 bool view_cut_lines(const struct view_order *o, str lines, view_note *note, void *ctx, struct buf *out);
 
 // Appends `lines` without a note and without the last line end if `whole` is true (nothing is missing) and they fit.

@@ -15,7 +15,7 @@
 enum { KEY_SHOWN = 40, KEYS_KNOWN = 64 };
 
 struct wanted_key {
-  str key, value;  // value.p is NULL if the object does not have the key
+  str key, value;  // value.p is NULL if the object has no member with this key
 };
 
 struct keys {

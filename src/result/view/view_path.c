@@ -6,8 +6,8 @@
 #include "json/path/path.h"
 #include "json/write.h"
 
-// Limit on the bytes of the results that are read, as a multiple of the bytes that may be shown. Results can be larger
-// than their shown form, because blanks are removed.
+// Limit on the total bytes of the results that are read, as a multiple of the bytes that may be shown. Results can be
+// larger than their shown form, which has no blanks.
 enum { READ_MOST = 64 };
 
 struct results {

@@ -9,7 +9,7 @@
 
 enum { POINTER_SHOWN = 60 };  // maximum bytes of a pointer that a message shows
 
-// Describes `v`, the last value that exists on the path of a pointer, for a message. `count` is the number of its
+// Describes `v`, the last existing value on the path of a pointer, for an error message. `count` is the number of its
 // elements or members.
 static str describe(const struct json_scan *scan, const char *v, size_t count, struct arena *a) {
   switch (json_scan_type(scan, v)) {
@@ -64,7 +64,7 @@ static bool show_value(const struct view_order *o, struct json_scan *scan, const
   ASSERT(v >= o->bytes.p && v <= o->bytes.p + o->bytes.n);
   const char *end = json_scan_skip(scan, v);
   if (!end || (v == json_scan_first(scan) && !json_scan_ends(scan, end))) return wrong(o, scan, f);
-  // Shows the value as written, so that a client can read the rest as a range of characters.
+  // Shows the value as written in the text, so that a client can read the rest as a range of characters.
   struct view_chars chars = {.from = (size_t)(v - o->bytes.p)};
   chars.count = measure_all_chars((str){v, (size_t)(end - v)});
   chars.start = measure_all_chars((str){o->bytes.p, chars.from});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows columns of the rows of a table that meet conditions, sorted. A first pass finds the rows: it reads only the
+// Shows columns of the rows of a table that meet conditions, sorted. A first pass finds these rows, and reads only the
 // columns that conditions and sorting need. A second pass reads the rows to show.
 #include "base/assert.h"
 #include "base/mem.h"
@@ -79,7 +79,7 @@ static bool read_bounds(struct records *r, struct fault *f) {
   return false;
 }
 
-// If a column to show is in none of the first rows, reads all rows to find out whether any row has this column.
+// If none of the first rows has a wanted column, reads all rows to find out whether any row has it.
 static bool read_doubtful(struct records *r, struct fault *f) {
   struct sheet *t = &r->table;
   size_t ignored;

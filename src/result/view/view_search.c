@@ -32,8 +32,8 @@ static int compare_places(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Sets d->place: the number of lines or characters before each passage. Handles the passages in the order of the text,
-// so that the text is read once.
+// Sets d->place: the number of lines or characters before each passage. Handles the passages in text order, so that the
+// text is read once.
 static void count_places(struct search_hits *d) {
   ASSERT(d->passages.count <= TOP_MAX);
   const struct passage *sorted[TOP_MAX];  // the passages, sorted by their position in the text

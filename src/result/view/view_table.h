@@ -39,7 +39,7 @@ struct view_condition {
   enum view_operator op;
   struct view_operand *operands;
   size_t count;
-  bool wanted;  // for is_null: whether the cell must be empty
+  bool wanted;  // operand of is_null: whether the cell must be empty
 };
 
 struct view_where {
@@ -55,7 +55,7 @@ bool view_read_where(const struct view_order *o, struct arena *a, struct view_co
 // Returns whether the current row meets all conditions.
 bool view_row_meets(const struct view_where *w, const struct sheet *t, struct arena *scratch);
 
-// Adds an example of a valid selector to the message in f. Always returns false.
+// Adds an example of a valid selector to the fault's message. Always returns false.
 bool view_no_table(const struct view_order *o, struct fault *f);
 
 // Writes a number in its shortest form.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about English words that search uses: tables made from the files in data/.
+// Facts about English words for the search of tools, in tables made from the files in data/.
 #pragma once
 #include "base/str.h"
 
@@ -12,7 +12,7 @@ enum word_class {
 };
 enum word_class word_class(str word);  // `word` must be folded (words.h), but not stemmed
 
-// Kinds of actions that verbs request, as bits (data/verbs.txt).
+// Kinds of actions that a verb can request, as bits (data/verbs.txt).
 enum verb {
   VERB_READ = 1,
   VERB_CREATE = 2,

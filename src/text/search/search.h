@@ -7,7 +7,7 @@
 // thread may make parts and indexes, also from parts that other threads use; only one thread at a time may search an
 // index.
 //
-// A caller who may see only some of the documents gets an index of parts with only those (search_part_sift): otherwise
+// A caller who may see only some of the documents must search an index with only those (search_part_sift): otherwise
 // the rarity of words, and so every score, would reveal the hidden documents.
 //
 // Documents are numbered across all parts, in the order in which the index was given the parts.
@@ -29,7 +29,7 @@ enum search_field {
 // Limits of the search. Text beyond a limit is ignored.
 enum {
   SEARCH_MOST_NAME_BYTES = 512,       // each of: name, title, tags, name of the server
-  SEARCH_MOST_TEXT_BYTES = 16 << 10,  // each of: any other field, instructions of the server
+  SEARCH_MOST_TEXT_BYTES = 16 << 10,  // maximum bytes of each other field, and of the server's instructions
   SEARCH_MOST_QUERY_BYTES = 4 << 10,
   SEARCH_MOST_QUERY_TERMS = 64,  // maximum number of different words of a query that are used; stop words do not count
   SEARCH_MOST_HITS = 200,
@@ -38,7 +38,7 @@ enum {
 struct search_doc {
   // Documents with equal scores and costs are ordered by id. If a query equals the id, its document is the first hit.
   str id;
-  str fields[SEARCH_FIELDS];  // several values in one field are separated by newlines
+  str fields[SEARCH_FIELDS];  // several values of one field are separated by newlines
   double cost;                // cost of a call, as declared by the server; among equal scores, the cheapest is first
 };
 
@@ -60,7 +60,7 @@ void search_part_unref(struct search_part **p);
 // not itself come from search_part_sift.
 struct search_part *search_part_sift(const struct search_part *p, const uint64_t *keep);
 
-// Joins parts; takes a reference to each. Parts without documents have no effect.
+// Joins parts into an index, which takes a reference to each part. Parts without documents have no effect.
 struct search_index *search_index_new(struct search_part *const *parts, size_t count, const struct hash_key *seed);
 void search_index_free(struct search_index **x);
 

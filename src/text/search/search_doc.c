@@ -12,7 +12,7 @@ struct doc_collector {
   struct buf names, texts;
 };
 
-// Adds the line, or as much of it as fits.
+// Adds a line to the text, or as much of it as fits.
 static void add_line(struct buf *out, str s) {
   if (!s.n || out->max - out->n < 2) return;
   buf_str(out, utf8_cut(s, out->max - out->n - 1));

@@ -8,7 +8,7 @@
 #include "text/search/words.h"
 
 enum {
-  GROUP_SERVER = SEARCH_FIELDS,  // name of the server, treated as one more field of each of its documents
+  GROUP_SERVER = SEARCH_FIELDS,  // the server's name, treated as one more field of each of its documents
   GROUP_LEAD,                    // first words of a description, counted separately from the rest
   GROUPS,
 };
@@ -27,14 +27,14 @@ struct search_weights {
   float number, weak;  // weights of a number and of a WORD_WEAK in a query
   float synonym, typo, joined, spelled_out;  // weights of terms derived from a word of the query
   float context;                   // loss of words of the query that occur only in sentences without a request
-  float name_coverage, precision;  // gain if the query covers the tool's name; gain if it covers name and description
+  float name_coverage, precision;  // gains if the query covers the tool's name; name and description
   float pair;                      // gain of two words that are neighbours in both query and document
   float server;                    // gain of a tool if the texts of its whole server match the query
   float instructions;              // weight of a word that occurs only in the server's instructions
   float verb;                      // loss of a tool whose action differs from the requested one
   float retired;                   // loss of a deprecated tool
   float clause;                    // gain of a tool that matches one clause well
-  float repeat, covered;  // loss of a tool that matches only words of earlier hits; how much a hit covers a word
+  float repeat, covered;  // loss of a tool that matches only words of earlier hits; how far a hit covers a word
   float copy, alike;      // loss of a copy of an earlier hit; minimum similarity of a copy
 };
 extern const struct search_weights search_weights;
@@ -43,13 +43,13 @@ extern const struct search_weights search_weights;
 
 struct doc_entry {
   uint32_t term;
-  uint8_t tf[GROUPS];  // number of occurrences in each field, at most 255
+  uint8_t tf[GROUPS];  // term frequency in each field, at most 255
 };
 
 struct doc {
   str id;
   uint64_t name_key;              // result of search_name_key for the name
-  uint32_t entries, entry_count;  // range in the part's `entries`, ordered by term
+  uint32_t entries, entry_count;  // range of the document's terms in the part's `entries`, ordered by term
   uint32_t words, word_count;     // range in the part's `words`: name, title and description without function words
   uint32_t length[GROUPS];
   unsigned verbs;  // kinds of the verbs in the name, as bits of enum verb
@@ -67,12 +67,12 @@ struct search_part {
   size_t doc_count;
   struct doc_entry *entries;
   size_t entry_count;
-  uint32_t *words;  // terms in the order of the text; NO_TERM between fields
+  uint32_t *words;  // terms of all documents in the order of the text; NO_TERM between fields
   size_t word_count;
   uint32_t *server_tf;    // by term: number of occurrences in all texts of the server together
   bool *in_instructions;  // by term: whether the server's name or instructions contain the term
   uint32_t server_length;
-  // Only search_part_sift reads `met` and `own`. In a part that search_part_sift has made, both are empty.
+  // Used only by search_part_sift. Both are empty in a part that search_part_sift has made.
   uint32_t *met;  // for each document, at the indexes of its entries: its terms in the order of their first occurrence
   uint32_t *own;  // terms of the server's name and instructions, in the order of the text
   size_t met_count, own_count;
@@ -86,12 +86,12 @@ uint64_t search_name_key(struct arena *scratch, str name);
 // ---- an index: joins parts, and numbers the terms of all parts together ----
 
 struct posting {
-  uint32_t doc;  // number of the document, or of the part
+  uint32_t doc;  // number of the document or, in postings of servers, of the part
   float impact;  // weight of the term's occurrences in this document or part, without the term's rarity
 };
 
 struct postings {
-  uint32_t *first;  // by term: index in `list` of the term's first posting; one more element at the end
+  uint32_t *first;  // indexed by term: index in `list` of the term's first posting; one more element at the end
   struct posting *list;
 };
 
@@ -106,7 +106,7 @@ struct search_index {
   struct search_part **parts;
   size_t part_count, doc_count, term_count;
   uint32_t *part_first;   // number of the first document of each part; one more element at the end
-  uint32_t **part_terms;  // for each part and each term of the part: the number of this term in the index
+  uint32_t **part_terms;  // [part][term of this part]: the term's number in the index
   // By document:
   uint32_t *doc_part;
   uint32_t *order;        // rank of the document if all documents are ordered by cost, then by id
@@ -121,7 +121,7 @@ struct search_index {
   uint32_t *letters;  // result of search_letters
   float *idf, *server_idf;
   struct postings docs, servers;
-  struct postings instructions;  // parts whose server's name or instructions have the term
+  struct postings instructions;  // parts whose server has the term in its name or instructions
   struct stemmer *stemmer;       // stems the words of queries
 };
 
@@ -140,16 +140,16 @@ static inline bool search_is_core(const struct doc_entry *e) {
 
 enum { MOST_CLAUSES = 8, MOST_USES = 40 };
 
-struct use {  // a term of the index that a word of the query may stand for
+struct use {  // a term of the index that a query word may stand for
   uint32_t term;
-  float worth;  // weighted rarity (idf) of the term; lower if the term is only related to the word
+  float worth;  // rarity (idf) of the term, weighted; lower if the term is only related to the query word
 };
 
 struct query_term {
   str stem;
   uint32_t own;      // the term of the index with this stem, or NO_TERM
   float idf;         // weighted idf of `own`
-  uint32_t clauses;  // bit k: the word occurs in clause k
+  uint32_t clauses;  // bit k is set if the word occurs in clause k
   struct use uses[MOST_USES];
   size_t use_count;
 };
@@ -160,7 +160,7 @@ struct query {
   uint16_t *sequence;  // terms in the order of the text; NO_SLOT between clauses
   size_t sequence_count;
   unsigned verbs;    // kinds of the verbs in the query, as bits of enum verb
-  uint32_t request;  // bit k: clause k belongs to a sentence that requests something
+  uint32_t request;  // bit k is set if clause k belongs to a sentence that requests something
 };
 
 void search_read_query(const struct search_index *x, str text, struct arena *scratch, struct query *out);

@@ -141,8 +141,8 @@ float search_impact(const struct search_index *x, const struct doc *d, const str
   return tf * (w->saturation + 1) / (w->saturation + tf);
 }
 
-// Turns the counts of postings in first[1], first[2], ... into offsets. While the caller fills the list of a term, it
-// advances the offset of this term.
+// Turns the counts of postings in p->first into offsets: afterwards first[t + 1] is where the list of term t begins.
+// While the caller fills the list of a term, it advances this offset.
 static void postings_open(struct search_index *x, struct postings *p) {
   for (size_t t = 0; t < x->term_count; t++) p->first[t + 1] += p->first[t];
   p->list = array(x, p->first[x->term_count], sizeof *p->list);

@@ -23,11 +23,11 @@ struct part_builder {
   struct search_part *part;
   struct arena scratch;  // reset after each document
   struct stemmer *stemmer;
-  struct map spellings;  // maps a word to its struct spelling; the arena `keys` holds both
+  struct map spellings;  // maps a word to its struct spelling; both are in the arena `keys`
   struct map stems;      // stem -> term + 1
   struct arena keys;
   size_t terms_cap, entries_cap, met_cap, words_cap, own_cap;
-  struct doc_entry *counts;  // by term: number of occurrences in the current document
+  struct doc_entry *counts;  // indexed by term: number of occurrences in the current document
   uint32_t *touched;         // terms in the current document
   size_t counts_cap, touched_count;
 };
@@ -102,7 +102,7 @@ static bool says_deprecated(str text) {
     str rest = str_from(text, at);
     if (str_starts(rest, STR("DEPRECATED"))) return true;
     if (!str_eq_nocase((str){rest.p, word.n}, word)) continue;
-    bool begins = at < 3;  // at the start of the text, up to two characters such as "[" may precede the word
+    bool begins = at < 3;  // up to two characters such as "[" may precede the word at the start of the text
     if (begins || str_starts(str_from(rest, word.n), STR(":"))) return true;
   }
   return false;
@@ -126,8 +126,8 @@ static void add_field(struct part_builder *b, struct doc *d, unsigned group, str
   if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
 }
 
-// Returns how many occurrences of a term in a document count for the server. Occurrences in the field GROUP_SERVER do
-// not count here: add_server_text counts the server's name once for all documents.
+// Returns how many occurrences of a term in a document count for its server. Those in the field GROUP_SERVER do not
+// count here, because add_server_text counts the server's name once for all documents.
 static uint32_t occurrences(const struct doc_entry *e) {
   uint32_t n = 0;
   for (unsigned g = 0; g < GROUPS; g++) n += g == GROUP_SERVER ? 0 : e->tf[g];
@@ -178,7 +178,8 @@ static void add_server_text(struct part_builder *b, str text, size_t max_bytes) 
   struct word_list list = words_split(&b->scratch, utf8_cut(text, max_bytes), MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
     struct search_part *p = b->part;
-    uint32_t term = spelling_of(b, list.words[i])->term;  // this call may move server_tf
+    // Must precede the use of server_tf, because this call may reallocate it.
+    uint32_t term = spelling_of(b, list.words[i])->term;
     p->own = grown(p->own, p->own_count + 1, &b->own_cap, sizeof *p->own);
     p->own[p->own_count++] = term;
     p->server_tf[term]++;
@@ -246,7 +247,7 @@ struct search_part *search_part_new(const struct search_source *source, const st
 struct sieve {
   const struct search_part *from;
   struct search_part *to;
-  uint32_t *numbers;  // by term of the part `from`: number of this term in the part `to`, or NO_TERM
+  uint32_t *numbers;  // maps each term of the part `from` to its number in the part `to`, or NO_TERM
 };
 
 // Returns the number of a term in the new part. Assigns this number when the term is first used.

@@ -11,8 +11,8 @@
 enum {
   MOST_WORDS = 512,
   MOST_SEQUENCE = 2 * MOST_WORDS,
-  // Minimum number of words of a clause, without function and request words. A shorter clause is joined with the next
-  // one.
+  // Minimum number of words of a clause, not counting function words and request words. A shorter clause is joined with
+  // the next one.
   SHORTEST_CLAUSE = 3,
   MOST_SPELLED_OUT = 8,
 };
@@ -28,7 +28,7 @@ struct query_reader {
   struct query *q;
   struct guesses guesses;
   unsigned clause;
-  size_t clause_words;  // number of words of the current clause, without function and request words
+  size_t clause_words;  // number of words of the current clause, not counting function words and request words
   uint32_t sentence;    // clauses of the current sentence, as bits
   bool requests;        // the current sentence requests something
   bool request_words;   // search also for WORD_REQUEST words, because the query has no other words
@@ -74,7 +74,7 @@ static void add_synonyms(const struct search_index *x, struct query_term *t, flo
   for (size_t i = 0; i < n; i++) {
     uint32_t term = search_find_term(x, found[i]);
     if (term == NO_TERM) continue;
-    // A synonym must not be worth more than the word itself.
+    // A synonym must not be worth more than the query word itself.
     float idf = x->idf[term] * weight;
     if (t->own != NO_TERM && idf > t->idf) idf = t->idf;
     add_use(t, term, search_weights.synonym * idf);

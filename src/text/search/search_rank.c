@@ -9,14 +9,14 @@
 struct candidate {
   uint32_t doc;
   float score;
-  float *shares;  // by term of the query: how much this term adds to the score
+  float *shares;  // indexed by query term: how much this term adds to the score
   float clause[MOST_CLAUSES];
   float named;  // 1 if the query equals the document's name, 2 if its id, else 0
   float pairs, coverage, precision, server;
   bool taken;
 };
 
-struct slot {  // element of a list: a term of the query that may stand for a term of the index
+struct slot {  // an element of a list: a query term that may stand for a term of the index
   uint16_t query_term, next;
   float worth;
 };
@@ -29,17 +29,18 @@ struct ranking {
   float *scores;  // score of every document
   struct candidate *list;
   size_t count;
-  uint16_t *first_slot;  // by term of the index: first slot of the term's list, or 0
+  // Indexed by term of the index: first slot of the term's list, or 0 if the list is empty.
+  uint16_t *first_slot;
   struct slot *slots;
 };
 
 enum { MOST_CANDIDATES = SEARCH_MOST_HITS };
-enum { NAMED = 1000 };  // score if the query equals the name of a tool (twice NAMED for its id); above all other scores
+enum { NAMED = 1000 };  // score if the query equals the name of a tool (twice NAMED for its id); above all others
 
 // ---- all documents ----
 
-// Adds the scores for a word of the query that may stand for several terms. A document gets only the score of the best
-// of these terms, not their sum.
+// Adds the scores for a query word that may stand for several terms. A document gets only the score of the best of
+// these terms, not their sum.
 static void add_best(struct ranking *r, const struct query_term *t, float *best, uint32_t *touched) {
   const struct postings *p = &r->x->docs;
   size_t count = 0;
@@ -202,8 +203,8 @@ static void index_uses(struct ranking *r) {
   ASSERT(n <= q->term_count * MOST_USES + 1);
 }
 
-// For a term of a document, raises the shares of the query terms that may stand for it. Returns the highest worth that
-// the term has in the query; a synonym has a lower worth.
+// Raises the candidate's shares of the query terms that may stand for a term of its document. Returns the highest worth
+// that the term has in the query; a synonym has a lower worth.
 static float share_entry(struct ranking *r, struct candidate *c, uint32_t term, float impact) {
   float asked = 0;
   for (uint16_t s = r->first_slot[term]; s; s = r->slots[s].next) {
@@ -233,8 +234,7 @@ static void share_out(struct ranking *r, struct candidate *c) {
   if (c->coverage > 1) c->coverage = 1;
 }
 
-// Returns how much two neighbouring terms of a document are worth if they are also neighbours in the query, otherwise
-// 0.
+// Returns the worth of two neighbouring terms of a document if they are also neighbours in the query, otherwise 0.
 static float pair_worth(const struct query *q, uint32_t a, uint32_t b, bool *seen) {
   float worth = 0;
   for (size_t i = 0; i + 1 < q->sequence_count; i++) {
@@ -305,12 +305,13 @@ static void combine(struct ranking *r) {
     const struct doc *d = search_doc_at(r->x, c->doc, &part);
     if (d->verbs && r->query.verbs && !(d->verbs & r->query.verbs)) c->score *= 1 - w->verb;
     c->score += w->clause * best;
-    if (d->retired) c->score *= 1 - w->retired;  // the tool that replaces a deprecated one usually has similar words
-    c->score += 4 * c->named;                    // this gain exceeds all other criteria together
+    // A deprecated tool scores lower, because its replacement usually has similar words.
+    if (d->retired) c->score *= 1 - w->retired;
+    c->score += 4 * c->named;  // this gain exceeds all other criteria together
   }
 }
 
-// Returns whether the tool itself matches no word of the query, but only the instructions of its server do.
+// Returns whether only the instructions of the tool's server match the query, but no word of the tool itself.
 static bool matches_nothing(const struct ranking *r, const struct candidate *c) {
   bool nothing = !c->named;
   for (size_t t = 0; t < r->query.term_count; t++) nothing &= c->shares[t] == 0;
@@ -342,12 +343,12 @@ static void refine(struct ranking *r) {
 // matches little more than earlier hits moves down. The score of a tool only falls while hits are picked, so the scores
 // of the hits descend.
 
-enum { MOST_SPREAD = 20 };  // number of hits that change the scores of later hits
+enum { MOST_SPREAD = 20 };  // number of first hits that change the scores of later hits
 
 struct picker {
   struct ranking *r;
-  float most[SEARCH_MOST_QUERY_TERMS];  // by term of the query: the highest share that a candidate has
-  float left[SEARCH_MOST_QUERY_TERMS];  // by term of the query: 1 if no picked hit matches the term, less if a hit does
+  float most[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: the highest share that a candidate has
+  float left[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: 1 if no picked hit matches it, otherwise less
   bool *marked;                         // by term of the index: whether the hit that was picked last has the term
 };
 
@@ -377,8 +378,9 @@ static struct candidate *pick(struct picker *p, float *out_score) {
   return best;
 }
 
-// Returns how similar a document is to the hit that was picked last, from 0 to 1: compares the terms of its name and
-// description with the marked terms, weighted by rarity. `marked_mass` is the total weight of the marked terms.
+// Returns how similar a document is to the hit that was picked last, from 0 to 1. Compares the terms in its name and
+// description with those of the hit (p->marked), weighted by rarity. `marked_mass` is the total weight of the hit's
+// terms.
 static float alike(const struct picker *p, uint32_t doc, float marked_mass) {
   const struct search_index *x = p->r->x;
   const struct search_part *part;
@@ -409,7 +411,7 @@ static float mark_terms(struct picker *p, uint32_t doc, bool mark) {
   return mass;
 }
 
-// Lowers the scores of copies of a hit: candidates with the same name and similar text, from another server or in
+// Lowers the scores of copies of a hit: candidates with the same name and similar text, from another server or of
 // another version.
 static void demote_copies(struct picker *p, const struct candidate *picked) {
   struct ranking *r = p->r;

@@ -90,7 +90,7 @@ static struct glyph *glyphs_above_ascii(struct arena *a, str text, size_t *out_n
     int boundclass = 0;
     utf8proc_option_t options = UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t wrote = utf8proc_decompose_char(c, codes + n, (utf8proc_ssize_t)(room - n), options, &boundclass);
-    if (wrote < 0 || (size_t)wrote > room - n) break;  // the replacements need more room: the text is cut here
+    if (wrote < 0 || (size_t)wrote > room - n) break;  // no room for the replacements: the text ends here
     n += (size_t)wrote;
   }
   utf8proc_ssize_t composed = utf8proc_normalize_utf32(codes, (utf8proc_ssize_t)n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -181,7 +181,7 @@ struct word_list words_split(struct arena *a, str text, size_t max) {
   struct word_list out = {0};
   struct splitter s = {.arena = a, .max = max, .out = &out};
   s.g = glyphs_of(a, text, &s.n);
-  // There are at most s.n words, because at most one word begins at each glyph.
+  // s.n words are enough, because at most one word begins at each glyph.
   out.words = arena_alloc(a, (s.n < max ? s.n : max) * sizeof *out.words + 1);
   for (size_t i = 0; i < s.n && out.count < max;) {
     switch (s.g[i].kind) {
