@@ -14,7 +14,7 @@ enum {
   ARGUMENTS_MOST = 16384,  // longer arguments are logged as null instead of being searched for secrets
   SESSION_SHOWN = 8,       // bytes of a session id in the log: the whole id would let a reader use the session
   RULE_MOST = 4096,
-  PARTS_MOST = 16,  // parts of a result's content that are counted
+  PARTS_MOST = 16,  // the tokens of results with more content parts are not counted
   TARGET_MOST = 1024,
 };
 
@@ -22,12 +22,12 @@ struct audit_recorder {
   struct audit_recorder_options opt;
   struct batches batches;
   struct refusals refusals;
-  struct timer minute;  // ends with the oldest minute in which refusals were counted
-  struct list waiting;  // requests that wait until audit_ready no longer returns AUDIT_WAIT
+  struct timer minute;  // fires when the oldest minute with counted refusals ends
+  struct list waiting;  // requests that wait until the log file was checked
   struct timer ask;     // time of the next check
 };
 
-// A request that waits until the log is checked. Allocated in the request's arena.
+// A request that waits until the log file was checked. Allocated in the request's arena.
 struct audit_waiter {
   struct work work;
   struct list node;
@@ -93,7 +93,7 @@ static void settle(struct request *r, enum audit_readiness state, audit_admitted
     return;
   }
   fault_set(&f, FAULT_AUDIT_UNAVAILABLE,
-            "the request cannot be logged, because the audit log cannot be written; try again later");
+            "the audit log cannot be written, and requests must be logged; try again later");
   r->note->fault = f.code;
   r->note->arguments = NULL;  // a refused request is logged without arguments, to save space in the log
   admitted(ctx, r, &f);
@@ -371,8 +371,8 @@ static void conclude(struct audit_recorder_note *n, const struct request *r, str
   e->code = name_of(r->code);
 }
 
-// Returns whether a fault with this code means that the gateway did nothing: it refused the request, or does not know
-// the request's target.
+// Returns whether this code means that the gateway did not run the request: it refused the request, or found no such
+// target.
 static bool is_refusal(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:
@@ -392,8 +392,8 @@ static bool is_refusal(enum fault_code code) {
   }
 }
 
-// Returns true if the request gets its own line. Returns false if the request was refused repeatedly; then the refusal
-// has been counted.
+// Returns true if the request gets its own line in the log. Returns false if it is a repeated refusal, which is only
+// counted.
 static bool has_line(struct audit_recorder *l, const struct audit_recorder_note *n, const struct request *r,
                      str answer) {
   bool failed = n->denied || n->fault;

@@ -31,12 +31,12 @@ void audit_recorder_rotate(struct audit_recorder *l);        // continues in a n
 bool audit_recorder_ready(struct audit_recorder *l, const char **out_why);
 bool audit_recorder_failing(const struct audit_recorder *l);     // the log cannot be written at the moment
 uint64_t audit_recorder_lost(const struct audit_recorder *l);    // number of lines that were lost since the start
-uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // log files set aside or found empty since the start
+uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // damaged log files, renamed or empty, since the start
 
 // Gives a request its note. `operation` must be a constant or in the request's memory; `mode` must be a constant.
 void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
-// audit_recorder_admit checks whether the audit log can be written, and calls `admitted` with the result: at once, or
-// when the check has ended. `f` is NULL if the request may run. If the log is required and cannot be written, `f` is
+// audit_recorder_admit checks whether the audit log can be written, and calls `admitted` with the result: immediately,
+// or when the check has ended. `f` is NULL if the request may run. If the log is required and cannot be written, `f` is
 // the reason to refuse the request. If the request is cancelled first, `admitted` is not called.
 typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
@@ -54,7 +54,7 @@ void audit_recorder_tool(struct request *r, str server, str tool);
 // `target` is a URI, the name of a prompt, the id of a task, or the handle of an artifact. Secrets in `target` are
 // masked.
 void audit_recorder_target(struct request *r, str target);
-// Sets the decision of the rules. The log has the decision even if the client was only told that the item does not
+// Sets the decision of the rules. The log has the decision even if the client's answer only says that the item does not
 // exist.
 void audit_recorder_decided(struct request *r, const struct policy_decision *d);
 // Sets the rule that decided, if there is no struct policy_decision. `rule` is a dotted path or STR_NONE.
@@ -65,9 +65,9 @@ void audit_recorder_unknown(struct request *r, str rule);
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
 void audit_recorder_trace(struct request *r, str trace);  // the trace id, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);
-// Set the part of the answer whose tokens are counted: the part that the client shows its model (mcp/server/clients.h).
-// If neither function is called, the tokens of the whole answer are counted. `structured` is the raw structuredContent
-// of the same answer, or STR_NONE.
+// These two functions set the part of the answer whose tokens are counted: the part that the client shows its model
+// (mcp/server/clients.h). If neither is called, the whole answer is counted. `structured` is the raw structuredContent
+// of the answer, or STR_NONE.
 void audit_recorder_shown(struct request *r, const struct json *result);
 void audit_recorder_shown_text(struct request *r, str text, str structured);
 

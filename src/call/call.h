@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call: one governed execution, from a client's request to the upstream's answer.
+// A call: the handling of one client request by an upstream, from the request to the answer.
 //
 // A call runs through the steps of the table in call/pipeline.h, in order. The first steps lead to the upstream; the
 // steps after step_dispatch handle the outcome. Every call ends in exactly one answer to its request, or is cancelled.
@@ -47,7 +47,7 @@ struct call {
   // the caller
   struct caller caller;           // found when the call began, or when a request continued the parked call
   struct policy *policy;          // rules when `caller` was found, or NULL
-  struct governance *governance;  // governance file when `caller` was found, or NULL
+  struct governance *governance;  // the governance file with which `caller` was found, or NULL
   struct run_context *run;        // a reference to caller.run, or NULL
   // the item
   struct catalog *catalog;                       // when the target was last searched
@@ -57,7 +57,7 @@ struct call {
   size_t route_count, route;
   struct lane *lane;
   bool sent;          // the server may have received the request
-  bool to_stateless;  // the upstream was stateless when the last request was sent
+  bool to_stateless;  // whether the last request was sent to a stateless upstream
   // the clock
   uint64_t began;     // loop time of the start
   uint64_t began_us;  // start in microseconds, for metrics and spans

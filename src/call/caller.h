@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller of a request: its agent, and the rules that apply to the agent. If the rules change during a call, the
-// call still ends under the old rules, unless it was parked in the meantime (call/bridge/parked_calls.c).
+// The caller of a request: its agent, and the rules that apply to the agent. If the rules change during a call, the old
+// rules still apply to the call. But a parked call continues under the new rules (call/bridge/parked_calls.c).
 #pragma once
 #include "catalog/catalog.h"
 #include "mcp/server/session.h"
@@ -23,7 +23,7 @@ struct caller {
   struct run_context *run;              // context for the governance file; NULL without such a file
 };
 
-// Return whether there are rules or a governance file, which may hide something from this caller, or from some callers.
+// Return whether there are rules or a governance file, which may hide items from this caller, or from any caller.
 static inline bool caller_is_limited(const struct caller *c) {
   return c->policy || c->governance;
 }
@@ -36,7 +36,7 @@ static inline bool rulebook_limits(const struct rulebook *b) {
 // failure.
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f);
 
-static inline bool caller_is_unknown(enum fault_code code) {  // whether `code` is a failure of caller_find
+static inline bool caller_is_unknown(enum fault_code code) {  // whether `code` is a fault of caller_find
   return code == FAULT_INVALID_AGENT_ID || code == FAULT_FALLBACK_AGENT_NOT_IN_RULES ||
          code == FAULT_NO_FALLBACK_CONFIGURED;
 }
@@ -45,7 +45,7 @@ static inline bool caller_is_unknown(enum fault_code code) {  // whether `code` 
 // name.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
 
-// Returns the rule because of which caller_find failed, as a dotted path, or STR_NONE if the credential was the reason.
+// Returns the path of the rule that made caller_find fail, or STR_NONE if the credential was the reason.
 str caller_rule(const struct rulebook *book, const struct session *s, str named, const struct fault *f);
 // Sets `f` to a fault that describes the denial of a tool or, if `tool` is STR_NONE, of a server.
 void caller_describe_denial(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f);

@@ -48,7 +48,8 @@ struct call_place {
   str server, tool;
 };
 
-// Starts a call. The call answers the request. `about` is the target as the client named it, for CALL_META.
+// Starts a call. The call answers the request. `about` is the target as the client named it; used for the form
+// CALL_META.
 void call_start(struct call_context *x, struct request *r, const struct call_method *method, str about);
 
 // Starts a call of an item in the current catalog. Only the item's server is used, even if other servers have the same

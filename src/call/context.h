@@ -33,8 +33,8 @@ struct call_results {
 struct call_surface {
   // Returns the loop time until which a request of this session may wait for starting upstreams.
   uint64_t (*wait_until)(void *ctx, const struct session *s);
-  // Carries out a call of a `local` method (struct call_method). The call has a lane. Returns the same values as a
-  // step.
+  // Handles a call whose method has `local` set (struct call_method), after the call has got its lane. Returns the same
+  // values as a step.
   enum call_result (*local)(void *ctx, struct call *c);
   // Called when a call of a `local` method has ended or was cancelled.
   void (*local_over)(void *ctx, struct call *c);
@@ -111,4 +111,4 @@ struct call_options {
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);
-void call_context_done(struct call_context *x);  // before, all calls must have ended
+void call_context_done(struct call_context *x);  // must be called only after all calls have ended

@@ -20,7 +20,7 @@ static enum call_result return_outcome(struct call *c) {
 
 enum call_result call_answer(struct call *c, const struct rpc_message *reply) {
   ASSERT(c->request && reply);
-  log_debug(log_of(c), "session %.8s: %.*s answered by %.*s%s", c->request->session->id,
+  log_debug(log_of(c), "session %.8s: %.*s was answered by server %.*s%s", c->request->session->id,
             STR_ARG(c->request->msg.method), STR_ARG(call_server(c)), reply->kind == RPC_ERROR ? " with an error" : "");
   c->reply = reply;
   return return_outcome(c);
@@ -80,7 +80,8 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
 enum call_result call_reply(struct call *c, str result) {
   str scrubbed = call_scrubbed(c, result);
   if (!scrubbed.p)
-    return call_refuse(c, RPC_INTERNAL_ERROR, "the answer is too large to be searched for secrets", STR_NONE);
+    return call_refuse(c, RPC_INTERNAL_ERROR, "cannot return the answer: it is too large to be searched for secrets",
+                       STR_NONE);
   request_reply(call_release_request(c), scrubbed);
   return CALL_DONE;
 }

@@ -98,7 +98,7 @@ static struct call *begin(struct call_context *x, struct request *r, const struc
   struct call *c = unused ? CONTAINER_OF(unused, struct call, node) : mem_alloc(x->call_size);
   if (unused) x->free_count--;
   *c = (struct call){0};
-  // Not part of the assignment above, because clearing more than 2 KB with one memset is slower.
+  // Separate from the assignment above, because clearing more than 2 KB at a time is slower.
   memset(c->state, 0, x->call_size - sizeof *c);
   c->magic = CALL_MAGIC;
   c->context = x;
@@ -162,8 +162,7 @@ void call_discard(struct call *c) {
   call_free(c);
 }
 
-// The caller of this function must answer the request after everything else, because the client may send its next
-// request at once.
+// Callers must answer the request as their last action, because the client may send its next request immediately.
 struct request *call_release_request(struct call *c) {
   struct request *r = c->request;
   call_report(c, false);

@@ -81,7 +81,7 @@ void call_stop(struct call *c, str reason);                 // ends the waiting 
 void call_detach(struct call *c, struct arena *a);     // calls `detach` of all steps, and copies the call's own strings
 void call_drop(struct call *c, str reason);            // stops and frees the call, whose request gets no answer
 void call_discard(struct call *c);                     // frees the call, but not its request
-struct request *call_release_request(struct call *c);  // reports and frees the call; then answer the request
+struct request *call_release_request(struct call *c);  // reports and frees the call; then answer the returned request
 enum { CALL_REUSED = 256 };                            // number of freed calls that are kept for reuse
 
 // ---- for the context

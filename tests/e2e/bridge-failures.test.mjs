@@ -82,7 +82,7 @@ test('given clients that were asked, when all get large answers, then the latest
   };
   const retries = [];
   for (let n = 0; n < 4; n++) retries.push(await callAndPark(n));
-  assert.match((await retries[3]()).error.message, /answers already wait for their clients/);
+  assert.match((await retries[3]()).error.message, /already stores 64 MiB of answers/);
   assert.equal((await retries[0]()).result.content[0].text.length, large);
   // What was fetched makes room.
   assert.equal((await (await callAndPark(4))()).result.content[0].text.length, large);

@@ -140,7 +140,7 @@ describe('quotas', () => {
     const details = limited(await shop.execute(CREATE, ISSUE), 'tool_execute/session');
     assert.equal('retry_after' in details, false, 'waiting does not help');
     assert.equal(details.message,
-      'rate limit exceeded (tool_execute/session): 1 call in a session, and waiting does not help');
+      'rate limit exceeded (tool_execute/session): 1 call per session; waiting does not help');
     assert.equal(shop.up.seen.length, 1, 'nothing was called');
     const again = await open(t, shop.gateway);
     well(await again.call('tool_execute', { tool_id: CREATE, args: ISSUE }));

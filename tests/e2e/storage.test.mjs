@@ -290,7 +290,7 @@ test('a token that stands for another agent now does not find what it kept befor
 
 /** A call that was answered by its server, and waits until its pieces are written. */
 async function waiting(w, { gateway, client }, n) {
-  const answers = () => gateway.log.match(/answered by up/g)?.length ?? 0;
+  const answers = () => gateway.log.match(/answered by server up/g)?.length ?? 0;
   const tool_id = w.ids.of ??= await idOf(client, 'up', 'of');
   const before = answers();
   const call = client.start('tool_execute', { tool_id, args: { n } });

@@ -253,7 +253,7 @@ static void and_so_is_one_that_came_before_the_call_that_could_tell_it(void **st
   call(x, "1", "\"name\":\"a\"");
   happened(x, CALL("1", "a"));
   turn(x);
-  happened(x, REFUSED("\"r\"", "the client cannot be asked now"));
+  happened(x, REFUSED("\"r\"", "the client cannot receive questions now"));
   assert_int_equal(x->lane.asks, 0);
   server_says(x, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[]}}");
   assert_true(has_happened(x, "\"resultType\":\"complete\""));

@@ -194,7 +194,7 @@ static void a_server_that_starts_for_too_long_is_named_in_the_fault(void **state
   pass(w, 3100);  // timeouts.start_wait
   const struct json *m = hears(a, id);
   expect_fault(m, "UPSTREAM_UNAVAILABLE");
-  expect_part(m, "still starting: shop");
+  expect_part(m, "servers are still starting: shop");
   expect_part(m, "'retry_after':2");
   expect_called(shop, "");
 }
@@ -629,7 +629,7 @@ static void a_call_that_gets_no_turn_in_time_fails_and_is_not_sent(void **state)
   pass(w, 5100);
   const struct json *m = hears(a, second);
   expect_fault(m, "UPSTREAM_TIMEOUT");
-  expect_part(m, "got no turn in time");
+  expect_part(m, "waited too long");
   releases(shop, "done");
   expect_text(hears(a, first), "done");
   expect_called(shop, "wipe {}\n");

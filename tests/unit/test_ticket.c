@@ -91,11 +91,11 @@ static void assert_refused(struct fixture *x, str text, struct ticket_use use, c
   assert_ptr_equal(x->got.state.p, before.state.p);
   assert_int_equal(x->fault.code, FAULT_INVALID);
   if (!strstr(x->fault.message, why)) fail_msg("'%s' instead of '%s'", x->fault.message, why);
-  assert_non_null(strstr(x->fault.message, "start the request again without requestState"));
+  assert_non_null(strstr(x->fault.message, "send the request again without requestState"));
   assert_null(strstr(x->fault.message, "..."));
 }
 
-#define FOREIGN "does not belong to this request"
+#define FOREIGN "does not match this request"
 #define PARAMS "{\"name\":\"deploy\",\"arguments\":{\"where\":\"test\",\"n\":1}}"
 
 static void a_ticket_gives_back_what_it_was_issued_with(void **state) {

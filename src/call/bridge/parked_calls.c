@@ -61,7 +61,8 @@ bool park_is(const struct call *c) {
 
 void park_give_up(struct call *c, const char *why) {
   ASSERT(park_is(c) && !c->request);
-  log_info(c->context->loop->log, "session %.8s: parked call of %s given up: %s", c->session->id, c->method->name, why);
+  log_info(c->context->loop->log, "session %.8s: cancelled a %s call that was waiting for its client: %s",
+           c->session->id, c->method->name, why);
   call_drop(c, str_of(why));
 }
 
@@ -77,7 +78,7 @@ static struct parking *parking_new(struct call *c) {
   arena_init(&p->arena);
   list_push(&c->context->parked.all, &p->node);
   timer_init(&p->expiry, on_expired);
-  // The call may now be without a request, so the call itself must keep the session open.
+  // The call may lose its request now, so the call itself must keep the session open.
   session_park(c->session);
   return p;
 }
@@ -126,8 +127,8 @@ bool park(struct call *c) {
   call_audit(c, true);
   c->request = NULL;
   r->work = NULL;
-  log_debug(x->loop->log, "session %.8s: the call of %s is parked until the client answers the server's questions",
-            c->session->id, c->method->name);
+  log_debug(x->loop->log, "session %.8s: %s call waits until the client answers the server's questions", c->session->id,
+            c->method->name);
   request_reply_whole(r, buf_view(&x->text));
   return true;
 }
@@ -176,7 +177,7 @@ bool park_allowed(struct call *c, const struct call *by) {
   if (!caller_find(c->context->rules, by->session, by->named, &now, &f) || !str_eq(now.id, c->caller.id)) return false;
   str tool = call_tool_name(c);
   if (!caller_may(&now, call_server(c), tool.p ? ITEM_TOOL : ITEM_RESOURCE, tool)) return false;
-  // The governance file or the run context has changed since the arguments of the parked call were checked.
+  // The call's arguments were checked with an older governance file or run context.
   if (now.governance != c->governance || now.run != c->run) return false;
   now.id = c->caller.id;
   c->caller = now;
@@ -190,7 +191,8 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   struct fault full;
   size_t bytes = 0;
   ASSERT(p && !p->reply && !p->large_message);
-  fault_set(&full, FAULT_UPSTREAM_ERROR, "answered, but more than 64 MiB of answers already wait for their clients");
+  fault_set(&full, FAULT_UPSTREAM_ERROR,
+            "answered, but the gateway already stores 64 MiB of answers; call again later");
   LIST_EACH(it, &c->context->parked.all) {
     const struct parking *other = CONTAINER_OF(it, struct parking, node);
     if (other->reply || other->large_message) bytes += other->reply_n;
@@ -234,7 +236,7 @@ static void answer_kept(struct call *c) {
     call_replied(c, &reply);
     return;
   }
-  fault_set(&f, FAULT_PROTOCOL, "answered with a message that cannot be read again");
+  fault_set(&f, FAULT_PROTOCOL, "answered with invalid JSON-RPC");
   call_fault(c, &f);
 }
 
@@ -283,9 +285,9 @@ void calls_forget(struct call_context *x, struct session *s) {
       call_drop(c, STR("the client is gone"));
       continue;
     }
-    // This call continues with a request of another session, so that request must get an answer.
+    // Another session's request has continued this call and still needs an answer.
     call_stop(c, STR("the client is gone"));
-    fault_set(&f, FAULT_SHUTTING_DOWN, "server \"%.*s\" is being disconnected", STR_ARG(call_server(c)));
+    fault_set(&f, FAULT_SHUTTING_DOWN, "server \"%.*s\" is being disconnected; call again", STR_ARG(call_server(c)));
     call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
   }
 }

@@ -24,10 +24,10 @@ struct ask {
   struct list node;
   struct call_context *x;
   struct lane *lane;
-  uint64_t lane_opened;  // lane.ready_at when the question came; lane.ready_at changes when the lane is restarted
+  uint64_t lane_opened;  // lane.ready_at when the question came; another value shows a restart of the lane
   struct session *session;
   char *id;  // raw JSON: the id of the server's request
-  // for a client with a session
+  // waits for the answer of a client with a session
   struct rpc_wait wait;
   char *token;  // raw JSON: the server's progress token, or NULL
   // for a stateless client
@@ -59,8 +59,8 @@ static bool is_call(const struct lane *lane, struct link_call *via) {
 
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related) {
   *out_related = NULL;
-  // Messages on a session's own connection are for that session, even if they belong to a call of another session.
-  // Another session may call there about a task of the connection's owner.
+  // Messages on a session's own connection are for that session, even if another session's call caused them. (Another
+  // session may use the connection for calls about a task that was created on it.)
   bool strangers = is_call(lane, via) && lane->session && call_of_link(via)->session != lane->session;
   if (is_call(lane, via) && !strangers) {
     *out_related = call_of_link(via)->request;
@@ -74,7 +74,7 @@ struct session *calls_addressee(struct lane *lane, struct link_call *via, struct
     if (lane->session && c->session != lane->session) continue;
     if (only && c->session != only) return NULL;
     only = c->session;
-    if (c->request) *out_related = c->request;  // the request of the latest call, if the session has several
+    if (c->request) *out_related = c->request;  // if the session has several calls, the latest call's request
   }
   return only;
 }
@@ -255,8 +255,8 @@ static struct call *call_during(struct lane *lane, struct link_call *via, const 
   return latest;
 }
 
-// Returns a call that can be answered with the question, or NULL. If the question belongs to a call, no other call is
-// returned.
+// Returns a call whose answer can contain the question, or NULL. If the question belongs to a call, only that call is
+// considered.
 static struct call *sender_of(const struct ask *a) {
   LIST_EACH(it, &a->lane->calls) {
     struct call *c = call_on_lane(it);
@@ -290,7 +290,7 @@ static void on_due(struct deferred *d) {
       struct call *c = a->question && !a->by && lane_alive(a) ? sender_of(a) : NULL;
       if (!c) continue;
       // park sends all open questions for this client, or frees some of them: iterate from the start again.
-      if (!park(c) && is_open(x, a)) ask_refuse(a, STR("the client cannot be asked now"));
+      if (!park(c) && is_open(x, a)) ask_refuse(a, STR("the client cannot receive questions now"));
       again = true;
       break;
     }

@@ -36,8 +36,8 @@ void asks_answer(struct call_context *x, struct session *s, struct lane *lane, s
 unsigned asks_sent(const struct call *c);  // number of questions sent to the call's client so far
 bool asks_open(const struct call *c);      // returns whether there are questions for the client
 
-// Refuses the questions for which the call's request does not declare the capability. Returns whether other questions
-// are left.
+// Refuses questions that need a client capability which the call's request does not declare. Returns whether any
+// questions remain.
 bool asks_declared(struct call *c);
 
 void asks_refuse(struct call *c, str why);  // refuses all questions of the call

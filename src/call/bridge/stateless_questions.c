@@ -113,8 +113,8 @@ static void go_on(struct rounds_state *s) {
   s->responses = b.n > 2 ? arena_str(&c->request->arena, buf_view(&b)) : STR_NONE;
   buf_done(&b);
   if (over)
-    call_refuse(c, RPC_INVALID_PARAMS, "the client's answers to the server's questions are larger than limits.message",
-                STR_NONE);
+    call_refuse(c, RPC_INVALID_PARAMS,
+                "the answers to the server's questions are larger than limits.message; send shorter answers", STR_NONE);
   else if (task_id(c).n) task_answer(c, s->responses);
   else call_restart(c, STEP_CONNECT);
 }
@@ -241,7 +241,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     return;
   }
   if (asked && asked->type == JSON_OBJECT && !add_questions(c, asked)) {
-    fail(c, "asked the client a question for which the client does not declare the capability");
+    fail(c, "asked a question of a kind that the client does not support");
     return;
   }
   if (state && state->n > MAX_STATE) {
@@ -249,7 +249,7 @@ void rounds_begin(struct call *c, const struct rpc_message *reply) {
     return;
   }
   s->state = json_is(state, JSON_STRING) && !task_id(c).n ? arena_str(&c->request->arena, json_span(state)) : STR_NONE;
-  // A server that sends no questions only wants to receive the same request again later.
+  // A reply without questions asks the gateway to send the same request again later.
   if (list_empty(&s->questions) && task_id(c).n) {
     s->count--;
     task_wait(c);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates tasks between the eras. In 2025-11-25 the client asks for a task, polls the task (tasks/get), and waits
-// for its result (tasks/result). In 2026-07-28 the server decides whether to create a task, and tasks/get returns the
-// result too. A client gets the tasks of a server of the other era in the form of the client's era. If a client does
-// not support tasks and the server creates one, the gateway waits for the task and answers with its result.
+// Translates tasks between protocol revisions. In 2025-11-25 the client asks for a task, polls the task (tasks/get),
+// and waits for its result (tasks/result). In 2026-07-28 the server decides whether to create a task, and tasks/get
+// returns the result too. A client gets every task in the form of its own revision. If a client does not support tasks
+// and the server creates one, the gateway waits for the task and answers with its result.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -177,7 +177,8 @@ static void send_about(struct call *c, const char *method, str responses, call_d
     return;
   }
   link_call_forget(call_link(c));
-  call_refuse(c, RPC_INVALID_PARAMS, "the answers are larger than limits.message", STR_NONE);
+  call_refuse(c, RPC_INVALID_PARAMS,
+              "the answers to the task's questions are larger than limits.message; send shorter answers", STR_NONE);
 }
 
 // Returns whether the request about a task succeeded. A failure becomes the outcome of the call.
@@ -260,7 +261,7 @@ static void poll_task(struct call *c) {
     send_about(c, "tasks/get", STR_NONE, on_polled);
     return;
   }
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not complete its task in time (timeouts.request_max)");
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not complete the task within timeouts.request_max");
   call_fault(c, &f);
 }
 
@@ -268,7 +269,7 @@ void task_abandon(struct call *c) {
   struct task_state *s = state_of(c);
   if (s->kind != TASK_AWAITED || !s->id.n || s->abandoned) return;
   s->abandoned = true;
-  // The call holds no lane between two requests, so its lane may have been freed: look it up.
+  // The call holds no lane between two requests, so the old lane may have been freed: look up the current lane.
   struct lane_user who = call_user(c);
   struct lane *lane = upstreams_lane_find_for(c->context->upstreams, c->routes[c->route].source, &who);
   if (!lane || lane->state != LANE_READY) return;
@@ -310,7 +311,8 @@ static void answer_task(struct call *c, const struct json *task, str shown) {
   json_end_object(&w);
   str masked = call_scrubbed(c, buf_view(&b));
   if (masked.p) request_reply_whole(call_release_request(c), masked);
-  else call_refuse(c, RPC_INTERNAL_ERROR, "the task is too large to be searched for secrets", STR_NONE);
+  else
+    call_refuse(c, RPC_INTERNAL_ERROR, "cannot return the task: it is too large to be searched for secrets", STR_NONE);
   buf_done(&b);
 }
 
@@ -326,7 +328,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   bool kept = !result.over && tasks_add_finished(c->context->tasks, c, str_of(id), buf_view(&result));
   if (!kept) {
     call_refuse(c, RPC_INTERNAL_ERROR,
-                result.over ? "the answer is larger than limits.message"
+                result.over ? "the task's result is larger than limits.message"
                             : "the result does not fit into the memory for task results (64 MiB)",
                 STR_NONE);
     buf_done(&result);
@@ -347,7 +349,7 @@ static bool wants_task(const struct call *c, const struct rpc_message *reply) {
   int64_t code = 0;
   bool passes =
       call_is_stateless(c) &&
-      c->method->form == CALL_DIRECT;  // a stateless client in mode direct decides itself whether to declare tasks
+      c->method->form == CALL_DIRECT;  // in direct mode, a stateless client itself declares whether it supports tasks
   if (reply->kind != RPC_ERROR || passes || !c->to_stateless || task_kind(c) != TASK_NONE) return false;
   const struct json *data = json_get(reply->error, STR("data"));
   const struct json *needed = json_get(json_get(data, STR("requiredCapabilities")), STR("extensions"));
@@ -395,7 +397,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "closed the connection of its task while the answer was read");
     return true;
   }
-  // If the server creates a task and the client does not support tasks, the gateway waits for the task's result.
+  // For a client without support for tasks, the gateway waits for the task's result.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
   if (s->kind == TASK_AWAITED) {
@@ -454,7 +456,7 @@ static void reply_shown(struct call *c, const char *name, str raw) {
     buf_str(&b, raw);
   }
   buf_char(&b, '}');
-  if (b.over) call_refuse(c, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+  if (b.over) call_refuse(c, RPC_INTERNAL_ERROR, "the task is larger than limits.message", STR_NONE);
   else call_reply(c, buf_view(&b));
   buf_done(&b);
 }
@@ -474,7 +476,7 @@ static void on_result_of_shown(struct link_call *lc, const struct rpc_message *r
   struct buf b;
   buf_init(&b, c->context->text.max);
   translate_renewed(c, reply->result, &b);
-  if (b.over) call_refuse(c, RPC_INTERNAL_ERROR, "the result is larger than limits.message", STR_NONE);
+  if (b.over) call_refuse(c, RPC_INTERNAL_ERROR, "the task's result is larger than limits.message", STR_NONE);
   else reply_shown(c, "result", buf_view(&b));
   buf_done(&b);
 }
@@ -495,8 +497,8 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   bool over = status_is(task, "completed") || status_is(task, "failed");
   bool asks = status_is(task, "input_required");
   if (asks) {
-    // The server sends questions only to a client that waits for the result. If the connection was lost while a large
-    // reply was parsed, the client's next tasks/get waits for the result.
+    // Sends tasks/result, because the server asks questions only during that request. If the connection has been lost,
+    // the client's next tasks/get sends it.
     const struct lane *lane = call_held_lane(c);
     if (lane && lane->state == LANE_READY) tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);
@@ -512,8 +514,8 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   buf_done(&b);
 }
 
-// Answers tasks/cancel. An error of the server is ignored, because for the client, cancelling a task that has ended
-// succeeds.
+// Answers tasks/cancel. Ignores an error of the server: in the client's revision, cancelling a task that has ended is
+// no error.
 static void on_cancelled(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   if (f) call_fault(c, f);
@@ -551,7 +553,7 @@ enum call_result task_finished(struct call *c, const struct task *task) {
   struct buf b;
   buf_init(&b, c->context->text.max);
   if (str_eq(method, STR("tasks/cancel")))
-    return call_refuse(c, RPC_INVALID_PARAMS, "cannot cancel a task that has ended", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS, "cannot cancel the task, because it has ended", STR_NONE);
   if (str_eq(method, STR("tasks/result"))) buf_str(&b, str_of(task->result));
   else tasks_put_finished(task, &b);
   call_reply(c, buf_view(&b));

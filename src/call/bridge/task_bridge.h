@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks between a client and a server of different eras. The client gets the server's tasks in the form of the client's
-// era, or only the results.
+// Tasks between a client and a server with different protocol revisions. The client gets the server's tasks in the form
+// of its own revision, or only the results.
 #pragma once
 #include "call/pipeline.h"
 #include "json/write.h"
@@ -23,7 +23,7 @@ bool task_edit(const struct call *c, struct json_edit *out);
 str task_capabilities(struct call *c);  // the client's capabilities to declare in a request to a stateless server
 bool task_reply(struct call *c,
                 const struct rpc_message *reply);  // handles a reply about a task; returns false for other replies
-bool task_method(struct call *c);  // sends a tasks/ method to a server of the other era; returns false for other calls
+bool task_method(struct call *c);               // translates and sends a tasks/ method; returns false for other calls
 void task_answer(struct call *c, str answers);  // sends the client's answers to a task's questions
 void task_wait(struct call *c);                 // polls again later: the task asks nothing new
 void task_abandon(struct call *c);              // cancels a task whose result nobody waits for

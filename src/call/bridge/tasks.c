@@ -129,7 +129,7 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   if (t->shares.total > MAX_TASKS) {
     struct task *old = oldest(largest(t, task->share, false), false);
     ASSERT(old);
-    // If every principal has only one task, `old` may be the new task: drop the oldest task of all principals instead.
+    // If every principal has only one task, `old` may be the new task. Then drop the oldest of all tasks instead.
     drop(t, old == task ? CONTAINER_OF(t->all.next, struct task, node) : old);
   }
   return task;
@@ -152,7 +152,7 @@ bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str resul
   t->held += result.n;
   task->share->bytes += result.n;
   clock_print(clock_wall_ms(c->context->loop->clock), task->made);
-  // A result that exceeds the limit alone is stored if there is no other, because its client is about to ask for it.
+  // A single result larger than MAX_HELD is stored if it is the only one, because its client is about to request it.
   while (t->held > MAX_HELD && t->held > result.n) {
     struct task *old = oldest(largest(t, task->share, true), true);
     ASSERT(old);

@@ -23,7 +23,7 @@ struct task {
   char *result;            // raw JSON, for a task of the gateway, completed when created; NULL: a task of the upstream
   size_t result_n;
   char made[32];          // time of creation
-  struct link_call wait;  // the request tasks/result in flight, because of which the server sends the task's questions
+  struct link_call wait;  // the tasks/result request in flight; during it, the server sends the task's questions
   char text[];
 };
 
@@ -43,9 +43,8 @@ void tasks_given(struct tasks *t, const struct call *c, str id);
 // Adds a task of the call's client. The id has TASK_ID_MOST bytes at most. Returns the client's id of the task, or
 // STR_NONE if another server has given the client a task with this id.
 str tasks_add(struct tasks *t, const struct call *c, str id);
-// Adds a completed task with its result, for a client that asked for a task although the upstream has answered with a
-// result. Returns false if all results together exceed the memory limit and no other principal's results use more
-// memory.
+// Adds a completed task with its result, for a client that requested a task when the upstream answered with a result
+// instead. Returns false if the memory limit is reached and no other principal's results use more memory.
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
 void tasks_put_finished(const struct task *task, struct buf *out);  // writes a completed task as in 2025-11-25
 // Sends tasks/result for the task, because the server sends the task's questions only during such a request. The

@@ -6,7 +6,7 @@
 #include "json/canon.h"
 #include "json/write.h"
 
-// WINDOW: for this number of the newest tickets, the gateway records whether the ticket was used.
+// WINDOW: number of newest tickets for which the gateway records whether they were used.
 enum { WINDOW = 1 << 20, WORD_BITS = 64, RECORD_VERSION = 1 };
 
 // The first bytes of a ticket before encryption; the upstream's requestState follows. The byte order does not matter,
@@ -30,8 +30,8 @@ void tickets_done(struct tickets *t) {
 // ---- the request that a ticket is bound to
 
 static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE]) {
-  enum { CANON_GROWTH = 6 };  // the longest growth of a value in canonical form: 9e20 (4 bytes) becomes 21 digits
-  // Members of the params that a ticket does not depend on, because they may differ when the client sends the request
+  enum { CANON_GROWTH = 6 };  // canonical form makes a value at most 6 times longer: 9e20 (4 bytes) becomes 21 digits
+  // Members of the params that are not part of a ticket, because they may differ when the client sends the request
   // again.
   static const struct json_edit leave_out[] = {
       {STR("_meta"), STR_NONE}, {STR("inputResponses"), STR_NONE}, {STR("requestState"), STR_NONE}};
@@ -45,7 +45,7 @@ static void digest_of(const struct json *params, unsigned char out[SHA256_SIZE])
   else json_copy_edited(&text, params, leave_out, sizeof leave_out / sizeof *leave_out);
   buf_init(&canon, text.n * CANON_GROWTH);
   const struct json *v = json_parse(&scratch, buf_view(&text), &json_default_limits, &f);
-  // Params without a canonical form must have the same text when the client sends the request again.
+  // Params without a canonical form are compared as text, so the client must repeat them byte for byte.
   bool good = v && json_canon(&canon, v, JSON_CANON_PYTHON, &f) && !canon.over;
   hash_sha256(buf_view(good ? &canon : &text), out);
   buf_done(&canon);
@@ -108,18 +108,16 @@ static bool use_once(struct tickets *t, uint64_t serial) {
   return true;
 }
 
-// Sets `f` to FAULT_INVALID with the reason `why` and advice for the client. Returns false.
+// Sets `f` to FAULT_INVALID with the reason `why` and the advice to send a new request. Returns false.
 static bool refuse(struct fault *f, const char *why) {
-  fault_set(f, FAULT_INVALID, "%s; start the request again without requestState and inputResponses", why);
+  fault_set(f, FAULT_INVALID, "%s; send the request again without requestState and inputResponses", why);
   return false;
 }
 
 static bool admit(struct tickets *t, const struct record *r, struct fault *f) {
   ASSERT(r->serial < t->next);
-  if (loop_now(t->loop) >= r->expires)
-    return refuse(f, "requestState has expired: the client took too long to answer the questions");
-  if (t->next - r->serial > WINDOW)
-    return refuse(f, "requestState is too old: too many other requests have asked for input since");
+  if (loop_now(t->loop) >= r->expires) return refuse(f, "requestState has expired: the answers came too late");
+  if (t->next - r->serial > WINDOW) return refuse(f, "requestState is too old: more than a million newer ones exist");
   if (!use_once(t, r->serial)) return refuse(f, "requestState was used already: it is valid only once");
   return true;
 }
@@ -132,10 +130,10 @@ bool ticket_redeem(struct tickets *t, str text, const struct ticket_use *use, st
   bool good = seal_open(&t->seal, text, buf_view(&bound), a, &plain);
   buf_done(&bound);
   if (!good)
-    return refuse(f, "requestState does not belong to this request: it must be returned unchanged, by the same "
-                     "caller, with the same method and arguments");
+    return refuse(f, "requestState does not match this request: caller, method and arguments must be those of the "
+                     "first request");
   struct record r;
-  ASSERT(plain.n >= sizeof r);  // the ticket was decrypted, so this process has made it
+  ASSERT(plain.n >= sizeof r);  // the ticket could be decrypted, so this process created it
   memcpy(&r, plain.p, sizeof r);
   ASSERT(r.version == RECORD_VERSION);
   if (!admit(t, &r, f)) return false;

@@ -8,7 +8,7 @@
 
 enum ticket_kind {
   TICKET_PARKED,    // the parked call `number` waits for the answers
-  TICKET_UPSTREAM,  // the upstream `source` receives its `state` again
+  TICKET_UPSTREAM,  // the request goes to the upstream `source` again, with its `state`
   TICKET_AGAIN,     // no call waits; the request is sent again, without answers
 };
 
@@ -25,7 +25,7 @@ struct ticket {
 struct ticket_use {
   int principal;
   str method;
-  const struct json *params;  // must have the same value, except for _meta, inputResponses and requestState
+  const struct json *params;  // of the request; all members count except _meta, inputResponses and requestState
 };
 
 struct tickets {

@@ -49,7 +49,7 @@ static bool edit_meta(struct call *c, struct json_edit *out) {
   const struct json *meta = json_get(r->msg.params, STR("_meta"));
   const struct json *theirs = request_progress_token(r);
   bool tasked = to && task_kind(c) != TASK_NONE;  // the request declares the tasks extension
-  bool ours = json_get(meta, CLIENT_STRUCTURED);  // a member for Toolgate only
+  bool ours = json_get(meta, CLIENT_STRUCTURED);  // _meta has a member that only Toolgate reads
   if (from == to && !theirs && !tasked && !ours) return false;
   struct str_digits id;
   str token = theirs ? str_from_u64(call_link(c)->wait.id, &id) : STR_NONE;
@@ -377,7 +377,8 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   struct large_message *held = call_hold_large(c);  // keeps the large message that may contain the reply
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
-  else if (out->over) request_fail(r, RPC_INTERNAL_ERROR, "the answer is larger than limits.message", STR_NONE);
+  else if (out->over)
+    request_fail(r, RPC_INTERNAL_ERROR, "the translated answer is larger than limits.message", STR_NONE);
   else request_send(r, out, code);
   large_message_unref(&held);
 }

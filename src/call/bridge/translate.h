@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translates a request's params, and its answer, between the eras. If client and server are of the same era, all bytes
-// except names, ids and progress tokens are forwarded unchanged.
+// Translates a request's params, and its answer, between protocol revisions with and without sessions. If client and
+// server need no translation, all bytes except names, ids and progress tokens are forwarded unchanged.
 #pragma once
 #include "call/pipeline.h"
 

@@ -30,7 +30,7 @@ static int status_of(int64_t code, const struct json *data) {
 static enum fault_code fault_of(int64_t code, const struct json *data, str line) {
   bool protocol = code == RPC_PARSE_ERROR || code == RPC_INVALID_REQUEST || code == RPC_METHOD_NOT_FOUND ||
                   code == RPC_INVALID_PARAMS || code == RPC_RESOURCE_NOT_FOUND;
-  if (protocol) return FAULT_UPSTREAM_ERROR;  // these codes identify the failure, so the message is not examined
+  if (protocol) return FAULT_UPSTREAM_ERROR;  // the code identifies the failure; ignore the message
   enum fault_code kind = link_status_code(status_of(code, json_is(data, JSON_OBJECT) ? data : NULL));
   return kind == FAULT_UPSTREAM_ERROR ? failure_text_code(line) : kind;
 }
@@ -43,7 +43,7 @@ static void log_pieces(const struct call *c, const char *what, str text) {
   for (size_t at = 0; text.n; at++) {
     str piece = utf8_cut(text, PIECE);
     if (!piece.n) piece = (str){text.p, text.n < PIECE ? text.n : PIECE};
-    log_debug(c->context->loop->log, "session %.8s: %s of %.*s[%zu]: %.*s", c->request->session->id, what,
+    log_debug(c->context->loop->log, "session %.8s: %s of server %.*s, part %zu: %.*s", c->request->session->id, what,
               STR_ARG(call_server(c)), at, STR_ARG(piece));
     text = str_from(text, piece.n);
   }
@@ -79,7 +79,7 @@ static enum call_result run(struct call *c, void *state) {
     return CALL_NEXT;
   }
   struct call_failure *f = c->failure = ARENA_NEW(a, struct call_failure);
-  log_info(c->context->loop->log, "session %.8s: %.*s failed at %.*s: %.*s", c->request->session->id,
+  log_info(c->context->loop->log, "session %.8s: %.*s failed at server %.*s: %.*s", c->request->session->id,
            STR_ARG(c->request->msg.method), STR_ARG(call_server(c)),
            STR_ARG(secrets_mask_known(a, utf8_cut(text, READ_BYTES), &spec->secrets)));
   log_detail(c, text, data);

@@ -59,7 +59,7 @@ static void on_lane(struct lane_waiter *w, const struct fault *f) {
   struct call *c = s->call;
   timer_stop(&s->timer);
   ASSERT(w->lane || f);
-  c->lane = w->lane;  // may be another lane than the one that the call waited for, because lanes can be joined
+  c->lane = w->lane;  // w->lane changes if the lane that the call waited for is merged into another
   if (!f) turn_hold(&s->turn, c->lane);
   if (!f) call_resume(c);
   else if (f->again) call_restart(c, STEP_CONNECT);
@@ -123,7 +123,7 @@ static void on_turn(struct turn *t, const struct fault *f) {
 static void on_turn_late(struct timer *timer) {
   struct call *c = CONTAINER_OF(timer, struct turn_state, timer)->call;
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "has %u calls in flight, and this call got no turn in time", c->lane->busy);
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "has %u calls in flight, and this call waited too long", c->lane->busy);
   f.undone = true;
   turn_leave(&state_of(c)->turn);
   failed(c, &f);

@@ -77,7 +77,7 @@ void call_continue(struct call *c, void (*next)(struct call *c)) {
   call_restart(c, STEP_CONNECT);
 }
 
-// A call that is bound to its server does not go to another one: call_is_bound.
+// A call that is bound to its server (call_is_bound) is not sent to another server.
 bool call_try_next(struct call *c) {
   if (c->route + 1 >= c->route_count || call_is_bound(c)) return false;
   c->route++;
@@ -104,8 +104,8 @@ static void on_progress(struct link_call *lc, const struct rpc_message *m) {
   arena_done(&a);
 }
 
-// Called when the upstream has closed its response stream and will answer later on a new one. The connection to the
-// client may be closed in the same way.
+// Called when the upstream has closed its response stream and will answer on a new one. The gateway may then close the
+// client's response stream in the same way.
 static void on_polled(struct link_call *lc) {
   struct call *c = call_of_link(lc);
   if (c->request) request_suspend(c->request);
@@ -141,7 +141,7 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
   }
   if (reply->kind == RPC_ERROR && call_try_next(c)) return;
   if (type == RESULT_INPUT_REQUIRED && !(reply = call_scrub_questions(c, reply))) {
-    fail(c, "asked a question that cannot be searched for secrets");
+    fail(c, "asked a question in which secrets cannot be masked");
     return;
   }
   if (asks) rounds_begin(c, reply);
@@ -163,8 +163,7 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   if (reply) reply = calls_unhide(c->context, reply, reply_arena(c));
   struct fault unreadable;
   if (!reply && !f) {
-    fault_set(&unreadable, FAULT_PROTOCOL,
-              "answered with a message that is no longer valid JSON-RPC after its hidden characters were removed");
+    fault_set(&unreadable, FAULT_PROTOCOL, "answered with invalid JSON-RPC (after removal of hidden characters)");
     f = &unreadable;
   }
   state_of(c)->done(lc, reply, f);

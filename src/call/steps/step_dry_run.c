@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a dry run. The checks of the steps before have run; nothing was sent, stored or counted. So a dry run also works
-// if the server is down.
+// Ends a dry run. The checks of the earlier steps have run; nothing was sent, stored or counted. So a dry run works
+// even if the server is down.
 #include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"

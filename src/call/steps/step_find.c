@@ -108,8 +108,8 @@ static size_t put_starting(struct call *c, struct buf *names) {
   return count;
 }
 
-// If a server is starting, it may have the target: tells the client to try again, sets *out and returns true. Otherwise
-// returns false.
+// If a server that may have the target is still starting, refuses the call with the advice to try again, sets *out, and
+// returns true. Otherwise returns false.
 static bool refuse_for_now(struct call *c, const char *what, str name, enum call_result *out) {
   enum { NAMES = 256 };
   struct buf names;
@@ -118,7 +118,7 @@ static bool refuse_for_now(struct call *c, const char *what, str name, enum call
   if (some) {
     struct fault f;
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
-              "%s \"%.*s\" is not known yet; still starting: %.*s; try again in a few seconds", what,
+              "unknown %s \"%.*s\", but these servers are still starting: %.*s; try again in a few seconds", what,
               STR_ARG(utf8_cut(name, NAME_SHOWN)), STR_ARG(buf_view(&names)));
     f.undone = true;
     fault_set_path(&f, c->about);
@@ -225,7 +225,8 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
   if (!sure && may_come(c)) return CALL_WAIT;
   if (c->route_count) return CALL_NEXT;
   if (uri.n > URI_BYTES_MAX)
-    return call_refuse(c, RPC_INVALID_PARAMS, "the URI is longer than 256 KiB, and no server lists it", STR_NONE);
+    return call_refuse(c, RPC_INVALID_PARAMS,
+                       "unknown resource: the URI is longer than 256 KiB, and no server lists it", STR_NONE);
   struct naming all = naming_of_all(c->catalog);
   struct catalog_route route;
   bool exists = caller_is_limited(&c->caller) && naming_route(&all, uri, &route, 1);
@@ -254,7 +255,7 @@ static enum call_result by_task(struct call *c, const struct json *named) {
   if (task && task->result) return task_finished(c, task);
   if (task && task->owner) {
     c->owner = task->owner;
-    callers_touch(c->owner);  // keeps the session open whose connection the task needs
+    callers_touch(c->owner);  // the task needs this session's connection: keep the session open
   }
   if (task) return route_to(c, task->source, arena_str(&c->request->arena, task->id));
   return not_found(c, RPC_INVALID_PARAMS, "Unknown task", id);
@@ -301,7 +302,7 @@ static const struct item *find_item(const struct call *c, unsigned source) {
   return item ? item : find_by(c, source, true);
 }
 
-// Among the names of the tools that the caller may use, returns the name that is most similar to the requested one.
+// Returns the tool name that is most similar to the requested one, among the tools that the caller may use.
 static str nearest_name(const struct call *c, unsigned source) {
   const struct catalog_part *part = &c->catalog->parts[source];
   struct nearest near = {.word = c->place.tool};
@@ -394,8 +395,7 @@ static enum call_result run(struct call *c, void *state) {
   if (found == CALL_NEXT && ticket && ticket->kind == TICKET_PARKED)
     return call_refuse(
         c, RPC_INVALID_PARAMS,
-        "the call that asked for input was ended, because the rules have changed; call again without requestState",
-        STR_NONE);
+        "the access rules have changed since the server asked for input; call again without requestState", STR_NONE);
   ASSERT(found != CALL_NEXT || c->route_count);
   if (found != CALL_NEXT || !ticket || ticket->kind != TICKET_UPSTREAM) return found;
   for (size_t i = 0; i < c->route_count; i++) {
@@ -405,7 +405,7 @@ static enum call_result run(struct call *c, void *state) {
   }
   return call_refuse(
       c, RPC_INVALID_PARAMS,
-      "the server that sent this requestState no longer has the target of the request; call again without requestState",
+      "the server that created this requestState no longer has the requested item; call again without requestState",
       STR_NONE);
 }
 

@@ -16,7 +16,7 @@
 
 str call_owner(struct arena *a, const struct session *s, str agent) {
   str principal = session_principal(s);
-  if (!agent.n && s->principal >= 0) agent = session_agent(s);  // the token may be given to another agent later
+  if (!agent.n && s->principal >= 0) agent = session_agent(s);  // the token's agent may change later
   return agent.n ? arena_printf(a, "%.*s as %.*s", STR_ARG(principal), STR_ARG(agent)) : principal;
 }
 
@@ -42,7 +42,7 @@ static enum call_result fail(struct call *c, enum fault_code code, const char *w
   return call_fault(c, &f);
 }
 
-// In mode direct, all results keep the server's form; only secrets in them are masked.
+// In direct mode, all results keep the server's form; only secrets in them are masked.
 static enum envelope_kind envelope_kind(const struct call *c) {
   if (c->method->form == CALL_DIRECT) return ENVELOPE_ANY;
   switch (c->method->kind) {
@@ -104,7 +104,7 @@ static bool take_answer(struct call *c, struct buf *text) {
   return true;
 }
 
-// Replaces the result in the server's reply by the masked result `text`. Used in mode direct. Returns false if the
+// Replaces the result in the server's reply by the masked result `text`. Used in direct mode. Returns false if the
 // masked result is too large.
 static bool take_reply(struct call *c, struct buf *text) {
   struct arena *a = &c->request->arena;
@@ -115,7 +115,8 @@ static bool take_reply(struct call *c, struct buf *text) {
   return c->reply;
 }
 
-// Continues after envelope_make. `text` is the envelope or, if the result passes unchanged, its new _meta, if any.
+// Continues after envelope_make. `text` is the envelope. If the result stays unchanged, `text` is its new _meta, or
+// empty.
 static enum call_result conclude(struct call *c, bool unchanged, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct firewall_state *s = state_of(c);
@@ -129,8 +130,8 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   }
   if (!failed && c->about.n) c->context->surface->used(c->context->ctx, c->session, c->about);
   if (unchanged && text->n) {
-    // Only the _meta of the result changes. If client and server are of different eras, the reply is translated later,
-    // so it must have the new _meta now.
+    // Only the result's _meta changes. If the reply must be translated for the client later, it must have the new _meta
+    // now.
     bool same = call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE;
     if (text->over) return CALL_NEXT;
     if (same) c->meta = arena_str(a, buf_view(text));

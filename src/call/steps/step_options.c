@@ -170,7 +170,7 @@ static enum call_result run(struct call *c, void *state) {
   const char *wrong = read_options(c);
   if (wrong) return refuse(c, wrong);
   remove_options(c->request);
-  if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible only for a call of a tool");
+  if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible only for tool calls");
   if (!o->timeout_ms || o->timeout_ms >= upstreams_timeout_max(c->context->upstreams) || !call_may_ask(c))
     return CALL_NEXT;
   // The time until the deadline starts with the client's first request. A request with answers has only the time that

@@ -18,7 +18,7 @@ struct policy_state {
 static enum call_result identify(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct fault f;
-  if (c->policy || c->governance) return CALL_NEXT;  // the caller is known already, because the call was parked
+  if (c->policy || c->governance) return CALL_NEXT;  // the call was parked, so its caller is already known
   if (!caller_find(x->rules, c->session, c->named, &c->caller, &f)) {
     c->rule = caller_rule(x->rules, c->session, c->named, &f);
     return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);

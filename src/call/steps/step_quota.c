@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies the rate limits of sessions, if configured: limits for each meta-tool, and for tools. Because the limits
-// protect the servers, a call counts as a use of a meta-tool in every mode: a call of a tool as tool_execute, for
-// example. Calls of clients without a session are counted for each principal.
+// protect the servers, a call counts as a use of a meta-tool in every mode; for example, tools/call counts as
+// tool_execute. Calls of clients without a session are counted for each principal.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -19,7 +19,7 @@ bool quota_reached(const struct call *c) {
 
 static void set_fault(struct fault *f, const struct limiter_breach *b) {
   fault_set(f, FAULT_RATE_LIMITED, "rate limit exceeded (%s): %u call%s %s", b->scope, b->limit,
-            b->limit == 1 ? "" : "s", b->passes ? "in 60 seconds" : "in a session, and waiting does not help");
+            b->limit == 1 ? "" : "s", b->passes ? "in 60 seconds" : "per session; waiting does not help");
 }
 
 void quota_put(struct buf *out, const char *scope, uint64_t after_ms) {

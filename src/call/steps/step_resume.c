@@ -15,17 +15,18 @@ const struct ticket *call_ticket(const struct call *c) {
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// Passes the request of `c` to the parked call, and discards `c`. If the rules no longer allow the parked call, gives
-// up the parked call; `c` goes on and is refused by step_find.
+// Passes the request of `c` to the parked call, and discards `c`. If the rules no longer allow the parked call, cancels
+// it; then step_find refuses `c`.
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)
-    return call_refuse(c, RPC_INVALID_PARAMS,
-                       "the call that asked for input has ended: its server stopped, or the answers came too late; "
-                       "call again without requestState",
-                       STR_NONE);
+    return call_refuse(
+        c, RPC_INVALID_PARAMS,
+        "the call that asked for input has ended, because its server stopped or the answers came too late; "
+        "call again without requestState",
+        STR_NONE);
   if (!park_allowed(parked, c)) {
-    park_give_up(parked, "the rules no longer allow it");
+    park_give_up(parked, "the access rules no longer allow the call");
     return CALL_NEXT;
   }
   ASSERT(parked != c && !parked->request);

@@ -46,15 +46,15 @@ static enum call_result run(struct call *c, void *state) {
   if (s->call) return CALL_NEXT;
   if (lane->rooted) link_notify(lane->link, STR("notifications/roots/list_changed"), STR_NONE);
   lane->greeted = true;
-  call_join_lane(c);  // questions of the server are assigned to calls on the lane
+  call_join_lane(c);  // so that the server's questions are assigned to this call
   asks_due(c);
   wait_for_question(c);
   return CALL_WAIT;
 }
 
 void roots_answered(struct call *c) {
-  // If questions are still open, they are sent again and the call is parked again. Otherwise, wait until the server has
-  // handled the answer.
+  // Waits until the server has handled the answer. But if the client has not answered all questions, they are sent
+  // again, and the call is parked again.
   if (!asks_open(c)) wait_for_question(c);
 }
 

@@ -25,8 +25,8 @@ static enum call_result refuse_schema(struct call *c, const struct fault *why) {
   json_member_str(&w, STR("pointer"), str_of(why->path));
   json_member_str(&w, STR("reason"), str_of(why->message));
   json_end_object(&w);
-  fault_set(&f, FAULT_SCHEMA_INVALID, "the input schema of this tool cannot be used%s%s: %s",
-            why->path[0] ? ", at " : "", why->path, why->message);
+  fault_set(&f, FAULT_SCHEMA_INVALID, "the tool's input schema is invalid%s%s: %s", why->path[0] ? ", at " : "",
+            why->path, why->message);
   fault_set_path(&f, c->about);
   enum call_result r = call_end(c, &f, RPC_INVALID_PARAMS, buf_view(&details));
   buf_done(&details);
@@ -88,7 +88,7 @@ static enum call_result refuse_arguments(struct call *c, const struct schema *s,
 // ---- null instead of a missing argument
 
 // Returns whether an error of the validation is about an argument with the value null. Some clients send null for an
-// optional argument that they want to omit. In mode direct, this is not an error if the schema names the argument.
+// optional argument that they want to omit. In direct mode, this is not an error if the schema names the argument.
 static bool is_absent(const struct json *args, const struct schema_error *e) {
   if (!json_is(args, JSON_OBJECT) || !str_starts(e->instance, STR("/"))) return false;
   str name = str_from(e->instance, 1);

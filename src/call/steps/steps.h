@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that other files of call/ use of the steps, in the order of the steps' files.
+// Functions of the steps that other files of call/ use, in the order of the steps.
 #pragma once
 #include "call/pipeline.h"
 
@@ -78,7 +78,7 @@ const struct lane *call_held_lane(const struct call *c);  // lane that stays ope
 void call_turn_end(struct call *c);                       // ends the turn, with the request in flight
 
 // ---- step_roots.c
-void roots_answered(struct call *c);  // call it when the client of a delayed call has answered
+void roots_answered(struct call *c);  // must be called when the client of a delayed call has answered
 
 // ---- step_dispatch.c
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);
@@ -97,7 +97,7 @@ void call_empty_large(struct call *c);                         // frees the repl
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
 
-// Gets the call's lane again, because it may have been freed, and then calls `next`, which must send a request.
+// Looks up the call's lane, because the old one may have been freed, and then calls `next`, which must send a request.
 void call_continue(struct call *c, void (*next)(struct call *c));
 bool call_continues(const struct call *c);
 
@@ -116,17 +116,17 @@ uint64_t call_time_max(const struct call *c);            // maximum milliseconds
 const str *firewall_handles(const struct call *c, size_t *count);  // handles of the pieces that were stored
 
 // ---- step_provenance.c
-str call_provenance(struct call *c);  // report on how the result was obtained, as raw JSON members, or STR_NONE
+str call_provenance(struct call *c);  // how the result was obtained, as raw JSON members, or STR_NONE
 str call_fault_details(struct call *c,
                        const struct fault *f);  // details of the fault as a raw JSON object, or STR_NONE
 const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply,
-                                         str meta);  // a copy of the reply with this _meta
+                                         str meta);  // returns a copy of the reply with this _meta
 const struct rpc_message *call_read_again(struct call *c,
                                           str text);  // parses a changed reply; NULL if it is invalid
 
 // ---- step_store.c
 
-// Returns where the pieces are that step_store must write. The pointer there is NULL if nothing must be written.
+// Returns the address of the pointer to the pieces that step_store must write. That pointer is NULL if there are none.
 struct piece_batch **call_pieces(const struct call *c);
 
 // ---- step_govern.c
