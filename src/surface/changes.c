@@ -230,8 +230,8 @@ static void run_slice(struct surface *d) {
     if (more) break;
     update(&x, client);
   }
-  log_debug(d->opt.loop->log, "made %zu comparisons of lists after a change of the catalog%s", x.compared,
-            more ? "; more clients follow" : "");
+  log_debug(d->opt.loop->log, "the catalog has changed: compared %zu visible lists%s", x.compared,
+            more ? "; more will follow" : "");
   comparison_done(&x);
   if (more) timer_start(d->opt.loop, &d->changes, 1);
   else surface_forget_old_visibilities(d);

@@ -8,7 +8,8 @@
 struct surface;
 
 // Returns whether the visible entries of the current directory can be searched now. If not, the request `r` waits until
-// the search index is built, and is then handled from its beginning by `again`. A cancelled request stops waiting.
+// the search index is built, and is then handled from its beginning by `again`. A request that is cancelled stops
+// waiting.
 bool index_jobs_ready(struct surface *d, struct request *r, enum directory_kind kind, const uint64_t *visible,
                       void (*again)(struct surface *d, struct request *r));
 

@@ -19,7 +19,7 @@ static bool asks_for_call(const struct surface *d, const struct request *r) {
   return found && (mode == MODE_DIRECT || mode == MODE_TRANSPARENT);
 }
 
-// Returns the server that a request of mode servers names. Returns STR_NONE for a name that is not configured, because
+// Returns the server that a request of servers mode names. Returns STR_NONE for a name that is not configured, because
 // such a name must not become a metric label.
 static str server_of(const struct surface *d, const struct request *r) {
   unsigned source;

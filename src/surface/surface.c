@@ -48,7 +48,7 @@ str surface_operation(const struct surface *d, const struct request *r) {
   return r->session->mode == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
 
-// Records the agent of the session in the audit line. In mode servers, the request may name another agent, which is
+// Records the agent of the session in the audit line. In servers mode, the request may name another agent, which is
 // recorded later.
 static void note_caller(struct surface *d, struct request *r) {
   struct caller caller;
@@ -87,8 +87,8 @@ static void on_request(void *ctx, struct request *r) {
   audit_recorder_admit(d->opt.calls.audit_recorder, r, on_admitted, d);
 }
 
-// Begins the audit line of a refused request. r->msg is empty if the message was invalid, but its JSON value may still
-// contain a method.
+// Starts the audit line of a request that is refused before it is handled. If the message is invalid, r->msg is empty;
+// then the method is read from its JSON value.
 static void on_refused(void *ctx, struct request *r) {
   struct surface *d = ctx;
   str named = r->msg.method;

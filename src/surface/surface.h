@@ -12,7 +12,7 @@ struct surface;
 struct surface_options {
   struct loop *loop;
   uint64_t start_wait_ms;    // longest wait of a list for upstreams that are starting
-  uint64_t list_wait_ms;     // longest wait of tools/list in mode gateway for upstreams that are starting
+  uint64_t list_wait_ms;     // longest wait of tools/list in gateway mode for upstreams that are starting
   size_t page_size;          // maximum number of items on one page of a list; 0 if lists have only one page
   size_t definition_tokens;  // maximum tokens of a definition that tool_browse returns
   struct instructions_limits {
@@ -22,10 +22,10 @@ struct surface_options {
   } instructions;
   enum surface_mode mode;              // default mode of a session
   bool strict;                         // rejects a catalog with an invalid definition (on_invalid: raise)
-  bool list_ids;                       // mode transparent lists tools under their ids
+  bool list_ids;                       // transparent mode lists tools under their ids
   bool cache_stable;                   // browse answers put cards that a session has seen first, unchanged
   bool lazy;                           // starts servers on first use
-  bool debug;                          // mode servers has get_gateway_status
+  bool debug;                          // servers mode has get_gateway_status
   struct store *store;                 // durable state; outlives the surface
   const struct reload_status *reload;  // results of reloading the configuration; NULL if files are not watched
   struct call_options calls;
@@ -46,6 +46,6 @@ void surface_limit_principals(struct surface *d, const struct allowance_limits *
 // affected.
 void surface_audit(struct surface *d, struct audit_recorder *l);
 
-// Returns the name of the meta-tool, or tool of mode servers, that a request calls; STR_NONE if the request calls
+// Returns the name of the meta-tool, or tool of servers mode, that a request calls; STR_NONE if the request calls
 // neither.
 str surface_operation(const struct surface *d, const struct request *r);

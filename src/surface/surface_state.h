@@ -14,7 +14,7 @@ struct surface {
   struct upstreams *upstreams;
   struct call_context calls;
   struct list waiting;     // requests that wait for upstreams to start (wait.c)
-  struct list index_jobs;  // search indexes under construction (index_jobs.c)
+  struct list index_jobs;  // search indexes that another thread is building (index_jobs.c)
   struct list viewings;    // views in progress (meta/results.c)
   uint64_t began;
   struct buf text;              // scratch for lists and notifications

@@ -32,14 +32,14 @@ static void report(struct surface *d, const struct directory *dir) {
     const struct directory_note *n = &dir->notes[i];
     if (!n->fresh || fresh++ >= MOST_NOTES) continue;
     if (n->skipped)
-      log_warn(d->opt.loop->log, "%.*s: \"%.*s\" is left out of the directory: %.*s", STR_ARG(n->server),
+      log_warn(d->opt.loop->log, "%.*s: search and browsing leave out \"%.*s\": %.*s", STR_ARG(n->server),
                STR_ARG(n->name), STR_ARG(n->reason));
     else if (n->unsound)
       log_warn(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
     else log_info(d->opt.loop->log, "%.*s: \"%.*s\": %.*s", STR_ARG(n->server), STR_ARG(n->name), STR_ARG(n->reason));
   }
   if (fresh > MOST_NOTES)
-    log_warn(d->opt.loop->log, "%zu more notes about definitions; toolgate catalog prints all notes",
+    log_warn(d->opt.loop->log, "%zu more definitions have problems; run toolgate catalog to see all",
              fresh - MOST_NOTES);
 }
 

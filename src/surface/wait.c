@@ -40,7 +40,7 @@ static void on_waited(struct timer *t) {
   go_on(CONTAINER_OF(t, struct waiting, timer));
 }
 
-// Returns whether a request need not wait any longer. In mode direct, a client reads a list only once, so the list
+// Returns whether a request need not wait any longer. In direct mode, a client reads a list only once, so the list
 // waits for the exact definitions that servers show to this client. In the other modes, cached definitions are enough.
 // A command of the operator never reopens a server.
 static bool is_ready(struct surface *d, struct request *r, surface_ready *ready) {

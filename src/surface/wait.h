@@ -11,9 +11,9 @@ typedef bool surface_ready(struct surface *d, const struct request *r);
 // Returns the time up to which a request of this session may wait.
 uint64_t surface_wait_until(void *surface, const struct session *s);
 
-// Calls `then` at the first of these times: when all upstreams have settled, when `ready` returns true, at the time of
-// surface_wait_until. This may be at once. `ready` may be NULL, except in mode servers, where settled upstreams do not
-// end the wait.
+// Calls `then` as soon as all upstreams have settled, `ready` returns true, or the time of surface_wait_until has come.
+// This may happen before surface_wait returns. `ready` may be NULL, except in servers mode, where settled upstreams do
+// not end the wait.
 void surface_wait(struct surface *d, struct request *r, surface_ready *ready, surface_then *then);
 
 // Like surface_wait, but waits at most until the time `until`.

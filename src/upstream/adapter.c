@@ -38,7 +38,7 @@ static void put_error(struct adapter_call *c, int code, const char *message, str
   rpc_put_error(&c->adapter->out, c->id, code, str_of(message), data);
 }
 
-// Sends the response in t->out and frees the call. Meanwhile, the link and the adapter may be freed too.
+// Sends the response in t->out and frees the call. Sending may also free the link and the adapter.
 static void finish(struct adapter_call *c) {
   struct adapter *t = c->adapter;
   struct link *l = t->link;
@@ -185,7 +185,7 @@ static void answer_list(struct adapter_call *c, const struct json *params, enum 
   for (; at < count; at++) {
     str text = t->ops->definition(t->own, kind, at);
     if (text.n > most / 2)
-      log_warn(t->link->opt.loop->log, "%.*s: %s: entry %zu is left out: it takes more than half of limits.message",
+      log_warn(t->link->opt.loop->log, "%.*s: %s: left out entry %zu, which is larger than half of limits.message",
                STR_ARG(t->link->opt.name), item_kind_rules[kind].list_key, at);
     else if (t->out.n + text.n > most - most / 4) break;
     else json_put_raw(&w, text);

@@ -47,7 +47,7 @@ struct definition_cache {
   struct loop *loop;
   int folder;
   unsigned char salt[SHA256_SIZE];
-  struct list writes;  // struct cache_write; the first is in progress
+  struct list writes;  // files to write (struct cache_write); the first one is being written
   bool closed;         // the cache is freed after the last write
 };
 
@@ -187,7 +187,7 @@ struct definition_cache *definition_cache_open(struct loop *loop, str folder) {
     remove_old(cache);
     return cache;
   }
-  log_warn(loop->log, "%.*s: cannot use this folder to store results, the archive and definitions of servers: %s",
+  log_warn(loop->log, "%.*s: cannot use this folder, so results, the archive and server definitions are not stored: %s",
            STR_ARG(folder), f.message);
   definition_cache_close(&cache);
   return NULL;
@@ -218,7 +218,7 @@ static struct definitions *parse(str text, const char *print, struct arena *a, s
   str instructions = STR_NONE;
   if (r) json_string(json_get(root, STR("instructions")), &nodes, &instructions);
   if (r) *out_instructions = arena_str(a, instructions);
-  else if (root) fault_set(f, FAULT_INVALID, "it is of another version, or for another configuration");
+  else if (root) fault_set(f, FAULT_INVALID, "the file is from another version or another configuration");
   arena_done(&nodes);
   return r;
 }
@@ -237,8 +237,7 @@ struct definitions *definition_cache_load(struct definition_cache *cache, const 
     buf_done(&text);
   }
   if (!r && f.code != FAULT_NOT_FOUND)
-    log_warn(cache->loop->log, "%.*s: the stored definitions in %s are ignored: %s", STR_ARG(spec->name), name,
-             f.message);
+    log_warn(cache->loop->log, "%.*s: ignoring the stored definitions in %s: %s", STR_ARG(spec->name), name, f.message);
   return r;
 }
 
@@ -262,10 +261,10 @@ str definition_cache_load_client(struct definition_cache *cache, struct arena *a
   if (read_whole(cache->folder, LAST_CLIENT, MAX_CLIENT, &text, &f)) {
     client = read_client(buf_view(&text), a);
     buf_done(&text);
-    if (!client.n) fault_set(&f, FAULT_INVALID, "it does not contain a JSON object");
+    if (!client.n) fault_set(&f, FAULT_INVALID, "the file does not contain a JSON object");
   }
   if (!client.n && f.code != FAULT_NOT_FOUND)
-    log_warn(cache->loop->log, "the file %s is ignored: %s", LAST_CLIENT, f.message);
+    log_warn(cache->loop->log, "ignoring the file %s: %s", LAST_CLIENT, f.message);
   return client;
 }
 
@@ -295,7 +294,7 @@ static void on_written(uv_work_t *work, int status) {
   ASSERT(cache->writes.next == &job->node);
   struct loop *l = cache->loop;
   loop_begin(l);
-  if (!job->ok) log_warn(cache->loop->log, "%s: cannot be written: %s", job->name, job->f.message);
+  if (!job->ok) log_warn(cache->loop->log, "cannot write the file %s: %s", job->name, job->f.message);
   list_remove(&job->node);
   buf_done(&job->text);
   mem_free(job);

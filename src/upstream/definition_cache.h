@@ -23,7 +23,8 @@ enum { DEFINITION_CACHE_MAX_FILE = 32 << 20, DEFINITION_CACHE_DAYS = 30 };
 
 // Creates the folder if necessary. If the folder cannot be used, logs the reason and returns NULL.
 struct definition_cache *definition_cache_open(struct loop *loop, str folder);
-// Returns at once. Pending writes continue, and the cache is freed after the last one, so the loop must go on running.
+// Returns immediately. Pending writes continue, and the cache is freed after the last one, so the loop must keep
+// running.
 void definition_cache_close(struct definition_cache **handle);
 
 // Returns the stored definitions for this spec, or NULL if there is no usable file. Sets *out_instructions to the

@@ -82,7 +82,8 @@ static void log_shadowed_of(const struct upstreams *all, unsigned source, const 
     }
   if (!first) return;
   if (count > 1) snprintf(more, sizeof more, "; also renamed: %zu more (toolgate catalog)", count - 1);
-  log_warn(all->opt.loop->log, "%.*s: the URI \"%.*s\" belongs to server %.*s; the resource is listed as \"%.*s\"%s",
+  log_warn(all->opt.loop->log,
+           "%.*s: the URI \"%.*s\" is also used by server %.*s, so the resource is listed as \"%.*s\"%s",
            STR_ARG(now->parts[source].server), STR_ARG(utf8_cut(first->name, URI_LOGGED)),
            STR_ARG(now->parts[first->owner - 1].server), STR_ARG(utf8_cut(first->shown, URI_LOGGED)), more);
 }
@@ -270,9 +271,10 @@ static bool take(struct lane *lane, struct definitions *definitions, str instruc
     return put(lane, p, definitions, instructions);
   }
   if (!*out)
-    log_warn(u->all->opt.loop->log,
-             "%.*s: the server shows different lists on its connections; one is ignored, because only %d can be stored",
-             STR_ARG(u->spec->name), MAX_PROFILES);
+    log_warn(
+        u->all->opt.loop->log,
+        "%.*s: the server's connections list different definitions; ignoring a list, because %d are stored already",
+        STR_ARG(u->spec->name), MAX_PROFILES);
   definitions_free(&definitions);
   return false;
 }

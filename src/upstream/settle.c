@@ -134,8 +134,8 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
   struct fault f;
   struct lane *lane = lane_to_list(u, who);
   bool reopened = how == SETTLE_EXACTLY && lanes_suit(u, who->session);
-  // If no lane is about to list the definitions for this client's capabilities, do not wait: the client sees another
-  // known list.
+  // If no lane will list the definitions for this client's capabilities, do not wait: the client sees an already known
+  // list.
   if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
   if (can_stay_idle(u, lane)) return true;
   // Without a lane of its own, the client sees the definitions that the common lane lists, because they are the same

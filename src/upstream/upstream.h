@@ -41,7 +41,7 @@ enum lane_scope {
 struct lane_owner {
   enum lane_scope scope;
   str name;
-  str payer;  // principal that used the lane first, and whose share the lane counts in; may be empty
+  str payer;  // principal that first used the lane; the lane counts in its share; may be empty
 };
 
 // The user of a lane: a session, and the agent that the session acts as (may be empty).
@@ -86,7 +86,7 @@ struct lane {
   const struct upstream_kind *kind;  // kind to connect with: the kind of the server, or its `other`
   unsigned failures;                 // number of consecutive failures
   uint64_t started_at, ready_at, retry_at, used_at;
-  uint64_t kept_until;  // the lane stays open until this time, because the server may be working on a task
+  uint64_t kept_until;  // keep the lane open until this time, because the server may be working on a task
   struct timer retry, refresh, idle;
   uint64_t refresh_at;   // time of the last list change
   unsigned refreshes;    // number of list changes that followed each other without a pause
@@ -115,7 +115,7 @@ struct upstreams_events {
   // Called after the catalog was replaced. `changed` marks the kinds whose lists differ; if all are false, only
   // instructions changed.
   void (*catalog_changed)(void *ctx, const bool changed[ITEM_KINDS]);
-  void (*lane_settled)(void *ctx);  // a lane is ready and has listed, or has failed
+  void (*lane_settled)(void *ctx);  // called when a lane has listed its definitions or has failed
   void (*request)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   // Called after each start and restart of a lane. Must send the server again the state that the server needs.
@@ -130,7 +130,7 @@ struct upstreams_options {
   struct loop *loop;
   struct child_host *children;
   uint64_t request_ms, request_max_ms, start_ms;
-  uint64_t install_ms;  // timeout for a launcher (npx, ...) to install its program; start_ms counts from its end
+  uint64_t install_ms;  // timeout for a launcher (npx, ...) to install its program; start_ms begins afterwards
   size_t cold_starts;   // maximum number of launchers that install at once; 0: unlimited
   size_t max_message;
   size_t max_values;       // maximum number of JSON values in a message; 0: no limit
@@ -239,7 +239,7 @@ bool upstreams_settle_one(struct upstreams *all, unsigned index, const struct la
 void upstreams_forget(struct upstreams *all, struct session *s);
 
 // Calls w->go when the lane is ready, or when it has failed. Starts the lane if necessary. If the lane is down and must
-// wait before its next attempt, calls w->go with the reason at once.
+// wait before its next attempt, calls w->go with the reason immediately.
 void lane_await(struct lane *lane, struct lane_waiter *w);
 void lane_unwait(struct lane_waiter *w);  // does nothing if `w` does not wait
 

@@ -148,7 +148,7 @@ void lane_retire(struct lane *lane, const struct fault *f);
 // Handles a connection that was lost or could not be opened. `said` is the last output of the program, for the operator
 // only. `installing` means that the launcher had not yet started the program. Calls lane_settled last (restart.c).
 void lane_down(struct lane *lane, const struct fault *f, str said, bool installing);
-void lane_settled(struct upstreams *all);  // calls the event lane_settled: a lane is ready or has failed
+void lane_settled(struct upstreams *all);  // calls the event lane_settled, because a lane is ready or has failed
 void lane_release_waiters(struct lane *lane, const struct fault *f);  // `f` is NULL if the lane is ready
 bool lane_is_idle(const struct lane *lane);  // returns whether there are no calls, requests or waiters
 // Sets the capabilities that the lane declares: the capabilities of `s` or, if `s` is NULL, those of a lane that

@@ -99,7 +99,7 @@ describe('what check refuses, serve refuses', () => {
       assert.match(said.stdout, /\/state_dir: warning: .* will be lost when the process ends/);
       assert.match(said.stdout, why);
       const served = await serve(t, dir);
-      assert.match(served.log, /cannot use this folder to store results/);
+      assert.match(served.log, /cannot use this folder, so results/);
       assert.match(served.log, why);
     }
   });

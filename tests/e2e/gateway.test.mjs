@@ -450,7 +450,7 @@ describe('browsing', () => {
     }
     for (const [path, says] of [
       ['/gihub', 'did you mean /github?'], ['/github/create_isue', 'did you mean /github/create_issue?'],
-      ['/no_such_namespace', 'list / instead'], ['/github/none', 'list /github instead'],
+      ['/no_such_namespace', 'browse / instead'], ['/github/none', 'browse /github instead'],
     ]) {
       const { message } = faultOf(await browse({ path }), 'PATH_NOT_FOUND');
       assert.equal(message, `path ${path} does not resolve in the catalog: ${says}`);

@@ -171,7 +171,7 @@ describe('processes of a server', () => {
     const held = [two, three].map((client) => client.request('tools/call', { name: 'up_hold', arguments: {} }));
     const entries = [await up.next(calls('up_hold'), 'hold', WAIT_MS), await up.next(calls('up_hold'), 'hold', WAIT_MS)];
     const { error } = (await four.request('tools/call', { name: 'up_echo', arguments: {} }));
-    assert.match(error.message, /has reached its limit of unshared connections \(limits\.own_connections is 2\)/);
+    assert.match(error.message, /has no free connection for this client \(limits\.own_connections is 2\)/);
     assert.equal(error.data.error, 'UPSTREAM_UNAVAILABLE');
     assert.equal(error.data.retryable, true);
     assert.equal(error.data.details.retry_after, 1);

@@ -80,7 +80,7 @@ test('an installation that takes too long is ended, and cleans up', async (t) =>
   const { program } = await startGateway(t, { servers: { a: w.npx('a') }, config: { timeouts: { install: 1 } } });
   await program.says(/a: was not installed within 1 s \(timeouts\.install\)/, LIMIT);
   await w.noted('a cleaned up');
-  assert.equal(program.stderr.split('was not installed')[0].match(/a: installing with/g).length, 1);
+  assert.equal(program.stderr.split('was not installed')[0].match(/a: installing the server with/g).length, 1);
 });
 
 test('after an npx that is given up, the next of its cache begins when that has cleaned up', async (t) => {

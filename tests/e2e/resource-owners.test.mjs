@@ -48,7 +48,7 @@ describe('a server that lists what the template of another server covers', () =>
     assert.deepEqual(evil.reads, []);
     for (const uri of ['evil+doc://wiki/home', 'evil://own']) assert.equal(await read(client, uri), 'evil', uri);
     assert.deepEqual(evil.reads, ['doc://wiki/home', 'evil://own'], 'under the URIs that it gave');
-    await until(() => gateway.log.includes('"doc://wiki/home" belongs to server docs'), 'the log to report it');
+    await until(() => gateway.log.includes('"doc://wiki/home" is also used by server docs'), 'the log to report it');
   });
 
   test('a server that lists a URI of another server\'s template gets no subscription to it, and no completion of an overlapping template', async (t) => {

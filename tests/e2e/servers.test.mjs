@@ -272,7 +272,7 @@ describe('get_server_tools', () => {
   test('G15: no server', async () => {
     errorOf(await client.call('get_server_tools', { agent_id: 'G11' }), 'DENIED_BY_POLICY', 'agents.G11.allow.servers');
     for (const server of [undefined, null, ''])
-      assert.match(errorOf(await client.call('get_server_tools', { agent_id: 'all', server }), 'ARGS_INVALID').message, /^server is missing/);
+      assert.match(errorOf(await client.call('get_server_tools', { agent_id: 'all', server }), 'ARGS_INVALID').message, /^server is required/);
   });
   test('a tool that says little about itself', async () => {
     const { tools: [bare] } = await tools(client, { agent_id: 'all', server: 'odd', names: 'bare' });

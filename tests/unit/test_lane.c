@@ -363,8 +363,9 @@ static void without_room_there_is_a_fault_that_says_when_to_try_again(void **sta
   struct session *late = new_agent(o, "late", "{}");
   struct fault f;
   assert_null(upstreams_lane(o->all, 0, late, &f));
-  assert_string_equal(f.message,
-                      "server \"srv\" has reached its limit of unshared connections (limits.own_connections is 4)");
+  assert_string_equal(
+      f.message,
+      "server \"srv\" has no free connection for this client (limits.own_connections is 4); try again later");
   assert_int_equal(f.after_ms, 1000);
   assert_true(f.undone);
   lane_of(o, new_client(o, "{}"));  // everybody's is always there
@@ -391,9 +392,9 @@ static void a_principal_leaves_lanes_to_others_however_many_agents_it_names(void
   lane_of(o, holder(o, "A", "ann.2"))->asks = 1;
   assert_null(upstreams_lane(o->all, 0, holder(o, "A", "ann.3"), &f));
   assert_int_equal(f.code, FAULT_RATE_LIMITED);
-  assert_string_equal(f.message,
-                      "this principal has 2 connections to server \"srv\"; the other connections of the limit of 4 are "
-                      "reserved for other principals (limits.own_connections)");
+  assert_string_equal(
+      f.message, "this principal has 2 connections to server \"srv\"; the remaining connections are reserved for other "
+                 "principals (limits.own_connections is 4)");
   assert_int_equal(f.after_ms, 1000);
   assert_true(f.undone);
   lane_of(o, holder(o, "B", "bob"))->asks = 1;

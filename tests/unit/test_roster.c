@@ -205,7 +205,8 @@ static void tools_whose_param_headers_break_a_rule_are_left_out_where_headers_ar
   assert_str(r->defs[ITEM_TOOL][1].name, "d");
   assert_int_equal(r->skipped, 1);
   assert_int_equal(r->refused, 2);
-  assert_string_equal(r->refused_why, "b: a property with x-mcp-header must be reached through \"properties\" only");
+  assert_string_equal(r->refused_why,
+                      "b: x-mcp-header is allowed only under \"properties\", not in arrays or other subschemas");
   struct definitions *copy = definitions_new(r->origin);
   definitions_copy(copy, r, ITEM_PROMPT);
   assert_int_equal(copy->refused, 0);
@@ -258,11 +259,11 @@ static void a_long_name_leaves_room_for_the_reason_and_is_cut_between_characters
   struct definitions *r = definitions_by((struct definitions_origin){.stateless = true, .http = true},
                                          "{\"tools\":[" UNSOUND(SIXTY "b") "," UNSOUND("c") "]}");
   assert_string_equal(r->refused_why,
-                      SIXTY ": a property with x-mcp-header must be reached through \"properties\" only");
+                      SIXTY ": x-mcp-header is allowed only under \"properties\", not in arrays or other subschemas");
   definitions_free(&r);
   r = definitions_by((struct definitions_origin){.stateless = true, .http = true},
                      "{\"tools\":[" UNSOUND(TEN TEN TEN TEN TEN "aaaaaaaa\xe4\xb8\x96\xe4\xb8\x96") "]}");
-  assert_non_null(strstr(r->refused_why, "aaaaaaaa: an x-mcp"));
+  assert_non_null(strstr(r->refused_why, "aaaaaaaa: x-mcp"));
   definitions_free(&r);
 }
 

@@ -171,7 +171,7 @@ static void tasks_are_not_watched_where_there_are_sessions(void **state) {
   struct lane *lane = open_with_session(o);
   struct options *a = options(o, 'a');
   watch_start(lane, WATCH_TASK, STR("t1"), &a->w);
-  hears(o, "a failed UPSTREAM_ERROR cannot report changes of a task\n");
+  hears(o, "a failed UPSTREAM_ERROR does not accept subscriptions to tasks\n");
   is_asked(o, "");
 }
 
@@ -323,7 +323,7 @@ static void wishes_that_come_together_are_one_stream(void **state) {
   watch_start(lane, WATCH_TASK, STR("t1"), &c->w);
   is_asked(o, LISTEN(RESOURCES("\"a://1\",\"a://2\"") ",\"taskIds\":[\"t1\"]"));
   acknowledge(held(o, 0), "{" RESOURCES("\"a://2\",\"a://7\"") ",\"taskIds\":[\"t1\"]}");
-  hears(o, "a failed UPSTREAM_ERROR does not report changes of this resource or task\nb agreed\nc agreed\n");
+  hears(o, "a failed UPSTREAM_ERROR does not accept subscriptions to this resource or task\nb agreed\nc agreed\n");
   is_asked(o, "");  // what was not agreed to is not asked for again
   start(a, lane, "a://1");
   is_asked(o, LISTEN(RESOURCES("\"a://2\",\"a://1\"") ",\"taskIds\":[\"t1\"]"));
@@ -437,7 +437,7 @@ static void a_stream_of_nothing_is_not_opened_again(void **state) {
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://1\"")));
   acknowledge(held(o, 1), "{\"toolsListChanged\":false}");
   end_stream(held(o, 1));
-  hears(o, "a failed UPSTREAM_ERROR does not report changes of this resource or task\n");
+  hears(o, "a failed UPSTREAM_ERROR does not accept subscriptions to this resource or task\n");
   advance(&o->w, 120000);
   is_asked(o, "");
 }

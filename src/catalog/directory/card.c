@@ -293,7 +293,7 @@ bool card_make(const struct card_source *source, struct arena *a, struct card *o
 }
 
 bool card_id_fits(str id) {
-  // A card with the longest combination of parts that cannot be left out.
+  // The longest possible card with this id: it has all parts that are never left out.
   struct card c = {.id = id,
                    .kind = CARD_RESOURCE,
                    .description = STR("…"),

@@ -13,8 +13,8 @@ enum selection_form { SELECTION_JSON_SCHEMA, SELECTION_OPENAI, SELECTION_ANTHROP
 bool selection_form_find(str name, enum selection_form *out, struct fault *f);
 
 // Writes a JSON Schema that accepts an object whose member `selection` is one of the ids. `form` selects the format:
-// the schema alone, a response_format for OpenAI, or a tool for Anthropic. Duplicate ids count once. Returns false,
-// with nothing written, if there are no ids.
+// the schema alone, a response_format for OpenAI, or a tool for Anthropic. Duplicate ids are written once. Returns
+// false, with nothing written, if there are no ids.
 bool selection_schema(enum selection_form form, const str *ids, size_t count, struct buf *out, struct fault *f);
 
 enum selection_status { SELECTION_ACCEPTED, SELECTION_REPAIRED, SELECTION_REJECTED };

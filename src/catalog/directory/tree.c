@@ -100,8 +100,8 @@ static bool is_unnamed(const struct tree_node *node) {
   return node->child_count && (str_eq(node->segment, STR("other")) || str_starts(node->segment, STR("part-")));
 }
 
-// Writes names until NAMES_SHOWN names are written, of which `named` were written before. Returns the number of names
-// written so far; NAMES_SHOWN + 1 means that names were left out.
+// Appends names to a list that already has `named` names, up to NAMES_SHOWN in all. Returns the new number of names;
+// NAMES_SHOWN + 1 means that names were left out.
 static size_t add_names(const struct tree_node *list, size_t count, size_t named, struct buf *b) {
   for (size_t i = 0; i < count && named <= NAMES_SHOWN; i++) {
     if (is_unnamed(&list[i])) named = add_names(list[i].children, list[i].child_count, named, b);

@@ -15,7 +15,7 @@
 
 struct word {
   str text;
-  uint32_t key;  // number that the singular and the plural of a word have in common
+  uint32_t key;  // number of a word; its singular and plural have the same number
   bool object, object_if_first;
 };
 

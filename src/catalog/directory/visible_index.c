@@ -147,7 +147,7 @@ struct outlook directory_search(const struct directory *d, enum directory_kind k
   return (struct outlook){.index = p->index, .entries = kind_index->entries, .numbers = p->numbers};
 }
 
-enum { SMALL_INDEX = 512 };  // an index of up to this number of entries is built at once, in about 2 ms
+enum { SMALL_INDEX = 512 };  // an index of up to this number of entries is built immediately, in about 2 ms
 
 struct index_build {
   struct directory *directory;

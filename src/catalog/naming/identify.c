@@ -117,7 +117,7 @@ static str hashed_namespace(struct arena *a, str namespace, str hashed) {
   return arena_printf(a, "%.*s-%.*s", (int)n, namespace.p, STR_ARG(tool_id_hash8(a, hashed)));
 }
 
-// Names are not cut to fewer characters to make an id fit.
+// Minimum length of a name that is cut to make an id fit.
 enum { SHORTEST_NAME = 8 };
 
 // Returns whether ids in this namespace can fit: tests the longest id whose name is cut to SHORTEST_NAME characters.
@@ -261,7 +261,7 @@ size_t identify_namespaces(const str *servers, size_t count, bool (*fits)(str id
     str salted = servers[i];
     out[i] = fitted[i];
     if (str_eq(fitted[i], servers[i]) || !is_taken(fitted[i], servers, fitted, count, i)) continue;
-    // The namespace with a hash may equal another server's name. Then another hash is used.
+    // If the namespace with a hash equals another server's name, use another hash.
     for (hashed++; is_taken(out[i], servers, fitted, count, i); salted = arena_printf(a, "%.*s.", STR_ARG(salted)))
       out[i] = hashed_namespace(a, fitted[i], salted);
   }

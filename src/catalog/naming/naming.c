@@ -41,7 +41,8 @@ static const uint64_t *bits_of(uint64_t *const *seen, enum item_kind kind) {
   return seen ? seen[kind] : NULL;
 }
 
-// Sets out_owner[i] for each item i whose name several upstreams use: to 1 + the index of another of these upstreams.
+// For each item i whose name several upstreams use, sets out_owner[i] to 1 + the index of another one of these
+// upstreams.
 static void find_clashes(const struct catalog *c, enum item_kind kind, const uint64_t *seen, unsigned *out_owner) {
   struct map first;
   map_init(&first, &c->by_shown[kind].seed);
@@ -94,7 +95,7 @@ static bool covers(struct uri_owners *o, const struct catalog_part *part, str ke
   return false;
 }
 
-// Returns the index of the server whose prefix is at the start of the URI; part_count if no prefix is.
+// Returns the index of the server whose prefix is at the start of the URI; part_count if there is no such server.
 static unsigned prefixed_source(const struct catalog *c, str key) {
   size_t scheme = uri_scheme(key);
   const char *plus = scheme ? memchr(key.p, '+', scheme) : NULL;

@@ -13,8 +13,8 @@
 #pragma once
 #include "catalog/catalog.h"
 
-// Names for callers that see only some items of a catalog, as far as the names differ from the catalog's names. Shared
-// by callers that see the same items.
+// The names that differ from the catalog's names for callers that see only some items. Shared by callers that see the
+// same items.
 struct naming_own;
 
 // Passed by value. Must not outlive the catalog, the bits and the names from which it was made.

@@ -39,10 +39,10 @@ static void keep(struct walk *w, str name) {
 
 static bool declare(struct walk *w, const struct json *schema, const struct json *annotation, bool reachable) {
   if (!reachable || w->depth == 0)
-    return refuse(w, "a property with x-mcp-header must be reached through \"properties\" only");
+    return refuse(w, "x-mcp-header is allowed only under \"properties\", not in arrays or other subschemas");
   str name;
   if (!json_string(annotation, w->arena, &name) || !ascii_is_token(name))
-    return refuse(w, "the value of x-mcp-header must be a valid part of a header name");
+    return refuse(w, "the value of x-mcp-header must be text that is valid in a header name");
   const struct json *type = json_get(schema, STR("type"));
   if (!json_equals_str(type, STR("string")) && !json_equals_str(type, STR("integer")) &&
       !json_equals_str(type, STR("boolean")))

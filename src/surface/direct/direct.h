@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode direct: lists every tool, resource and prompt of every upstream with the full definition, and forwards all
+// Direct mode: lists every tool, resource and prompt of every upstream with the full definition, and forwards all
 // methods of the protocol in both directions.
 #pragma once
 #include "mcp/server/session.h"

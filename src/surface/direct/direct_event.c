@@ -91,8 +91,8 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
     s = related ? related->session : NULL;
   } else {
     s = calls_addressee(lane, via, &related);
-    // If several clients have used this connection, it is unknown for which of them the message is. The message is
-    // dropped, so that no client receives another client's messages.
+    // If several clients have used this connection, the right client for the message is unknown. Drops the message, so
+    // that no client receives another client's messages.
     if (lane->mixed && !via) s = NULL;
   }
   bool addressed = s && (related || !s->revision->stateless);  // stateless clients get messages only during requests
@@ -100,7 +100,7 @@ static void log_message(struct surface *d, struct lane *lane, struct link_call *
                 may_receive(d, s, lane);
   if (wanted) session_notify(related ? related->session : s, related, m->method, params_of(m));
   else
-    log_debug(d->opt.loop->log, "%.*s: dropped a log message: no client requested it, or none may receive it",
+    log_debug(d->opt.loop->log, "%.*s: dropped a log message, because no client both requested it and may receive it",
               STR_ARG(lane_name(lane)));
 }
 

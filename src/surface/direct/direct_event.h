@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forwards notifications of upstreams to the clients that the notifications concern. Sends the log levels that clients
-// set to upstreams.
+// Forwards notifications from upstreams to the right clients. Sends upstreams the log levels that clients set.
 #pragma once
 #include "mcp/server/session.h"
 

@@ -24,7 +24,8 @@ static bool read_cursor(const struct json *cursor, struct arena *a, uint64_t ver
 
 bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at) {
   if (read_cursor(json_get(r->msg.params, STR("cursor")), &r->arena, version, count, out_at)) return true;
-  request_fail(r, RPC_INVALID_PARAMS, "Invalid cursor: the list changed, or the cursor is unknown; start without one",
+  request_fail(r, RPC_INVALID_PARAMS,
+               "Invalid cursor: the list has changed, or the cursor is unknown; start again without a cursor",
                STR_NONE);
   return false;
 }

@@ -77,7 +77,7 @@ static bool is_allowed(struct surface_client *client, unsigned source) {
   return surface_caller(client->d, client->session, &caller, &f) && surface_sees_server(client->d, &caller, source);
 }
 
-// Subscriptions that the upstream has not accepted yet stay: the rules are checked again before each update is sent.
+// Keeps subscriptions that the upstream has not accepted yet, because the rules are checked before each update is sent.
 void direct_unsubscribe_denied(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
     struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
@@ -257,7 +257,7 @@ void direct_watch_anew(struct surface *d) {
 
 // ---- changes
 
-// Returns whether `uri` is the subscribed resource or below it: note://1/a is below note://1, but note://10 is not.
+// Returns whether `uri` is the subscribed resource or under it: note://1/a is under note://1, but note://10 is not.
 static bool concerns(const struct subscription *sub, str uri) {
   if (sub->kind != WATCH_RESOURCE || !str_starts(uri, sub->id)) return false;
   if (uri.n == sub->id.n || str_ends(sub->id, STR("/"))) return true;

@@ -119,8 +119,8 @@ static void add_node(struct browse *b, const struct outlook *o, const struct tre
   if (card_make(&source, &b->d->scratch, &b->cards[b->count], NULL, &f)) b->count++;
 }
 
-// Follows a path to which no node belongs. Returns the last node on the way, and sets *out_wrong to the segment for
-// which this node has no child.
+// Finds the wrong segment of a path that does not exist. Returns the last node before this segment, and sets *out_wrong
+// to the segment.
 static const struct tree_node *follow(const struct tree *t, str path, str *out_wrong) {
   const struct tree_node *node = &t->root;
   struct fault f;
@@ -133,7 +133,7 @@ static const struct tree_node *follow(const struct tree *t, str path, str *out_w
   }
 }
 
-// Sets a fault that suggests a similar path or, if no path is similar, a path to list.
+// Sets a fault that suggests a similar path or, if no path is similar, the parent path.
 static void not_found(const struct tree *t, str path, struct fault *f) {
   struct nearest near = {0};
   size_t n;
@@ -145,7 +145,7 @@ static void not_found(const struct tree *t, str path, struct fault *f) {
     fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: did you mean %.*s/%.*s?",
               STR_ARG(given), STR_ARG(parent), STR_ARG(near.best));
   else
-    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: list %.*s instead", STR_ARG(given),
+    fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: browse %.*s instead", STR_ARG(given),
               STR_ARG(node->path));
 }
 

@@ -56,7 +56,7 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
   ASSERT(r->msg.params);
   buf_done(&b);
   r->msg.method = str_of(method->name);
-  r->by_http = false;  // HTTP headers repeat the arguments of the meta-tool, not the new params
+  r->by_http = false;  // do not compare the new params with HTTP headers, which repeat the meta-tool's arguments
 }
 
 // Starts a call of the item of an entry. `uri` is the URI made from a resource template, otherwise STR_NONE. `args` is

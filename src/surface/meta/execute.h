@@ -9,7 +9,7 @@
 
 meta_tool meta_tool_execute, meta_tool_hydrate, meta_resource_read, meta_prompt_get;
 
-// Used in mode transparent: calls a tool by its listed name, as tool_execute does by an id. Returns false if the name
+// Used in transparent mode: calls a tool by its listed name, as tool_execute does by an id. Returns false if the name
 // is unknown.
 bool meta_call_by_id(struct surface *d, struct request *r);
 

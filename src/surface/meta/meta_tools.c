@@ -159,7 +159,7 @@ static void put_meta_tools(struct surface *d, const struct session *s, struct bu
   }
 }
 
-// Answers tools/list. The meta-tools are at the end of the last page; in mode transparent, all tools come before them.
+// Answers tools/list. The meta-tools are at the end of the last page; in transparent mode, all tools come before them.
 static void list(struct surface *d, struct request *r) {
   int mode = r->session->mode;
   const struct directory *dir = mode == MODE_TRANSPARENT ? surface_directory(d) : NULL;
@@ -268,7 +268,7 @@ static uint64_t call_until(struct surface *d, const struct request *r) {
   return first && now + d->opt.start_wait_ms > until ? now + d->opt.start_wait_ms : until;
 }
 
-// Returns the time up to which tools/list may wait for servers. In mode gateway, this time is short: the list hardly
+// Returns the time up to which tools/list may wait for servers. In gateway mode, this time is short: the list hardly
 // depends on the servers, and some clients start without tools if the list is late. Clients are notified when the first
 // resource or prompt adds meta-tools to the list.
 static uint64_t list_until(struct surface *d, const struct session *s) {

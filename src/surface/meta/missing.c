@@ -133,7 +133,7 @@ static void report_ambiguous(const struct missing *m, const struct entry *const 
   buf_init(&ids, 1024);
   for (size_t i = 0; i < shown; i++)
     buf_printf(&ids, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(list[i]->card.id, CANDIDATE_TOLD)));
-  fault_set(f, f->code, "\"%.*s\" names %zu %ss; pass one of: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_TOLD)), count,
+  fault_set(f, f->code, "\"%.*s\" matches %zu %ss; pass one of: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_TOLD)), count,
             directory_kind_name(m->kind), STR_ARG(buf_view(&ids)));
   buf_done(&ids);
   json_member_str(w, STR("reason"), STR("ambiguous"));
@@ -147,7 +147,7 @@ static void report_unknown(const struct missing *m, const struct entry *meant, s
   if (meant && meant->card.id.n <= MEANT_TOLD)
     fault_set(f, f->code, "unknown %s \"%.*s\"; did you mean \"%.*s\"?", what, STR_ARG(told), STR_ARG(meant->card.id));
   else if (m->r->session->mode == MODE_TRANSPARENT)
-    fault_set(f, f->code, "unknown %s \"%.*s\"; tools/list has all tools", what, STR_ARG(told));
+    fault_set(f, f->code, "unknown %s \"%.*s\"; see tools/list", what, STR_ARG(told));
   else fault_set(f, f->code, "unknown %s \"%.*s\"; call %s_browse to find %ss", what, STR_ARG(told), what, what);
   json_member_str(w, STR("reason"), STR("not_found"));
 }
@@ -169,7 +169,7 @@ static void report(const struct missing *m, struct json_writer *w, struct fault 
   else if (candidates > 1) report_ambiguous(m, same, candidates, w, f);
   else if ((whole || !complete) && is_unavailable(m, &parts, &away)) {
     report_unavailable(m, &away, w, f);
-    near = 0;  // the id belongs to a server that is unavailable: entries of other servers would be wrong suggestions
+    near = 0;  // the id's server is unavailable, so similar ids of other servers would be wrong suggestions
   } else report_unknown(m, near ? like[0] : NULL, w, f);
   ASSERT(near <= DIRECTORY_SUGGESTIONS);
   if (near) put_ids(w, STR("suggestions"), like, near);

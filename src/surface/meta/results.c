@@ -25,7 +25,7 @@ struct viewing {
   str agent;      // agent that the request names, or STR_NONE
   size_t tokens;  // maximum tokens of the view
   struct buf text;
-  bool exact;  // hidden characters stay in the view
+  bool exact;  // do not remove hidden characters from the view
   bool shown;  // true if `text` contains the view; otherwise `fault` is set
   bool damaged;
   struct fault fault;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of tools in mode transparent. Every tool has a short description and no schema. Tools are listed under names
+// The list of tools in transparent mode. Every tool has a short description and no schema. Tools are listed under names
 // that every client accepts, or under their ids (transparent.names).
 #pragma once
 #include "mcp/server/session.h"

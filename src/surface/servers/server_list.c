@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tools list_servers and execute_tool of mode servers.
+// The tools list_servers and execute_tool of servers mode.
 #include "catalog/directory/card.h"
 #include "surface/meta/execute.h"
 #include "surface/servers/servers.h"

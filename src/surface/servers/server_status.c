@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool get_gateway_status of mode servers: shows the status of the gateway, and of the rules and servers that
+// The tool get_gateway_status of servers mode: shows the status of the gateway, and of the rules and servers that
 // concern the calling agent.
 #include "base/assert.h"
 #include "observe/reload_status.h"

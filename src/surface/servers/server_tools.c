@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tool get_server_tools of mode servers: returns definitions of the visible tools of a server. The caller can
+// The tool get_server_tools of servers mode: returns definitions of the visible tools of a server. The caller can
 // select tools by name and pattern, and can limit the tokens of the answer.
 #include "base/assert.h"
 #include "base/text/wildcard.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the tools of mode servers, and their common checks: every tool is run by run().
+// The table of the tools of servers mode, and their common checks: every tool is run by run().
 #include "surface/servers/servers.h"
 
 #include "base/assert.h"
@@ -169,7 +169,7 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
   }
   if (upstreams_find(a->d->upstreams, server, out_source)) return true;
   if (!server.n) {
-    meta_refuse(a->d, a->r, "server is missing; pass a name from list_servers");
+    meta_refuse(a->d, a->r, "server is required; pass a name from list_servers");
     return false;
   }
   struct fault f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mode servers: list_servers, get_server_tools, execute_tool, and get_gateway_status if debug is set. An agent uses the
+// Servers mode: list_servers, get_server_tools, execute_tool, and get_gateway_status if debug is set. An agent uses the
 // names that the servers gave to their tools, and may identify itself with agent_id.
 //
 // The tools answer with JSON, as text and in structuredContent. Faults are results with isError, which contain the rule

@@ -152,7 +152,7 @@ bool install_enter(struct lane *lane) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   struct installs *q = &lane->upstream->all->installs;
   if (!is_cold(lane->upstream)) return true;
-  log_info(loop_of(lane)->log, "%.*s: installing with %.*s", STR_ARG(lane_name(lane)),
+  log_info(loop_of(lane)->log, "%.*s: installing the server with %.*s", STR_ARG(lane_name(lane)),
            STR_ARG(lane->upstream->spec->program));
   if (may_run(lane)) {
     run(lane);
@@ -170,7 +170,7 @@ static void start_next(struct upstreams *all) {
   if (all->stopping) return;
   LIST_EACH(it, &q->waiting) {
     struct lane *lane = CONTAINER_OF(it, struct lane, install);
-    bool cold = is_cold(lane->upstream);  // false if another lane has installed the same program in the meantime
+    bool cold = is_cold(lane->upstream);  // false if another lane has installed this program meanwhile
     if (cold && !may_run(lane)) continue;
     list_remove(&lane->install);
     lane->installs = INSTALL_NO;

@@ -221,7 +221,7 @@ static void on_closed(void *ctx, struct link *l, const struct fault *f) {
   // Connecting failed. The stored era may be outdated, so the next attempt detects the era again.
   else if (lane->state == LANE_STARTING && lane->upstream->era == LINK_ERA_HANDSHAKE)
     remember_era(lane, LINK_ERA_UNKNOWN);
-  // Open the lane again at once if the server has lost the session, needs the other transport, or does not know
+  // Open the lane again immediately if the server has lost the session, needs the other transport, or does not know
   // server/discover. These cases are not failures of the server.
   bool anew = (forgotten || other_transport || by_probe) && !lane->upstream->left;
   if (anew) lane_start(lane);

@@ -130,7 +130,7 @@ void lanes_idle_start(struct lane *lane) {
 // Closes the connection of an idle lane. Also frees the lane if it belongs to an agent or a principal, because its
 // owner may never use it again.
 static void put_to_rest(struct lane *lane, uint64_t ms) {
-  log_info(lane->upstream->all->opt.loop->log, "%.*s: closing a connection that was not used for %llu s",
+  log_info(lane->upstream->all->opt.loop->log, "%.*s: closing a connection that was idle for %llu s",
            STR_ARG(lane_name(lane)), (unsigned long long)ms / 1000);
   if (!lane->session && lane->owner.scope != LANE_OF_ALL) lane_free(&lane);
   else lane_rest(lane);
@@ -204,12 +204,12 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
   size_t has = payer.n ? shares_count(&u->own, payer) : 0;
   if (has)
     fault_set(f, FAULT_RATE_LIMITED,
-              "this principal has %zu connections to server \"%.*s\"; the other connections of the limit of %zu "
-              "are reserved for other principals (limits.own_connections)",
+              "this principal has %zu connections to server \"%.*s\"; the remaining connections are reserved for other "
+              "principals (limits.own_connections is %zu)",
               has, STR_ARG(u->spec->name), u->own.max);
   else
     fault_set(f, FAULT_UPSTREAM_UNAVAILABLE,
-              "server \"%.*s\" has reached its limit of unshared connections (limits.own_connections is %zu)",
+              "server \"%.*s\" has no free connection for this client (limits.own_connections is %zu); try again later",
               STR_ARG(u->spec->name), u->own.max);
   f->undone = true;
   f->after_ms = FULL_RETRY_MS;
@@ -252,7 +252,7 @@ static struct lane *adopt(struct lane *lane, struct session *s, const struct lan
 // launcher may be installing the program.
 static void give_up(struct lane *lane) {
   log_debug(lane->upstream->all->opt.loop->log,
-            "%.*s: replacing the connection that was opened in advance, because it does not suit its first client",
+            "%.*s: replacing the connection that was opened in advance, because its first client cannot use it",
             STR_ARG(lane_name(lane)));
   if (lane->state != LANE_STARTING) {
     lane_free(&lane);

@@ -77,7 +77,7 @@ static void try_later(struct watches *home) {
   if (!home->refused) timer_start(home->loop, &home->retry, ms < RETRY_MAX_MS ? ms : RETRY_MAX_MS);
 }
 
-// Called when a stream has ended before the server acknowledged it: fails all watches that the stream requested.
+// Called when a stream ends before the server has acknowledged it. Fails all watches that the stream requested.
 static void asked_in_vain(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
@@ -185,7 +185,7 @@ static void listen_open(struct watches *home) {
   put_params(&params, home);
   if (params.over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "has too many subscriptions: subscriptions/listen would be larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "has too many subscriptions: subscriptions/listen is larger than limits.message");
     listen_over(s, NULL, &f);
   } else {
     timer_start(home->loop, &s->patience, PATIENCE_MS);
@@ -243,7 +243,7 @@ static size_t mark_honoured(struct watches *home, enum watch_kind kind, const st
 
 static void tell_acknowledged(struct watches *home) {
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_ERROR, "does not report changes of this resource or task");
+  fault_set(&f, FAULT_UPSTREAM_ERROR, "does not accept subscriptions to this resource or task");
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
     bool asked = t->state == WATCH_ASKED || t->state == WATCH_AGREED, honoured = t->honoured;
@@ -267,7 +267,7 @@ static void on_acknowledged(struct listen *s, const struct json *params) {
   timer_stop(&home->retry);
   for (int i = 0; i < LISTS; i++) n += is_true(json_get(agreed, str_of(lists[i].key)));
   for (int i = 0; i < THINGS; i++) n += mark_honoured(home, things[i].kind, json_get(agreed, str_of(things[i].key)));
-  home->refused = n == 0;  // the server may close a stream that carries nothing, and would do so again after a retry
+  home->refused = n == 0;  // without subscriptions, the server may close the stream, and would do so after each retry
   if (home->gap) lane_refresh(home->lane);
   home->gap = false;
   watches_gather(home);  // requests watches that were added after the request of this stream

@@ -31,10 +31,10 @@ struct turn_caller {
 };
 
 void turn_init(struct turn *t);
-void turn_hold(struct turn *t, struct lane *lane);  // holds `lane`, and leaves the lane that was held before
+void turn_hold(struct turn *t, struct lane *lane);  // holds `lane` instead of the lane that was held before
 
-// Takes a turn on the held lane. Returns TURN_RUNS if the turn begins at once, or TURN_WAITS if the call now waits in
-// the line of `who`. If too many calls wait, leaves the lane and returns TURN_NONE; `f` has the reason.
+// Takes a turn on the held lane. Returns TURN_RUNS if the turn begins immediately, or TURN_WAITS if the call now waits
+// in the line of `who`. If too many calls wait, leaves the lane and returns TURN_NONE; `f` has the reason.
 int turn_take(struct turn *t, const struct turn_caller *who, struct fault *f);
 void turn_end(struct turn *t);                  // the request has ended; the call still holds the lane
 size_t turns_waiting(const struct lane *lane);  // number of waiting calls

@@ -261,7 +261,7 @@ static struct lane_watch *watch_for(struct lane *lane, enum watch_kind kind, str
     return NULL;
   }
   if (kind == WATCH_TASK && !lane_stateless(lane)) {
-    fault_set(f, FAULT_UPSTREAM_ERROR, "cannot report changes of a task");
+    fault_set(f, FAULT_UPSTREAM_ERROR, "does not accept subscriptions to tasks");
     return NULL;
   }
   if (t) return t;
