@@ -41,7 +41,8 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->chain = opt->chain;
   x->rules = opt->rules ? opt->rules : &none;
   x->run_budgets = run_budgets_new(&x->loop->seed);
-  x->checkers = checkers_new(&opt->schemas, &opt->loop->seed);
+  x->checkers = checkers_new("inputSchema", &opt->schemas, &opt->loop->seed);
+  x->output_checkers = checkers_new("outputSchema", &opt->schemas, &opt->loop->seed);
   map_init(&x->parked.waiting, &opt->loop->seed);
   list_init(&x->parked.all);
   x->tasks = MEM_NEW(struct tasks);
@@ -67,4 +68,5 @@ void call_context_done(struct call_context *x) {
   buf_done(&x->text);
   arena_done(&x->scratch);
   checkers_free(&x->checkers);
+  checkers_free(&x->output_checkers);
 }

@@ -80,7 +80,8 @@ struct call_context {
   struct tasks *tasks;
   // the controls of calls; a pointer is NULL if the control is not configured
   struct controls controls;
-  struct checkers *checkers;  // compiled input schemas
+  struct checkers *checkers;         // compiled input schemas
+  struct checkers *output_checkers;  // compiled output schemas
   struct limiter *limiter;
   struct allowances *allowances;
   struct result_cache *cache;

@@ -16,11 +16,13 @@
   ROW(STEP_REPAIR, step_repair)               /* parses arguments that were written as text */ \
   ROW(STEP_SCHEMA, step_schema)               /* validates the arguments */ \
   ROW(STEP_GOVERN, step_govern)               /* applies the governance file */ \
+  ROW(STEP_SCHEMA_PINS, step_schema_pins)     /* compares schemas with the governance file */ \
   ROW(STEP_QUOTA, step_quota)                 /* applies rate limits */ \
   ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
   ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \
   ROW(STEP_BUDGET, step_budget)               /* counts the call against the budget of its run */ \
   ROW(STEP_CONNECT, step_connect)             /* gets the caller's lane */ \
+  ROW(STEP_VERSION_PINS, step_version_pins)   /* compares versions with the governance file */ \
   ROW(STEP_TURN, step_turn)                   /* waits for a turn on that lane */ \
   ROW(STEP_ROOTS, step_roots)                 /* lets a server ask for the client's roots first */ \
   ROW(STEP_DISPATCH, step_dispatch)           /* sends the request, and waits for the reply */ \

@@ -239,6 +239,7 @@ bool governance_shows(const struct governance *g, const struct governance_agent 
   enum approval_mode ceiling = p->safety;
   bool permitted = false;
   if (!c) return hide(adapter->pointer, out_pointer);
+  if (!governance_is_in(c, &p->subject)) return hide(c->pointer, out_pointer);
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *permission = c->permissions[i];
     if (!governance_permits(permission, &p->subject)) continue;

@@ -152,12 +152,16 @@ static void add_gate(struct deciding *d, const struct governance_gate *gate) {
 
 // ---- step 1
 
+bool governance_is_in(const struct governance_capability *c, const struct governance_subject *who) {
+  return !c->environment.p || (who->environment.p && str_eq(c->environment, who->environment));
+}
+
 static bool find_capability(struct deciding *d) {
   const struct governance_capability *c = governance_find(d->governance, d->question->capability);
   if (!c) return deny(d, GOVERNANCE_CAPABILITY_UNKNOWN, STR("/adapters"));
   d->out->capability = c;
   d->out->highest = c->mode;
-  return true;
+  return governance_is_in(c, &d->subject) || deny(d, GOVERNANCE_PERMISSION_DENIED, c->pointer);
 }
 
 // ---- step 2

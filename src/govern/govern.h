@@ -2,7 +2,8 @@
 // Governance: which capabilities exist (adapters), who may use them with which arguments (permissions), and which rules
 // and approvals apply (bundles). A decision depends only on the file and the question. It has six steps:
 //
-//   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it.
+//   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it, PERMISSION_DENIED if it is for another
+//      environment than that of the context.
 //   2. Matches the permissions. PERMISSION_DENIED if none matches, or if one with allow: false matches.
 //   3. Matches the rules of all bundles. POLICY_DENIED if a rule with allow: false matches, or if no rule matches and
 //      the capability's mode is above read_only. POLICY_EVAL_ERROR if an expression fails.

@@ -147,6 +147,8 @@ void governance_read_adapters(struct governance_reader *r, str pointer, const st
 // ---- govern.c
 
 bool governance_permits(const struct governance_permission *p, const struct governance_subject *who);
+// Returns whether the capability may be used in the environment of the context.
+bool governance_is_in(const struct governance_capability *c, const struct governance_subject *who);
 // Returns whether the context has the scopes and claims that the capability requires; otherwise sets *out to the code
 // of the denial.
 bool governance_has_identity(const struct governance_capability *c, const struct json *context,

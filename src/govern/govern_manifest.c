@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "base/assert.h"
 #include "govern/govern_impl.h"
+#include "schema/exact.h"
 #include "json/write.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -13,15 +14,22 @@ static const char *const classes[] = {"observe", "recall", "think_support", "act
 
 // ---- retry, risk, schemas
 
+static void read_attempts(struct governance_reader *r, str pointer, const struct json *v,
+                          const struct governance_field *f, void *to) {
+  uint64_t n = 0;
+  if (exact_count(v, &n) && n >= 1 && n <= GOVERNANCE_ATTEMPTS_MAX) *(uint64_t *)to = n;
+  else governance_report(r, pointer, "must be a whole number from 1 to %d", GOVERNANCE_ATTEMPTS_MAX);
+}
+
 static void read_retry(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                        void *to) {
   static const struct governance_field fields[] = {
-      {"max_attempts", governance_count, offsetof(struct governance_retry, max_attempts), true, NULL},
+      {"max_attempts", read_attempts, offsetof(struct governance_retry, max_attempts), true, NULL},
       {"base_delay", governance_seconds, offsetof(struct governance_retry, base_delay), false, NULL},
       {"max_delay", governance_seconds, offsetof(struct governance_retry, max_delay), false, NULL},
   };
   struct governance_retry *retry = to;
-  retry->set = true;
+  *retry = (struct governance_retry){.set = true, .max_attempts = 1, .base_delay = -1, .max_delay = -1};
   governance_read_members(r, pointer, v, fields, COUNT(fields), retry);
 }
 
@@ -172,6 +180,8 @@ static void gather_capabilities(struct governance_reader *r, struct adapter_entr
       struct governance_capability *c = &entries[i].capabilities.list[k];
       c->adapter = &g->adapters[i];
       if (c->idempotency == IDEMPOTENCY_OF_ADAPTER) c->idempotency = c->adapter->idempotency;
+      if (!c->environment.p) c->environment = c->adapter->environment;
+      if (!c->retry.set) c->retry = c->adapter->retry;
       c->id = arena_printf(r->arena, "%.*s.%.*s", STR_ARG(c->adapter->adapter_id), STR_ARG(c->name));
       c->id_json = json_escaped(r->arena, c->id);
       ids[n++] = (struct governance_named){c->id, c->pointer, c, 0};

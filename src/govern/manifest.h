@@ -16,10 +16,12 @@ enum adapter_type { ADAPTER_MCP, ADAPTER_A2A, ADAPTER_OPENAPI, ADAPTER_FUNCTION,
 // by which it is replaced while the file is read.
 enum adapter_idempotency { IDEMPOTENCY_REQUIRED, IDEMPOTENCY_NATIVE, IDEMPOTENCY_OF_ADAPTER };
 
+enum { GOVERNANCE_ATTEMPTS_MAX = 100 };
+
 struct governance_retry {
   bool set;
   uint64_t max_attempts;
-  double base_delay, max_delay;  // seconds
+  double base_delay, max_delay;  // seconds; negative if absent
 };
 
 // The dimensions of risk. Each member is an index into a word list of govern_manifest.c, or 0 if the file does not set
@@ -50,7 +52,8 @@ struct governance_capability {
   uint8_t mode;         // highest allowed mode, enum approval_mode
   uint8_t idempotency;  // enum adapter_idempotency
   struct governance_names scopes, claims, evidence;
-  str description, domain, environment;
+  str description, domain;
+  str environment;                  // STR_NONE: every environment; by default that of the adapter
   str input_schema, output_schema;  // expected hashes of the schemas: "sha256:HEX"
   uint64_t timeout_ms;
   double cost;  // of one call, in the unit of max_cost; 0 if absent

@@ -13,7 +13,7 @@
 static const struct hash_key seed = {1, 2};
 
 static int setup(void **state) {
-  *state = checkers_new(&schema_default_options, &seed);
+  *state = checkers_new("inputSchema", &schema_default_options, &seed);
   return 0;
 }
 
@@ -111,6 +111,21 @@ static void the_number_of_them_is_bounded(void **state) {
   assert_int_equal(checkers_count(*state), 1024);
 }
 
+static void a_pin_follows_the_schema_and_not_the_rest_of_the_definition(void **state) {
+  struct item t = tool("t", "{\"inputSchema\":{\"type\":\"object\",\"b\":1.0,\"a\":2}}");
+  str first = checkers_pin(*state, STR("s"), &t, 1);
+  char kept[80];
+  assert_int_equal(first.n, 71);
+  memcpy(kept, first.p, first.n);
+  t.text = STR("{\"description\":\"more\",\"inputSchema\":{\"a\":2, \"b\":1,\"type\":\"object\"}}");
+  assert_memory_equal(checkers_pin(*state, STR("s"), &t, 2).p, kept, 71);
+  t.text = STR("{\"inputSchema\":{\"a\":3,\"b\":1,\"type\":\"object\"}}");
+  assert_memory_not_equal(checkers_pin(*state, STR("s"), &t, 3).p, kept, 71);
+  t.text = STR("{\"inputSchema\":null}");
+  assert_null(checkers_pin(*state, STR("s"), &t, 4).p);
+  assert_int_equal(checkers_compiled(*state), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -121,6 +136,7 @@ int main(void) {
       TEST(a_tool_without_a_schema_takes_anything),
       TEST(what_is_no_schema_is_told_with_its_place_each_time),
       TEST(tools_of_two_servers_are_two),
+      TEST(a_pin_follows_the_schema_and_not_the_rest_of_the_definition),
       TEST(the_number_of_them_is_bounded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

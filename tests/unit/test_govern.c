@@ -404,7 +404,7 @@ static void an_adapter_has_all_its_fields(void **state) {
   assert_non_null(c);
   assert_true(str_eq(c->adapter->server, STR("fs")) && str_eq(c->adapter->protocol_version, STR("2025-11-25")));
   assert_true(c->idempotency == IDEMPOTENCY_NATIVE && c->timeout_ms == 100 && c->adapter->timeout_ms == 5000);
-  assert_true(c->adapter->retry.set && c->adapter->retry.max_attempts == 2 && !c->retry.set);
+  assert_true(c->adapter->retry.set && c->adapter->retry.max_attempts == 2 && c->retry.max_attempts == 2);
   assert_true(c->scopes.count == 1 && str_eq(c->claims.list[0], STR("c")) && c->output_schema.p == NULL);
   assert_true(c->risk.effect == 3 && c->risk.authority == 0 && c->risk.interaction == 1);
   governance_unref(&g);

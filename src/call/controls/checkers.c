@@ -4,20 +4,24 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "govern/schema_pin.h"
 
 enum { MOST_CHECKERS = 1024, MOST_BYTES = 64 << 20 };
 
 struct checker {
   struct list node;       // least recently used first
   uint64_t generation;    // generation of the catalog with which the schema was last compared
-  uint64_t digest;        // hash of the schema's text
+  uint64_t digest;        // hash of the schema's text; 0 without a schema
+  bool compiled, pinned;  // whether `schema` and `fault`, and `pin`, are set
   struct schema *schema;  // NULL if the schema allows everything or cannot be used
   struct fault *fault;    // why the schema cannot be used, or NULL
+  char pin[SCHEMA_PIN_SIZE];  // empty if the schema has no pin
   size_t bytes;
   str key;  // stored after this struct
 };
 
 struct checkers {
+  str member;
   struct schema_options options;
   struct hash_key seed;
   struct map by_key;
@@ -26,8 +30,9 @@ struct checkers {
   struct arena scratch;
 };
 
-struct checkers *checkers_new(const struct schema_options *options, const struct hash_key *seed) {
+struct checkers *checkers_new(const char *member, const struct schema_options *options, const struct hash_key *seed) {
   struct checkers *k = MEM_NEW(struct checkers);
+  k->member = str_of(member);
   k->options = *options;
   k->seed = *seed;
   map_init(&k->by_key, seed);
@@ -45,6 +50,7 @@ static void forget(struct checkers *k, struct checker *c) {
   mem_free(c->fault);
   c->fault = NULL;
   c->bytes = 0;
+  c->compiled = c->pinned = false;
 }
 
 static void drop(struct checkers *k, struct checker *c) {
@@ -77,37 +83,39 @@ static struct checker *add(struct checkers *k, str key) {
 
 // ---- the schema of a tool
 
-// Returns a tool's input schema. Returns NULL if the tool has no input schema, or if the schema allows everything.
+// Returns a tool's schema, in k->scratch. Returns NULL if the tool has no schema.
 static const struct json *schema_of(struct checkers *k, const struct item *tool) {
   struct fault f;
   const struct json *definition = json_parse(&k->scratch, tool->text, &json_default_limits, &f);
-  const struct json *schema = json_get(definition, STR("inputSchema"));
-  bool restricts = schema && schema->type != JSON_NULL && !(schema->type == JSON_OBJECT && !schema->count);
-  return restricts ? schema : NULL;
+  const struct json *schema = json_get(definition, k->member);
+  return json_is(schema, JSON_NULL) ? NULL : schema;
 }
 
+// Compiles the schema, unless it allows everything.
 static void compile(struct checkers *k, struct checker *c, const struct json *source) {
   struct fault f;
-  forget(k, c);
-  c->bytes = sizeof *c + c->key.n;
-  if (source) {
-    k->compiled++;
-    c->schema = schema_compile(source, &k->options, &f);
-    if (!c->schema) {
-      c->fault = mem_alloc(sizeof f);
-      *c->fault = f;
-    }
-    c->bytes += c->schema ? schema_bytes(c->schema) : sizeof f;
+  c->compiled = true;
+  if (!source || (json_is(source, JSON_OBJECT) && !source->count)) return;
+  k->compiled++;
+  c->schema = schema_compile(source, &k->options, &f);
+  if (!c->schema) {
+    c->fault = mem_alloc(sizeof f);
+    *c->fault = f;
   }
-  k->bytes += c->bytes;
+  size_t more = c->schema ? schema_bytes(c->schema) : sizeof f;
+  c->bytes += more;
+  k->bytes += more;
 }
 
-// Compares the cached schema with the tool's definition in the catalog. Compiles the schema if it is new or has
-// changed.
+// Compares the cached schema with the tool's definition in the catalog, and forgets it if it has changed.
 static void compare(struct checkers *k, struct checker *c, const struct item *tool, uint64_t generation) {
   const struct json *source = schema_of(k, tool);
   uint64_t digest = source ? hash_sip(&k->seed, json_span(source)) : 0;
-  if (!c->bytes || digest != c->digest) compile(k, c, source);
+  if (!c->bytes || digest != c->digest) {
+    forget(k, c);
+    c->bytes = sizeof *c + c->key.n;
+    k->bytes += c->bytes;
+  }
   c->digest = digest;
   c->generation = generation;
   arena_reset(&k->scratch);
@@ -122,8 +130,8 @@ static str key_of(struct arena *a, str server, str tool) {
   return (str){key, server.n + 1 + tool.n};
 }
 
-bool checkers_get(struct checkers *k, str server, const struct item *tool, uint64_t generation,
-                  const struct schema **out, struct fault *f) {
+// Returns the entry of a tool, compared with its definition, as the most recently used one.
+static struct checker *entry_of(struct checkers *k, str server, const struct item *tool, uint64_t generation) {
   str key = key_of(&k->scratch, server, tool->name);
   struct checker *c = map_find(&k->by_key, key);
   if (!c) c = add(k, key);
@@ -131,15 +139,36 @@ bool checkers_get(struct checkers *k, str server, const struct item *tool, uint6
   if (!c->bytes || c->generation != generation) compare(k, c, tool, generation);
   list_remove(&c->node);
   list_push(&k->used, &c->node);
-  ASSERT(!c->fault || !c->schema);
+  return c;
+}
+
+static void limit(struct checkers *k, const struct checker *kept) {
   while (map_count(&k->by_key) > MOST_CHECKERS || k->bytes > MOST_BYTES) {
     struct checker *oldest = CONTAINER_OF(k->used.next, struct checker, node);
-    if (oldest == c) break;
+    if (oldest == kept) break;
     drop(k, oldest);
   }
+}
+
+bool checkers_get(struct checkers *k, str server, const struct item *tool, uint64_t generation,
+                  const struct schema **out, struct fault *f) {
+  struct checker *c = entry_of(k, server, tool, generation);
+  if (!c->compiled) compile(k, c, schema_of(k, tool));
+  arena_reset(&k->scratch);
+  limit(k, c);
+  ASSERT(!c->fault || !c->schema);
   if (c->fault) *f = *c->fault;
   else *out = c->schema;
   return !c->fault;
+}
+
+str checkers_pin(struct checkers *k, str server, const struct item *tool, uint64_t generation) {
+  struct checker *c = entry_of(k, server, tool, generation);
+  if (!c->pinned && !schema_pin(schema_of(k, tool), c->pin)) c->pin[0] = 0;
+  c->pinned = true;
+  arena_reset(&k->scratch);
+  limit(k, c);
+  return *c->pin ? str_of(c->pin) : STR_NONE;
 }
 
 size_t checkers_compiled(const struct checkers *k) {

@@ -53,27 +53,49 @@ static uint64_t not_before(const struct call *c, const struct fault *f) {
   return wait;
 }
 
+// Returns the rule for this call: the configured one, with the values that a governance file has for the tool.
+static struct retry_rule rule_of(const struct call *c) {
+  struct retry_rule rule = c->context->controls.retry;
+  const struct governance_capability *g = call_capability(c);
+  if (!g || !g->retry.set) return rule;
+  rule.max_attempts = (unsigned)g->retry.max_attempts;
+  if (g->retry.base_delay >= 0) rule.base_ms = (uint64_t)(g->retry.base_delay * 1000);
+  if (g->retry.max_delay >= 0) rule.max_ms = (uint64_t)(g->retry.max_delay * 1000);
+  return rule;
+}
+
+// Sets whether the call may be sent again although the server may have carried it out. For a governed call, the
+// governance file decides, because the hints of a server are not verified.
+static void judge_repeat(const struct call *c, struct retry_case *out) {
+  const struct governance_capability *g = call_capability(c);
+  const struct item_hints *hints = c->item && call_is_tool(c) ? &c->item->hints : NULL;
+  out->repeatable = !call_is_tool(c) || (hints && (hints->read_only || hints->idempotent));
+  out->destructive = hints && hints->destructive;
+  if (!g) return;
+  out->repeatable = g->class != CLASS_ACT || g->idempotency == IDEMPOTENCY_NATIVE;
+  out->destructive = !out->repeatable;
+}
+
 bool call_retry(struct call *c, const struct fault *f) {
   struct call_context *x = c->context;
   struct retry_state *s = call_state(c, STEP_RETRY);
-  if (x->controls.retry.max_attempts <= 1 || !call_may_ask(c)) return false;
+  struct retry_rule rule = rule_of(c);
+  if (rule.max_attempts <= 1 || !call_may_ask(c)) return false;
   // A call is not repeated if its client has answered a question, or if it has become a task.
   if (!c->request || call_is_bound(c) || park_was(c) || task_kind(c) != TASK_NONE || call_continues(c)) return false;
   struct fault shown = *f;
   shown.code = fault_told_as(f->code);
-  const struct item_hints *hints = c->item && call_is_tool(c) ? &c->item->hints : NULL;
   struct retry_case failed = {
       .fault = &shown,
       .attempts = s->retries + 1,
       .sent = c->sent && !f->undone && f->code != FAULT_UPSTREAM_SESSION_LOST,
-      .repeatable = !call_is_tool(c) || (hints && (hints->read_only || hints->idempotent)),
-      .destructive = hints && hints->destructive,
       .after_ms = not_before(c, f),
       .left_ms = time_left(c),
   };
+  judge_repeat(c, &failed);
   uint64_t wait;
   // No further attempt if the gateway is shutting down.
-  if (f->code == FAULT_SHUTTING_DOWN || !retry_delay(&x->controls.retry, &failed, x->loop->rand, &wait)) return false;
+  if (f->code == FAULT_SHUTTING_DOWN || !retry_delay(&rule, &failed, x->loop->rand, &wait)) return false;
   s->retries++;
   c->sent = false;
   log_info(x->loop->log, "session %.8s: attempt %u of %s failed: %s; next attempt in %llu ms", c->session->id,

@@ -114,6 +114,9 @@ int link_pid(const struct link *l) {
 str link_instructions(const struct link *l) {
   return l->instructions;
 }
+str link_server_version(const struct link *l) {
+  return l->server_version;
+}
 str link_meta(const struct link *l) {
   return link_is_stateless(l) ? l->meta : STR_NONE;
 }

@@ -49,6 +49,7 @@ struct link {
   const struct mcp_revision *revision;
   const struct json *server_capabilities;
   str instructions;
+  str server_version;  // STR_NONE if the server names none
   str meta;  // _meta of the gateway's own requests in the stateless revision
 };
 

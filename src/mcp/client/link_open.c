@@ -44,6 +44,10 @@ static const struct json *keep_result(struct link *l, const struct json *result,
 static void take_description(struct link *l, const struct json *result) {
   const struct json *capabilities = json_get(result, STR("capabilities"));
   l->server_capabilities = json_is(capabilities, JSON_OBJECT) ? capabilities : NULL;
+  // A stateless server names itself in _meta.
+  const struct json *info = json_get(result, STR("serverInfo"));
+  if (!info) info = json_get(json_get(result, STR("_meta")), META_SERVER);
+  json_string(json_get(info, STR("version")), &l->arena, &l->server_version);
   str text = STR_NONE;
   json_string(json_get(result, STR("instructions")), &l->arena, &text);
   text = plain_copy(&l->arena, text, false);

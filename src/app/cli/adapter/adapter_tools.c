@@ -2,11 +2,8 @@
 #include "app/cli/adapter/adapter_tools.h"
 
 #include "base/assert.h"
-#include "base/crypto/hash.h"
 #include "govern/govern.h"
-#include "json/canon.h"
-
-enum { MAX_CANONICAL = 256 << 20 };
+#include "govern/schema_pin.h"
 
 static bool says(const struct json *annotations, str hint, bool value) {
   bool given;
@@ -27,20 +24,8 @@ static void suggest(struct adapter_tool *t, const struct json *annotations) {
 }
 
 static str pin_of(const struct json *schema, struct arena *a) {
-  struct buf canonical;
-  struct fault f;
-  str pin = STR_NONE;
-  if (!schema || json_is(schema, JSON_NULL)) return pin;
-  buf_init(&canonical, MAX_CANONICAL);
-  if (json_canon(&canonical, schema, JSON_CANON_JCS, &f) && !canonical.over) {
-    unsigned char digest[SHA256_SIZE];
-    char hex[2 * SHA256_SIZE + 1];
-    hash_sha256(buf_view(&canonical), digest);
-    hash_hex(digest, sizeof digest, hex);
-    pin = arena_printf(a, "sha256:%s", hex);
-  }
-  buf_done(&canonical);
-  return pin;
+  char pin[SCHEMA_PIN_SIZE];
+  return schema_pin(schema, pin) ? arena_str(a, str_of(pin)) : STR_NONE;
 }
 
 static void read_tool(struct adapter_tool *t, const struct item *item, struct arena *a, struct arena *scratch) {
