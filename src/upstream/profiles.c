@@ -138,6 +138,16 @@ struct profile *profile_of(const struct lane *lane) {
   return lane->view ? lane->view : profile_find(lane->upstream, lane->profile);
 }
 
+bool lane_tool(const struct lane *lane, str name, str *out) {
+  ASSERT_MAGIC(lane, LANE_MAGIC);
+  if (!lane->view) return false;
+  const struct definitions *d = lane->view->definitions;
+  *out = STR_NONE;
+  for (size_t i = 0; i < d->count[ITEM_TOOL] && !out->p; i++)
+    if (str_eq(d->defs[ITEM_TOOL][i].name, name)) *out = d->defs[ITEM_TOOL][i].text;
+  return true;
+}
+
 struct profile *profile_seen(struct upstream *u, const struct lane_user *who) {
   const struct lane *lane = lanes_find(u, who);
   str key = lanes_profile(u, who->session);

@@ -208,6 +208,10 @@ const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned
 // Returns whether this session has, or would get, a lane that no other session uses.
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s);
 
+// Sets *out to the definition of a tool (JSON) that the server has listed on this connection, or to STR_NONE without
+// such a tool. Returns false if the server has not listed its tools on this connection yet.
+bool lane_tool(const struct lane *lane, str name, str *out);
+
 // Return the bit in item.seen that marks the definitions which this user sees. These are the definitions of the user's
 // lane, otherwise those for the same capabilities, otherwise those of the common lane, otherwise any others.
 uint32_t upstreams_view(const struct upstreams *all, unsigned index, const struct session *s);

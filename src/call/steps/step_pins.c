@@ -6,6 +6,7 @@
 #include "base/text/utf8.h"
 #include "call/controls/checkers.h"
 #include "call/steps/steps.h"
+#include "govern/schema_pin.h"
 #include "upstream/kind.h"
 #include "json/write.h"
 
@@ -52,40 +53,47 @@ static enum call_result refuse(struct call *c, const struct broken_pin *p) {
 
 // ---- schemas
 
-// Returns whether the schemas of the tool, as this catalog defines it, are the pinned ones. Otherwise sets *out.
-static bool schemas_hold(struct call *c, const struct item *item, uint64_t generation, struct broken_pin *out) {
-  const struct governance_capability *g = call_capability(c);
-  const struct {
-    const char *member;
-    str pin;
-    struct checkers *live;
-  } pins[] = {{"input_schema", g->input_schema, c->context->checkers},
-              {"output_schema", g->output_schema, c->context->output_checkers}};
-  for (size_t i = 0; i < sizeof pins / sizeof *pins; i++) {
-    if (!pins[i].pin.p) continue;
-    str live = item ? checkers_pin(pins[i].live, call_server(c), item, generation) : STR_NONE;
-    if (live.p && str_eq(live, pins[i].pin)) continue;
-    *out = (struct broken_pin){FAULT_SCHEMA_DRIFT, pins[i].member, g->pointer, pins[i].pin, live};
-    return false;
-  }
-  return true;
+static bool pin_holds(const struct call *c, const char *member, str pin, str live, struct broken_pin *out) {
+  if (!pin.p || (live.p && str_eq(live, pin))) return true;
+  *out = (struct broken_pin){FAULT_SCHEMA_DRIFT, member, call_capability(c)->pointer, pin, live};
+  return false;
 }
 
+// Compares the pins with the tool's definition in the catalog.
 static enum call_result compare_schemas(struct call *c, void *state) {
+  const struct governance_capability *g = call_capability(c);
+  const struct call_context *x = c->context;
+  str server = call_server(c), live = STR_NONE;
   struct broken_pin broken;
-  if (!call_capability(c) || schemas_hold(c, c->item, c->catalog->generation, &broken)) return CALL_NEXT;
-  return refuse(c, &broken);
+  if (!g) return CALL_NEXT;
+  if (g->input_schema.p) live = checkers_pin(x->checkers, server, c->item, c->catalog->generation);
+  if (!pin_holds(c, "input_schema", g->input_schema, live, &broken)) return refuse(c, &broken);
+  if (g->output_schema.p) live = checkers_pin(x->output_checkers, server, c->item, c->catalog->generation);
+  if (!pin_holds(c, "output_schema", g->output_schema, live, &broken)) return refuse(c, &broken);
+  return CALL_NEXT;
 }
 
-// Returns the call's tool in a newer catalog, or NULL if its server does not list it any more.
-static const struct item *find_again(const struct call *c, const struct catalog *now) {
-  unsigned source = c->routes[c->route].source;
-  ASSERT(source < now->part_count);
-  const struct catalog_part *part = &now->parts[source];
-  const struct item *items = now->items[ITEM_TOOL] + part->first[ITEM_TOOL];
-  for (size_t i = 0; i < part->count[ITEM_TOOL]; i++)
-    if (str_eq(items[i].name, c->item->name)) return &items[i];
-  return NULL;
+static bool member_holds(struct call *c, const struct json *definition, const char *member, str key, str pin,
+                         struct broken_pin *out) {
+  char live[SCHEMA_PIN_SIZE];
+  bool ok = pin.p && schema_pin(json_get(definition, key), live);
+  return pin_holds(c, member, pin, ok ? arena_str(&c->request->arena, str_of(live)) : STR_NONE, out);
+}
+
+// Compares the pins with the definition that the server has listed on this connection, if it differs from that in the
+// catalog: another connection of the server may have listed another definition.
+static bool schemas_hold(struct call *c, struct broken_pin *out) {
+  const struct governance_capability *g = call_capability(c);
+  struct arena *a = &c->context->scratch;
+  struct fault f;
+  str own;
+  if (!g->input_schema.p && !g->output_schema.p) return true;
+  if (!lane_tool(c->lane, c->item->name, &own) || (own.p && str_eq(own, c->item->text))) return true;
+  const struct json *definition = own.p ? json_parse(a, own, &json_default_limits, &f) : NULL;
+  bool ok = member_holds(c, definition, "input_schema", STR("inputSchema"), g->input_schema, out) &&
+            member_holds(c, definition, "output_schema", STR("outputSchema"), g->output_schema, out);
+  arena_reset(a);
+  return ok;
 }
 
 // ---- versions
@@ -109,13 +117,9 @@ static bool versions_hold(const struct call *c, struct broken_pin *out) {
 
 static enum call_result compare_server(struct call *c, void *state) {
   struct broken_pin broken;
-  const struct catalog *now = upstreams_catalog(c->context->upstreams);
   if (!call_capability(c) || c->method->local || !c->item) return CALL_NEXT;
   ASSERT(c->lane && c->lane->link);
-  bool newer = now->generation != c->catalog->generation;
-  if (versions_hold(c, &broken) && (!newer || schemas_hold(c, find_again(c, now), now->generation, &broken)))
-    return CALL_NEXT;
-  return refuse(c, &broken);
+  return versions_hold(c, &broken) && schemas_hold(c, &broken) ? CALL_NEXT : refuse(c, &broken);
 }
 
 const struct call_step step_schema_pins = {
