@@ -19,7 +19,8 @@ static inline int64_t clock_wall_ms(const struct clock *c) {
   return c->wall_ms(c->ctx);
 }
 
-// Returns the monotonic time in microseconds, for measuring durations. The resolution is that of the clock.
+// Returns the monotonic time in microseconds, for measuring durations. A test's clock has a resolution of one
+// millisecond.
 uint64_t clock_mono_us(const struct clock *c);
 
 // clock_print and clock_print_second write a wall time as ISO 8601 text (UTC), followed by a NUL, and return the length

@@ -50,7 +50,7 @@ bool messages_plan(const struct json *input, struct arena *a, struct messages_pl
 // messages_take_fault. `params` is raw JSON.
 typedef void messages_answer(void *ctx, struct planned_call *call, str params, struct arena *a);
 
-// Makes all calls of a plan by `answer`. Returns the number of failed calls.
+// Makes all calls of a plan with the function `answer`. Returns the number of failed calls.
 size_t messages_run(struct messages_plan *plan, messages_answer *answer, void *ctx, struct arena *a);
 
 void messages_take_result(struct planned_call *call, const struct json *result, struct arena *a);

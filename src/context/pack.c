@@ -216,7 +216,7 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
 // at the start of the next.
 struct sum {
   size_t tokens;
-  const struct pack_item *last;  // the last item in the order of the session
+  const struct pack_item *last;  // the item of this sum that comes last in the session
 };
 
 static size_t total(const struct sum *s, const struct pack_frame *frame) {

@@ -10,7 +10,7 @@ struct retrieve_order {
   str context;                // id of the conversation; empty for all conversations
   int64_t from_ms, until_ms;  // range of archiving times in milliseconds, without until_ms itself; 0: no bound
   str contains;               // text in a message, ignoring ASCII case; may be empty
-  // Words to rank messages by, best first; if empty, messages are in the order of the archive.
+  // Words by which messages are ranked, best first. If empty, messages are in the order of the archive.
   str search;
   // Maximum number of messages; 0 for all messages or, in a ranked search, for SEARCH_MOST_HITS.
   size_t limit;

@@ -76,7 +76,7 @@ const char *json_check_escape(struct parser *s, const char *p) {
   }
 }
 
-// Checks a run of characters above ASCII, because such characters usually follow each other.
+// Checks a run of characters above ASCII, and returns the position after it. Such characters usually follow each other.
 const char *json_check_beyond_ascii(struct parser *s, const char *p) {
   while (p < s->end && (unsigned char)*p >= 0x80) {
     size_t n = utf8_char(p, (size_t)(s->end - p));

@@ -155,7 +155,8 @@ static inline const char *skip_short(const char *p) {
 }
 #endif
 
-// `p` is inside a container, `depth` levels deep. Returns the position after the container's closing bracket.
+// Skips the rest of a container. `p` is a position in the container, at nesting level `depth`. Returns the position
+// after the container's closing bracket.
 static const char *skip_rest(struct json_scan *s, const char *p, size_t depth) {
   struct skip k = {.depth = depth};
   for (; s->end - p >= BLOCK_BYTES; p += BLOCK_BYTES) {

@@ -33,17 +33,17 @@ struct json_scan json_scan_strict(str text);  // checks skipped text
 // Returns the start of the text's value, or the end of the text if there is no value.
 const char *json_scan_first(struct json_scan *s);
 
-// Returns the type of the value that starts here, or JSON_NUMBER if no value starts here.
+// Returns the type of the value that starts at `value`, or JSON_NUMBER if no value starts there.
 enum json_type json_scan_type(const struct json_scan *s, const char *value);
 
-// Returns the position after the value that starts here, or NULL with s->wrong set.
+// Returns the position after the value that starts at `value`. On failure, returns NULL and sets s->wrong.
 const char *json_scan_skip(struct json_scan *s, const char *value);
 
 // Skips the rest of a container. `inside` is a position in the container, at nesting level `levels` (1: directly in the
 // container). Returns the position after the container's closing bracket.
 const char *json_scan_skip_rest(struct json_scan *s, const char *inside, size_t levels);
 
-// Returns whether only white space follows after `after`. Sets s->wrong if not.
+// Returns whether only white space follows the position `after`. If not, sets s->wrong.
 bool json_scan_ends(struct json_scan *s, const char *after);
 
 // Sets FAULT_INVALID, or FAULT_LIMIT if the text nests too deeply; the path is "line L, column C".
@@ -75,8 +75,8 @@ struct json_walk {
   size_t count;       // number of values seen, including the current one
 };
 
-// Returns false if no container starts at this position; the walk is then empty. If the text ends there, also sets
-// scan->wrong.
+// Opens a walk over the container that starts at `container`. Returns false if no container starts there; the walk is
+// then empty. If the text ends there, also sets scan->wrong.
 bool json_walk_open(struct json_walk *w, struct json_scan *s, const char *container);
 
 // Moves to the next value. Skips the current value unless w->after is set. Returns false at the end, or if scan->wrong

@@ -51,8 +51,8 @@ static inline struct json_walk json_walk_object(struct json_scan *s, const char 
 // Skips true, false or null.
 const char *json_scan_word(struct json_scan *s, const char *p);
 
-// Checks every byte of the value that starts here and returns the position after it. Returns NULL if the value is not
-// JSON or nests deeper than max_depth.
+// Checks every byte of the value that starts at `value`, and returns the position after it. Returns NULL if the value
+// is not JSON or nests deeper than max_depth.
 const char *json_scan_verify(struct json_scan *s, const char *value, unsigned max_depth);
 
 // Like json_scan_verify, for a value that is not a container.

@@ -17,8 +17,9 @@ struct identity_question {
   bool distrust;                // reject a request that names an agent but has no credential
 };
 
-// Sets *out to the agent: a text of `q`, "default", or (without rules) an empty text. On failure, returns false with
-// FAULT_INVALID_AGENT_ID, FAULT_FALLBACK_AGENT_NOT_IN_RULES or FAULT_NO_FALLBACK_CONFIGURED in f.
+// Sets *out to the name of the agent: a string of `q`, or "default", or an empty string if there are no rules. On
+// failure, returns false with FAULT_INVALID_AGENT_ID, FAULT_FALLBACK_AGENT_NOT_IN_RULES or FAULT_NO_FALLBACK_CONFIGURED
+// in f.
 bool identity_find(const struct identity_question *q, str *out, struct fault *f);
 
 // Returns the part of the rules that rejected the request, as a dotted path. Returns STR_NONE if the request was

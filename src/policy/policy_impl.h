@@ -20,7 +20,7 @@ struct policy_tools {
 
 struct policy_agent {
   str id;
-  const struct policy_agent *parent;  // the nearest ancestor with rules
+  const struct policy_agent *parent;  // nearest ancestor that has rules, or NULL
   struct policy_entry *own;
   size_t own_count;
   struct policy_list servers[POLICY_EFFECTS];  // in file order

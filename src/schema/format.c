@@ -89,7 +89,7 @@ static int take_units(str *s, const char *units) {
   while (s->n && ascii_is_digit(s->p[0])) {
     while (s->n && ascii_is_digit(s->p[0])) *s = str_from(*s, 1);
     const char *unit = s->n && s->p[0] ? strchr(units, s->p[0]) : NULL;
-    // RFC 3339 does not allow to leave out a unit between two others: P1Y2D is invalid.
+    // RFC 3339 does not allow leaving out a unit between two others: P1Y2D is invalid.
     if (!unit || (count && unit != units)) return -1;
     units = unit + 1;
     *s = str_from(*s, 1);

@@ -360,7 +360,7 @@ const struct schema_node *schema_resolve(struct schema_compiler *c, const struct
   str text, fragment, decoded;
   *out_anchor = NULL;
   if (!json_string(reference, c->arena, &text)) {
-    schema_fail(c, from->resource, reference, FAULT_INVALID, "a reference must be a string");
+    schema_fail(c, from->resource, reference, FAULT_INVALID, "a reference such as $ref must be a string");
     return NULL;
   }
   str uri = uri_resolve(c->arena, from->resource->uri, uri_without_fragment(text, &fragment));

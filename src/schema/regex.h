@@ -5,7 +5,8 @@
 
 struct regex;
 
-// regex_new compiles a pattern into the arena. For an invalid pattern, it returns NULL and writes the reason to `why`.
+// regex_new compiles a pattern into the arena. For an invalid pattern, it returns NULL and writes the reason to `why`,
+// an array of REGEX_WHY bytes.
 enum { REGEX_WHY = 128 };
 struct regex *regex_new(struct arena *a, str pattern, char why[REGEX_WHY]);
 

@@ -161,7 +161,7 @@ struct schema_rule {
 };
 
 struct schema {
-  struct arena arena;  // memory of all other members
+  struct arena arena;  // memory for all other members
   struct schema_options options;
   const struct json *root;
   const struct schema_node *start;

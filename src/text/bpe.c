@@ -121,10 +121,10 @@ static inline size_t join(struct merge *m, size_t at) {
 
 // ---- initial parts ----
 
-// Usually each byte is an initial part. This section merges the bytes of some characters beforehand, by a table: those
-// of a character for which no token contains only some of its bytes together with bytes of a neighbour. If such a
-// character becomes one part, this part can be merged with others. If not, no token contains the whole character, and
-// its parts must not be merged further.
+// Usually each byte is an initial part. This section merges the bytes of some characters beforehand, by a table. It
+// does so if no token combines only some bytes of the character with bytes of a neighbour. If the character becomes one
+// part, this part can be merged with others. Otherwise no token contains the whole character, and its parts must not be
+// merged further.
 
 static inline uint32_t rank_of_two(uint32_t left, uint32_t right) {
   return (left | right) < 256 ? rank_of_bytes(left, right) : rank_of_parts(left, right);

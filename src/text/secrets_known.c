@@ -126,7 +126,7 @@ str secrets_mask_known(struct arena *a, str text, const struct secrets_known *kn
 
 // ---- JSON
 
-// Searches the text of a folded value, as it is and with its escapes decoded.
+// Searches the text of a folded JSON value (json_parse_folding), as it is and with its escapes decoded.
 static bool has_folded(struct known_finder *f, str raw) {
   if (has(f, raw)) return true;
   if (!memchr(raw.p, '\\', raw.n)) return false;

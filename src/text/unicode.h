@@ -8,8 +8,8 @@ enum unicode_kind { UNICODE_OTHER, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_SPACE
 
 enum { UNICODE_REPLACEMENT = 0xfffd };
 
-// Letters have the general category L, numbers have N, and space has the property White_Space. `c` must be at most
-// U+10FFFF.
+// Returns the kind of a character: letters have the general category L, numbers have N, and space has the property
+// White_Space. `c` must be at most U+10FFFF.
 static inline enum unicode_kind unicode_kind(uint32_t c) {
   uint32_t in_block = c & ((1u << UNICODE_BLOCK_BITS) - 1);
   uint32_t at = ((uint32_t)unicode_index[c >> UNICODE_BLOCK_BITS] << UNICODE_BLOCK_BITS) | in_block;

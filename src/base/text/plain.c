@@ -98,8 +98,8 @@ static bool is_tag(uint32_t c) {
   return (c >= 0xe0030 && c <= 0xe0039) || (c >= 0xe0061 && c <= 0xe007a);
 }
 
-// Returns whether the tag at the start of `rest` belongs to the flag of a region. Such a flag consists of a black flag,
-// three to six letters or digits as tag characters, and a cancel tag.
+// Returns whether the tag character at the start of `rest` belongs to the flag emoji of a region. Such an emoji
+// consists of a black flag, three to six letters or digits as tag characters, and a cancel tag.
 static bool is_in_flag(str before, str rest) {
   enum { FEWEST = 3, MOST = 6 };
   size_t tags = 0;

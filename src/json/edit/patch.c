@@ -199,7 +199,7 @@ void json_patch_members(struct json_patch *p, const struct json *object, json_pa
     dropped_after = it == last ? false : goes;
     previous = after_comma(p, it);
   }
-  // All members after `last` are dropped, so the comma after `last` is dropped, too.
+  // If all members after `last` were dropped, the comma after `last` is dropped, too.
   if (key.p || !last || !dropped_after) return;
   size_t end = after_comma(p, last);
   add_change(p, end - 1, end, STR(""));

@@ -416,7 +416,7 @@ bool json_path_find(const struct json_path *path, str text, const struct json_pa
     return false;
   }
   if (g.too_many) {
-    fault_set(f, FAULT_LIMIT, "the query selects more than %zu nodes", limits->max_nodes);
+    fault_set(f, FAULT_LIMIT, "the query selects more than %zu values; select fewer", limits->max_nodes);
     return false;
   }
   *out = g.nodes;

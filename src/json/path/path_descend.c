@@ -82,7 +82,7 @@ struct path_finder {
   const char *tested[JSON_DEEPEST];  // for each depth: the object that the filter tested last
 };
 
-// Returns whether JSON has no other escapes for the characters of the name than \u00 and two digits.
+// Returns whether the only escapes for the characters of the name are of the form \u00 and two digits.
 static bool is_plain(str name) {
   for (size_t i = 0; i < name.n; i++) {
     char c = name.p[i];
@@ -215,7 +215,7 @@ static bool read_events(struct path_finder *d, const char *p, const struct json_
   return true;
 }
 
-// Searches up to the end of the value, or to the last occurrence of a name.
+// Searches the value for the names, up to its end or to the last occurrence of a name.
 static void find_hits(struct path_finder *d) {
   struct json_scan *doc = &d->r->doc;
   const char *p = d->begin;

@@ -55,7 +55,7 @@ static bool tally_value(void *ctx, const char *value, const char **out_after) {
   return t->count < t->max && !t->r->doc.wrong;
 }
 
-// Applies the segments that follow the picked member of a query (query->rest) to the value `from`.
+// Applies the remaining segments of a query (query->rest) to the value `from`.
 static void follow_query(struct filter_tally *t, const struct path_query *query, const char *from) {
   struct path_run *r = t->r;
   struct path_end end = {0};
@@ -127,7 +127,7 @@ static bool less(const struct json *a, const struct json *b) {
   return json_is(a, JSON_STRING) && json_is(b, JSON_STRING) && string_less(a, b);
 }
 
-// Parses a container. On failure, the run fails, and NULL is returned.
+// Parses a container of the document. On failure, sets the fault of the run and returns NULL.
 static const struct json *parse_container(struct path_run *r, const struct json *v, struct arena *a) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = JSON_DEEPEST};
   const char *after = json_scan_skip(&r->doc, v->p);

@@ -217,7 +217,7 @@ bool path_charge_walk(struct path_run *r, const char *container, const struct js
 struct json_names *path_names(struct path_run *r, size_t set, const str *list, size_t count);
 
 // path_pick finds the members of `value` that a filter reads, and stores the positions of their values in r->picked.
-// path_pick_member stores the value of a single member, and picks the members that the filter reads inside this value.
+// path_pick_member stores the value of a single member, and then does the same inside this value.
 void path_pick_member(struct path_run *r, const struct path_wanted *member, const char *value);
 void path_pick(struct path_run *r, const struct path_wanted *top, const char *value, struct path_end *end);
 
@@ -249,6 +249,6 @@ bool path_enter_level(struct path_run *r);
 // Returns whether the value passes the selector's filter. Reports in *end how far the value was read.
 bool path_test(struct path_run *r, const struct path_selector *selector, const char *value, struct path_end *end);
 
-// Returns whether the value passes the filter `e`. The members that the filter reads must have been picked before.
-// Returns false if the run has failed.
+// Returns whether the value passes the filter `e`. The caller must call path_pick first. Returns false if the run has
+// failed.
 bool path_filter_test(struct path_run *r, const struct path_expr *e, const char *value);

@@ -109,7 +109,7 @@ static bool compile_pattern(struct path_parser *q, size_t at, struct path_expr *
   if (!pattern || !json_string(pattern->literal, q->a, &text)) return true;
   call->regex = path_regex_new(q->a, text, call->function == PATH_MATCH);
   if (call->regex->too_large) {
-    path_refuse(q, at, "the regular expression is too large");
+    path_refuse(q, at, "the regular expression is too large; shorten it");
     q->f->code = FAULT_LIMIT;
     return false;
   }

@@ -25,7 +25,7 @@ struct envelope_piece {
 struct envelope_section {
   struct summary summary;
   str text;                            // empty if the result has no such section
-  const struct envelope_piece *piece;  // the piece that contains the text, or NULL
+  const struct envelope_piece *piece;  // the stored piece that contains the text, or NULL
 };
 
 struct envelope {
@@ -53,8 +53,8 @@ bool envelope_fits(struct envelope *e);
 // Returns whether a text repeats the structured content.
 bool envelope_text_says(const struct envelope *e);
 
-// Sets e->kept, e->rest_kept and e->kept_tokens. If the result exceeds the budget, the parts that stay may take at most
-// a quarter of the budget.
+// Chooses the parts and members that stay in the result: sets e->kept, e->rest_kept and e->kept_tokens. If the result
+// exceeds the budget, they may take at most a quarter of the budget.
 void envelope_choose(struct envelope *e);
 
 // Writes edits that remove the result's members that do not stay, except _meta. Returns the number of edits, at most
@@ -73,8 +73,8 @@ bool envelope_content_broken(const struct envelope *e);
 
 // ---- envelope_pieces.c: stored pieces
 
-// Plans the pieces, and adds them to the batch in this order: parts, structured content, text. The bytes of the pieces
-// must stay valid until the batch is stored.
+// Stores as pieces the data that does not stay in the result. Adds the pieces to the batch in this order: parts,
+// structured content, text. The bytes of the pieces must stay valid until the batch is stored.
 void envelope_keep(struct envelope *e);
 void envelope_free_blocks(struct envelope *e);
 

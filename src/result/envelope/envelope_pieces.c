@@ -97,7 +97,7 @@ static bool has_others(const struct json *object, const str *names, size_t count
   return false;
 }
 
-// Returns whether a part has data that would be neither in its piece nor in the envelope.
+// Returns whether a part has data that would be neither in its stored piece nor in the envelope.
 static bool has_more(const struct part *p) {
   static const str names[] = {STR("type"),        STR("text"),     STR("data"), STR("mimeType"),
                               STR("annotations"), STR("resource"), STR("uri"),  STR("name")};

@@ -8,7 +8,7 @@
 
 enum {
   NEXT_CHARS = 4000,     // number of characters in the next view that a line proposes
-  LINE_BYTES = 4 << 10,  // maximum bytes of a line about a piece, without the tool's id
+  LINE_BYTES = 4 << 10,  // maximum bytes of a line about a stored piece, without the tool's id
   TOKEN_BYTES = 128,     // maximum bytes of a token
 };
 
@@ -42,8 +42,8 @@ static str count_parts(const struct envelope *e) {
   return line;
 }
 
-// Writes the section of the text: the whole text if it fits its share of the tokens, otherwise a summary. Returns how
-// many bytes of the text are shown unchanged.
+// Writes the section of the summary for the text: the whole text if it fits its share of the tokens, otherwise a
+// summary. Returns how many bytes of the text are shown unchanged.
 static size_t write_first(const struct envelope *e, struct brief *b) {
   const struct envelope_section *s = &e->sections[0];
   size_t all = b->left, share = e->sections[1].text.n ? all * 3 / 5 : all;

@@ -6,7 +6,7 @@
 #include "base/text/base64.h"
 #include "json/text.h"
 
-// Text of this size or more is in heap memory, so that a piece can take ownership of it.
+// Text of at least BLOCK_BYTES is in heap memory, so that a stored piece can take ownership of it.
 enum { BLOCK_BYTES = 64 << 10 };
 
 static char *room_for(size_t n, struct arena *a, char **out_block) {

@@ -77,7 +77,7 @@ void summary_look_table(struct summary *s) {
 }
 
 void summary_write_table(const struct summary *s, struct brief *b) {
-  enum { LAST_TOKENS = 36 };  // estimated number of tokens of one of the last rows
+  enum { LAST_TOKENS = 36 };  // estimated tokens of one row at the end of the table
   const struct table_summary *ts = s->found;
   struct brief_size size;
   ASSERT(ts->last_count <= LAST_ROWS);

@@ -91,7 +91,7 @@ static void note_large(struct buf *out, const struct results *r) {
 static bool refuse_query(const struct view_order *o, enum fault_code code, const char *why, struct fault *f) {
   char text[FAULT_TEXT];
   memcpy(text, why, sizeof text);
-  fault_set(f, code, "path: %s; example: %s", text, o->form);
+  fault_set(f, code, "path failed: %s; example: %s", text, o->form);
   fault_set_path(f, STR("path"));
   return false;
 }

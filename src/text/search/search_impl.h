@@ -24,7 +24,7 @@ struct search_weights {
   float length[GROUPS];  // how much the length of this field counts: 0 not at all, 1 fully
   float saturation;      // a higher value lets repeated occurrences of a word count more
   float background;    // number of background documents that are added to the real ones to compute the rarity of a term
-  float number, weak;  // weights of a number and of a WORD_WEAK in a query
+  float number, weak;  // weight of a number, and of a word of the class WORD_WEAK, in a query
   float synonym, typo, joined, spelled_out;  // weights of terms derived from a word of the query
   float context;                   // loss of words of the query that occur only in sentences without a request
   float name_coverage, precision;  // gains if the query covers the tool's name; name and description
@@ -73,7 +73,7 @@ struct search_part {
   bool *in_instructions;  // by term: whether the server's name or instructions contain the term
   uint32_t server_length;
   // Used only by search_part_sift. Both are empty in a part that search_part_sift has made.
-  uint32_t *met;  // for each document, at the indexes of its entries: its terms in the order of their first occurrence
+  uint32_t *met;  // each document's terms in the order of first occurrence, at the indexes of its entries
   uint32_t *own;  // terms of the server's name and instructions, in the order of the text
   size_t met_count, own_count;
   size_t bytes;
