@@ -437,7 +437,7 @@ struct control *control_open(const struct control_options *opt) {
   c->folder = control_folder(opt->model->gateway->config, opt->env, true, &f);
   if (c->folder >= 0) remove_stale(c, id);
   if (c->folder >= 0 && start_listening(c, &f)) {
-    log_debug(c->loop->log, "the control socket is %s", c->name);
+    log_debug(c->loop->log, "listening for commands at the control socket %s", c->name);
     return c;
   }
   // FAULT_NOT_FOUND means that there is no folder for a socket. This can be intended, so it is only a debug message.

@@ -92,7 +92,7 @@ static void check_gone(const struct reload *r, struct edition *e) {
   const struct config *before = current(r), *next = &e->config;
   if (before->config_file.n && !next->config_file.n)
     add_problem(e, before->config_file,
-                "does not exist any more: its content stays in force; restart to run without this file");
+                "the file does not exist any more: its content stays in force; restart to run without this file");
   else if (config_has_auth(before) && !config_has_auth(next) && !config_problems_fatal(&e->problems))
     add_problem(e, before->config_file,
                 "the key auth was removed: the previous authentication stays in force; restart to accept every client");

@@ -298,8 +298,8 @@ static bool start_stdio(struct serving *s, struct fault *f) {
   ASSERT(!s->front && !s->endpoint && !s->http);
   timer_init(&s->drain_timer, on_front_over);
   if (isatty(STDIN_FILENO))
-    log_info(&s->gateway.log,
-             "speaking MCP on stdin and stdout, for a client that starts this program; to listen: --transport http");
+    log_info(&s->gateway.log, "speaking MCP on stdin and stdout, for a client that starts this program; to listen on a "
+                              "port, use --transport http");
   struct stdio_front_options opt = {
       .in_fd = STDIN_FILENO,
       .out_fd = STDOUT_FILENO,
@@ -370,7 +370,7 @@ static void start_reload(struct serving *s) {
 static bool is_first(const struct serving *s, struct fault *f) {
   if (!chain_repeats(&s->gateway.chain)) return true;
   fault_set(f, FAULT_INVALID,
-            "this is a loop: this gateway was started through a gateway with the same files (" CHAIN_VARIABLE
+            "this is a loop: a gateway with the same files started this gateway, maybe through others (" CHAIN_VARIABLE
             "); remove the server entry that starts this gateway");
   return false;
 }
@@ -391,7 +391,7 @@ static void lock_down(struct serving *s) {
     log_warn(log, "servers can read each other's memory and environment: this process is in as many nested Landlock "
                   "domains as the kernel allows; start it in fewer sandboxes");
   if (gaps.keeps_capabilities)
-    log_warn(log, "servers run as root keep CAP_SYS_PTRACE and can read the gateway's memory: give the gateway "
+    log_warn(log, "servers that run as root keep CAP_SYS_PTRACE and can read the gateway's memory: give the gateway "
                   "CAP_SETPCAP, so that it can drop CAP_SYS_PTRACE");
   if (!lockdown_calls()) log_warn(log, "system calls are not restricted: %s", strerror(errno));
 }

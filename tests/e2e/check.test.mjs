@@ -77,7 +77,7 @@ describe('what check refuses, serve refuses', () => {
     const [known, unknown] = [await check(dir, '--agent', 'ann'), await check(dir, '--agent', 'bob')];
     assert.equal(known.status, 0, known.stdout);
     assert.equal(unknown.status, 1);
-    assert.match(unknown.stdout, /--agent: no rule knows the agent "bob"/);
+    assert.match(unknown.stdout, /--agent: the rules do not name the agent "bob"/);
   });
 
   test('rules without agents get a warning: no client may use anything', async (t) => {

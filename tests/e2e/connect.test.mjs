@@ -726,7 +726,7 @@ describe('files are changed as a whole or not at all', () => {
     for (const args of [[], ['--project'], ['--dry-run']]) {
       const r = await w.run('connect', 'claude-code', ...args);
       assert.equal(r.status, 1, `${args}: ${r.stdout}`);
-      assert.match(r.stderr, /\.mcp\.json: is a link to a file that does not exist/);
+      assert.match(r.stderr, /\.mcp\.json: the path is a link to a file that does not exist/);
     }
     assert.equal(fs.readlinkSync(w.at('.mcp.json')), 'dotfiles/mcp.json');
     assert.deepEqual([fs.existsSync(w.own), fs.existsSync(w.at('~/.claude.json'))], [false, false]);
@@ -743,7 +743,7 @@ describe('files are changed as a whole or not at all', () => {
     for (const args of [[], ['--force']]) {
       const r = await w.run('connect', 'claude-code', '--undo', ...args);
       assert.equal(r.status, 3, `${args}: ${r.stdout}`);
-      assert.match(r.stderr, /its backup .* is a link/);
+      assert.match(r.stderr, /cannot use the backup .*: it is a link/);
     }
     assert.equal(w.read('.mcp.json'), connected);
   });
@@ -757,7 +757,7 @@ describe('files are changed as a whole or not at all', () => {
     for (const args of [[], ['--force'], ['--dry-run']]) {
       const r = await w.run('connect', 'claude-code', '--undo', ...args);
       assert.notEqual(r.status, 0, `${args}: ${r.stdout}`);
-      assert.match(r.stderr, /its backup .* is not used/);
+      assert.match(r.stderr, /cannot use the backup .*: refused, because another user/);
     }
     assert.equal(w.read('.mcp.json'), connected);
   });

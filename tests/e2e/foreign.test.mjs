@@ -29,7 +29,7 @@ async function check(dir, { args = [], env = {}, uid } = {}) {
   const home = path.join(dir, 'none');
   const { status, stdout } = await runToolgate(['check', '--json', ...args], { cwd: dir, uid, env: { HOME: home, XDG_STATE_HOME: '', ...env } });
   const { problems, mcp_config: file } = JSON.parse(stdout);
-  return { status, file, foreign: problems.filter(({ message }) => message.startsWith('is not used')).map((p) => p.file) };
+  return { status, file, foreign: problems.filter(({ message }) => message.startsWith('refused, because another user')).map((p) => p.file) };
 }
 
 describe('servers are looked for', () => {
@@ -120,7 +120,7 @@ describe('a file that is found is not used', asRoot, () => {
       fs.chownSync(file, OTHER, OTHER);
       const { stdout } = await runToolgate(['check', '--json'], { cwd: dir, env: { HOME: home, XDG_CONFIG_HOME: '' } });
       const { message } = JSON.parse(stdout).problems.find((p) => p.file.endsWith(path.basename(file)));
-      assert.ok(message.includes(`This file decides ${decides}.`) && message.includes(option), message);
+      assert.ok(message.includes(` and decide ${decides};`) && message.includes(option), message);
     }
   });
 
@@ -129,7 +129,7 @@ describe('a file that is found is not used', asRoot, () => {
     for (const args of [['serve'], ['catalog'], ['call', 'box:open', '{}'], ['browse', 'open'], ['import'], ['stats']]) {
       const { status, stderr } = await runToolgate(args, { cwd: dir, env });
       assert.equal(status, 1, `${args}: ${stderr}`);
-      assert.match(stderr, /\.mcp\.json.*is not used/, `${args}`);
+      assert.match(stderr, /\.mcp\.json.*refused, because another user/, `${args}`);
     }
   });
 
@@ -141,7 +141,7 @@ describe('a file that is found is not used', asRoot, () => {
     await program.says(/listening on/);
     fs.chownSync(file, OTHER, OTHER);
     fs.writeFileSync(file, '{"mcpServers": {"evil": {"command": "/bin/false"}}}');
-    await program.says(/is not used[^]*reload: nothing was changed/);
+    await program.says(/refused, because another user[^]*reload: nothing was changed/);
   });
 });
 
@@ -156,7 +156,7 @@ test('status, top and logs ask a gateway whose .mcp.json belongs to another user
   for (const args of [['status'], ['top'], ['logs', 'box']]) {
     const { status, stderr } = await runToolgate(args, { cwd: dir, env });
     assert.equal(status, 0, `${args}: ${stderr}`);
-    assert.match(stderr, /\.mcp\.json: is not used[^]*using the running gateway/, `${args}`);
+    assert.match(stderr, /\.mcp\.json: refused, because another user[^]*using the running gateway/, `${args}`);
   }
 });
 

@@ -140,7 +140,7 @@ describe('a file that is gone for a while', () => {
     const child = startProgram(t, home);
     w.gateway = child;
     await until(() => /listening/.test(child.log), () => child.log, LIMIT);
-    assert.match(await w.reloading(() => fs.rmSync(file)), /error reload: \.mcp\.json: does not exist any more: its servers stay in force/);
+    assert.match(await w.reloading(() => fs.rmSync(file)), /error reload: \.mcp\.json: the file does not exist any more: its servers stay in force/);
     assert.match(await w.reloading(() => writeJson(file, { mcpServers: {} })), /applied: 0 servers \(0 added, 0 changed, 1 removed\)/);
   });
 
@@ -148,7 +148,7 @@ describe('a file that is gone for a while', () => {
     const w = await startPlain(t, { config: null });
     await w.reloading(() => writeJson(w.in('toolgate.json'), { ...wait, log: { level: 'debug' } }));
     const said = await w.reloading(() => fs.rmSync(w.in('toolgate.json')));
-    assert.match(said, /error reload: toolgate\.json: does not exist any more: its content stays in force/);
+    assert.match(said, /error reload: toolgate\.json: the file does not exist any more: its content stays in force/);
     assert.match(said, /nothing was changed/);
   });
 });

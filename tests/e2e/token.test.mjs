@@ -173,7 +173,7 @@ test('a comment in the list of tokens is not thrown away: the command refuses', 
   for (const args of [['new'], ['revoke', 'aaaaaaaa']]) {
     const r = await w.token(...args);
     assert.deepEqual([r.status, r.stdout], [1, ''], `${args}`);
-    assert.match(r.stderr, /tokens\.json: has comments in its list "tokens"/);
+    assert.match(r.stderr, /tokens\.json: the list "tokens" has comments/);
   }
   assert.equal(fs.readFileSync(w.file, 'utf8'), hand);
   assert.equal((await w.json('list')).length, 1);

@@ -197,7 +197,7 @@ static void rules_are_read_with_the_agents_that_are_configured(void **state) {
   assert_true(str_eq(p->config.default_agent, STR("dev")));
   expect(p, true, ".mcp-gateway-rules.json", "/agents/dev/allow/servers/1", "there is no server \"gone\"");
   assert_true(load_with(p, other));
-  expect(p, true, "environment", "GATEWAY_DEFAULT_AGENT", "no rule knows the agent \"ghost\"");
+  expect(p, true, "environment", "GATEWAY_DEFAULT_AGENT", "the rules do not name the agent \"ghost\"");
   write_file(".mcp-gateway-rules.json", "{\"agents\":{\"dev\":{\"deny\":{\"server\":[]}}}}");
   assert_false(load_with(p, env));
   expect(p, false, ".mcp-gateway-rules.json", "/agents/dev/deny/server", "is an unknown key");
@@ -483,7 +483,7 @@ static void a_file_that_everybody_can_change_is_not_used_unless_it_is_named(void
   write_file(".mcp.json", TIME);
   assert_int_equal(chmod(".mcp.json", 0602), 0);
   assert_false(load(p));
-  expect(p, false, ".mcp.json", "", "is not used");
+  expect(p, false, ".mcp.json", "", "refused, because another user");
   p->options.mcp_config = ".mcp.json";
   assert_true(load(p));
   expect(p, true, ".mcp.json", "", "can change it");

@@ -113,7 +113,7 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"env\":{\"A\\n\":\"\"}}", "/env/A?", "variable");
   drops(p, "{\"command\":\"x\",\"env\":{\"A\":1}}", "/env/A", "string");
   drops(p, "{\"command\":\"x\",\"env\":[]}", "/env", "object");
-  drops(p, "{\"command\":\"x\",\"type\":\"http\"}", "", "needs \"url\"");
+  drops(p, "{\"command\":\"x\",\"type\":\"http\"}", "", "needs the key \"url\"");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"stdio\"}", "", "needs \"command\"");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"http\",\"transport\":\"sse\"}", "/transport", "disagree");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"websocket\"}", "/type", "one of stdio");
@@ -168,8 +168,8 @@ static void headers_cannot_split_a_request_or_replace_our_own(void **state) {
   drops(p, "{\"url\":\"https://h/\",\"headers\":{\"X\":\"a\\r\\nHost: b\"}}", "/headers/X", "line breaks");
   drops(p, "{\"url\":\"https://h/\",\"headers\":{\"X\":\"a\\nb\"}}", "/headers/X", "line breaks");
   drops(p, "{\"url\":\"https://h/\",\"headers\":{\"X\":\"a\\u0000b\"}}", "/headers/X", "NUL");
-  drops(p, "{\"url\":\"https://h/\",\"headers\":{\"X Y\":\"a\"}}", "/headers/X Y", "name of a header");
-  drops(p, "{\"url\":\"https://h/\",\"headers\":{\"\":\"a\"}}", "/headers/", "name of a header");
+  drops(p, "{\"url\":\"https://h/\",\"headers\":{\"X Y\":\"a\"}}", "/headers/X Y", "valid header name");
+  drops(p, "{\"url\":\"https://h/\",\"headers\":{\"\":\"a\"}}", "/headers/", "valid header name");
   drops(p, "{\"url\":\"https://h/\",\"headers\":{\"x-a\":\"1\",\"X-A\":\"2\"}}", "/headers", "twice");
 }
 

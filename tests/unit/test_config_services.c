@@ -70,7 +70,7 @@ static void the_key_of_a_new_audit_log_is_created(void **state) {
   // With a log, a key that is missing was lost.
   write_file("audit.log", "");
   unlink("key");
-  refuses(p, yaml, "/audit/key_file", "restore the key, or make a new one: (umask 077; openssl rand -hex 32 > ");
+  refuses(p, yaml, "/audit/key_file", "restore the key, or create a new one with (umask 077; openssl rand -hex 32 > ");
   assert_int_not_equal(access("key", F_OK), 0);
 }
 

@@ -191,7 +191,7 @@ static void params_that_are_no_object_or_too_large_are_faults(void **state) {
   loop_run(&x->loop);
   heard(x, ARRIVED "INVALID: \"params\" must be an object\n"
                    "INVALID: expected ',' or '}', but the text ends\n"
-                   "LIMIT: the request is larger than limits.message\n");
+                   "LIMIT: the request is larger than limits.message: shorten the arguments, or raise the limit\n");
 }
 
 static void what_servers_ask_is_refused(void **state) {

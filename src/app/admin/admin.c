@@ -192,6 +192,7 @@ bool admin_listen(struct admin *a, struct fault *f) {
   ASSERT(port && (!c->admin_port || port == c->admin_port));
   a->access.port = port;
   char host[HTTP_HOST_TEXT];
-  log_info(&a->model->gateway->log, "readiness and metrics at %s:%u", http_host_print(c->admin_host, host), port);
+  log_info(&a->model->gateway->log, "serving readiness and metrics at %s:%u", http_host_print(c->admin_host, host),
+           port);
   return true;
 }

@@ -247,7 +247,8 @@ bool model_put_logs(const struct gateway *g, const struct json *params, struct j
   arena_init(&a);
   bool found =
       json_string(json_get(params, STR("server")), &a, &server) && upstreams_find(g->upstreams, server, &index);
-  if (!found) fault_set(f, FAULT_NOT_FOUND, "there is no server \"%.*s\"", STR_ARG(server));
+  if (!found)
+    fault_set(f, FAULT_NOT_FOUND, "there is no server \"%.*s\"; `toolgate status` lists the servers", STR_ARG(server));
   arena_done(&a);
   if (!found) return false;
   const struct tail *t = upstreams_tail(g->upstreams, index);

@@ -265,7 +265,7 @@ static int report_undo(const struct connecting *c, const struct client_place *p,
   struct fault changed;
   ASSERT(how != CONNECT_FAILED || *f->message);
   fault_set(&changed, FAULT_INVALID,
-            "was changed after it was connected; --force puts the servers back and keeps the other changes");
+            "the file was changed after it was connected; --force puts the servers back and keeps the other changes");
   if (how == CONNECT_CHANGED || how == CONNECT_FAILED)
     takeover_complain(c->name, p->file, how == CONNECT_CHANGED ? &changed : f);
   else if (how == CONNECT_UNDONE && !c->args->json)
@@ -344,7 +344,9 @@ static int run(struct connecting *c) {
   const struct client_place *target = choose_place(c);
   if (c->args->files.project && c->args->files.user)
     return command_misused(c->name, "give --project or --user, not both");
-  if (!target) return command_misused(c->name, "this client has no configuration file for --project or --user");
+  if (!target && c->args->files.project)
+    return command_misused(c->name, "this client has no project file: omit --project");
+  if (!target) return command_misused(c->name, "this client has no file in the home folder: omit --user");
   c->own = (struct client_own){
       .program = client_own_program(c->world.arena, environ),
       .agent = str_of(c->args->config.agent),

@@ -56,7 +56,8 @@ static bool show(struct console *c, const struct arguments *args, const char *wh
   *out_last = console_number(said, "last");
   json_bool(json_get(said, STR("process")), &process);
   if (!process)
-    fault_set(f, FAULT_NOT_FOUND, "%.*s is not a process of this gateway, so it has no log", STR_ARG(server));
+    fault_set(f, FAULT_NOT_FOUND, "server %.*s has no log, because it is not a process of this gateway",
+              STR_ARG(server));
   fflush(stdout);
   arena_reset(a);
   return process;

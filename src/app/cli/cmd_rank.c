@@ -86,7 +86,7 @@ static bool add_line(struct rank_lines *l, str line, size_t number) {
   struct fault f;
   struct json *v = json_parse(&l->arena, line, &json_default_limits, &f);
   if (v && !json_is(json_get(v, STR("id")), JSON_STRING)) {
-    fault_set(&f, FAULT_INVALID, "the object has no member \"id\" with a string");
+    fault_set(&f, FAULT_INVALID, "the object needs a member \"id\" with a string");
     v = NULL;
   }
   if (!v) {

@@ -69,7 +69,7 @@ static bool read_case(str line, struct arena *a, struct json **out_schema, struc
   *out_schema = json_get(v, STR("schema"));
   *out_instance = json_get(v, STR("instance"));
   if (*out_schema && *out_instance) return true;
-  fault_set(f, FAULT_INVALID, "a line must be an object with \"schema\" and \"instance\"");
+  fault_set(f, FAULT_INVALID, "each line must be a JSON object with \"schema\" and \"instance\"");
   return false;
 }
 
@@ -89,7 +89,7 @@ int cmd_schema(int argc, char **argv) {
   struct arguments args = {0};
   int status;
   if (!command_parse(&schema, argc, argv, &args, &status)) return status;
-  if (strcmp(args.operands[0], "validate") != 0) return command_misused(argv[0], "the only subcommand is validate");
+  if (strcmp(args.operands[0], "validate") != 0) return command_misused(argv[0], "unknown subcommand: use validate");
   if (!args.batch) return command_misused(argv[0], "give --batch: the cases are read from stdin, one per line");
   return command_each_line(answer, NULL);
 }

@@ -60,7 +60,7 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
     ok = json_patch_init(&t->patch, t->arena, t->disk.text, &json_default_limits, &f);
     t->list = ok ? json_get(t->patch.root, STR("tokens")) : NULL;
     if (ok && !json_is(t->list, JSON_ARRAY)) {
-      fault_set(&f, FAULT_INVALID, "must be an object with a list \"tokens\"");
+      fault_set(&f, FAULT_INVALID, "the file must be an object with a list \"tokens\"");
       ok = false;
     }
   }
@@ -99,11 +99,11 @@ static str make_list(const struct token_file *t, const struct json *without, str
 static bool write_file(struct token_file *t, const struct json *without, str more, struct fault *f) {
   ASSERT((without != NULL) != (more.n > 0));
   if (t->list && has_comments(t)) {
-    fault_set(f, FAULT_INVALID, "has comments in its list \"tokens\", which would be lost: move them out of the list");
+    fault_set(f, FAULT_INVALID, "the list \"tokens\" has comments, which would be lost: move them out of the list");
     return false;
   }
   if (more.n && t->list && t->list->count >= CONFIG_MAX_TOKENS) {
-    fault_set(f, FAULT_LIMIT, "contains %zu tokens, which is the limit: revoke one", (size_t)t->list->count);
+    fault_set(f, FAULT_LIMIT, "the file contains %zu tokens, which is the limit: revoke one", (size_t)t->list->count);
     return false;
   }
   if (!t->list) {
@@ -113,7 +113,8 @@ static bool write_file(struct token_file *t, const struct json *without, str mor
   json_patch_replace(&t->patch, json_get(t->patch.root, STR("tokens")), make_list(t, without, more));
   str text = json_patch_apply(&t->patch);
   if (more.n && text.n > CONFIG_MAX_FILE) {
-    fault_set(f, FAULT_LIMIT, "would be larger than %d bytes, the limit of the gateway", CONFIG_MAX_FILE);
+    fault_set(f, FAULT_LIMIT, "the file would be larger than %d bytes, which is the limit: revoke a token",
+              CONFIG_MAX_FILE);
     return false;
   }
   return text_file_replace(&t->disk, text, t->arena, f);
@@ -313,7 +314,7 @@ static int run(const struct command *c, token_action *action, int argc, char **a
   int status;
   if (!command_parse(c, argc, argv, &args, &status)) return status;
   if (args.config.agent && !policy_is_agent_id(str_of(args.config.agent)))
-    return command_misused(argv[0], "--agent: use letters, digits, _, - and dots between parts");
+    return command_misused(argv[0], "--agent must be a name of letters, digits, _ and -, with dots between parts");
   arena_init(&a);
   struct token_file t = {.command = argv[0], .arena = &a};
   if (open_file(&t, &args, &status)) status = action(&t, &args);

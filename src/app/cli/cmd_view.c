@@ -119,7 +119,7 @@ static struct control_client *find_running(const struct arguments *args, struct 
   struct config c;
   opt.transport = "stdio";  // the command does not listen, so the address is not checked
   config_problems_init(&problems);
-  fault_set(f, FAULT_NOT_FOUND, "the configuration cannot be used");
+  fault_set(f, FAULT_NOT_FOUND, "the configuration has errors; run \"toolgate check\" to see them");
   bool ok = config_load(&c, &opt, environ, &problems) || c.broken;
   struct control_client *r = ok ? control_client_open(&c, environ, &(struct session_operator){0}, c.agent, f) : NULL;
   if (r && c.broken) command_print_problems(&problems);

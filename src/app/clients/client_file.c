@@ -10,7 +10,9 @@ static const struct json_limits limits = {.max_bytes = TEXT_FILE_MAX, .max_depth
 bool client_file_is_foreign(const struct text_file *t, const struct client_world *w, str path, struct fault *f) {
   struct fault why;
   if (!t->exists || !foreign_file(arena_cstr(w->arena, path), t->uid, t->mode, w->env, &why)) return false;
-  fault_set(f, FAULT_INVALID, "is not used: %s. If you trust it, set " FOREIGN_TRUST "=1", why.message);
+  fault_set(f, FAULT_INVALID,
+            "refused, because another user could change this file (%s); if you trust it, set " FOREIGN_TRUST "=1",
+            why.message);
   return true;
 }
 
@@ -28,7 +30,7 @@ bool client_file_open(struct client_file *c, const struct client_world *w, const
   if (!json_patch_init(&c->patch, w->arena, c->disk.text, &limits, f)) return false;
   c->root = c->patch.root;
   if (json_is(c->root, JSON_OBJECT)) return true;
-  fault_set(f, FAULT_INVALID, "must be an object");
+  fault_set(f, FAULT_INVALID, "the file must contain a JSON object");
   return false;
 }
 
@@ -147,7 +149,8 @@ static bool change_toml(struct client_file *c, const struct client_world *w, con
   const struct client_place *p = change->places[0];
   struct client_dropping d = {change, p, w->arena};
   if (is_in_one_line(c, p)) {
-    fault_set(f, FAULT_INVALID, "cannot be changed: write each server as a separate table [%s.NAME]", p->key);
+    fault_set(f, FAULT_INVALID,
+              "cannot change servers that are written in one line: write each server as a table [%s.NAME]", p->key);
     return false;
   }
   str rest = toml_without(w->arena, c->disk.text, &c->lines, drops_line, &d);

@@ -41,8 +41,8 @@ static bool restore_json(struct asking *q, str before, str *text, struct fault *
     if (!open_text(&now, q, *text, &there, f)) return false;
     if (is_own(q, it) || json_get(there, name)) continue;
     if (!there) {
-      fault_set(f, FAULT_INVALID, "no longer has the object \"%s\": add it, so that the servers can be restored",
-                q->place->key);
+      fault_set(f, FAULT_INVALID,
+                "the file no longer has the object \"%s\": add it, so that the servers can be restored", q->place->key);
       return false;
     }
     json_patch_members(&now, there, NULL, NULL, name, json_span(it));

@@ -33,7 +33,7 @@ static bool set_aside(str path, struct arena *a, struct fault *f) {
   str other = path;
   for (unsigned i = 1; exists(other, a); i++) other = arena_printf(a, "%.*s-%u", STR_ARG(path), i);
   if (str_eq(other, path) || rename(arena_cstr(a, path), other.p) == 0) return true;
-  fault_set(f, FAULT_IO, "its backup %.*s cannot be renamed: %s", STR_ARG(path), strerror(errno));
+  fault_set(f, FAULT_IO, "cannot rename the backup %.*s: %s", STR_ARG(path), strerror(errno));
   return false;
 }
 
@@ -66,11 +66,11 @@ static bool open_backup(struct text_file *out, str path, const struct connect_un
   struct fault why;
   bool opened = text_file_open(out, path, how->world->arena, &why);
   if (opened && !str_eq(out->path, path)) {
-    fault_set(&why, FAULT_IO, "is a link");
+    fault_set(&why, FAULT_IO, "it is a link");
     opened = false;
   }
   if (opened && !client_file_is_foreign(out, how->world, path, &why)) return true;
-  fault_set(f, why.code, "its backup %.*s %s", STR_ARG(path), why.message);
+  fault_set(f, why.code, "cannot use the backup %.*s: %s", STR_ARG(path), why.message);
   return false;
 }
 
@@ -87,7 +87,7 @@ static bool put_back(struct text_file *t, str backup, bool changed, const struct
   if (!changed) t->mode = before.mode;
   bool removes = created && !changed;
   bool ok = removes ? unlink(arena_cstr(a, t->path)) == 0 : text_file_replace(t, text, a, f);
-  if (!ok && removes) fault_set(f, FAULT_IO, "cannot be removed: %s", strerror(errno));
+  if (!ok && removes) fault_set(f, FAULT_IO, "cannot remove the file: %s", strerror(errno));
   if (ok) unlink(arena_cstr(a, backup));
   return ok;
 }

@@ -36,7 +36,7 @@ bool own_servers_open(struct own_servers *o, str path, struct arena *a, struct f
     json_patch_members(&p, p.root, NULL, NULL, STR("mcpServers"), STR("{}"));
     o->text = json_patch_apply(&p);
   } else if (!json_is(servers, JSON_OBJECT)) {
-    fault_set(f, FAULT_INVALID, "must be an object with an object \"mcpServers\"");
+    fault_set(f, FAULT_INVALID, "the file must be an object with an object \"mcpServers\"");
     return false;
   }
   return true;

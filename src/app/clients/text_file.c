@@ -38,7 +38,7 @@ static bool read_open(struct text_file *t, int fd, struct arena *a, struct fault
   struct stat st;
   struct buf b;
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-    fault_set(f, FAULT_IO, "is not a regular file");
+    fault_set(f, FAULT_IO, "the path is not a regular file");
     return false;
   }
   if (!file_read(fd, TEXT_FILE_MAX, &b, f)) return false;
@@ -53,11 +53,11 @@ bool text_file_open(struct text_file *t, str path, struct arena *a, struct fault
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
     struct stat st;
     if (lstat(arena_cstr(a, t->path), &st) != 0 || !S_ISLNK(st.st_mode)) return true;
-    fault_set(f, FAULT_IO, "is a link to a file that does not exist: create that file, or remove the link");
+    fault_set(f, FAULT_IO, "the path is a link to a file that does not exist: create that file, or remove the link");
     return false;
   }
   if (fd < 0) {
-    fault_set(f, FAULT_IO, "cannot be read: %s", strerror(errno));
+    fault_set(f, FAULT_IO, "cannot read the file: %s", strerror(errno));
     return false;
   }
   bool ok = read_open(t, fd, a, f);
@@ -68,7 +68,7 @@ bool text_file_open(struct text_file *t, str path, struct arena *a, struct fault
 static int open_folder(const char *path, struct fault *f) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) return file_open_folder(str_of(path), f);
-  if (fd < 0) fault_set(f, FAULT_IO, "its folder cannot be opened: %s", strerror(errno));
+  if (fd < 0) fault_set(f, FAULT_IO, "cannot open the folder of the file: %s", strerror(errno));
   return fd;
 }
 
@@ -80,7 +80,7 @@ static bool put(const struct text_file *t, int folder, const char *name, str tex
   if (ok && geteuid() == 0) ok = fchownat(folder, aside, t->uid, t->gid, AT_SYMLINK_NOFOLLOW) == 0;
   // fchownat may clear bits of the mode, so the mode is set again.
   if (ok && geteuid() == 0) ok = fchmodat(folder, aside, t->mode, 0) == 0;
-  if (!ok) fault_set(f, FAULT_IO, "its mode and owner cannot be kept: %s", strerror(errno));
+  if (!ok) fault_set(f, FAULT_IO, "cannot keep the mode and owner of the file: %s", strerror(errno));
   if (ok && file_rename(folder, aside, name, f)) return true;
   unlinkat(folder, aside, 0);
   return false;
@@ -101,7 +101,7 @@ bool text_file_write_beside(const struct text_file *t, str path, str text, struc
 static bool lock_folder(int folder, struct fault *f) {
   for (int tries = 0; flock(folder, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR); tries++) {
     if (tries == LOCK_TRIES) {
-      fault_set(f, FAULT_IO, "is being changed by another program: run the command again");
+      fault_set(f, FAULT_IO, "another command is changing files in this folder: run the command again");
       return false;
     }
     nanosleep(&(struct timespec){.tv_nsec = LOCK_PAUSE_NS}, NULL);
@@ -113,7 +113,7 @@ static bool is_unchanged(const struct text_file *t, struct arena *a, struct faul
   struct text_file now;
   if (!text_file_open(&now, t->path, a, f)) return false;
   if (now.exists == t->exists && str_eq(now.text, t->text)) return true;
-  fault_set(f, FAULT_IO, "was changed by another program while this command was running: run the command again");
+  fault_set(f, FAULT_IO, "another program changed the file while this command was running: run the command again");
   return false;
 }
 

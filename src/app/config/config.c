@@ -166,7 +166,7 @@ static struct named_file find_mcp_file(struct config_loader *l, const struct con
     if (usual[i].n && exists(l, usual[i])) return (struct named_file){.path = usual[i]};
     if (i > 0 || !l->opt->before || !str_eq(l->opt->before->mcp_config, usual[0])) continue;
     config_error(l, &(struct config_place){usual[0], STR_NONE},
-                 "does not exist any more: its servers stay in force; restart to run without them");
+                 "the file does not exist any more: its servers stay in force; restart to run without them");
     return (struct named_file){0};
   }
   // If the configuration file cannot be read, it may contain the servers, so "no servers" is not reported.
@@ -184,7 +184,7 @@ static bool suggest_server_key(struct config_loader *l, const struct config_docu
     nearest_try(&near, STR("servers"));
     if (!near.best.p) continue;
     struct config_place below = config_below(l, &at, near.word);
-    config_error(l, &below, "did you mean \"%.*s\"?", STR_ARG(near.best));
+    config_error(l, &below, "is not a known key; did you mean \"%.*s\"?", STR_ARG(near.best));
     return true;
   }
   return false;
@@ -305,7 +305,7 @@ static void check_whole(struct config_loader *l) {
   struct config_place request = {c->config_file, STR("/timeouts/request")};
   struct config_place servers = {c->mcp_config.n ? c->mcp_config : c->config_file, STR_NONE};
   if (c->request_timeout_ms > c->request_max_ms)
-    config_error(l, &request, "must not be longer than timeouts.request_max, which ends every request");
+    config_error(l, &request, "must not exceed timeouts.request_max, the time limit of every request");
   ASSERT((int)c->mode < MODE_COUNT);
   l->config->modes |= 1u << c->mode;
   l->config->controls.max_principals = MOST_PRINCIPALS;

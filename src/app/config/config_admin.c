@@ -65,7 +65,7 @@ static void read_tokens(struct config_loader *l, const struct config_document *d
   read_token(l, &changer, c->admin_operator_digest, &c->admin_operator);
   if (c->admin_reader.set && c->admin_operator.set &&
       memcmp(c->admin_reader.sha256, c->admin_operator.sha256, SHA256_SIZE) == 0)
-    config_error(l, &changer, "equals admin.token_sha256: readers would be operators; use another token");
+    config_error(l, &changer, "equals admin.token_sha256, so readers would be operators: use another token");
 }
 
 void config_admin_check(struct config_loader *l, const struct config_document *d) {

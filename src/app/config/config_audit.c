@@ -39,7 +39,7 @@ static bool create_key(struct config_loader *l, struct fault *f) {
   bool ok = fd >= 0 && write(fd, text, 2 * KEY_BYTES + 1) == 2 * KEY_BYTES + 1 && fsync(fd) == 0 &&
             (link(aside.p, key) == 0 || errno == EEXIST);
   if (!ok)
-    fault_set(f, FAULT_IO, "the key %.*s does not exist and cannot be created: %s", STR_ARG(l->config->audit_key),
+    fault_set(f, FAULT_IO, "the key file %.*s does not exist and cannot be created: %s", STR_ARG(l->config->audit_key),
               strerror(errno));
   if (fd >= 0) close(fd);
   if (fd >= 0) unlink(aside.p);
@@ -59,10 +59,11 @@ static bool ensure_key(struct config_loader *l, const struct config_place *at) {
   bool logged = access(arena_cstr(&l->work, l->config->audit_file), F_OK) == 0;
   if (access(arena_cstr(&l->work, path), F_OK) == 0 || errno != ENOENT) return true;
   if (logged) {
-    config_error(l, at,
-                 "the key %.*s does not exist, but the log %.*s does: restore the key, or make a new one: (umask 077; "
-                 "openssl rand -hex 32 > %.*s)",
-                 STR_ARG(path), STR_ARG(l->config->audit_file), STR_ARG(path));
+    config_error(
+        l, at,
+        "the key %.*s does not exist, but the log %.*s does: restore the key, or create a new one with (umask 077; "
+        "openssl rand -hex 32 > %.*s)",
+        STR_ARG(path), STR_ARG(l->config->audit_file), STR_ARG(path));
     return false;
   }
   if (l->opt->strict) config_warn(l, at, "%.*s does not exist yet: toolgate serve creates it", STR_ARG(path));

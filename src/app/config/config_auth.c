@@ -61,7 +61,7 @@ void config_secret_read(struct config_loader *l, const struct config_place *at, 
   l->config->jwt.keys = jwt_keys_from_secret(secret, &f);
   if (!l->config->jwt.keys) config_error(l, at, "%s", f.message);
   else if (strength_is_weak(secret))
-    config_error(l, at, "is a weak secret: it can be guessed; make one with `openssl rand -hex 32`");
+    config_error(l, at, "is a weak secret, which can be guessed: create one with `openssl rand -hex 32`");
   explicit_bzero((char *)secret.p, secret.n);
 }
 
@@ -109,7 +109,8 @@ void config_token_file_read(struct config_loader *l, const struct config_documen
   if (!config_document_open(l, path, by, &file)) return;
   struct config_place whole = {file.file, STR_NONE}, at = config_below(l, &whole, STR("tokens"));
   const struct json *list = json_get(file.root, STR("tokens"));
-  if (file.world_writable) config_error(l, &whole, "every user of this machine could add a token: chmod o-w");
+  if (file.world_writable)
+    config_error(l, &whole, "every user of this machine can write this file and add a token: run chmod o-w");
   if (!json_is(list, JSON_ARRAY) || list->count > CONFIG_MAX_TOKENS)
     config_error(l, &at, "must be a list of at most %d tokens, as `toolgate token new` writes it", CONFIG_MAX_TOKENS);
   else add_tokens(l, &at, list);
@@ -200,7 +201,7 @@ static void check_algorithms(struct config_loader *l, const struct config_docume
   if (!jwt->keys && (jwt->algorithms & jwt_bit(JWT_HS256)))
     config_error(l, &at, "HS256 needs the key auth.jwt.secret: keys from a URL are public keys");
   else if (jwt->algorithms && !(jwt->algorithms & possible))
-    config_error(l, &at, "the configured keys support none of these algorithms");
+    config_error(l, &at, "the configured keys support none of these algorithms: list an algorithm that they support");
   ASSERT(possible);  // read_key_file rejects a set without a usable key
   if (!jwt->algorithms) jwt->algorithms = possible;
 }
@@ -246,7 +247,7 @@ static void check_agents(struct config_loader *l) {
                   "is bound to no agent, and the rules set deny_on_missing_agent: every request with this token must "
                   "name an agent");
     if (agent.n && !policy_find(c->policy, agent))
-      config_warn(l, &at, "no rule knows the agent \"%.*s\": its token can do nothing", STR_ARG(agent));
+      config_warn(l, &at, "the rules do not name the agent \"%.*s\": its token can do nothing", STR_ARG(agent));
   }
 }
 

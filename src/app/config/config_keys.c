@@ -227,7 +227,7 @@ static bool read_plain_token(struct config_loader *l, const struct config_place 
   bool weak = token.n < CONFIG_MIN_TOKEN || strength_is_weak(token), ok = !weak && is_sendable(token);
   if (weak)
     config_error(l, at,
-                 "is a weak secret: a token needs at least %d characters that cannot be guessed; make one with "
+                 "is a weak secret: a token needs at least %d characters that cannot be guessed; create one with "
                  "`toolgate token new`",
                  CONFIG_MIN_TOKEN);
   else if (!ok) config_error(l, at, "must be printable ASCII without blanks");
@@ -248,7 +248,7 @@ static bool read_token_agent(struct config_loader *l, const struct config_place 
                              struct config_token *out) {
   out->agent = arena_str(&l->config->arena, agent);
   if (policy_is_agent_id(agent)) return true;
-  config_error(l, at, "is not a valid name of an agent: use letters, digits, _, - and dots between parts");
+  config_error(l, at, "is not a valid agent name; use letters, digits, _ and -, with dots between parts");
   return false;
 }
 
@@ -427,7 +427,7 @@ static void unknown_key(struct config_loader *l, const struct config_place *at, 
   struct nearest near = {.word = name};
   str candidate, head, tail;
   if (!group.n && is_later_key(name)) {
-    config_error(l, at, "is not supported by this version");
+    config_error(l, at, "is not supported by this version: remove this key");
     return;
   }
   if (!group.n && str_cut(name, '.', &head, &tail) && is_group(head)) {

@@ -103,10 +103,10 @@ static bool is_unknown(const struct config_loader *l, str agent) {
 static void check_agents(struct config_loader *l) {
   const struct config *c = l->config;
   if (is_unknown(l, c->agent))
-    config_error(l, &option, "no rule knows the agent \"%.*s\": add the agent to the rules, or name another",
+    config_error(l, &option, "the rules do not name the agent \"%.*s\": add the agent to the rules, or name another",
                  STR_ARG(c->agent));
   if (is_unknown(l, c->default_agent))
-    config_warn(l, &variable, "no rule knows the agent \"%.*s\": requests that name no agent will be refused",
+    config_warn(l, &variable, "the rules do not name the agent \"%.*s\": requests that name no agent will be refused",
                 STR_ARG(c->default_agent));
 }
 

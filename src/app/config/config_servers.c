@@ -117,7 +117,7 @@ static size_t read_pairs(struct server_entry *e, const struct config_place *at, 
 
 static bool check_variable(struct server_entry *e, const struct config_place *at, const struct upstream_pair *pair) {
   bool ok = pair->name.n && !memchr(pair->name.p, '=', pair->name.n) && !config_has_control(pair->name);
-  if (!ok) entry_error(e, at, "is not a valid name of a variable");
+  if (!ok) entry_error(e, at, "is not a valid variable name: it must not be empty or contain = or control characters");
   return ok;
 }
 
@@ -128,7 +128,7 @@ static bool check_header(struct server_entry *e, const struct config_place *at, 
       "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",        "Toolgate-Chain",
   };
   bool ok = ascii_is_token(pair->name) && !config_has_control(pair->value);
-  if (!ascii_is_token(pair->name)) entry_error(e, at, "is not a valid name of a header");
+  if (!ascii_is_token(pair->name)) entry_error(e, at, "is not a valid header name: use letters, digits and -");
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
   static const str param_header = STR("Mcp-Param-");
   if (ok && pair->name.n >= param_header.n && str_eq_nocase((str){pair->name.p, param_header.n}, param_header)) {
@@ -557,7 +557,7 @@ static void read_entry(struct server_entry *e, const struct json *v) {
 bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count) {
   struct config *c = l->config;
   if (count + c->upstream_count + c->disabled_count > CONFIG_MAX_SERVERS) {
-    config_error(l, at, "there are more than %d servers", CONFIG_MAX_SERVERS);
+    config_error(l, at, "there are more than %d servers, which is the limit", CONFIG_MAX_SERVERS);
     return false;
   }
   if (!c->upstreams) c->upstreams = ARENA_ARRAY(&c->arena, struct upstream_spec, CONFIG_MAX_SERVERS);

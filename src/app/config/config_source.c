@@ -347,7 +347,9 @@ static bool is_trusted(struct config_loader *l, const struct config_document *d,
   size_t i = 0;
   while (!str_ends(d->file, found_files[i].name)) i++;
   ASSERT(i < sizeof found_files / sizeof *found_files);  // every path ends with the empty name of the last row
-  config_error(l, at, "is not used: %s. This file decides %s. If you trust it, %s, or set " FOREIGN_TRUST "=1",
+  config_error(l, at,
+               "refused, because another user could change this file (%s) and decide %s; if you trust it, %s, or "
+               "set " FOREIGN_TRUST "=1",
                why.message, found_files[i].decides, found_files[i].naming);
   return false;
 }

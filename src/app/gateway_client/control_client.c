@@ -124,7 +124,7 @@ static const struct json *await(struct control_client *r, struct arena *a, uint6
     case LOST: lost(f); return NULL;
     case NOT_YET:
       if (until && clock_mono_ms(&clock_system) >= until) {
-        fault_set(f, FAULT_UPSTREAM_TIMEOUT, "the gateway does not answer in time");
+        fault_set(f, FAULT_UPSTREAM_TIMEOUT, "the gateway did not answer in time: run the command again");
         return NULL;
       }
       if (r->waiting && !status_id && send_request(r, r->next_id + 1, STR("toolgate/status"), STR_NONE, &ignored))

@@ -177,7 +177,7 @@ static void on_progress_timer(struct timer *t) {
 
 static const struct json *request_in_process(struct gateway_client *client, str method, str params, struct fault *f) {
   struct client_answer a = {.client = client};
-  fault_set(&a.fault, FAULT_SHUTTING_DOWN, "the gateway ended without an answer");
+  fault_set(&a.fault, FAULT_SHUTTING_DOWN, "the gateway ended before it answered: run the command again");
   ASSERT(client->in_process);
   if (client->loopbacks[client->mode]) {
     timer_init(&client->progress_timer, on_progress_timer);

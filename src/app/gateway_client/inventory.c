@@ -108,7 +108,7 @@ static bool take_running(struct gateway_client *client, struct inventory *i, str
       control_client_request(client->running, &client->arena, STR("toolgate/definitions"), STR_NONE, f);
   const struct json *servers = json_get(offers, STR("servers"));
   if (offers && !json_is(servers, JSON_ARRAY))
-    fault_set(f, FAULT_PROTOCOL, "the answer of the gateway to toolgate/definitions has no list \"servers\"");
+    fault_set(f, FAULT_PROTOCOL, "the gateway's answer to toolgate/definitions has no list \"servers\"");
   if (!json_is(servers, JSON_ARRAY)) return false;
   struct definition_sets *definition_sets = ARENA_ARRAY(&client->arena, struct definition_sets, servers->count + 1);
   struct catalog_source *sources = ARENA_ARRAY(&client->arena, struct catalog_source, servers->count + 1);

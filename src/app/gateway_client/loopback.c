@@ -70,7 +70,8 @@ static void deliver(struct loopback *l, struct loopback_call *call) {
   struct fault f;
   struct rpc_error err;
   struct request *r = NULL;
-  if (l->text.over) fault_set(&f, FAULT_LIMIT, "the request is larger than limits.message");
+  if (l->text.over)
+    fault_set(&f, FAULT_LIMIT, "the request is larger than limits.message: shorten the arguments, or raise the limit");
   else r = request_parse(l->server, buf_view(&l->text), &f);
   if (r && session_receive(l->session, r, call, &err)) return;
   ASSERT(call);

@@ -14,7 +14,7 @@ static const struct json *parse(str text, bool yaml, struct buf *json, struct ar
     if (!json->over) json_relax(json->p, json->n);
   }
   if (!json->over) return json_parse(a, buf_view(json), &limits, f);
-  fault_set(f, FAULT_LIMIT, "the file is larger than %d bytes", GOVERNANCE_BYTES_MAX);
+  fault_set(f, FAULT_LIMIT, "the governance file is larger than %d bytes", GOVERNANCE_BYTES_MAX);
   return NULL;
 }
 

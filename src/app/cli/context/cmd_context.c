@@ -178,7 +178,7 @@ static bool find_session(struct context_place *p, str begin, struct arena *a, st
     found++;
   }
   if (found > 1)
-    fault_set(f, FAULT_NOT_FOUND, "the ids of %zu sessions begin with \"%.*s\": give more of the id", found,
+    fault_set(f, FAULT_NOT_FOUND, "%zu session ids begin with \"%.*s\": give more characters of the id", found,
               STR_ARG(begin));
   return found == 1;
 }
