@@ -201,16 +201,16 @@ static void an_error_says_the_column_and_what_is_wrong(void **state) {
 static void an_error_in_a_filter_says_what_may_stand_there(void **state) {
   expect_fault("$[?@.a==]", FAULT_INVALID, "column 9", "or a function, not ']'");
   expect_fault("$[?@.a=1]", FAULT_INVALID, "column 7", "not '='");
-  expect_fault("$[?1]", FAULT_INVALID, "column 4", "a literal must be compared");
+  expect_fault("$[?1]", FAULT_INVALID, "column 4", "a literal is not a condition");
   expect_fault("$[?@.*==1]", FAULT_INVALID, "column 4", "single node");
   expect_fault("$[?length(@.*)==1]", FAULT_INVALID, "column 11", "single node");
   expect_fault("$[?count('a')==1]", FAULT_INVALID, "column 10", "must be a query");
-  expect_fault("$[?length(@.a)]", FAULT_INVALID, "column 4", "must be compared");
+  expect_fault("$[?length(@.a)]", FAULT_INVALID, "column 4", "is not a condition");
   expect_fault("$[?match(@.a,'a')==true]", FAULT_INVALID, "column 4", "cannot be compared");
   expect_fault("$[?match(@.a)]", FAULT_INVALID, "column 13", "one more argument");
   expect_fault("$[?size(@.a)==1]", FAULT_INVALID, "column 4", "unknown function");
   expect_fault("$[?@.a==nul]", FAULT_INVALID, "column 9", "unknown word");
-  expect_fault("$[?@.a==1.]", FAULT_INVALID, "column 9", "not a number");
+  expect_fault("$[?@.a==1.]", FAULT_INVALID, "column 9", "not valid in JSON");
   expect_fault("$[?(@.a]", FAULT_INVALID, "column 8", "expected ')'");
   expect_fault("$[?!@.a==1]", FAULT_INVALID, "column 8", "',' or ']'");
 }
@@ -373,7 +373,7 @@ static void a_query_ends_at_its_greatest_number_of_nodes(void **state) {
   struct json_path_nodes nodes;
   struct fault f = {0};
   arena_init(&a);
-  expect_limit(repeated(&a, 101, STR("1")), "$[*]", &limits, "more than 100 nodes");
+  expect_limit(repeated(&a, 101, STR("1")), "$[*]", &limits, "more than 100 values");
   assert_true(json_path_find(compile(&a, "$[*]"), repeated(&a, 100, STR("1")), &limits, &a, &nodes, &f));
   assert_int_equal(nodes.count, 100);
   arena_done(&a);
