@@ -48,7 +48,7 @@ void jwt_keys_unref(struct jwt_keys **keys) {
 }
 
 static bool same_key(const struct jwt_key *a, const struct jwt_key *b) {
-  // A key without an id is not the same as a key with an empty id.
+  // A key without an id differs from a key with an empty id.
   bool same_id = a->id.p && b->id.p ? str_eq(a->id, b->id) : a->id.p == b->id.p;
   if (a->algorithm != b->algorithm || !same_id) return false;
   if (a->pkey && b->pkey) return EVP_PKEY_eq(a->pkey, b->pkey) == 1;
@@ -165,7 +165,7 @@ static bool allows(const struct json *jwk, enum jwt_algorithm algorithm) {
 static bool read_key(struct jwt_keys *k, const struct json *jwk, bool secrets, struct jwt_key *out) {
   const struct json *id = json_get(jwk, STR("kid"));
   *out = (struct jwt_key){.id = STR_NONE};
-  // A key without an id verifies tokens with any id, so a malformed id must not count as missing.
+  // A malformed id must not count as missing: a key without an id verifies tokens with any key id.
   if (id && !json_is(id, JSON_STRING)) return false;
   if (says(jwk, "kty", "oct")) {
     if (!secrets || !get_bytes(jwk, "k", &k->arena, &out->secret) || out->secret.n < JWT_SECRET_MIN) return false;
@@ -220,7 +220,7 @@ struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f) {
 
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f) {
   if (secret.n < JWT_SECRET_MIN) {
-    fault_set(f, FAULT_INVALID, "is a weak secret: a secret for HS256 must have at least %d bytes", JWT_SECRET_MIN);
+    fault_set(f, FAULT_INVALID, "is a weak secret: HS256 needs a secret of at least %d bytes", JWT_SECRET_MIN);
     return NULL;
   }
   struct jwt_keys *k = keys_new(1);

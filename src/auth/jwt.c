@@ -157,7 +157,7 @@ static str read_scope(const struct json *payload, struct arena *a) {
   return text;
 }
 
-// Returns the claims without those that differ between tokens of one identity.
+// Returns the claims without exp, iat, nbf and jti, which differ between tokens of one identity.
 static str lasting_claims(const struct json *payload, struct arena *a) {
   static const str passing[] = {STR("exp"), STR("iat"), STR("nbf"), STR("jti")};
   struct json_edit edits[4];

@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-// JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA (Ed25519), compact form.
+// SPDX-License-Identifier: Apache-2.0 JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA
+// (Ed25519), compact form.
 //
 // The key, not the token, determines the algorithm, so `none` and a public key used as an HMAC secret are rejected.
-// Only configured algorithms are accepted. Expiry is required; issuer, audience and the claim that names the agent are
-// checked as configured. An error message reveals only the reason for the rejection, nothing else about the token.
+// Only configured algorithms are accepted. A token must have an expiry. Issuer, audience and the claim that names the
+// agent are checked as configured. An error message reveals only the reason for the rejection, nothing else about the
+// token.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
@@ -29,7 +30,7 @@ struct jwt_keys;  // reference-counted, immutable
 // id is not a string. `secrets` allows HS256 secrets; it must be false for a set that others can read. Returns NULL
 // with the reason in f if no key is usable.
 struct jwt_keys *jwt_keys_from_set(const struct json *set, bool secrets, struct fault *f);
-// Each function reads one key: a public key in PEM format (RSA, P-256 or Ed25519), or a secret for HS256.
+// jwt_keys_from_pem reads a public key in PEM format (RSA, P-256 or Ed25519), jwt_keys_from_secret a secret for HS256.
 struct jwt_keys *jwt_keys_from_pem(str pem, struct fault *f);
 struct jwt_keys *jwt_keys_from_secret(str secret, struct fault *f);
 struct jwt_keys *jwt_keys_ref(struct jwt_keys *k);
@@ -48,7 +49,7 @@ struct jwt_rules {
   str tenant;      // name of the claim with the tenant or, with a leading slash, its JSON Pointer; or STR_NONE
   bool keep;       // jwt_verify sets jwt_claims.all
   str claim;       // name of the claim that contains the agent id (policy/policy.h)
-  int64_t leeway;  // allowed difference between clocks, in seconds
+  int64_t leeway;  // allowed difference between our clock and that of the issuer, in seconds
 };
 
 struct jwt_claims {

@@ -28,7 +28,7 @@ static bool check_public(EVP_PKEY *key, const EVP_MD *digest, str text, str sign
   return ok;
 }
 
-// In a token, an ES256 signature consists of two concatenated numbers. OpenSSL expects the two numbers in DER encoding.
+// Checks an ES256 signature. A token has its two numbers concatenated; OpenSSL expects them in DER encoding.
 static bool check_p256(EVP_PKEY *key, str text, str signature) {
   unsigned char der[DER_MAX], *to = der;
   if (signature.n != P256_SIGNATURE) return false;

@@ -70,7 +70,7 @@ bool file_write_aside(int folder, str text, const struct rand_source *rand, char
 
 bool file_rename(int folder, const char *from, const char *name, struct fault *f) {
   if (renameat(folder, from, folder, name) != 0) return refused(f, "cannot be renamed");
-  return fsync(folder) == 0 || refused(f, "the folder of the file cannot be synced");
+  return fsync(folder) == 0 || refused(f, "cannot sync the folder of the file to disk");
 }
 
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
@@ -115,7 +115,7 @@ int file_open_folder(str path, struct fault *f) {
   return -1;
 }
 
-// Opens the folder or its nearest existing parent. Returns NULL on failure.
+// Opens the folder `path` or, if it does not exist, its nearest existing parent. Returns NULL on failure.
 static DIR *nearest_folder(char *path) {
   DIR *dir = opendir(path);
   for (char *end; !dir && errno == ENOENT && (end = strrchr(path, '/')) && end > path; dir = opendir(path)) *end = 0;

@@ -17,7 +17,7 @@ enum {
   PLACES = FILEWATCH_FILES * (FILEWATCH_LINKS + 1),
 };
 
-// A directory entry on the path of a file: the file itself, or a link that leads to it.
+// A directory entry to watch: a watched file, or a symbolic link or a missing folder on its path.
 struct watched_name {
   int folder;  // inotify watch descriptor
   str name;
@@ -41,7 +41,7 @@ struct filewatch {
   size_t file_count;
   struct watched_name places[PLACES];
   size_t place_count;
-  size_t failed, told;  // numbers of folders that cannot be watched: in this scan, in the last scan
+  size_t failed, told;  // number of folders that could not be watched in this scan (failed), and in the last one (told)
   struct arena arena;   // holds the names of the places
   bool *gone;           // while callbacks run: points to a flag that filewatch_free sets
 };
@@ -63,7 +63,7 @@ static bool same(const struct file_state *a, const struct file_state *b) {
          same_time(a->changed, b->changed) && same_time(a->modified, b->modified);
 }
 
-// Logs that a folder cannot be watched, unless the last scan already logged as many such folders.
+// Logs that a folder cannot be watched, if this scan has more such folders than the last scan.
 static void complain(struct filewatch *w, str folder) {
   w->failed++;
   if (w->failed > w->told)
@@ -127,7 +127,7 @@ static void find_places(struct filewatch *w) {
   for (size_t i = 0; i < w->file_count; i++) add_places(w, str_of(w->files[i].path), 0);
   w->told = w->failed;
   for (size_t i = 0; i < count; i++)
-    // `before` may contain a folder twice: the second removal of its watch fails without effect.
+    // If `before` contains a folder twice, the second removal of its watch fails without effect.
     if (!is_watched(w, before[i])) inotify_rm_watch(w->fd, before[i]);
 }
 

@@ -15,7 +15,7 @@ struct filewatch;
 
 enum { FILEWATCH_FILES = 64, FILEWATCH_LINKS = 16 };  // limits: number of files, and of links followed for each file
 
-// Identifies one version of a file.
+// Identity, size and times of a file, by which a changed file is detected.
 struct file_state {
   bool there;
   dev_t dev;

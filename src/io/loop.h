@@ -13,8 +13,8 @@
 
 enum { LOOP_READ_SIZE = 65536, LOOP_TIMER_SLOTS = 512 };
 
-// A function that runs once, after the callbacks of this turn of the loop and before the loop waits again. It can, for
-// example, write all bytes at once that several callbacks have produced.
+// A function that runs once, after the callbacks of this turn of the loop and before the loop waits again. For example,
+// it can send the output of several callbacks with one write.
 struct deferred {
   struct list node;
   const char *name;  // "FILE:FUNCTION", for the watchdog
@@ -41,7 +41,7 @@ enum loop_work {
   LOOP_STORE,  // results of the store
   LOOP_FILES,
   LOOP_SIGNAL,
-  LOOP_CATALOG,  // a change of the catalog or the rules is compared for each session
+  LOOP_CATALOG,  // after a change of the catalog or the rules, each session is checked for changes
   LOOP_INDEX,    // a directory or a search index is built
   LOOP_WORKS,
 };
@@ -75,15 +75,16 @@ struct loop {
   uint64_t now;       // last reading of the clock, valid if now_known
   bool now_known;
 
-  uint64_t busy_us;                                     // start of the current callback, if busy
-  bool busy;                                            // a callback has run since the loop last waited
-  enum loop_work work;                                  // set by loop_name; LOOP_OTHER if it was not called
-  struct loop_slow slow[LOOP_WORKS + LOOP_SLOW_NAMES];  // one counter for each kind of work, then the counters of names
+  uint64_t busy_us;     // start of the current callback, if busy
+  bool busy;            // a callback has run since the loop last waited
+  enum loop_work work;  // set by loop_name; LOOP_OTHER if it was not called
+  // One counter for each kind of work, then one for each callback name.
+  struct loop_slow slow[LOOP_WORKS + LOOP_SLOW_NAMES];
   size_t slow_count;
   uint64_t slow_max_ms;
 
   struct list deferred;
-  struct list jobs;  // io/job.h; the first one is running
+  struct list jobs;  // jobs that were started (io/job.h), in order; the first one is running
   struct bulk bulk;  // limits the memory of large messages
 
   uv_timer_t trim;  // returns freed memory to the system (see loop_freed)
@@ -91,8 +92,9 @@ struct loop {
 
   const struct proxies *proxies;  // proxies of outgoing connections (io/http/proxy.h); NULL if there are no proxies
 
-  char *read_buffer;       // LOOP_READ_SIZE bytes; one read callback uses it at a time
-  struct buf plain, wire;  // scratch for one TLS call at a time: decrypted bytes, and encrypted bytes to send
+  char *read_buffer;  // LOOP_READ_SIZE bytes; one read callback uses it at a time
+  // Scratch buffers for one TLS call at a time: decrypted bytes (plain), encrypted bytes to send (wire).
+  struct buf plain, wire;
 };
 
 void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand);
@@ -106,10 +108,10 @@ void loop_freed(struct loop *l, size_t bytes);
 // Returns the clock's time in milliseconds, which is read only once for each turn of the loop.
 uint64_t loop_now(struct loop *l);
 
-// loop_begin and loop_end must enclose every libuv callback that does more than close a handle. loop_end takes the end
-// of one callback as the start of the next, so that it reads the clock once for each callback. Only the first callback
-// of a turn needs a second reading. The time of a callback without loop_begin is added to the next callback. `name` is
-// static text (LOOP_CALLBACK) or "".
+// loop_begin and loop_end measure a callback. They must enclose every libuv callback that does more than close a
+// handle: the time of any other callback is added to the next one. The end of one callback counts as the start of the
+// next, so that the clock is read only once per callback (twice for the first of a turn). `name` is static text
+// (LOOP_CALLBACK) or "".
 static inline void loop_begin(struct loop *l) {
   if (!l->busy) l->busy_us = clock_mono_us(l->clock);
   l->busy = true;

@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// A hashed timer wheel. The slot of a timer is the tick number of its deadline, modulo the number of slots. A timer
-// that is due only after more than one turn of the wheel stays in its slot until its turn. libuv's timer is set to the
-// next slot that is not empty. So a loop without timers never wakes up, and a loop with only distant timers wakes up
-// once in each turn of the wheel.
+// SPDX-License-Identifier: Apache-2.0 A hashed timer wheel. The slot of a timer is the tick number of its deadline,
+// modulo the number of slots. A timer that is due after more than one revolution of the wheel stays in its slot until
+// then. libuv's timer is set to the next slot that is not empty. So a loop without timers never wakes up, and a loop
+// with only distant timers wakes up once per revolution.
 #include "io/timer.h"
 
 #include "base/assert.h"
@@ -85,6 +84,7 @@ void timer_run_due(struct loop *l) {
   while (l->timers && l->wheel_at < until) run_slot(l, ++l->wheel_at);
   if (!l->timers) return;
   uint64_t tick = l->wheel_at + 1;
-  while (list_empty(slot_of(l, tick))) tick++;  // ends within one turn of the wheel, because there are timers
+  // Ends within one revolution of the wheel, because at least one slot is not empty.
+  while (list_empty(slot_of(l, tick))) tick++;
   arm(l, tick);
 }

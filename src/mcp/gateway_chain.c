@@ -9,8 +9,8 @@ enum {
   MAX_TEXT = 2048,
   MAX_ENTRIES = 64,
   SEEN_MS = 5 * 60 * 1000,
-  // After this time, a mark counts as new again. Must be less than the longest back-off of a lane, so that each attempt
-  // to connect renews the mark.
+  // After this time, a mark counts as new again. This time must be shorter than the longest delay between two attempts
+  // to connect to a server, so that each attempt renews the mark.
   RENEW_MS = 20 * 1000,
 };
 
@@ -48,13 +48,14 @@ static bool malformed(struct fault *f, const char *where) {
 }
 
 static bool too_deep(struct fault *f) {
-  fault_set(f, FAULT_UPSTREAM_ERROR, "more than %d gateways in a row", (int)CHAIN_DEPTH);
+  fault_set(f, FAULT_UPSTREAM_ERROR, "more than %d gateways in a row: connect fewer gateways to each other",
+            (int)CHAIN_DEPTH);
   return false;
 }
 
 static bool is_loop(struct fault *f) {
   fault_set(f, FAULT_UPSTREAM_ERROR,
-            "this is a loop: the request comes from this gateway itself, through other gateways");
+            "this is a loop of gateways: the request comes from this gateway itself, through other gateways");
   return false;
 }
 
@@ -111,7 +112,7 @@ static void put_member(struct buf *out, str before, const char *text) {
   buf_char(out, ',');
 }
 
-// Avoids formatting functions, because every request to a server contains this header.
+// Does not use printf-like functions, because every request to a server contains this header.
 void chain_put_header(const struct chain *c, const struct chain_marks *marks, uint64_t now, struct buf *out) {
   put_member(out, STR(CHAIN_HEADER ": ~"), c->mark);
   for (size_t i = 0; marks && i < CHAIN_SEEN; i++)
@@ -121,7 +122,7 @@ void chain_put_header(const struct chain *c, const struct chain_marks *marks, ui
   buf_str(out, STR("\r\n"));
 }
 
-// Returns the index of this mark or, if this mark is not stored, of the mark that was not seen for the longest time.
+// Returns the index of this mark or, if it is not stored, of the mark that was seen least recently.
 static size_t place_of(const struct chain_marks *m, const char *mark) {
   size_t oldest = 0;
   for (size_t i = 0; i < CHAIN_SEEN; i++) {
@@ -143,9 +144,8 @@ bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64
   return news;
 }
 
-// In a ring, each gateway receives its own mark from the gateway before it. To break the ring, it is enough that some
-// gateways refuse: a gateway refuses if its id is larger than the id of the gateway before it. Every ring contains such
-// a gateway.
+// In a ring of gateways, each receives its own mark from the preceding gateway. One refusal breaks the ring, so a
+// gateway refuses only if its id is larger than that of the preceding gateway. Every ring contains such a gateway.
 bool chain_admit(const struct chain *c, str header, struct fault *f) {
   struct chain_entry path[CHAIN_DEPTH];
   size_t depth = 0, entries = 0;

@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-// Detects loops of gateways: if gateway A uses gateway B as a server and B uses A, a request would circulate forever.
-// Requests contain the ids of the gateways that they have passed.
+// SPDX-License-Identifier: Apache-2.0 Detects loops of gateways: if gateway A uses gateway B as a server and B uses A,
+// a request would circulate forever. Requests contain the ids of the gateways that they have passed.
 //
-// Every instance has a random id, which is public: a server may show it to anyone. The gateways above an instance are
-// those through which its requests came. Their ids come from three sources:
+// Every instance has a random id, which is public: a server may show it to anyone. The gateways "above" an instance are
+// the gateways through which its requests came. Their ids come from three sources:
 //   - TOOLGATE_CHAIN in the environment of a child process: a comma-separated list of id.digest, the newest last. The
 //     digest of the configuration files shows that another process uses the same files.
 //   - The header Toolgate-Chain of every HTTP request to a server: the ids above the sender, then the sender's own id.

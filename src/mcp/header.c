@@ -7,8 +7,8 @@
 #define CODED_START STR("=?base64?")
 #define CODED_END STR("?=")
 
-// Returns whether the text looks encoded. The start and the end may share a question mark: "=?base64?=" also counts as
-// encoded, as in the official SDKs of MCP.
+// Returns whether the text looks encoded ("=?base64?…?="). Like the official SDKs of MCP, accepts "=?base64?=" too, in
+// which the start and the end share a question mark.
 static bool looks_coded(str s) {
   return str_starts(s, CODED_START) && str_ends(s, CODED_END);
 }
@@ -32,7 +32,7 @@ static bool is_plain(str s) {
 void header_put(struct buf *out, str name, str value) {
   buf_str(out, name);
   buf_str(out, STR(": "));
-  // A header would not preserve an empty value, or blanks at the ends of a value.
+  // Other values are encoded, because a header does not preserve an empty value, or blanks at the ends of a value.
   if (value.n && str_trim(value).n == value.n && is_plain(value) && !looks_coded(value)) {
     buf_str(out, value);
   } else {

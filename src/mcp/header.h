@@ -9,5 +9,5 @@ void header_put(struct buf *out, str name, str value);
 
 enum header_match { HEADER_SAME, HEADER_DIFFERENT, HEADER_MALFORMED };
 
-// Decodes the value of a header, without surrounding blanks, and compares it with `value`.
+// Decodes the value of a header, ignoring surrounding blanks, and compares it with `value`.
 enum header_match header_compare(str header, str value);

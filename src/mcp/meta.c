@@ -34,7 +34,7 @@ void meta_write(struct buf *out, const struct json *old, const struct meta_calle
       {CLIENT_STRUCTURED, STR_NONE},
       {STR("progressToken"), token},
   };
-  // Without a new progress token, the progress token in `old` stays.
+  // The last edit sets the progress token. Without a new token, the progress token of `old` stays.
   json_copy_edited(out, json_is(old, JSON_OBJECT) ? old : &json_empty_object, edits, token.p ? 6 : 5);
 }
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// params._meta of a stateless request: its revision, its client, and the capabilities of that client.
+// SPDX-License-Identifier: Apache-2.0 Reads and writes params._meta of stateless requests: the revision, the client,
+// and the client's capabilities.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"
@@ -14,7 +14,7 @@
 
 #define TASKS_EXTENSION STR("io.modelcontextprotocol/tasks")
 
-// The gateway's name, for clients and servers.
+// The name, title and version of the gateway, in JSON, for clients and servers.
 #define META_TOOLGATE STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}")
 
 // The _meta of a result that has no other members in _meta.

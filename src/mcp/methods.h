@@ -3,9 +3,9 @@
 #pragma once
 #include "mcp/revision.h"
 
-// Returns whether MCP has no such method and no server could mistake the name for one of MCP. Ignoring case and
-// surrounding slashes, a name is not foreign if it equals a method of MCP or begins like a group of methods ("tools/").
-// An empty name, and a name with a blank or a byte outside printable ASCII, is also not foreign.
+// Returns whether `method` is certainly not a method of MCP. Returns false if it equals a method of MCP or begins like
+// a group of methods ("tools/"), ignoring case and surrounding slashes. Also returns false if it is empty, or contains
+// a blank or a byte outside printable ASCII.
 bool method_is_foreign(str method);
 
 // Returns whether a client (by_client is true) or a server may send this notification in this revision.

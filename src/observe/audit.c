@@ -11,7 +11,7 @@ enum {
   LOCKED_MS = 100,                 // retry interval if another process held the lock
   STALL_MS = 2000,                 // a write that takes longer counts as failed
   BUSY = 1 << 20,                  // if more bytes are pending, tokens are not counted
-  SPARED = AUDIT_PENDING_MAX / 4,  // if more bytes are pending, lines about denied requests are dropped
+  SPARED = AUDIT_PENDING_MAX / 4,  // if more bytes than this are pending, lines about denied requests are dropped
 };
 
 struct audit {
@@ -22,12 +22,13 @@ struct audit {
   size_t lost;         // lines dropped since the last message about them
   uint64_t all_lost;
   unsigned breaks;
-  bool aside;     // rotate before the next write
-  bool doubtful;  // at the last check, the files were missing or locked: write even if no line is pending
-  bool trying;    // value of `doubtful` when the batch was taken
+  bool aside;  // rotate before the next write
+  // The last check found the files missing or locked, so the next write must happen even without pending lines.
+  bool doubtful;
+  bool trying;  // value of `doubtful` when the batch was taken
   bool failing;
   uint64_t failed_at, looked_at, taken_at;
-  // While `taken` is set, only the writer uses the following members.
+  // While `taken` is set, only the thread that writes may use the following members.
   bool taken;
   struct audit_file file;
   bool take_aside, ok, written, headless;
@@ -117,7 +118,7 @@ void audit_write(struct audit *a) {
   a->ok = audit_file_write(&a->file, &a->batch, a->take_aside, &a->written, &a->why);
 }
 
-// Logs a break of the chain, even if the write failed afterwards.
+// Logs a break of the chain that the last write has found, even if this write failed afterwards.
 static void note_break(struct audit *a) {
   if (a->file.broke.code) log_error(a->opt.log, "%s", a->file.broke.message);
   a->file.broke.code = FAULT_NONE;
@@ -163,8 +164,8 @@ enum audit_readiness audit_ready(struct audit *a) {
     if (state == AUDIT_LOCKED_OUT) return waited < AUDIT_GLANCE_MS ? AUDIT_WAIT : AUDIT_REFUSE;
     return a->trying ? AUDIT_WAIT : AUDIT_READY;
   }
-  // A missing file may have been moved away. The next write creates this file again, and the operation waits for that
-  // write.
+  // If a file is missing, perhaps because it was moved away, the operation waits for the next write, which creates the
+  // file again.
   if (now != a->looked_at) a->doubtful |= !audit_file_in_place(&a->file);
   a->looked_at = now;
   return a->doubtful ? AUDIT_WAIT : AUDIT_READY;
@@ -212,7 +213,7 @@ void audit_close(struct audit **audit) {
   *audit = NULL;
   ASSERT_MAGIC(a, MAGIC);
   ASSERT(!a->taken);
-  for (int i = 0; i < 2; i++) {  // writes first the failed batch, then the pending lines
+  for (int i = 0; i < 2; i++) {  // the first flush writes a batch that failed before, the second the pending lines
     a->failed_at = 0;
     audit_flush(a);
   }

@@ -37,25 +37,26 @@ struct audit_options {
 
 enum audit_decision { AUDIT_ALLOW, AUDIT_DENY, AUDIT_ERROR, AUDIT_TIMEOUT, AUDIT_DRY_RUN };
 
-// Texts may hold any bytes: they are escaped to ASCII and truncated. STR_NONE is written as null or left out.
+// The data of one audit line. Texts may contain any bytes: they are escaped to ASCII and truncated. STR_NONE is written
+// as null or left out.
 struct audit_event {
   str agent, operation, server, tool;
   enum audit_decision decision;
   uint64_t latency_us;
   str rule;    // access rule that decided; STR_NONE if no rules are configured
   str code;    // the name of a fault; STR_NONE on success
-  str target;  // subject of operations other than tool calls: a URI, a prompt, a task, a handle
+  str target;  // for operations other than tool calls: the URI, prompt, task or handle concerned
   str mode;    // mode of the client's tool view
   str request_id, session, principal;
   str subject, issuer;  // subject and issuer of the credential; STR_NONE if unknown
   str trace;            // W3C trace id, or STR_NONE
   size_t bytes_in, bytes_out;
-  str counted_in, counted_out;  // texts whose token counts are logged; for STR_NONE, null is logged
+  str counted_in, counted_out;  // request and response text, to log their token counts; for STR_NONE, null is logged
   unsigned attempts;            // failed attempts before this one
   bool tool_error;              // the tool reported an error
   bool cached, dry_run;
   bool asked;     // the operation is unfinished: the client must answer an elicitation or sampling request
-  str arguments;  // raw JSON without secrets; STR_NONE if not logged
+  str arguments;  // arguments in raw JSON, without secrets; STR_NONE if they are not logged
   // For events other than requests:
   str reason, peer;                     // why a client was rejected, and its address
   uint64_t omitted;                     // number of similar events that were not logged
@@ -69,7 +70,7 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f);
 // Opens a log. Creates its folder if necessary, and repairs a file that ends in the middle of a line after a crash or
 // on a full disk. If the log is required and cannot be written, returns NULL with the reason in f.
 struct audit *audit_open(const struct audit_options *opt, struct fault *f);
-// Returns whether audit_open could open this file, without creating anything. If not, f has the reason.
+// Returns whether audit_open could open this file; creates nothing. If false, f has the reason.
 bool audit_can_open(str file, struct fault *f);
 void audit_close(struct audit **a);  // writes the remaining lines
 
@@ -85,7 +86,7 @@ void audit_flush(struct audit *a);  // audit_take, audit_write and audit_settle
 // Starts a new file before the next write. Not needed if the file was moved away: the next write creates a new one.
 void audit_rotate(struct audit *a);
 
-// Whether an operation may begin. Always AUDIT_READY if the log is not required.
+// Says whether an operation may begin. Always AUDIT_READY if the log is not required.
 enum audit_readiness {
   AUDIT_READY,
   AUDIT_WAIT,    // unknown: call audit_take and audit_write, and ask again after at most AUDIT_ASK_MS
@@ -99,7 +100,7 @@ enum { AUDIT_ASK_MS = 10 };
 // Never blocks.
 enum audit_readiness audit_ready(struct audit *a);
 bool audit_failing(const struct audit *a);       // the last write failed and must be retried
-uint64_t audit_retry_ms(const struct audit *a);  // time to wait before the retry
+uint64_t audit_retry_ms(const struct audit *a);  // milliseconds from a failed write to its retry
 const char *audit_why(const struct audit *a);    // reason of the last failure, or ""
 uint64_t audit_lost(const struct audit *a);      // lines lost since the start
 unsigned audit_breaks(const struct audit *a);    // logs set aside or found empty since the start
@@ -110,7 +111,7 @@ enum audit_finding {
   AUDIT_ALTERED,    // the hash of a line does not match its text
   AUDIT_UNLINKED,   // a line does not follow the preceding one: lines were removed, inserted or moved
   AUDIT_MALFORMED,  // not an audit line
-  AUDIT_SHORTENED,  // the first or last line recorded in FILE.head is missing
+  AUDIT_SHORTENED,  // the first or the last line that FILE.head records is missing
   AUDIT_UNSIGNED,   // a line or FILE.head is not signed with the key
 };
 

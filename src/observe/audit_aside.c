@@ -13,8 +13,8 @@
 
 enum {
   ASIDE_MOST = 1000,  // maximum number of logs set aside
-  // Minimum ms between setting aside two logs. Without it, gateways with different keys would set aside logs in turns
-  // forever.
+  // Minimum milliseconds between setting aside two logs. Without this limit, two gateways with different keys would set
+  // aside each other's log forever.
   ASIDE_APART = 60000,
 };
 
@@ -34,16 +34,16 @@ bool audit_was_rotated(struct audit_file *a, const char *hash) {
   return is;
 }
 
-// Checks a file without a complete line. Returns NULL if the file is new or was just rotated, otherwise the reason to
-// distrust the file.
+// Checks a log file that has no complete line. Returns NULL if it is new or was just rotated, otherwise the reason to
+// distrust it.
 static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) {
   if (!e->size || a->seq) return NULL;
   if (!e->headed) return "its head file is missing";
   return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
 }
 
-// Returns whether copies of earlier lines were appended: complete lines follow our last write, but their numbers are
-// not new.
+// Returns whether copies of earlier lines were appended: there are complete lines after our last write, but their
+// numbers are not higher.
 static bool is_copied(const struct audit_file *a, const struct audit_end *e) {
   return a->size != UINT64_MAX && e->size > a->size && e->size - a->size > e->tail && e->last.seq <= a->seq;
 }
@@ -126,7 +126,8 @@ static bool move_all(const struct audit_file *a, char *name, size_t room) {
   return ok;
 }
 
-// Returns the start time of a new chain: later than that of any known chain, even if the clock was set back.
+// Returns the start time for a new chain: it must be later than that of any known chain, even if the clock was set
+// back.
 static uint64_t begin_after(const struct audit_file *a, const struct audit_end *e) {
   int64_t now = clock_wall_ms(a->clock);
   uint64_t known = e->headed && e->head.began > a->began ? e->head.began : a->began;

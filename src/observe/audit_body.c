@@ -22,7 +22,8 @@ static size_t plain_run(str s) {
   return n;
 }
 
-// Stops at NAME_WRITTEN bytes, because escapes make a name of control characters six times as long.
+// Writes a string with escapes. Stops after NAME_WRITTEN bytes, because escaped control characters are six times as
+// long.
 static void put_string(struct buf *out, str s) {
   enum { PAIR = 12 };  // length of the longest escape in bytes
   size_t end = out->n + NAME_WRITTEN - PAIR;
@@ -42,7 +43,7 @@ static bool put_json(struct buf *out, str s, size_t most) {
   size_t end = out->n + most;
   while (s.n) {
     size_t n = 0;
-    if (out->n + s.n > end) return false;  // the rest needs at least s.n bytes
+    if (out->n + s.n > end) return false;  // the rest of the text needs at least s.n bytes
     while (n < s.n && s.p[n] >= 0x20 && s.p[n] < 0x7f) n++;
     buf_add(out, s.p, n);
     s = str_from(s, n);
@@ -54,7 +55,7 @@ static bool put_json(struct buf *out, str s, size_t most) {
   return out->n <= end;
 }
 
-// A key with its punctuation, as one constant, because keys make up most of a line.
+// The key of a member with its punctuation, as one constant: keys make up most of a line.
 #define KEY(name) STR(",\"" name "\":")
 
 // Appends a key and a value that needs no escapes.

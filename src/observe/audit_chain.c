@@ -89,7 +89,7 @@ bool audit_read_last(int fd, uint64_t size, struct audit_place *out, char *room,
   if (!n || pread(fd, room, n, (off_t)(size - n)) != (ssize_t)n) return false;
   const char *end = memrchr(room, '\n', n);
   *out_tail = end ? (size_t)(room + n - end) - 1 : n == size ? size : UINT64_MAX;
-  // An unfinished line does not belong to the chain: the next line is chained to the last complete line.
+  // An unfinished line is not part of the chain: the next line follows the last complete line.
   if (!end) return false;
   str text = {room, (size_t)(end - room)};
   const char *begin = memrchr(room, '\n', text.n);
@@ -148,7 +148,7 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
   bool ok = fd >= 0 && file_read(fd, MOST, &text, f);
   str key = buf_view(&text);
   while (key.n && (key.p[key.n - 1] == '\n' || key.p[key.n - 1] == '\r')) key.n--;
-  if (ok && key.n < LEAST) fault_set(f, FAULT_INVALID, "it has fewer than %d bytes", LEAST);
+  if (ok && key.n < LEAST) fault_set(f, FAULT_INVALID, "the key has fewer than %d bytes", LEAST);
   ok = ok && key.n >= LEAST;
   if (ok) *out = arena_str(a, key);
   if (text.n) explicit_bzero(text.p, text.n);
@@ -161,7 +161,8 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
   return ok;
 }
 
-// Omits a `began` of 0, so that signatures of heads from earlier versions, which have no `began`, stay valid.
+// Writes the signed fields of a head. Omits a `began` of 0: heads of earlier versions have no `began`, and their
+// signatures must stay valid.
 static size_t put_claim(const struct audit_head *head, char out[AUDIT_HEAD_MAX]) {
   int n = snprintf(out, AUDIT_HEAD_MAX, "{\"seq\":%llu,\"hash\":\"%s\",\"begins\":%llu", (unsigned long long)head->seq,
                    head->hash, (unsigned long long)head->begins);
@@ -180,7 +181,7 @@ size_t audit_put_head(const struct audit_head *head, struct hmac *key, char out[
   }
   ASSERT(n + 2 <= AUDIT_HEAD_MAX);
   out[n++] = '}';
-  // Blanks overwrite the rest of an older head that was longer.
+  // Pads with blanks, which overwrite the rest of an older head that was longer.
   memset(out + n, ' ', AUDIT_HEAD_MAX - n);
   out[AUDIT_HEAD_MAX - 1] = '\n';
   return AUDIT_HEAD_MAX;

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Writes the files of an audit log: locking, the hash chain, rotation. Blocks on the disk and on other processes; runs
-// on any thread, but on one at a time.
+// SPDX-License-Identifier: Apache-2.0 Writes the files of an audit log, with locking, the hash chain and rotation.
+// Waits for the disk and for other processes. May run on any thread, but only on one at a time.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 enum {
   RESERVE = 1 << 20,     // bytes of disk space reserved for requests in flight, if the log is required
-  ROTATE_APART = 60000,  // ms between a failed attempt to rotate a full file and the next one
+  ROTATE_APART = 60000,  // milliseconds between two attempts to rotate a full file, if the first one failed
 };
 
 static bool refused(const struct audit_file *a, const char *what, struct fault *f) {
@@ -107,8 +106,8 @@ static void unlock(struct audit_file *a) {
   if (a->fd >= 0) flock(a->fd, LOCK_UN);
 }
 
-// Continues the chain after the line with this number and hash, unless this process knows a later line. In that case
-// the chain continues after the later line, so that audit_verify detects that lines were removed or replaced.
+// Continues the chain after the line with this number and hash. If this process knows a later line, continues after
+// that line instead, so that audit_verify detects that lines were removed or replaced.
 static void continue_after(struct audit_file *a, uint64_t seq, const char *hash) {
   if (seq <= a->seq) return;
   a->seq = seq;
@@ -145,8 +144,8 @@ static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out)
   out->lined = audit_read_last(a->fd, size, &out->last, a->room, sizeof a->room, &out->tail);
 }
 
-// If the log is empty and has a key, checks that FILE.1 ends with the last line that the head or this process knows. If
-// FILE.1 does not, lines were removed, or a log rotation program moved them: notes a break of the chain.
+// Checks an empty log that has a key: FILE.1 must end with the last line that the head or this process knows. Otherwise
+// lines were removed or moved, for example by a log rotation program: notes a break of the chain.
 static void check_empty(struct audit_file *a, const struct audit_end *e) {
   bool by_head = e->headed && e->head.seq >= a->seq;
   uint64_t seq = by_head ? e->head.seq : a->seq, begins = e->headed ? e->head.begins : a->begins;
@@ -167,7 +166,8 @@ static bool catch_up(struct audit_file *a, struct fault *f) {
   if (fstat(a->fd, &st) != 0) return refused(a, "cannot be examined", f);
   if ((uint64_t)st.st_size == a->size) return true;
   read_end(a, (uint64_t)st.st_size, &e);
-  if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);  // another gateway began this chain
+  // Another gateway has begun a newer chain.
+  if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);
   const char *why = audit_doubt(a, &e);
   if (why) return begin_again(a, &e, why, f);
   check_empty(a, &e);
@@ -178,8 +178,8 @@ static bool catch_up(struct audit_file *a, struct fault *f) {
   return mend_end(a, e.size, e.tail, !e.headed || e.head.seq > e.last.seq, f);
 }
 
-// Reserves disk space for the lines of requests in flight, if the log is required, so that requests are refused before
-// the disk is full. On a file system that cannot reserve space, the write fails instead.
+// If the log is required, reserves disk space for the lines of requests in flight, so that requests are refused before
+// the disk is full. If the file system cannot reserve space, a later write may fail instead.
 static bool reserve(struct audit_file *a, struct fault *f) {
   struct rlimit most;
   if (!a->required) return true;
@@ -191,7 +191,7 @@ static bool reserve(struct audit_file *a, struct fault *f) {
   if (!fits) errno = EFBIG;
   if (fits && fallocate(a->fd, FALLOC_FL_KEEP_SIZE, (off_t)a->size, RESERVE) != 0)
     fits = errno != ENOSPC && errno != EDQUOT && errno != EROFS && errno != EIO;
-  if (!fits) return refused(a, "has no disk space left", f);
+  if (!fits) return refused(a, "cannot reserve disk space", f);
   a->reserved = a->size + RESERVE;
   return true;
 }
@@ -225,7 +225,8 @@ static void write_head(struct audit_file *a) {
   if (a->headless) a->head_errno = errno;
 }
 
-// Fails if the log is required and its head could not be written, because the end of the chain could not be proved.
+// Returns false if the log is required and its head could not be written: the end of the chain could then not be
+// proved.
 static bool has_head(const struct audit_file *a, struct fault *f) {
   if (!a->headless || !a->required) return true;
   fault_set(f, FAULT_IO, "%s cannot be written: %s", a->head_path, strerror(a->head_errno));
@@ -239,7 +240,7 @@ static bool rotate(struct audit_file *a, struct fault *f) {
   if (a->reserved && ftruncate(a->fd, (off_t)a->size) != 0) return refused(a, "cannot be truncated", f);
   a->reserved = 0;
   if (!audit_shift_files(a, &gone)) {
-    refused(a, "cannot be rotated and continues in the same file", &a->broke);
+    refused(a, "cannot be rotated, and continues in the same file", &a->broke);
     a->rotate_from = clock_mono_ms(a->clock) + ROTATE_APART;
     return true;
   }
@@ -255,7 +256,7 @@ static bool begin_again(struct audit_file *a, const struct audit_end *e, const c
   bool moved = audit_set_aside(a, e, why, f);
   if (moved) {
     begin_chain(a, a->began);
-    write_head(a);  // from the head, a gateway that waits for the lock learns of the new chain
+    write_head(a);  // a gateway that waits for the lock reads the head and finds the new chain
   }
   unlock(a);
   close_file(a);

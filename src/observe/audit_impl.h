@@ -32,11 +32,11 @@ struct audit_place {
 };
 bool audit_read_place(str line, struct audit_place *out);  // returns false if `line` is not an audit line
 
-// SHA-256 of the hashed part of a line, in hex.
+// Writes the SHA-256 of the hashed part of a line, in hex.
 void audit_hash(str hashed, char out[AUDIT_HASH + 1]);
 
-// HMAC-SHA256 in hex. A line's mac signs its hash, which also covers all preceding lines. The text of a head never
-// looks like a hash, so the signature of a head cannot serve as that of a line.
+// Writes the HMAC-SHA256 of `text` in hex. A line's mac signs its hash, which also covers all preceding lines. The text
+// of a head never looks like a hash, so the signature of a head cannot be used for a line.
 void audit_sign(struct hmac *key, str text, char out[AUDIT_HASH + 1]);
 bool audit_line_is_signed(const struct audit_place *p, struct hmac *key);  // recomputes the hash
 
@@ -57,7 +57,7 @@ enum { AUDIT_HEAD_MAX = 320 };  // maximum bytes of FILE.head
 // fields.
 struct audit_head {
   uint64_t seq, begins;
-  // Start of this chain in ms since 1970; 0 without a key. Of two chains, the one with the later start is valid.
+  // Start of this chain in milliseconds since 1970; 0 without a key. If there are two chains, the later one is valid.
   uint64_t began;
   char hash[AUDIT_HASH + 1];
   char mac[AUDIT_HASH + 1];  // "" if unsigned
@@ -71,7 +71,8 @@ enum { AUDIT_LINE_MAX = 1 << 17 };  // maximum bytes of a line
 // Appends the body of a line. The writer adds token counts and chain fields.
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out);
 
-// Header of a pending line. Three texts follow it: the body, and the request and response texts to count tokens in.
+// Header of a pending line in a buffer. Three texts follow it: the body of the line, and the request and response texts
+// in which tokens are counted.
 struct audit_record {
   uint32_t body, in, out;          // sizes of the three texts in bytes
   uint32_t tokens_in, tokens_out;  // set by the writer
@@ -80,7 +81,7 @@ struct audit_record {
 
 enum { AUDIT_PENDING_MAX = 16 << 20 };
 
-// Progress of the current write.
+// State of the current write.
 enum audit_state {
   AUDIT_WORKS,
   AUDIT_LOCKED_OUT,  // another process holds the lock
@@ -93,7 +94,7 @@ struct audit_inode {
   ino_t number;
 };
 
-// The writer. Only one thread at a time may use this struct, except for `state`.
+// The files of a log that is being written. Only one thread at a time may use this struct, except for `state`.
 struct audit_file {
   char *path, *head_path;
   atomic_int state;
@@ -111,7 +112,7 @@ struct audit_file {
   uint64_t reserved;  // file offset up to which disk space is reserved
   uint64_t seq;       // seq of the last line
   char prev[AUDIT_HASH + 1];
-  uint64_t begins;  // seq of the oldest kept line
+  uint64_t begins;  // number (`seq`) of the oldest kept line
   uint64_t began;   // as in struct audit_head
   int head_fd;      // file descriptor of FILE.head
   struct audit_inode head_inode;
@@ -135,15 +136,15 @@ struct audit_end {
   bool head_there;  // FILE.head exists
   bool headed;      // FILE.head is a valid head, and signed if a key is set
   struct audit_head head;
-  bool lined;  // the last complete line is an audit line
+  bool lined;  // the file has a complete line, and the last one is an audit line
   struct audit_place last;
 };
 
-// Returns NULL if lines may be appended to a log with this end. Otherwise, the key does not confirm the end: returns
-// the reason. Always returns NULL if there is no key.
+// Returns NULL if lines may be appended to a log with this end, otherwise the reason why the key does not confirm the
+// end. Always returns NULL if there is no key.
 const char *audit_doubt(struct audit_file *a, const struct audit_end *end);
 
-// Returns whether the hash of the last line of FILE.1 is `hash`: then FILE was rotated after that line.
+// Returns whether the last line of FILE.1 has this hash, which means that FILE was rotated after that line.
 bool audit_was_rotated(struct audit_file *a, const char *hash);
 
 // Renames the log with its head and its rotated files to FILE.unverified-N, and prepares the audit_break line for the

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Rotation of audit files: FILE.1 is the newest. A file is removed only if it is old and enough newer files exist, so
-// that a client cannot push lines out of the log by causing many others. The total size is limited too.
+// SPDX-License-Identifier: Apache-2.0 Rotation of audit files: FILE.1 is the newest. A file is removed only if it is
+// old and enough newer files exist, so that a client cannot remove lines by causing many new ones. The total size is
+// limited too.
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -43,8 +43,8 @@ bool audit_may_shift(const struct audit_file *a) {
   return count_files(a, &bytes) < AUDIT_ROTATED_MAX;
 }
 
-// Returns whether a rotated file is older than keep_ms. A file with a time in the future (the clock was set back) is
-// not old.
+// Returns whether a rotated file is older than keep_ms. A time in the future, after the clock was set back, does not
+// count as old.
 static bool is_old(const struct audit_file *a, unsigned number) {
   struct stat st;
   int64_t now = clock_wall_ms(a->clock);
@@ -93,7 +93,7 @@ static bool move_all(const struct audit_file *a, unsigned count) {
 bool audit_shift_files(const struct audit_file *a, bool *out_gone) {
   uint64_t bytes;
   unsigned count = count_files(a, &bytes) + 1, least = a->keep ? a->keep : 1;
-  bool none = !a->keep && !a->keep_ms;  // no rotated file is kept
+  bool none = !a->keep && !a->keep_ms;  // true if no rotated file is to be kept
   *out_gone = none && unlink(a->path) == 0;
   if (none) return *out_gone;
   if (!move_all(a, count - 1)) return false;
@@ -114,7 +114,7 @@ uint64_t audit_first_kept(struct audit_file *a) {
   return seq;
 }
 
-// Removes old files, even among the newest `keep`, until `more` bytes fit max_total.
+// Removes old files until `more` bytes fit max_total, even if fewer than `keep` files remain.
 static void make_room(struct audit_file *a, uint64_t more) {
   unsigned count = count_files(a, &a->others);
   while (count && a->others + a->size + more > a->max_total) {

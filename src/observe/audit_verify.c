@@ -29,7 +29,7 @@ struct verifier {
   bool joined;       // a line was already read
   bool headed;       // FILE.head exists
   struct audit_head head;
-  bool head_met;  // the line recorded in FILE.head was read
+  bool head_met;  // the line that FILE.head records was found
   bool last;      // `file` is the current file, not a rotated one
   char room[2 * AUDIT_LINE_MAX];
 };
@@ -71,8 +71,8 @@ static void check_mac(struct verifier *v, const struct audit_place *p) {
     found(v, AUDIT_UNSIGNED, "the line's mac was not made with this key");
 }
 
-// Returns whether a line is an audit_break line. The first match is the key itself, not text in a value, because quotes
-// in values are escaped.
+// Returns whether a line is an audit_break line. A search finds the key and not text in a value, because quotes in
+// values are escaped.
 static bool is_break(str line) {
   static const str key = STR(",\"operation\":\""), word = STR("audit_break\"");
   const char *at = memmem(line.p, line.n, key.p, key.n);
@@ -103,8 +103,8 @@ static void take_line(struct verifier *v, str line) {
 
 // ---- reading files
 
-// Handles an unfinished last line. In the current file, an unfinished line is a finding only if the head records this
-// line; if not, the writer stopped before it reported the line as written.
+// Handles an unfinished last line. In the current file, it is a finding only if the head records this line. If the head
+// does not, the writer stopped before it had written the whole line.
 static void take_torn(struct verifier *v, str line) {
   struct audit_place p;
   bool noted = !v->last || !v->headed || v->head.seq > v->seq;
@@ -168,7 +168,8 @@ static bool take_file(struct verifier *v, const char *path, struct fault *f) {
   return ok;
 }
 
-// Lines after the one recorded in the head are not a finding: the head is written after the lines.
+// Checks the end of the log against the head. Lines after the recorded one are not a finding, because the head is
+// written after the lines.
 static void check_end(struct verifier *v, const char *path) {
   if (!v->headed) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing records where the log ends", path);
   else if (v->headed && v->head.seq > v->seq && (v->joined || v->head.begins <= v->head.seq))
@@ -209,7 +210,8 @@ static unsigned count_rotated(const char *path) {
   return n - 1;
 }
 
-// Returns whether `path` is a rotated file, which can be verified only together with the other files of its log.
+// Returns whether `path` is a rotated file, which can only be verified with the other files of its log. Sets f in this
+// case.
 static bool is_part(const char *path, char *name, size_t room, struct fault *f) {
   size_t n = strlen(path);
   while (n && path[n - 1] >= '0' && path[n - 1] <= '9') n--;

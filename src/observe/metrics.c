@@ -120,7 +120,7 @@ void metrics_count_rejection(struct metrics *m, enum rejection why) {
 
 // ---- one server
 
-// Returns the time that `permille` of the answered calls did not exceed, interpolated linearly within a bucket.
+// Returns the time that `permille` of 1000 answered calls did not exceed, interpolated linearly within a bucket.
 static uint64_t quantile(const struct served *s, uint64_t permille) {
   uint64_t wanted = (s->time_count * permille + 999) / 1000, before = 0;
   for (size_t i = 0; s->time_count && i <= BOUNDS; i++) {
@@ -146,7 +146,7 @@ struct metrics_tally metrics_of(const struct metrics *m, str server) {
 
 // ---- the page
 
-// Escapes the three characters that the format requires to be escaped in label values.
+// Writes the value of a label. The format requires escapes for three characters.
 static void put_label(struct buf *out, str value) {
   for (size_t i = 0; i < value.n; i++) {
     char c = value.p[i];
@@ -226,7 +226,7 @@ static void put_faults(const struct metrics *m, struct buf *out) {
   }
 }
 
-// Counters that are zero are written too: an alert on the first failure needs a previous value.
+// Writes counters that are zero, too: an alert on the first failure needs a previous value.
 static void put_rejections(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_auth_failures_total", "counter",
                    "Requests refused for their credentials, by reason.");

@@ -47,7 +47,7 @@ bool trace_parse(str text, struct trace_context *out) {
   if (!read_hex(text, 0, &version, 1) || !read_hex(text, FLAGS_AT, &flags, 1)) return false;
   if (!read_hex(text, TRACE_AT, out->trace, TRACE_ID) || !read_hex(text, SPAN_AT, out->span, TRACE_SPAN_ID))
     return false;
-  // Versions after 00 may append fields after another dash.
+  // In versions other than 00, another dash and further fields may follow.
   bool whole = text.n == LENGTH || (version > 0 && text.p[LENGTH] == '-');
   out->sampled = flags & 1;
   return whole && version != 0xff && any_bit(out->trace, TRACE_ID) && any_bit(out->span, TRACE_SPAN_ID);
@@ -70,7 +70,7 @@ void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]) {
 
 static const struct form {
   const char *name, *items;
-  const char *head;  // start of a message, up to the first item
+  const char *head;  // start of a request body, up to the first item
 } forms[] = {
     {"traces", "spans", "{\"resourceSpans\":[" RESOURCE "\"scopeSpans\":" SCOPE "\"spans\":["},
     {"logs", "records", "{\"resourceLogs\":[" RESOURCE "\"scopeLogs\":" SCOPE "\"logRecords\":["},
@@ -103,13 +103,13 @@ static void continue_close(struct tracer *t) {
   else loop_defer(t->opt.loop, &t->end);
 }
 
-// Handles the end of a batch; `why` is NULL on success. A failed batch is not sent again: the collector would receive
-// it out of order, and the buffer would fill up.
+// Called when a batch was sent (`why` is NULL) or has failed. A failed batch is not sent again: the collector would
+// receive it out of order, and the buffer would fill up.
 static void sent(struct tracer *t, const char *why) {
   ASSERT(t->sent);
   if (why) {
     if (!t->failing)
-      log_warn(t->opt.loop->log, "%s: %.*s %s; %s are dropped", t->form->name, STR_ARG(t->opt.url), why,
+      log_warn(t->opt.loop->log, "%s: cannot send to %.*s: %s; %s are dropped", t->form->name, STR_ARG(t->opt.url), why,
                t->form->items);
     t->dropped += t->sent;
   } else if (t->failing) {
@@ -123,7 +123,7 @@ static void sent(struct tracer *t, const char *why) {
 
 static void on_back(struct outgoing *e, const struct fault *f) {
   bool taken = e->status >= 200 && e->status < 300;
-  sent(CONTAINER_OF(e, struct tracer, outgoing), f ? f->message : taken ? NULL : "rejected the request");
+  sent(CONTAINER_OF(e, struct tracer, outgoing), f ? f->message : taken ? NULL : "the collector rejected the request");
 }
 
 void tracer_flush(struct tracer *t) {

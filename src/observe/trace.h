@@ -16,7 +16,7 @@ struct trace_context {
   bool sampled;
 };
 
-// Returns false if the text is not a traceparent; the caller ignores it.
+// Parses a traceparent header. Returns false if the text is malformed; the caller then ignores the header.
 bool trace_parse(str text, struct trace_context *out);
 void trace_print(const struct trace_context *c, char out[TRACE_PARENT_SIZE]);
 
@@ -26,7 +26,7 @@ struct tracer_options {
   struct loop *loop;
   const struct rand_source *rand;
   str url;                   // URL of the collector
-  unsigned sample_permille;  // how many of 1000 traces that begin in this gateway are sampled
+  unsigned sample_permille;  // of 1000 traces that begin in this gateway, the number that is sampled
   bool records;              // send log records instead of spans
 };
 
@@ -44,7 +44,7 @@ struct trace_span {
   struct trace_context self;
   const unsigned char *parent;  // the caller's span; NULL if the trace begins here
   str method, tool, server, agent, session;
-  const char *error;  // the code of a fault; NULL on success
+  const char *error;  // the code of the fault with which the call failed; NULL on success
   const char *step;   // the pipeline step in which the call failed; NULL on success
   int64_t began_ms;   // since 1970
   uint64_t took_us;
@@ -58,7 +58,7 @@ struct trace_record {
   str trace, span;  // ids in hex; STR_NONE if the record is not part of a trace
   const struct trace_field {
     const char *key;
-    str value;  // STR_NONE if the field is left out
+    str value;  // value of the attribute; STR_NONE if the attribute is left out
   } * fields;
   size_t count;
   int64_t at_ms;  // since 1970

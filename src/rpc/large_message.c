@@ -8,7 +8,7 @@
 
 enum { LARGE_MESSAGE_MAGIC = 0x6c6d7331 };
 
-// Large members of `result` are folded. In a reply, these members are at the third level. The result of a task is
+// Members of `result` with many values, which are at the third level of a reply, are folded. The result of a task is
 // parsed separately (fold_inner), with its members at the second level.
 static const struct json_fold fold_result = {.depth = 3, .values = 1 << 16};
 static const struct json_fold fold_inner = {.depth = 2, .values = 1 << 16};
@@ -52,15 +52,16 @@ struct large_message *large_message_ref(struct large_message *p) {
   return p;
 }
 
-// Writes the new id, which may be shorter, so that it ends where the old id ended. Moves the text before the id towards
-// it, and the message then starts later in memory.
+// The new id is written so that it ends where the old id ended. If it is shorter, the text before it is moved, and the
+// message then starts later in memory.
 bool large_message_rename(struct large_message *p, str id, str *out) {
   enum { MOVED_AT_MOST = 4096 };
   ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
   ASSERT(p->good && p->message.id);
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
-  bool more = root->count > RPC_REPLY_MEMBERS;  // members that JSON-RPC does not define must be dropped
+  // True if the reply has members that JSON-RPC does not define, which must be dropped.
+  bool more = root->count > RPC_REPLY_MEMBERS;
   if (id.n > old->n || before > MOVED_AT_MOST || more) return false;
   char *start = p->memory.p + (root->p - p->memory.p);
   memmove(start + shift, start, before);
@@ -90,12 +91,12 @@ void large_message_unref(struct large_message **large_message) {
 
 // ---- parsing, on a worker thread
 
-// Returns false, with p->fault set, if a member that the gateway itself reads is folded.
+// Returns whether all members that the gateway itself reads have nodes. If one is folded, sets p->fault.
 static bool is_readable(struct large_message *p, const struct json *object) {
   static const str names[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (!json_is_folded(json_get(object, names[i]))) continue;
-    fault_set(&p->fault, FAULT_UPSTREAM_ERROR, "answered with too many values in \"%.*s\"", STR_ARG(names[i]));
+    fault_set(&p->fault, FAULT_UPSTREAM_ERROR, "answered with too many JSON values in \"%.*s\"", STR_ARG(names[i]));
     return false;
   }
   return true;

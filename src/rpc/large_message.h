@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A large reply that owns its memory. A worker thread (io/job.h) parses it, because parsing is slow. Its text and nodes
-// live until the last reference is released.
+// SPDX-License-Identifier: Apache-2.0 A large reply and its memory. A worker thread (io/job.h) parses it, because
+// parsing is slow. Its text and nodes live until the last reference is released.
 //
 // Members of `result` with very many values are folded (json/json.h), such as content and structuredContent. Members
 // that the gateway itself reads are never folded: a reply with too many values in such a member is rejected.
@@ -8,7 +7,7 @@
 #include "io/job.h"
 #include "rpc/message.h"
 
-enum { LARGE_MESSAGE_LEAST = 1 << 20 };  // in bytes; smaller messages are parsed on the loop thread
+enum { LARGE_MESSAGE_LEAST = 1 << 20 };  // minimum bytes of a large message; smaller ones are parsed on the loop thread
 
 struct large_message {
   uint32_t magic;

@@ -22,9 +22,9 @@ enum {  // continues enum members_of
   HINTS,
   ERROR_DATA,
   FILTER,
-  QUESTIONS,  // value of inputRequests; the server chooses its keys
+  QUESTIONS,  // value of inputRequests, in which the server chooses the keys
   QUESTION,
-  ANSWERS,  // value of inputResponses; it has the keys of inputRequests
+  ANSWERS,  // value of inputResponses, with the same keys as inputRequests
   COMPLETION,
   OBJECTS,
   // The following two are not kinds of objects, but classes of _meta keys.
@@ -245,7 +245,7 @@ static const struct members_object {
   const struct members_name *names;
   size_t count;
   int each;     // kind of the values of all other members
-  bool prefix;  // keys that start with one of the `prefixes` are reserved
+  bool prefix;  // all keys that start with one of the `prefixes` are reserved
 } objects[OBJECTS] = {
     [MEMBERS_ENVELOPE] = {NAMES(envelope), 0, false},
     [MEMBERS_PARAMS] = {NAMES(params), 0, false},
@@ -277,8 +277,8 @@ static const str prefixes[PREFIXES] = {STR("io.toolgate/"), STR("toolgate/"), ST
 
 // ---- folding
 
-// Returns the lower-case letter that a decoder that ignores case reads for the first character of `s`. Sets *n to the
-// length of this character in bytes.
+// Returns the first character of `s` in lower case, as a decoder that ignores case reads it. Sets *n to its length in
+// bytes.
 static char fold(str s, size_t *n) {
   static const struct {
     str bytes;

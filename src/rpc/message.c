@@ -22,8 +22,8 @@ struct rpc_members {
   bool disguised;  // a member name contains escapes, or differs from a known name only in case
 };
 
-// Finds the known members. Sets m->disguised for a disguised name and for a known name that is written with escapes
-// ("\u0069d"). Escapes are legal JSON, but peers that do not unescape names would read another message.
+// Finds the known members. Sets m->disguised for a disguised name, and for a known name with escapes ("\u0069d"): these
+// are legal JSON, but a peer that does not unescape names would read another message.
 static void read_members(const struct json *value, struct arena *a, struct rpc_members *m) {
   JSON_EACH(it, value) {
     bool escaped = it->flags & JSON_KEY_ESCAPED;
@@ -165,8 +165,8 @@ void rpc_put_refusal(struct buf *out, const struct rpc_error *err) {
   rpc_put_error(out, err->id[0] ? str_of(err->id) : STR_NONE, err->code, str_of(err->message), STR_NONE);
 }
 
-// Finds the member "id" in the text of an object that was not parsed. The scan does not check values, so the value of
-// "id" is then parsed.
+// Finds the member "id" in the text of an object that could not be parsed. The search does not validate values, so the
+// value of "id" is parsed afterwards.
 static void find_id(str message, char out[RPC_ERROR_ID]) {
   struct json_scan scan = json_scan(message);
   struct json_walk walk;

@@ -13,11 +13,11 @@ enum rpc_code {
   RPC_INVALID_PARAMS = -32602,
   RPC_INTERNAL_ERROR = -32603,
   // codes that MCP defines
-  RPC_RESOURCE_NOT_FOUND = -32002,  // up to revision 2025-11-25; later revisions use RPC_INVALID_PARAMS
+  RPC_RESOURCE_NOT_FOUND = -32002,  // used up to revision 2025-11-25; later revisions use RPC_INVALID_PARAMS
   RPC_HEADER_MISMATCH = -32020,
   RPC_MISSING_CAPABILITY = -32021,
   RPC_UNSUPPORTED_VERSION = -32022,
-  RPC_URL_NEEDED = -32042,  // revision 2025-11-25: the client must open a URL and call again
+  RPC_URL_NEEDED = -32042,  // in revision 2025-11-25: the client must open a URL and repeat the call
 };
 
 struct large_message;  // rpc/large_message.h

@@ -77,14 +77,14 @@ void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
 }
 
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
-  // A callback may end other waits or start new ones. New waits must not fail, so only ids before `end` fail.
+  // A callback may end other waits or start new ones. Only waits with ids before `end` fail, because new ones must not.
   uint64_t end = p->next_id;
   size_t at = 0;
   const struct map_entry *table = p->waits.entries;
   for (struct rpc_wait *w; (w = map_next(&p->waits, &at));) {
     if (w->id < end) rpc_wait_fail(w, f);
     if (table == p->waits.entries) continue;
-    table = p->waits.entries;  // a callback has rebuilt the table, so start again
+    table = p->waits.entries;  // a callback has reallocated the table, so the walk starts again
     at = 0;
   }
 }

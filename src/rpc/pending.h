@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Requests that the gateway sent and that wait for a reply. Ids are assigned here, so that replies to different callers
-// cannot be confused. Each request has a timeout, which progress notifications restart, and a hard deadline.
+// SPDX-License-Identifier: Apache-2.0 Requests of the gateway that wait for a reply. Ids are assigned here, so that
+// replies to different callers cannot be confused. Each request has a timeout, which progress notifications restart,
+// and a hard deadline.
 #pragma once
 #include "base/fault.h"
 #include "base/map.h"
@@ -45,8 +45,9 @@ void rpc_wait_pause(struct rpc_wait *w);
 void rpc_wait_fail(struct rpc_wait *w, const struct fault *f);
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
-struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);  // NULL if no request has this id
-struct rpc_wait *rpc_pending_only(struct rpc_pending *p);                // NULL unless exactly one request waits
+// Returns NULL if no waiting request has this id.
+struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);
+struct rpc_wait *rpc_pending_only(struct rpc_pending *p);  // NULL unless exactly one request waits
 
 // Delivers a reply. Returns false if no request waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
@@ -55,5 +56,5 @@ bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
 // Returns false if no request with this id waits.
 bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, const char *why);
 
-// Delivers a progress notification. Its token is the id of the request. Returns false if no request with this id waits.
+// Delivers a progress notification to the request that has its token as id. Returns false if no such request waits.
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification);

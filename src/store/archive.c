@@ -61,8 +61,8 @@ static void on_first(struct store_read *r) {
   else store_read_over(r, false, &r->fault);
 }
 
-// Searches the store's place and the spare place (memory). Records in the spare place are newer, so the spare place is
-// searched first if newest_first is set.
+// Searches the main place and the spare place (memory). Records in the spare place are newer, so it is searched first
+// if newest_first is set.
 void archive_find(struct store *s, str owner, struct archive_search *x) {
   ASSERT(x->each);
   size_t limit = x->query.limit;

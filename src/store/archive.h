@@ -16,12 +16,13 @@ enum {
 };
 
 struct archive_record {
-  str context;      // conversation or session of the record
-  str kind;         // word chosen by the writer, such as "message" or "event"
-  str message_id;   // chosen by the writer; may be empty
-  str text;         // JSON text, stored unchanged
-  int64_t time_ms;  // wall clock; 0 in archive_add means now
-  uint64_t number;  // set by archive_add; the first record of a store has 1
+  str context;     // conversation or session of the record
+  str kind;        // word chosen by the writer, such as "message" or "event"
+  str message_id;  // chosen by the writer; may be empty
+  str text;        // JSON text, stored unchanged
+  // Time of the record by the wall clock, in milliseconds; archive_add replaces 0 with the current time.
+  int64_t time_ms;
+  uint64_t number;  // number of the record, set by archive_add; the first record of a store has 1
 };
 
 // Adds copies of all records, or of none, then calls w->done. STORE_KEPT means that the records are durable,
@@ -34,7 +35,7 @@ struct archive_query {
   str message_id;    // empty: records with any message id
   str contains;      // text that a record must contain, ignoring the case of ASCII letters; empty: any text
   int64_t from_ms;   // only records of this time or later; 0: no limit
-  int64_t until_ms;  // only records before this time; 0 if there is no limit
+  int64_t until_ms;  // finds only records before this time; 0 if there is no limit
   uint64_t after;    // only records with a higher number
   bool newest_first;
   size_t limit;  // maximum number of records; 0 means ARCHIVE_FIND_MAX
@@ -59,7 +60,7 @@ void archive_find(struct store *s, str owner, struct archive_search *x);
 void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
 
 struct archive_loading {
-  struct store_read read;  // fails with FAULT_NOT_FOUND if there is no such document
+  struct store_read read;  // this read fails with FAULT_NOT_FOUND if there is no such document
   str owner, name;
   struct arena *arena;
   str text;  // in the arena

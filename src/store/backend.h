@@ -26,8 +26,8 @@ enum write_kind {
   WRITE_KINDS
 };
 
-// The first member of every write. The backend sets `kept` and, for notes, `value` and `answer`; the store sets the
-// rest.
+// The first member of the struct of every kind of write. The backend sets `kept` and, for notes, `value` and `answer`;
+// the store sets the other members.
 struct store_write {
   struct list node;
   enum write_kind kind;
@@ -37,14 +37,14 @@ struct store_write {
   uint64_t bytes;        // estimated size
   bool lazy;             // may wait for other writes and may be lost if the machine fails; has no waiter
   bool refused;          // invalid, such as a name that is too long: nothing is written, and `kept` is STORE_LOST
-  enum store_kept kept;  // STORE_KEPT, or STORE_LOST if the limits do not allow the write
+  enum store_kept kept;  // set to STORE_KEPT, or to STORE_LOST if the limits do not allow the write
   int64_t value;
   struct buf answer;
 };
 
 struct piece_entry {
   struct store_piece piece;
-  char *block;  // heap memory with large bytes, or NULL; a backend that takes ownership sets it to NULL
+  char *block;  // heap memory with the bytes of a large piece, or NULL; a backend that takes ownership sets it to NULL
 };
 
 struct piece_batch {
@@ -59,17 +59,17 @@ struct piece_batch {
   void *own;  // private data of the backend during `write`; NULL before and after
 };
 
-bool piece_is_large(const struct store_piece *p);  // whether `p` has more than PIECE_ROW_BYTES bytes
+bool piece_is_large(const struct store_piece *p);  // returns whether `p` has more than PIECE_ROW_BYTES bytes
 
-// Marks a piece as used now: when room is needed, the least recently used pieces are dropped first.
+// A write that marks a piece as used now: when room is needed, the least recently used pieces are dropped first.
 struct piece_use {
   struct store_write write;
   str owner, handle;
   char text[];
 };
 
-// WRITE_RECORDS adds `records`, all or none. WRITE_DOCUMENT stores `text` as the document `name`, or removes this
-// document if `text` is STR_NONE.
+// A write to the archive. WRITE_RECORDS adds `records`, all or none. WRITE_DOCUMENT stores `text` as the document
+// `name`, or removes this document if `text` is STR_NONE.
 struct archive_write {
   struct store_write write;
   struct arena arena;
@@ -90,7 +90,7 @@ struct note {
   str text;         // holder of a lease, or bytes of an entry
   int64_t value;    // sum of a counter
   int64_t until;    // wall clock; the note does not exist from this time on
-  uint64_t number;  // set by the backend: each new note gets a higher number
+  uint64_t number;  // set by the backend: each new note gets a higher number than all before
 };
 
 struct note_write {
@@ -107,15 +107,15 @@ enum note_change { NOTE_STAYS, NOTE_REPLACED, NOTE_REMOVED };
 
 // Decides how a write changes a note. `at` is the existing note or NULL. Sets *out to the note to store: its strings
 // are in memory of `w`, its number is the number of `at`, or 0 for a new note. Also sets `value` and `answer` of the
-// write. A backend that can read and write in one transaction needs only this function. A backend whose database server
-// has counters and leases may use them instead.
+// write. A backend that can read and write in one transaction needs only this function. Another backend may use
+// counters and leases of its database server instead.
 enum note_change note_decide(struct note_write *w, const struct note *at, struct note *out);
 
 // ---- reads
 
-// The struct of each read operation begins with a struct store_read; the strings in it live until the read is over. The
-// backend must call store_read_over exactly once: before the operation returns or, if the store has a loop, later from
-// the loop. If `ok` is false, `f` is the reason of the failure, or NULL if nothing was found.
+// The backend must call store_read_over exactly once for each read operation: before the operation returns or, if the
+// store has a loop, later from the loop. `r` is the first member of the operation's struct; the strings in this struct
+// live until the read is over. If `ok` is false, `f` is the reason of the failure, or NULL if nothing was found.
 void store_read_over(struct store_read *r, bool ok, const struct fault *f);
 
 // Adds a copy of a name to the sorted list `n` unless the list has it. If the list then has more than `max` names,
@@ -134,7 +134,7 @@ struct store_place {
 enum place_wrote {
   PLACE_WROTE,        // all writes were applied
   PLACE_FAILED,       // no write was applied; some may succeed if each is written alone
-  PLACE_UNAVAILABLE,  // no write was applied; none would succeed now
+  PLACE_UNAVAILABLE,  // no write was applied, and further writes would fail now
 };
 
 struct store_backend {
@@ -155,8 +155,8 @@ struct store_backend {
   // Drops old data, and files that remain from a crash.
   void (*clean)(struct store_place *p, int64_t now);
 
-  // Finds a piece of one owner. Other owners' handles, unknown handles and expired handles must be indistinguishable.
-  // The bytes are valid until found_piece_release.
+  // Finds a piece of one owner. The result must be the same for unknown handles, expired handles and handles of other
+  // owners. The bytes are valid until found_piece_release.
   void (*find_piece)(struct store_place *p, struct piece_find *r);
   void (*count_pieces)(struct store_place *p, struct piece_count *r);  // adds to r->usage
   // Calls r->each until it returns false or r->left is 0; the read is ok in both cases.
@@ -165,7 +165,7 @@ struct store_backend {
   void (*list_documents)(struct store_place *p, struct archive_listing *r);
   void (*find_notes)(struct store_place *p, struct entry_search *r);
 
-  // The following operations may be NULL: then the place never has a problem, and never has data of an earlier process.
+  // The following operations may be NULL if the place never fails and never has data of an earlier process.
   bool (*exists)(const struct store_place *p);                   // whether the place has data of an earlier process
   bool (*probe)(struct store_place *p, struct fault *f);         // see store_probe
   bool (*usable)(const struct store_place *p, struct fault *f);  // see store_usable
@@ -174,14 +174,14 @@ struct store_backend {
 
 int64_t place_now(const struct store_place *p);
 
-// Return the limits on the bytes of the archive and of all pieces in this place.
+// place_archive_limit returns the maximum bytes of the archive in this place, place_piece_limit those of all pieces.
 uint64_t place_archive_limit(const struct store_place *p);
 uint64_t place_piece_limit(const struct store_place *p);
 
 // The roles of backends; backends.c sets the backend for each role.
 enum store_role {
   ROLE_LASTING,  // holds the data of a store with a folder
-  ROLE_PASSING,  // holds the data of a store without a folder, and is the spare place of a store with a folder
+  ROLE_PASSING,  // holds the data of a store without a folder; also the spare place of a store with a folder
   ROLE_COUNT
 };
 extern const struct store_backend *const store_backends[ROLE_COUNT];

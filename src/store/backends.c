@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// The backend for each role.
+// SPDX-License-Identifier: Apache-2.0 Sets the backend for each role (enum store_role).
 #include "store/backend.h"
 
 const struct store_backend *const store_backends[] = {

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// Pieces of results: bytes stored under a handle. Only the owner who stored a piece can find it.
+// SPDX-License-Identifier: Apache-2.0 Pieces of results: bytes stored under a handle. Only the owner who stored a piece
+// can find it.
 //
-// To stay within the limits, old pieces are dropped first, then the least recently used ones.
+// If the limits are exceeded, old pieces are dropped first, then the least recently used ones.
 #pragma once
 #include "base/arena.h"
 #include "base/crypto/hash.h"
@@ -17,7 +17,7 @@ struct piece_origin {
 
 struct store_piece {
   str handle;
-  int kind;  // a number chosen by the caller
+  int kind;  // a number whose meaning only the caller knows
   str tool_id, media_type, label;
   str bytes;
   unsigned char hash[SHA256_SIZE];  // SHA-256 of the bytes
@@ -31,7 +31,7 @@ uint64_t piece_cost(const struct store_piece *p);
 struct piece_batch;
 
 struct piece_batch *piece_batch_new(struct store *s, str owner, struct piece_origin origin);
-void piece_batch_free(struct piece_batch **b);  // for a batch that was not passed to pieces_put
+void piece_batch_free(struct piece_batch **b);  // frees a batch that was not passed to pieces_put
 
 // Adds a copy of a piece. If `block` is not NULL, it must be heap memory (base/mem.h) that holds the bytes: the batch
 // takes ownership instead of copying the bytes. Returns false, without taking `block`, if the batch would exceed the
@@ -44,9 +44,9 @@ str piece_batch_handle(const struct piece_batch *b, size_t i);
 // be NULL. Must be called on the loop.
 void pieces_put(struct store *s, struct piece_batch **b, struct store_wait *w);
 
-// Holds the bytes of a found piece; embedded in the backend's own struct.
+// Embedded in the struct of the backend that holds the bytes of a found piece.
 struct piece_hold {
-  // See found_piece_intact. NULL if the bytes cannot change.
+  // Implements found_piece_intact. NULL if the bytes cannot change.
   bool (*intact)(const struct piece_hold *h, const struct store_piece *p);
   void (*release)(struct piece_hold *h);
 };

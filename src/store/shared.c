@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-// The spaces of the notes for counters, leases and keys. The space of an entry is its kind, which must not begin with a
-// dot.
+// Values of `space` for the notes of counters, leases and keys. The `space` of an entry is its kind, which must not
+// begin with a dot.
 #define COUNTERS ".counter"
 #define LEASES ".lease"
 #define KEYS ".once"
@@ -121,7 +121,7 @@ static void on_first(struct store_read *r) {
   else store_read_over(r, false, &r->fault);
 }
 
-// Searches the store's place, then the spare place (memory), whose entries are newer.
+// Searches the main place, then the spare place (memory), which has the newer entries.
 void entry_find(struct store *s, str kind, struct entry_search *x) {
   ASSERT(x->each);
   read_begin(&x->read, s, on_first);

@@ -17,8 +17,8 @@ enum {
   SHARED_MAX = 100000,          // maximum number of counters, leases, keys and entries together
 };
 
-// Adds `delta` to a counter. Result: the sum of the current time window. A window begins with the first addition and
-// lasts window_ms.
+// Adds `delta` to a counter. Result: the sum of all additions in the current time window. A window begins with its
+// first addition and lasts window_ms.
 void counter_add(struct store *s, str name, int64_t delta, uint64_t window_ms, struct store_wait *w);
 
 // Takes or renews a lease for `ms` from now on; `ms` of 0 releases it. Result: 1, or 0 if another holder has the lease;
@@ -45,10 +45,11 @@ struct shared_entry {
 
 struct entry_search {
   struct store_read read;
-  str id;                                                 // empty: entries with any id
-  uint64_t after;                                         // only entries with a higher number
-  size_t limit;                                           // 0: SHARED_MAX
-  bool (*each)(void *ctx, const struct shared_entry *e);  // returns false to stop; must not use the store
+  str id;          // empty: entries with any id
+  uint64_t after;  // only entries with a higher number
+  size_t limit;    // 0: SHARED_MAX
+  // Called for each entry found; returns false to stop; must not use the store.
+  bool (*each)(void *ctx, const struct shared_entry *e);
   void *ctx;
   str space;  // the following members are private
   size_t left;

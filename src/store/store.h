@@ -33,12 +33,12 @@ extern const struct store_limits store_default_limits;
 // The result of a write.
 enum store_kept {
   STORE_KEPT,     // stored: on disk, or in memory if the store has no folder
-  STORE_PASSING,  // stored in memory because the disk failed: lost when this process ends
+  STORE_PASSING,  // stored only in memory, because the disk failed; lost when this process ends
   STORE_LOST,     // not stored: the limits do not allow it, or no place accepts it
 };
 
 struct store_options {
-  struct loop *loop;  // NULL in commands: every operation ends before its function returns
+  struct loop *loop;  // NULL in commands: every operation is then complete when its function returns
   const struct log *log;
   const struct clock *clock;
   const struct rand_source *rand;
@@ -54,15 +54,14 @@ struct store *store_new(const struct store_options *opt);
 // broken store for an empty one. On failure, `f` has the reason.
 bool store_probe(struct store *s, struct fault *f);
 
-// Returns whether the folder can store more data, as far as this is known without creating files. On failure, `f` has
-// the reason.
+// Returns whether the folder can probably store more data. Creates no files. On failure, `f` has the reason.
 bool store_usable(const struct store *s, struct fault *f);
 
 // Queues the removal of old data and of files that remain from a crash. Does nothing if the store has no data.
 void store_tidy(struct store *s);
 
-// Writes all accepted data and calls the waiters, then calls `closed`: from the loop or, if the store has no loop,
-// before store_close returns. The store must not be used after this call.
+// Writes all accepted data, calls `done` of all waiting structs, then calls `closed`: from the loop or, if the store
+// has no loop, before store_close returns. The store must not be used after this call.
 void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 
 // Waits for the result of one write. The caller embeds it in a struct of its own. `done` is called once, or never after

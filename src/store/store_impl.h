@@ -25,7 +25,7 @@ struct store {
 };
 
 void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct store_write *w));
-// Takes ownership of the write and queues it. If `wait` is NULL, this function may be called on any thread.
+// Takes ownership of the write and queues it. May be called on any thread if `wait` is NULL.
 void store_order(struct store *s, struct store_write *w, struct store_wait *wait);
 
 // Must be called before a read is passed to a backend. When the backend calls store_read_over, `next` is called to
@@ -36,5 +36,5 @@ void store_close_places(struct store *s);
 
 // The main function of the writer's thread.
 void writer_run(void *store);
-// Writes a list, and sets `kept` of each write.
+// Executes a list of writes, and sets `kept` of each write.
 void writer_write(struct store *s, struct list *writes);

@@ -5,7 +5,7 @@
 
 enum {
   GROUP_MAX = 256,        // maximum number of writes in one transaction
-  GROUP_BYTES = 8 << 20,  // maximum bytes in one transaction, not counting its last write
+  GROUP_BYTES = 8 << 20,  // a transaction gets further writes only while it has fewer bytes than this
   LAZY_MS = 1000,         // time that a lazy write waits for other writes
   CLEAN_MS = 600 * 1000,  // interval at which an idle writer removes old data
 };
@@ -15,8 +15,8 @@ enum {
 static void free_nothing(struct store_write *w) {
 }
 
-// Removes documents from the spare place if a newer version was written to the main place, because reads prefer the
-// version in the spare place.
+// Removes documents from the spare place after newer versions were written to the main place, because reads prefer the
+// spare place.
 static void uncover(struct store *s, const struct list *writes) {
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
@@ -91,7 +91,7 @@ static bool await(struct store *s, bool *out_idle) {
   return s->queued || !s->closing;
 }
 
-// Takes a group of writes from the queue. A group has a limited size, so that its first write is soon reported.
+// Takes a group of writes from the queue. The size of a group is limited, so that its first write need not wait long.
 static void take_group(struct store *s, struct list *out) {
   uint64_t bytes = 0;
   list_init(out);

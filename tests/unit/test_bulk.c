@@ -362,7 +362,7 @@ static void what_the_gateway_looks_into_may_not_be_that_large(void **state) {
   for (int task = 0; task < 2; task++) {
     struct large_message *p = open_many(&x, "_meta", task);
     assert_false(p->good);
-    assert_string_equal(p->fault.message, "answered with too many values in \"_meta\"");
+    assert_string_equal(p->fault.message, "answered with too many JSON values in \"_meta\"");
     large_message_unref(&p);
   }
   loop_done(&x.loop);

@@ -227,10 +227,10 @@ static void a_refusal_says_what_is_wrong(void **state) {
   } cases[] = {
       {" folded", "folded header line"},
       {"\tfolded", "folded header line"},
-      {"X : 1", "blank before the colon of a header"},
-      {"X\t: 1", "blank before the colon of a header"},
+      {"X : 1", "blank between a header name and its colon"},
+      {"X\t: 1", "blank between a header name and its colon"},
       {"X{}: 1", "malformed header name"},
-      {"X: \001", "unexpected character in a line"},
+      {"X: \001", "unexpected character in a line of the head"},
       {"X: 1\r2", "carriage return without a line feed"},
       {"X: 1\n2", "line feed without a carriage return"},
   };

@@ -84,8 +84,8 @@ static void a_refused_handshake_says_why_and_whether_to_try_the_older_transport(
       {200, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":1,\"message\":\"no\"}}", FAULT_UPSTREAM_ERROR,
        "refused initialize: no", false},
       {200, HELLO("1", "1999-12-31"), FAULT_PROTOCOL, "speaks MCP revision \"1999-12-31\"", false},
-      {200, HELLO("7", "2025-11-25"), FAULT_UPSTREAM_ERROR, "something that is not a JSON-RPC reply", false},
-      {200, "not JSON", FAULT_UPSTREAM_ERROR, "something that is not a JSON-RPC reply", false},
+      {200, HELLO("7", "2025-11-25"), FAULT_UPSTREAM_ERROR, "a body that is not a JSON-RPC reply", false},
+      {200, "not JSON", FAULT_UPSTREAM_ERROR, "a body that is not a JSON-RPC reply", false},
       {200, NULL, FAULT_UPSTREAM_ERROR, "without a JSON body", false},
       {202, NULL, FAULT_UPSTREAM_ERROR, "without a JSON body", false},
   };

@@ -671,7 +671,7 @@ static void a_session_holds_only_so_much_memory_but_one_request_always_may(void 
   says_much(x, "1");
   happened(x, "");
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}");
-  happened(x, REFUSED("2", "too many bytes of requests", "limits.session_held_bytes"));
+  happened(x, REFUSED("2", "the requests of this session use too much memory", "limits.session_held_bytes"));
   request_reply(x->held[0], STR("1"));
   assert_int_equal(x->s->held, 0);
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}");
@@ -689,7 +689,7 @@ static void sessions_of_one_principal_share_a_limit_that_small_requests_pass(voi
   says(x, HELLO("2025-11-25"));
   buf_reset(&x->out);
   says_much(x, "2");
-  happened(x, REFUSED("2", "the requests in flight hold too much memory", "limits.principal_held_bytes"));
+  happened(x, REFUSED("2", "the requests in flight use too much memory", "limits.principal_held_bytes"));
   says(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"echo\"}");
   happened(x, "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\n");
   session_close(&x->s);

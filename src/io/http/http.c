@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/http/http.h"
 
-// Character classes: the parts of a message head in which a byte may occur.
+// Character classes, as bits: in which parts of a message head a byte is allowed.
 enum { TOKEN = 1, TARGET = 2, VALUE = 4, HOST = 8, VISIBLE = TARGET | VALUE, ANY = TOKEN | VISIBLE | HOST };
 
 static const uint8_t classes[256] = {
@@ -38,8 +38,8 @@ static inline bool is(char c, unsigned class) {
   return classes[(unsigned char)c] & class;
 }
 
-// The state of parsing the complete lines of a head. The last byte is LF, which belongs to no character class, so a
-// loop over a class always ends there.
+// State of the parser of a message head, which gets complete lines only. Its input therefore ends with LF: LF belongs
+// to no character class, so a loop over the characters of a class always ends there.
 struct header_walk {
   const char *p, *end;
   struct http_head *head;
@@ -102,8 +102,7 @@ static bool note_host(struct header_walk *w, str value) {
 }
 
 static bool note_length(struct header_walk *w, str value) {
-  // The value may have up to 18 digits, which cannot overflow. Every other character is refused, so lists, signs and
-  // blanks are refused.
+  // Accepts only digits, so it refuses lists, signs and blanks. 18 digits cannot overflow.
   if (w->lengths++) return refuse(w, 400, "more than one Content-Length header");
   if (value.n > 18 || !str_to_u64(value, &w->head->content_length))
     return refuse(w, 400, "malformed Content-Length header");
@@ -186,7 +185,7 @@ static inline bool note_header(struct header_walk *w, str name, str value) {
 static bool parse_line_end(struct header_walk *w) {
   const char *p = w->p;
   if (p[0] == '\n') return refuse(w, 400, "line feed without a carriage return");
-  if (p[0] != '\r') return refuse(w, 400, "unexpected character in a line");
+  if (p[0] != '\r') return refuse(w, 400, "unexpected character in a line of the head");
   if (p[1] != '\n') return refuse(w, 400, "carriage return without a line feed");
   w->p = p + 2;
   return true;
@@ -194,7 +193,7 @@ static bool parse_line_end(struct header_walk *w) {
 
 static bool bad_name(struct header_walk *w, const char *name) {
   if (*name == ' ' || *name == '\t') return refuse(w, 400, "folded header line");
-  if (*w->p == ' ' || *w->p == '\t') return refuse(w, 400, "blank before the colon of a header");
+  if (*w->p == ' ' || *w->p == '\t') return refuse(w, 400, "blank between a header name and its colon");
   return refuse(w, 400, "malformed header name");
 }
 
@@ -224,7 +223,8 @@ static bool parse_header(struct header_walk *w) {
 static bool check_head(struct header_walk *w, const struct http_limits *limits) {
   struct http_head *h = w->head;
   if (w->request && w->hosts == 0) return refuse(w, 400, "no Host header");
-  if (h->chunked && h->has_length) return refuse(w, 400, "Content-Length together with Transfer-Encoding");
+  if (h->chunked && h->has_length)
+    return refuse(w, 400, "a message must not have both Content-Length and Transfer-Encoding");
   if (h->chunked && h->minor == 0) return refuse(w, 400, "Transfer-Encoding in HTTP/1.0");
   if (limits->max_body && h->content_length > limits->max_body) return refuse(w, 413, "the request body is too large");
   h->keep_alive = !w->close && (h->minor > 0 || w->persist);
@@ -246,7 +246,8 @@ static bool parse_version(struct header_walk *w) {
 static bool split_target(struct header_walk *w) {
   struct http_head *h = w->head;
   bool asterisk = str_eq(h->target, STR("*")) && str_eq(h->method, STR("OPTIONS"));
-  if (h->target.p[0] != '/' && !asterisk) return refuse(w, 400, "the request target is not a path");
+  if (h->target.p[0] != '/' && !asterisk)
+    return refuse(w, 400, "the request target must be a path that begins with \"/\"");
   if (!str_cut(h->target, '?', &h->path, &h->query)) h->query = STR_NONE;
   return true;
 }
@@ -289,7 +290,7 @@ static void start_head(struct http_head *h) {
   h->content_length = 0;
 }
 
-// Returns HTTP_MORE if the lines do not include the empty line that ends the head.
+// Parses the complete lines of a head. Returns HTTP_MORE if the empty line that ends the head is not among them.
 static long parse_lines(struct header_walk *w, const struct http_limits *limits) {
   const char *start = w->p;
   start_head(w->head);
@@ -301,8 +302,8 @@ static long parse_lines(struct header_walk *w, const struct http_limits *limits)
   return w->p - start;
 }
 
-// Each time a new line arrives, parses all complete lines again, so that an error is reported before the head is
-// complete. The limit on the number of headers bounds how often this happens.
+// Parses all complete lines again whenever a further line arrives, so that an error is reported before the head is
+// complete. The limit on the number of headers limits the number of repetitions.
 static long parse_head(struct header_walk *w, size_t n, const struct http_limits *limits, size_t *seen) {
   const char *start = w->p;
   size_t within = n < limits->max_head ? n : limits->max_head;

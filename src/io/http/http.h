@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The HTTP/1.1 codec (RFC 9112), strict, for requests and responses: no I/O, no memory of its own.
+// SPDX-License-Identifier: Apache-2.0 The HTTP/1.1 codec (RFC 9112), strict, for requests and responses: no I/O, no
+// memory of its own.
 //
 // Refuses with a status: an empty line before the start line; bare LF or CR; obs-fold; blanks before a colon; NUL and
 // control characters in values; Content-Length together with Transfer-Encoding; a repeated (even if equal) or malformed
@@ -9,7 +9,7 @@
 // and port; a target that is not origin-form (or "*" for OPTIONS) in visible ASCII without a fragment; an expectation
 // other than 100-continue; more header bytes or lines than the limits allow.
 //
-// The HTTP client decides by method and status whether a response has a body. A response to HEAD, and a 1xx, 204 or
+// The HTTP client decides from method and status whether a response has a body. A response to HEAD, and a 1xx, 204 or
 // 304, has no body, whatever has_length, content_length and chunked say. Any other response without a length and
 // without chunks ends when the connection ends.
 #pragma once
@@ -35,11 +35,11 @@ struct http_head {
   uint64_t names;  // one bit per header, chosen by length and first letter of the name; speeds up http_find
   bool has_length, chunked, keep_alive, expect_continue;
   uint64_t content_length;
-  str host;  // value of Host; request only
+  str host;  // value of the Host header of a request
 };
 
 struct http_limits {
-  size_t max_head;  // bytes of start line and headers
+  size_t max_head;  // maximum bytes of the start line and all headers
   size_t max_body;  // maximum Content-Length; 0 if there is no limit
 };
 

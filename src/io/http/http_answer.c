@@ -128,6 +128,6 @@ void http_exchange_trust(struct http_exchange *x) {
 }
 
 void http_exchange_drop(struct http_exchange *x) {
-  x->on_abort = NULL;  // the owner itself drops the exchange and needs no callback
+  x->on_abort = NULL;  // the owner drops the exchange itself, so it needs no callback
   conn_close(conn_of(x));
 }

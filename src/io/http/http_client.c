@@ -55,7 +55,7 @@ struct http_conn_out {
   bool head_only;
   bool keep_alive;
   bool write_failed;
-  bool *gone;  // points to a flag to set when the connection is freed
+  bool *gone;  // points to a flag that is set when the connection is freed
 };
 
 static void open_missing(struct http_origin *o);
@@ -122,7 +122,7 @@ static void transmit(struct http_conn_out *c, struct http_fetch *f, const str *p
   }
   if (f->paused) stream_pause(c->stream);
   c->write_failed = !stream_write(c->stream, parts, count);
-  // The timer reports the failure later. Until then, a response that the server sent early can still be read.
+  // The timer reports the failed write later: the server may have sent a response early, which can still be read.
   if (c->write_failed) timer_start(c->origin->loop, &c->timer, 0);
 }
 
@@ -168,7 +168,7 @@ static void complete(struct http_conn_out *c, bool reusable) {
   f->on_done(f, NULL);
 }
 
-// Returns false if the connection was freed.
+// Passes a part of the body to on_body of the fetch. Returns false if the connection was freed.
 static bool give_body(struct http_conn_out *c, str piece, const bool *gone) {
   uint64_t max = c->origin->opt.limits.max_body;
   c->received += piece.n;
@@ -239,8 +239,7 @@ static bool take_head(struct http_conn_out *c, const struct http_head *h, const 
   return !*gone;
 }
 
-// Keeps the unparsed input `in` in c->head. If c->head already contains `in` at its end, drops only the bytes before
-// it.
+// Keeps the unparsed input `in` in c->head. If c->head is not empty, it already ends with `in`: drops the bytes before.
 static void keep_partial(struct http_conn_out *c, str in) {
   if (c->head.n) buf_drop(&c->head, c->head.n - in.n);
   else buf_str(&c->head, in);
@@ -250,8 +249,7 @@ static void keep_partial(struct http_conn_out *c, str in) {
 static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
   struct http_head head;
   struct http_error err;
-  // Sets no limit on Content-Length here, because a 304 and a response to HEAD have no body but may announce any
-  // length.
+  // Content-Length is not limited here, because a 304 and a response to HEAD have no body but may announce any length.
   struct http_limits limits = {.max_head = c->origin->opt.limits.max_head};
   long n = http_parse_response(in->p, in->n, &limits, &c->seen, &head, &err);
   if (n == HTTP_MORE) {

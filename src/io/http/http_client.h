@@ -1,10 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 client for one origin, with a pool of keep-alive connections. Does not follow redirects.
+// SPDX-License-Identifier: Apache-2.0 An HTTP/1.1 client for one origin, with a pool of keep-alive connections. Does
+// not follow redirects.
 //
-// A fetch is embedded in the object that uses it. Its callbacks are called in this order: on_head once, on_body any
-// number of times, on_done once. No callback comes before http_fetch_start has returned. In and after on_done, the
-// fetch may be started again or freed. http_fetch_cancel ends a fetch without a further callback. Callbacks may start
-// and cancel any fetch and free the origin. The arguments of a callback are valid until it returns.
+// A fetch is one request with its response, embedded in the object that uses it. Its callbacks are called in this
+// order: on_head once, on_body any number of times, on_done once. No callback comes before http_fetch_start has
+// returned. In and after on_done, the fetch may be started again or freed. http_fetch_cancel ends a fetch without a
+// further callback. Callbacks may start and cancel any fetch and free the origin. The arguments of a callback are valid
+// until it returns.
 #pragma once
 #include "base/fault.h"
 #include "base/list.h"
@@ -61,8 +62,8 @@ void http_origin_distrust(struct http_origin *o);
 // Returns whether the origin has no waiting and no active fetch.
 bool http_origin_quiet(const struct http_origin *o);
 
-// Back-pressure: stop and resume reading this response. After a pause, on_body is still called for bytes that were
-// already read, up to about LOOP_READ_SIZE.
+// http_fetch_pause stops reading the response (back-pressure), http_fetch_resume continues. After a pause, on_body
+// still gets the bytes that were already read, up to about LOOP_READ_SIZE.
 void http_fetch_pause(struct http_fetch *f);
 void http_fetch_resume(struct http_fetch *f);
 

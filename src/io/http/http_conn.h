@@ -33,8 +33,8 @@ struct http_server {
   void (*on_request)(void *ctx, struct http_exchange *x);
   void *ctx;
   uv_tcp_t *listener;
-  // conns[0]: connections that are not trusted, oldest first. conns[1]: trusted connections (conn.known), the one that
-  // is idle for the longest time first.
+  // conns[0]: connections that are not trusted, oldest first. conns[1]: trusted connections (conn.known), those with
+  // the longest idle time first.
   struct list conns[2];
   size_t count;
   struct peers peers;
@@ -54,12 +54,13 @@ struct conn {
   struct stream *stream;
   enum conn_state state;
   struct timer timer;
-  struct deferred resume;          // continues with pipelined requests after a response
-  struct buf in;                   // bytes received and not yet consumed; empty on the fast path
-  size_t seen;                     // bytes of `in` already searched for the end of the head
-  struct buf body;                 // decoded body of a chunked request
-  struct intake_account *account;  // counts the memory of `in` and `body` until the request is complete; may be NULL
-  size_t held;                     // bytes counted for this connection in `account`
+  struct deferred resume;  // continues with pipelined requests after a response
+  struct buf in;           // bytes received and not yet consumed; empty on the fast path
+  size_t seen;             // bytes of `in` already searched for the end of the head
+  struct buf body;         // decoded body of a chunked request
+  // The account that the memory of `in` and `body` counts for until the request is complete; may be NULL.
+  struct intake_account *account;
+  size_t held;  // bytes counted for this connection in `account`
   struct http_chunked chunked;
   size_t head_n;   // in CONN_BODY: length of the head at the front of `in`
   uint64_t began;  // time when the request began to arrive; for the first request, when the connection was accepted

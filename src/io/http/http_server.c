@@ -106,7 +106,7 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   c->http10 = head->minor == 0;
   c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
-  stop_counting(c);  // the handler counts the message itself, so it would be counted twice
+  stop_counting(c);  // the handler counts the memory of the message itself; it must not be counted twice
   loop_name(c->server->loop, LOOP_REQUEST);
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
@@ -125,8 +125,7 @@ static bool take_body(struct conn *c, const struct http_head *head, str after_he
     *out_rest = str_from(after_head, need);
     return true;
   }
-  // Keeps the state of the decoder and drops the raw bytes: decoding the body from its start again for each packet
-  // would take quadratic time.
+  // Decodes each byte once and drops it: decoding the body from its start for each packet would take quadratic time.
   for (str in = after_head, piece;;) {
     switch (http_chunk_next(&c->chunked, &in, &piece)) {
     case HTTP_CHUNK_DATA: buf_str(&c->body, piece); break;
@@ -149,8 +148,8 @@ static bool crowded(const struct conn *c) {
   return c->server->count > opt->max_connections || (opt->max_per_address && c->peer->count > opt->max_per_address);
 }
 
-// Returns whether the client may send the body. If not, passes the request without a body to the handler and ends the
-// connection after the response. `none_yet` says that no byte of the body has arrived.
+// Returns whether the client may send the body. If not, passes the request without a body to the handler, and ends the
+// connection after the response. `none_yet` is true if no byte of the body has arrived.
 static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
   const struct http_server_options *opt = &c->server->opt;
   str principal = STR_NONE;
@@ -259,7 +258,7 @@ static void conn_input(struct conn *c, str bytes) {
     if (used == 0) break;
     view = str_from(view, used);
   }
-  // The client may have left while the handler began a stream. In this case the owner of the exchange was not notified
+  // The client has left while the handler began a streamed response, and the owner of the exchange was not notified
   // yet.
   if (!c->stream && c->state == CONN_STREAM && c->x.on_abort) c->x.on_abort(&c->x);
   if (c->stream && c->state != CONN_LINGER) keep_rest(c, view, carried);
@@ -291,7 +290,7 @@ static void on_data(void *ctx, str bytes) {
     conn_input(c, bytes);
     return;
   }
-  // Pipelined requests wait. The server reads on only to notice when the client leaves.
+  // Pipelined requests wait. The server continues to read only to notice when the client leaves.
   if (c->in.n + bytes.n > PIPELINE_MAX) conn_abort(c);
   else buf_str(&c->in, bytes);
 }
@@ -319,8 +318,8 @@ static void on_drain(void *ctx) {
 
 static const struct stream_events conn_events = {on_data, on_end, on_drain};
 
-// Closes one connection for which the handler is not working; http_server.h describes which. The connection is one from
-// the address of `peer`, or from any address if `peer` is NULL. `newest` is never closed.
+// Closes one connection from the address of `peer` (from any address if `peer` is NULL), but never `newest` or one for
+// which the handler is working. http_server.h describes the order of the candidates.
 static void evict(struct http_server *s, const struct conn *newest, const struct peer *peer) {
   enum { STRANGERS, IDLE, REST, PASSES };
   for (int pass = STRANGERS; pass < PASSES; pass++)
@@ -336,8 +335,8 @@ static void evict(struct http_server *s, const struct conn *newest, const struct
 static void warn_full(struct http_server *s, const char *what) {
   unsigned suppressed;
   if (rate_allow(&s->warnings, loop_now(s->loop), 1, &suppressed))
-    log_warn(s->loop->log, "%s: closing idle or unfinished connections to make room (%u more such events)", what,
-             suppressed);
+    log_warn(s->loop->log, "%s: closed an idle or unfinished connection to make room (%u similar messages suppressed)",
+             what, suppressed);
 }
 
 static void on_connection(uv_stream_t *listener, int status) {

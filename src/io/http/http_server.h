@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server on the loop. It has keep-alive; one request at a time per connection (pipelined requests wait);
-// limits on heads, bodies and queues; deadlines for slow clients; streamed responses with back-pressure.
+// SPDX-License-Identifier: Apache-2.0 An HTTP/1.1 server on the loop. It supports keep-alive, limits on heads, bodies
+// and queues, deadlines for slow clients, and streamed responses with back-pressure. Each connection serves one request
+// at a time; pipelined requests wait.
 //
 // When there are too many connections in total or from one address, a new connection replaces another. Candidates are,
 // in this order: the oldest one that is not trusted (see http_exchange_trust and `admit`); the trusted one that is idle
@@ -56,12 +56,12 @@ bool http_server_listen(struct http_server *s, str host, uint16_t port, uint16_t
 // closed after a short time. Calls `drained` when no connection is left.
 void http_server_drain(struct http_server *s, void (*drained)(void *ctx), void *ctx);
 
-// Closes everything at once. Calls on_abort for exchanges in progress.
+// Closes all connections at once. Calls on_abort for exchanges in progress.
 void http_server_free(struct http_server **s);
 
 size_t http_server_connections(const struct http_server *s);
 
-// headers: additional header lines, each with CRLF, or STR_NONE.
+// Sends a complete response. `headers`: additional header lines, each with CRLF, or STR_NONE.
 void http_reply(struct http_exchange *x, int status, str headers, str content_type, str body);
 void http_reply_from(struct http_exchange *x, int status, str headers, str content_type, struct payload body);
 
@@ -79,8 +79,8 @@ void http_exchange_peer(const struct http_exchange *x, char out[HTTP_PEER_SIZE])
 // text if the client has left.
 void http_exchange_local(const struct http_exchange *x, char out[HTTP_PEER_SIZE]);
 
-// Marks the connection of a client that may use the server as trusted: such connections are the last to be closed when
-// there are too many.
+// Marks the connection as trusted, because its client may use the server: when there are too many connections, trusted
+// connections are closed last.
 void http_exchange_trust(struct http_exchange *x);
 
 // Closes the connection without sending the rest of the response. Calls no callback.

@@ -47,7 +47,7 @@ void intake_set(struct intake *in, struct intake_account *a, size_t *held, size_
   if (before > bytes + INTAKE_SMALL) loop_freed(in->loop, before - bytes);
 }
 
-// Returns how much of `limit` may be in use after a message of this size is added.
+// Returns the part of `limit` that may be in use when a message of `bytes` bytes is included.
 static size_t part_for(size_t limit, size_t bytes) {
   return bytes > INTAKE_SMALL ? limit - limit / RESERVE_PART : limit;
 }
@@ -56,8 +56,8 @@ static bool fits(size_t used, size_t limit, size_t bytes) {
   return !limit || used == bytes || used <= part_for(limit, bytes);
 }
 
-// Returns whether the memory that is still free for large messages is at least as large as the memory that the account
-// uses. Always returns true for small messages. in->used must not exceed its limit.
+// Returns whether the account uses no more memory than is still free for large messages. Always returns true for small
+// messages. in->used must not exceed its limit.
 static bool is_fair(const struct intake *in, const struct intake_account *a, size_t bytes) {
   bool counts = in->limit && bytes > INTAKE_SMALL && a->used > bytes;
   return !counts || a->used <= part_for(in->limit, bytes) - in->used;

@@ -1,12 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Limits the memory that messages from clients use, from their first bytes to the end of the request: in total and per
-// principal. The owner of such memory counts it here, calls intake_check, and refuses the message if that fails. The
-// total therefore exceeds its limit by at most one message.
+// SPDX-License-Identifier: Apache-2.0 Limits the memory that messages from clients use, from their first bytes to the
+// end of the request: in total and per principal. The owner of a message counts its memory here, calls intake_check,
+// and refuses the message if that fails. The total therefore exceeds its limit by at most one message.
 //
 // A quarter of each limit is reserved for messages of up to INTAKE_SMALL bytes, so that many large messages do not
 // block small ones. A large message is also refused if its principal would then use more of the other three quarters
-// than remains free. So one principal gets at most half of them, and two principals get at most a third each. A
-// principal's only message is exempt from this rule, and the only message of all always fits.
+// than remains free. So one principal gets at most half of the three quarters, and two principals get at most a third
+// each. A principal's only message is exempt from this rule, and the only message of all always fits.
 #pragma once
 #include "base/map.h"
 #include "io/loop.h"
@@ -21,7 +20,7 @@ struct intake {
   struct map accounts;
 };
 
-// The memory of one principal. Freed with its last reference.
+// Counts the memory of one principal's messages. Freed with its last reference.
 struct intake_account {
   size_t used;
   unsigned refs;

@@ -29,7 +29,7 @@ static void on_body(struct http_fetch *f, str bytes) {
   buf_str(&e->answer, bytes);
   if (!e->answer.over) return;
   struct fault why;
-  fault_set(&why, FAULT_UPSTREAM_ERROR, "answered with more than %zu KiB", e->opt.max_answer >> 10);
+  fault_set(&why, FAULT_UPSTREAM_ERROR, "the response is larger than %zu KiB", e->opt.max_answer >> 10);
   give_up(e, &why);
 }
 
@@ -39,7 +39,7 @@ static void on_done(struct http_fetch *f, const struct fault *fault) {
 
 static void on_late(struct timer *t) {
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer in time");
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "the server did not answer in time");
   give_up(CONTAINER_OF(t, struct outgoing, deadline), &f);
 }
 

@@ -37,7 +37,7 @@ bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struc
 // Cancels a request in flight without a callback. May be called after a failed outgoing_init, and on a zeroed struct.
 void outgoing_done(struct outgoing *e);
 
-// headers: all lines except Host and User-Agent, each with CRLF. If body.p is NULL, there is no body. Calls on_back
-// from the loop.
+// Sends a request; calls on_back later from the loop. `headers`: all lines except Host and User-Agent, each with CRLF.
+// If body.p is NULL, there is no body.
 void outgoing_send(struct outgoing *e, const char *method, str headers, str body);
 bool outgoing_under_way(const struct outgoing *e);

@@ -12,7 +12,7 @@ struct peers {
 // Counts the connections of one address. Freed when the count is 0.
 struct peer {
   size_t count;
-  unsigned char address[16];  // as IPv6; an IPv4 address in its mapped form (::ffff:a.b.c.d)
+  unsigned char address[16];  // IPv6 address; an IPv4 address is stored in its mapped form (::ffff:a.b.c.d)
 };
 
 void peers_init(struct peers *p, const struct hash_key *seed);

@@ -64,7 +64,7 @@ static bool in_network(const struct address *host, str network, str bits) {
   return mask == 0 || (a.at[n / 8] & mask) == (host->at[n / 8] & mask);
 }
 
-// Removes the port from an entry. Returns false if the port is not `port`.
+// Removes the port from an entry of NO_PROXY, if it has one. Returns false if that port is not `port`.
 static bool port_fits(str *entry, uint16_t port) {
   uint64_t number;
   str rest = STR_NONE, host, tail;

@@ -32,5 +32,5 @@ bool proxies_choose(const struct proxies *p, const struct http_url *url, const s
 // includes all names below it), an address, a network (10.0.0.0/8) or *, and may have a port.
 bool proxy_exempts(str list, str host, uint16_t port);
 
-// Writes a message about an error status with which the proxy itself has answered.
+// Writes the error message for an error status that the proxy itself, not the server, has returned.
 void proxy_refusal(const struct proxy *p, int status, char *out, size_t size);

@@ -74,7 +74,8 @@ static void take_field(struct sse_parser *p, str line) {
   }
 }
 
-// Returns false if the callback called sse_done: the parser must not be used any more.
+// Passes a complete event to the callback. Returns false if the callback called sse_done: the parser must then not be
+// used any more.
 static bool dispatch(struct sse_parser *p) {
   struct sse_event e = {.type = p->type.n ? buf_view(&p->type) : STR("message"),
                         .data = buf_view(&p->data),
@@ -105,9 +106,8 @@ static bool take_line(struct sse_parser *p, str line) {
   return true;
 }
 
-// Adds the beginning or the middle of a line. As soon as the line begins with "data: ", its bytes go to p->data
-// directly, so that long data is not copied twice. This does not depend on how the line was split, so the limit is
-// always reached at the same byte.
+// Adds a part of a line, but not its end. As soon as the line begins with "data: ", its bytes go to p->data directly,
+// so that long data is not copied twice. The limit is reached at the same byte wherever the line was split.
 static void go_on_line(struct sse_parser *p, str piece) {
   static const str data = STR("data: ");
   if (p->in_data) {

@@ -23,15 +23,15 @@ struct sse_parser {
   void *ctx;
 };
 
-// max_event limits the data of an event, and the length of any other line. on_event is called for every block with a
-// data or an id field, even if the data is empty (unlike in a browser). A block without these fields (only comments,
-// `event` or `retry`) is not an event. The slices of the event are valid until the callback returns. The callback may
-// set p->on_event to NULL: all further bytes are then dropped. It may call sse_done and then free the parser: the
-// sse_feed that called it then returns at once. It must not call sse_feed on the same parser.
+// `max_event` is the maximum size of the data of an event, and of any other line. on_event is called for every block
+// with a data or an id field, even if the data is empty (unlike in a browser). A block without these fields (only
+// comments, `event` or `retry`) is not an event. The slices of the event are valid until the callback returns. The
+// callback may set p->on_event to NULL: all further bytes are then dropped. It may call sse_done and then free the
+// parser: the sse_feed that called it then returns at once. It must not call sse_feed on the same parser.
 void sse_init(struct sse_parser *p, size_t max_event, void (*on_event)(void *ctx, const struct sse_event *), void *ctx);
 void sse_done(struct sse_parser *p);
 
-// Returns false if a line or an event exceeds the limit, and in all later calls.
+// Parses bytes. Returns false if a line or an event exceeds the limit, and then also in all later calls.
 bool sse_feed(struct sse_parser *p, str bytes);
 
 // Appends one event. Leaves out `type` if it is empty and `id` if id.p is NULL; also leaves out either of them if it

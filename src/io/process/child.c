@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// The gateway's side of the guard. Requests to the guard go through one queue, in order, and are sent only from the
-// callback of the loop, so that no callback of a child runs while its owner calls a function of this file.
+// SPDX-License-Identifier: Apache-2.0 Sends requests to the guard process and handles its reports. Requests wait in one
+// queue and are sent only from a callback of the loop, so that no callback of a child runs while its owner calls a
+// function of this file.
 #include "io/process/child.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ struct child_host {
   struct loop *loop;
   struct guard guard;
   uv_poll_t poll;
-  // The guard has died. The socket stays open as long as the poll handle, so that its descriptor is not reused.
+  // The guard has died. The socket stays open until the poll handle is closed, so that its descriptor is not reused.
   bool lost;
   bool closing;
   struct list children;  // children that their owners have not freed
@@ -44,7 +44,7 @@ struct child_host {
   size_t unanswered;     // number of starts without an answer
   uint64_t last_id;
   uint64_t quiet_by;     // time (system clock) when the last grace period is over
-  struct timer failing;  // calls on_fail of children whose start could not be requested
+  struct timer failing;  // calls on_fail of the children for which no start request could be sent
   void (*on_lost)(void *ctx);
   void *ctx;
 };
@@ -64,7 +64,8 @@ struct child {
   struct buf strings;  // program, arguments and environment (see guard_priv.h); kept until the child runs
   uint32_t argc, envc;
   bool launcher, unconfined;
-  int refused;  // errno if the start could not be requested; E2BIG if the strings exceed GUARD_MAX_STRINGS
+  // Errno if the start request could not be sent (E2BIG: the strings exceed GUARD_MAX_STRINGS), otherwise 0.
+  int refused;
 };
 
 static void drop_fds(struct child *c) {
@@ -205,7 +206,7 @@ static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   return true;
 }
 
-// Returns false and sets errno on failure. If errno is EAGAIN, the caller must try again later.
+// Sends a request to start a child. Returns false and sets errno on failure; EAGAIN means to try again later.
 static bool send_spawn(struct child_host *h, const struct guard_ask *ask, struct child *c) {
   int theirs[GUARD_FDS] = {-1, -1, -1, -1};
   bool sent = open_fds(c, theirs) && send_ask(h, ask, theirs, GUARD_FDS);
@@ -253,7 +254,7 @@ static void flush(struct child_host *h) {
 
 static void ask_guard(struct child_host *h, const struct guard_ask *ask) {
   buf_add(&h->queue, ask, sizeof *ask);
-  // Kills a guard that is stuck: the keepers then kill all children, and the gateway sees the socket close.
+  // The guard is stuck, so it is killed: the keepers then kill all children, and the gateway sees the socket close.
   if (h->queue.over) kill(h->guard.pid, SIGKILL);
   update_poll(h);
 }
@@ -286,8 +287,8 @@ static void on_news(struct child_host *h, const struct guard_news *news) {
 
 // ---- children that end without a report ----
 
-// Returns the next child whose end or failure must be reported without the guard. Callbacks may free any child, so each
-// search begins again at the first child.
+// Returns the next child whose owner gets no report from the guard: the guard has died, or was not asked to start the
+// child. Each search begins at the first child, because a callback may free any child.
 static struct child *find_unreported(struct child_host *h) {
   LIST_EACH(it, &h->children) {
     struct child *c = CONTAINER_OF(it, struct child, node);
@@ -322,7 +323,7 @@ static void on_failing(struct timer *t) {
 }
 
 static void lose_guard(struct child_host *h) {
-  log_error(h->loop->log, "the guard of child processes has died; all child processes end");
+  log_error(h->loop->log, "the guard of child processes has died; all child processes are killed");
   h->lost = true;
   uv_poll_stop(&h->poll);
   waitpid(h->guard.pid, NULL, 0);
@@ -434,7 +435,7 @@ void child_host_free(struct child_host **hp) {
   ASSERT_MAGIC(h, HOST_MAGIC);
   *hp = NULL;
   h->closing = true;
-  // Detaches the children from the host, because their owners may free them later.
+  // Sets the host of the remaining children to NULL, because their owners may free them later.
   for (struct list *n; (n = list_pop(&h->children));) {
     struct child *c = CONTAINER_OF(n, struct child, node);
     c->state = GONE;

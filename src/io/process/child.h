@@ -1,11 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
-// Child processes, started and reaped by a guard.
+// SPDX-License-Identifier: Apache-2.0 Child processes, started and reaped by a guard.
 //
 // The guard is a small process that guard_start forks first in main, while there is one thread and no file is open.
 // Only the guard forks: for each child, it forks a keeper, which is a subreaper and forks the child. So even a
 // grandchild that double-forks stays below its keeper, which shows to which child it belongs. When the gateway ends or
-// dies, even by kill -9, the guard sees its socket close, kills the whole tree and ends. If the guard itself is killed,
-// the keepers kill the processes below them, and on_exit is called for each child.
+// dies, even by kill -9, the guard sees its socket close, kills the whole tree and ends. If the guard is killed, the
+// keepers kill the processes below them, and on_exit is called for each child.
 //
 // When the child's own process ends, its descendants are killed: at once, or after the grace if the child is being
 // stopped.
@@ -26,14 +25,14 @@ struct guard {
 // Forks the guard. Must be called first in main. Returns false on failure, with a reason in f.
 bool guard_start(struct guard *g, struct fault *f);
 
-struct child_host;  // the gateway's side of the guard, on the loop
+struct child_host;  // sends requests to the guard and holds all children, on the loop
 
 struct child_host *child_host_new(struct loop *l, const struct guard *g);
 // Sets a callback for the death of the guard, after which no child can be started. The callback comes after on_exit and
 // on_fail of the children.
 void child_host_on_lost(struct child_host *h, void (*lost)(void *ctx), void *ctx);
-// Kills running children (a freed child keeps the rest of its grace), waits for the guard to end, and frees the host.
-// Children that their owners have not freed get no further callback and may be freed later.
+// Kills running children (a child that was freed before keeps its grace period), waits for the guard to end, and frees
+// the host. Children that their owners have not freed get no further callback and may be freed later.
 void child_host_free(struct child_host **h);
 
 struct child_spec {
@@ -65,7 +64,7 @@ struct child_events {
   void (*on_serving)(void *ctx, struct child *c);
 };
 
-// Returns whether a process is one of the children or below one. Also returns true if the process has ended.
+// Returns whether a process is one of the children or a descendant of one. Also returns true if the process has ended.
 bool child_host_runs(const struct child_host *h, int pid);
 
 // Asks the guard to start a child. Callbacks come later, unless child_free is called before. Copies spec, but not *ev.
@@ -83,6 +82,6 @@ int child_pid(const struct child *c);  // returns 0 until the child is started
 // measures the time. Sets *c to NULL; *c may be NULL.
 void child_free(struct child **c, uint64_t grace_ms);
 
-// Like child_free, but first gives the child leave_ms to end by itself. To be used for a server whose standard input
-// was just closed.
+// Like child_free, but waits leave_ms for the child to end before it sends SIGTERM. Use this after closing the standard
+// input of a server.
 void child_leave(struct child **c, uint64_t leave_ms, uint64_t grace_ms);

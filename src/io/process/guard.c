@@ -21,8 +21,8 @@
 #include "io/process/lockdown.h"
 #include "io/process/proctree.h"
 
-// The time between two SIGKILLs is KILL_STEP_MS at first, because most keepers end quickly. It doubles each time, up to
-// KILL_STEP_MAX_MS.
+// SIGKILL is repeated until a keeper ends: first after KILL_STEP_MS, because most keepers end quickly, then after twice
+// the time each, up to KILL_STEP_MAX_MS.
 enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, ORPHAN_GRACE_MS = 2000, SOCKET_FD = 3 };
 
 struct guard_child {
@@ -71,7 +71,7 @@ static struct guard_child *find_child(struct guard_watch *w, uint64_t id) {
 // ---- signals ----
 
 static void signal_tree(const struct guard_child *k, int sig) {
-  ASSERT(k->keeper > 1 && k->root != 1 && k->root >= 0);  // kill(-1) would reach every process of the user
+  ASSERT(k->keeper > 1 && k->root != 1 && k->root >= 0);  // kill with pid -1 would signal every process of the user
   if (k->root) kill(-k->root, sig);
   proctree_signal(k->keeper, sig, k->root);
 }
@@ -120,7 +120,7 @@ static bool is_keeper(const void *ctx, pid_t pid) {
   return false;
 }
 
-// Kills the processes whose keeper was killed: they have become children of the guard.
+// Kills the processes that have become children of the guard because their keeper was killed.
 static void kill_rest(struct guard_watch *w) {
   uint64_t now = now_ms();
   if (!w->rest_at || w->rest_at > now) return;
@@ -156,8 +156,8 @@ static void on_news(struct guard_watch *w, const struct guard_news *news) {
   }
   send_news(w, news);
   if (news->kind == GUARD_STARTED && k->term_held) terminate(k);
-  // A launcher that was asked to end has ended. Processes that it has started after its SIGTERM may still run, so they
-  // get a SIGTERM, too.
+  // A launcher has ended after its SIGTERM. Processes that it started after this signal may still run, so they get
+  // SIGTERM, too.
   if (news->kind == GUARD_EXITED && k->installing && k->kill_at) {
     signal_tree(k, SIGTERM);
     kill_from(k, now_ms() + ORPHAN_GRACE_MS);
@@ -186,8 +186,8 @@ static void on_keeper_end(struct guard_watch *w, struct guard_child *k) {
   mem_free(k);
 }
 
-// Reaps ended processes: keepers, children that could not be started, and orphans of killed keepers. Continues keepers
-// that a server has stopped.
+// Reaps ended processes: keepers, children that could not be started, and orphans of killed keepers. Sends SIGCONT to
+// keepers that a server has stopped.
 static void reap(struct guard_watch *w) {
   struct signalfd_siginfo info;
   while (read(w->signals, &info, sizeof info) > 0) continue;
@@ -241,7 +241,7 @@ static void on_bye(struct guard_watch *w) {
   }
 }
 
-// The gateway has ended. Only launchers that are still installing get time to end.
+// Called when the gateway has ended. Kills all children; only launchers that are still installing get time to end.
 static void on_gone(struct guard_watch *w) {
   w->gone = true;
   LIST_EACH(it, &w->children) {
@@ -254,7 +254,7 @@ static void on_gone(struct guard_watch *w) {
 static void on_ask(struct guard_watch *w, const struct guard_ask *ask, const int *fds, size_t fd_count) {
   struct guard_child *k = find_child(w, ask->id);
   if (ask->kind == GUARD_SPAWN && fd_count == GUARD_FDS) spawn(w, ask, fds);
-  else if (ask->kind == GUARD_SPAWN)  // the descriptors could not be received
+  else if (ask->kind == GUARD_SPAWN)  // the descriptors of this request did not arrive
     send_news(w, &(struct guard_news){.id = ask->id, .kind = GUARD_FAILED, .stage = GUARD_SETUP, .value = EMFILE});
   else if (ask->kind == GUARD_BYE) on_bye(w);
   else if (k && ask->kind == GUARD_STOP) stop(k, ask->leave_ms, ask->grace_ms);
@@ -266,7 +266,7 @@ static void on_ask(struct guard_watch *w, const struct guard_ask *ask, const int
   }
 }
 
-// Returns false if the gateway has ended.
+// Receives and handles a request of the gateway. Returns false if the gateway has ended.
 static bool read_ask(struct guard_watch *w) {
   struct guard_ask ask;
   int fds[GUARD_FDS];

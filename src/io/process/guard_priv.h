@@ -1,12 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-// Messages between the gateway (child.c), the guard (guard.c) and the keepers (keeper.c).
+// SPDX-License-Identifier: Apache-2.0 Messages between the gateway (child.c), the guard (guard.c) and the keepers
+// (keeper.c).
 //
 // For each child the guard forks a keeper, which is a subreaper: the processes of a child are exactly those below its
 // keeper, even if they fork, change their session or lose their parents. The keeper starts the child, reaps processes,
 // reports, and ends when no process is left below it.
 //
-// gateway -> guard: struct guard_ask, one in each packet; GUARD_SPAWN with GUARD_FDS descriptors.
-// keeper -> guard -> gateway: struct guard_news. All keepers write to one pipe; a write of this size is atomic.
+// The gateway sends struct guard_ask to the guard, one per packet; a GUARD_SPAWN carries GUARD_FDS descriptors. A
+// keeper sends struct guard_news to the guard, which forwards it to the gateway. All keepers write to one pipe; a write
+// of this size is atomic.
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>

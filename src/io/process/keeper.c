@@ -40,7 +40,7 @@ struct keeper {
 
 enum { LOOK_MS = 100 };  // time between two checks of a launcher's processes
 
-// The child's report to its keeper that it could not run the program.
+// The report of a child to its keeper when it could not run its program.
 struct mishap {
   uint32_t stage;
   int32_t error;
@@ -111,7 +111,7 @@ static void default_signals(void) {
 
 static bool set_up(const struct keeper_program *p, const int fds[GUARD_FDS], pid_t keeper) {
   if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
-  if (getppid() != keeper) _exit(1);  // the keeper died before prctl
+  if (getppid() != keeper) _exit(1);  // the keeper died before prctl was called, so its death would go unnoticed
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   if (!p->unconfined) lockdown_capabilities();
   default_signals();
@@ -216,7 +216,7 @@ static void watch_signals(sigset_t *out) {
   sigaddset(out, SIGTERM);
   sigaddset(out, SIGUSR1);
   sigprocmask(SIG_BLOCK, out, NULL);
-  signal(SIGTERM, SIG_DFL);  // the kernel would discard an ignored signal
+  signal(SIGTERM, SIG_DFL);  // the kernel discards a signal that is ignored
   signal(SIGUSR1, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
@@ -237,7 +237,7 @@ static void wait_signal(struct keeper *k, const sigset_t *watched) {
   report(k, GUARD_SERVING, GUARD_EXEC, 0);
 }
 
-// Ends after the death of the guard. A launcher gets time to finish its installation; everything else is killed.
+// Called when the guard has died. Kills the server and ends; a launcher first gets time to finish its installation.
 _Noreturn static void end_alone(const struct keeper *k) {
   if (k->installing) {
     proctree_signal(getpid(), SIGTERM, 0);

@@ -42,7 +42,8 @@ void lockdown_environment(void) {
 
 // The capabilities of root in a usual container, without raw sockets and device nodes. SYS_PTRACE, SYS_ADMIN,
 // SYS_MODULE, SYS_RAWIO, SYS_BOOT, BPF, PERFMON, CHECKPOINT_RESTORE and SYSLOG are left out because they give access to
-// other processes or to the kernel; NET_RAW and NET_ADMIN, because with them a server can read requests on loopback.
+// other processes or to the kernel; NET_RAW and NET_ADMIN are left out because they let a server read requests on
+// loopback.
 static const unsigned kept_capabilities[] = {
     CAP_CHOWN,    CAP_DAC_OVERRIDE,     CAP_DAC_READ_SEARCH, CAP_FOWNER,      CAP_FSETID,   CAP_KILL,
     CAP_SETGID,   CAP_SETUID,           CAP_SETPCAP,         CAP_SETFCAP,     CAP_IPC_LOCK, CAP_IPC_OWNER,

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 // Makes the calling process not dumpable: other processes of its user cannot trace it, read its memory or open its
-// files below /proc, and it writes no core file. Forked processes inherit this; execve ends it.
+// files under /proc, and it writes no core file. Forked processes inherit this; execve ends it.
 void lockdown_process(void);
 
 // Moves the environment to locked memory and overwrites the original, which /proc/PID/environ shows. Must be called
@@ -28,12 +28,13 @@ void lockdown_capabilities(void);
 struct lockdown_gaps {
   bool swappable;   // RLIMIT_MEMLOCK is used up: some secrets can be swapped to disk
   bool no_domains;  // servers can read each other's environment and memory
-  // The same effect as no_domains: this process is already in as many nested domains as the kernel allows.
+  // This process is already in the maximum number of nested domains. Same effect as no_domains.
   bool deepest_domain;
   bool keeps_capabilities;  // the bounding set cannot be changed: a server that runs as root can read the gateway
 };
 struct lockdown_gaps lockdown_gaps(void);
 
-// Denies, for all threads of the gateway, the system calls that it never needs: to start programs, to trace, to load
-// code into the kernel. Cannot be undone. Returns false and sets errno if this kernel has no such filter.
+// Denies, for all threads of the gateway, system calls that it never needs, such as those that start programs, trace
+// processes or load code into the kernel. Cannot be undone. Returns false and sets errno if this kernel has no such
+// filter.
 bool lockdown_calls(void);

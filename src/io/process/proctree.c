@@ -79,8 +79,8 @@ static const struct process *find_process(const struct process_table *t, pid_t p
   return t->count ? bsearch(&(struct process){.pid = pid}, t->all, t->count, sizeof *t->all, by_pid) : NULL;
 }
 
-// Returns the child of `top` that is the process itself or one of its ancestors, or NULL if the process is not below
-// `top`. The number of steps is bounded, because the table is not a snapshot and parents may even form a ring in it.
+// Returns the child of `top` that is `p` or an ancestor of `p`, or NULL if `p` is not below `top`. The number of steps
+// is bounded, because the table is not a snapshot and parents may even form a ring in it.
 static const struct process *branch_of(const struct process_table *t, const struct process *p, pid_t top) {
   for (size_t steps = 0; p && steps < t->count; steps++) {
     if (p->parent == top) return p;

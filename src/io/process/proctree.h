@@ -1,14 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-// Finds the processes below a process in /proc.
+// SPDX-License-Identifier: Apache-2.0 Finds the descendants of a process in /proc. A process is "below" its ancestors.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-// Sends sig to every process below `top` that is not a zombie, but not to `top` itself. Does not signal processes of
-// the group `but_group` (if not 0): the caller must have signalled this group as a whole, which also reaches processes
-// that are being forked. Returns the number of processes below `top`, including those of the group.
+// Sends sig to every process below `top` that is not a zombie, but not to `top` itself. Skips processes of the group
+// `but_group` (if not 0): the caller must have signalled this group as a whole, which also reaches processes that are
+// being forked. Returns the number of processes below `top`, including those of the group.
 size_t proctree_signal(pid_t top, int sig, pid_t but_group);
 
 // Like proctree_signal, but skips children of `top` for which `kept` returns true, and all processes below them.
@@ -25,7 +24,7 @@ struct proctree_size {
 };
 struct proctree_size proctree_size(pid_t top);
 
-// Identifies a pipe, whichever process has it open.
+// Identifies a pipe independently of the process that has it open.
 struct proctree_pipe {
   dev_t device;
   ino_t number;  // 0: not a pipe

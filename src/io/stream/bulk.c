@@ -8,8 +8,8 @@ static struct bulk_hold *hold_at(struct list *node) {
   return CONTAINER_OF(node, struct bulk_hold, node);
 }
 
-// Returns the oldest reader, which may continue reading even above the limit. Returns NULL if a complete large message
-// is in memory: all readers must then wait until its memory is freed.
+// Returns the hold of the oldest message that is still being read: it may continue even above the limit. Returns NULL
+// if a complete large message is in memory: all reading must then wait until that memory is freed.
 static struct bulk_hold *find_first(const struct bulk *b) {
   struct bulk_hold *first = NULL;
   LIST_EACH(it, &b->holds) {
@@ -39,8 +39,8 @@ static struct bulk_hold *find_unread(const struct bulk *b, uint64_t ms) {
   return NULL;
 }
 
-// Drops unread messages, the oldest first, until the rest fits the limit or only one message is left. Runs from a
-// timer, because give_up closes connections that calling functions may still use.
+// Drops messages that peers do not read, the oldest first, until the rest fits the limit or only one is left. Runs from
+// a timer, because give_up closes connections that calling functions may still use.
 static void on_shed(struct timer *t) {
   struct bulk *b = CONTAINER_OF(t, struct bulk, shed);
   for (struct bulk_hold *h; b->unread > b->limit && (h = find_unread(b, 0)) && h->bytes < b->unread;) h->give_up(h);

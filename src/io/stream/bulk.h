@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Limits the total memory of large messages in transit. Readers and owners of large messages report their size. Above
-// the limit, readers are stopped until other messages are done. If only readers use memory, the oldest one continues so
-// that it can finish: the total exceeds the limit by at most one message.
+// SPDX-License-Identifier: Apache-2.0 Limits the total memory of large messages in transit. Code that reads or owns a
+// large message reports its size. Above the limit, readers are stopped until other messages are done. If only readers
+// use memory, the oldest one continues so that it can finish: the total exceeds the limit by at most one message.
 //
 // While readers are stopped, a reader that may continue but receives nothing for BULK_STALL_MS is dropped. Messages
 // that a peer does not read are also dropped: all that have waited for BULK_STALL_MS while readers are stopped, and the
@@ -33,10 +32,11 @@ struct bulk_hold {
   struct bulk *bulk;
   size_t bytes;
   bool stopped;
-  bool unread;                                 // the message waits for a peer to read it; flow is NULL
-  uint64_t since;                              // loop time of its first byte
-  void (*flow)(struct bulk_hold *h, bool go);  // stops and resumes reading; NULL if the owner is not a reader
-  void (*give_up)(struct bulk_hold *h);        // drops the message and sets it to 0 bytes; may free the hold
+  bool unread;     // the message waits for a peer to read it; flow is NULL
+  uint64_t since;  // loop time of its first byte
+  // Stops (go = false) or resumes reading; NULL if the message is not being read.
+  void (*flow)(struct bulk_hold *h, bool go);
+  void (*give_up)(struct bulk_hold *h);  // drops the message and sets it to 0 bytes; may free the hold
 };
 
 void bulk_init(struct bulk *b, struct loop *l);

@@ -79,8 +79,8 @@ struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_q
   return s;
 }
 
-// All processes with the same open file description, such as the shell, share O_NONBLOCK. So this opens the terminal
-// again for a separate description. Returns fd if that fails.
+// Opens the terminal again, to set O_NONBLOCK: the description of `fd` may be shared with other processes, such as the
+// shell, and they would get O_NONBLOCK too. Returns `fd` if opening fails.
 static int reopen_terminal(int fd) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -97,7 +97,8 @@ static int open_terminal(struct stream *s, int fd) {
   return err;
 }
 
-// Files cannot be polled, so they are read in an idle callback and written synchronously.
+// Makes the stream read or write a file. Files cannot be polled, so they are read in an idle callback and written
+// synchronously.
 static int open_file(struct stream *s, int fd) {
   uv_idle_t *idle = MEM_NEW(uv_idle_t);
   uv_idle_init(&s->loop->uv, idle);
@@ -205,7 +206,8 @@ void stream_end_fault(struct stream *s, const struct fault *f) {
 }
 
 void stream_end(struct stream *s, int err) {
-  if (err == UV_EOF && s->error) err = s->error;  // libuv reports an error only once, and a write has received it
+  // Libuv reports an error only once, and has already reported it to a write.
+  if (err == UV_EOF && s->error) err = s->error;
   if (s->lingering) {
     s->ended = true;
     stream_update_reading(s);
@@ -223,7 +225,7 @@ static void on_grace_over(struct timer *t) {
   destroy(CONTAINER_OF(t, struct stream_out, grace)->stream);
 }
 
-// The client does not read: drops the queued bytes and the connection.
+// Called when the client has not read for too long: drops the queued bytes and the connection.
 static void on_unread(struct bulk_hold *h) {
   struct stream_out *o = CONTAINER_OF(h, struct stream_out, hold);
   bulk_set(h, 0);

@@ -56,7 +56,7 @@ bool stream_write_from(struct stream *s, const str *parts, size_t count, struct 
 // Returns the number of bytes that wait for the kernel to accept them.
 size_t stream_queued(const struct stream *s);
 
-// Returns the file descriptor, or -1 if the stream has no descriptor. To be used only to ask the kernel about the
+// Returns the file descriptor, or -1 if the stream has no descriptor. Use it only to query the kernel about the
 // connection.
 int stream_fd(const struct stream *s);
 

@@ -56,7 +56,7 @@ struct stream *stream_new(struct loop *l, size_t max_queued);
 // Gives the stream a new TCP handle and closes the previous one.
 uv_tcp_t *stream_tcp_handle(struct stream *s);
 
-// Starts or stops reading, as the state of the stream requires.
+// Starts or stops reading, depending on whether the stream is paused, connecting or closed.
 void stream_update_reading(struct stream *s);
 
 // Writes bytes to the connection as they are, without encrypting them.

@@ -15,7 +15,7 @@ static bool send_wire(struct stream *s) {
 static void deliver(struct stream *s, str plain) {
   if (plain.n == 0) return;
   if (s->events) s->events->on_data(s->ctx, plain);
-  else s->broken = true;  // the owner has not started the stream in time, and the bytes are lost
+  else s->broken = true;  // the bytes are lost, because the owner has not called stream_start in time
 }
 
 void stream_tls_read(struct stream *s, str cipher) {

@@ -96,8 +96,8 @@ void tls_client_free(struct tls_client **pc) {
 
 // --- a session
 
-// A host name that is too long is replaced with a name that no certificate can match, so that the connection is
-// refused.
+// Sets the name that the server's certificate must have. Replaces a name that is too long with one that no certificate
+// can match, so that the connection is refused.
 static void expect_host(SSL *ssl, str host) {
   char name[HOST_MAX + 1] = "host name too long.invalid";
   if (host.n <= HOST_MAX) {
@@ -159,7 +159,7 @@ static void decrypt(struct tls_session *s, struct buf *plain, struct fault *f) {
   int n = 1;
   while (n > 0) {
     char *to = buf_room(plain, PLAIN_STEP);
-    ASSERT(to);  // `plain` has more room than the bytes of one feed need
+    ASSERT(to);  // cannot fail, because `plain` has room for all bytes of one feed
     n = SSL_read(s->ssl, to, PLAIN_STEP);
     if (n > 0) plain->n += (size_t)n;
   }

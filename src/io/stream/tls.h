@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/str.h"
 
-struct tls_client;  // one for the process; must outlive its sessions
+struct tls_client;  // TLS settings for all connections of the process; must outlive its sessions
 
 struct tls_client *tls_client_new(struct fault *f);
 void tls_client_free(struct tls_client **c);
@@ -14,7 +14,7 @@ void tls_client_free(struct tls_client **c);
 // The TLS state of one connection. Converts between plaintext and the bytes to receive and send.
 struct tls_session;
 
-// host is the name or numeric address that the server's certificate must be valid for.
+// Creates a session. `host`: name or numeric address for which the server's certificate must be valid.
 struct tls_session *tls_session_new(struct tls_client *c, str host);
 void tls_session_free(struct tls_session **s);
 
@@ -26,8 +26,8 @@ enum tls_state { TLS_HANDSHAKE, TLS_OPEN, TLS_CLOSED, TLS_FAILED };
 enum tls_state tls_session_feed(struct tls_session *s, str cipher, struct buf *plain, struct buf *wire,
                                 struct fault *f);
 
-// Encrypts `plain` to `wire`. Fails if the session is not open or `wire` is full: it needs room
-// for the plaintext and for about 100 more bytes for each 16 KiB of it.
+// Encrypts `plain` to `wire`. Fails if the session is not open or `wire` is full: `wire` needs room for the plaintext
+// plus about 100 bytes per 16 KiB.
 bool tls_session_write(struct tls_session *s, str plain, struct buf *wire, struct fault *f);
 
 // Appends to `wire` the message that ends the session. Nothing may be written afterwards.

@@ -6,8 +6,8 @@
 
 enum { HTTP_PORT = 80, HTTPS_PORT = 443, LINES_PER_SECOND = 5, NAME_SHOWN = 100 };
 
-// The host and the port of an authority: HOST or [IPV6], with or without :PORT. `port` is 0 if the authority has no
-// port; `host` is empty if the authority is malformed.
+// The host and port in the value of a Host or Origin header: HOST or [IPV6], with or without :PORT. `port` is 0 if
+// there is no port; `host` is empty if the value is malformed.
 struct access_host {
   str host;
   uint16_t port;
@@ -24,8 +24,8 @@ static struct access_host place_of(str authority) {
   return (struct access_host){host, (uint16_t)port};
 }
 
-// Returns whether `p` names this listener: a loopback name or the bound address, with the port of the listener. If `p`
-// has no port, uses `port` instead.
+// Returns whether `p` names this listener: a loopback name or the bound address, and the port of the listener. `port`
+// is the default if `p` has no port.
 static bool is_own(const struct access *a, struct access_host p, uint16_t port) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
   if (p.port) port = p.port;
@@ -35,8 +35,8 @@ static bool is_own(const struct access *a, struct access_host p, uint16_t port) 
   return str_eq_nocase(p.host, a->bound);
 }
 
-// Returns whether `p` matches an entry of allowed_hosts. If `p` has no port, `p` also matches entries with the port
-// `usual` or `other`.
+// Returns whether `p` matches an entry of allowed_hosts. Without a port, `p` also matches entries with the port `usual`
+// or `other`.
 static bool is_configured(const struct access *a, struct access_host p, uint16_t usual, uint16_t other) {
   for (size_t i = 0; p.host.n && i < a->allowed_count; i++) {
     struct access_host allowed = place_of(a->allowed[i]);
@@ -74,12 +74,11 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
   if (!rate_allow(&a->refusals, loop_now(l), LINES_PER_SECOND, &suppressed)) return;
   str origin = http_value(x->head, STR("origin"));
   http_exchange_peer(x, peer);
-  log_warn(
-      l->log,
-      "refused a request from %s with HTTP %d: Host \"%.*s\"%s%.*s; see allowed_hosts; %u refusals were not logged "
-      "since the last such line",
-      peer, status, STR_ARG(utf8_cut(x->head->host, NAME_SHOWN)), status == 421 ? "" : ", Origin ",
-      STR_ARG(status == 421 ? STR("") : utf8_cut(origin.p ? origin : STR("(none)"), NAME_SHOWN)), suppressed);
+  log_warn(l->log,
+           "refused a request from %s with HTTP %d: Host \"%.*s\"%s%.*s; see allowed_hosts (%u similar messages "
+           "suppressed)",
+           peer, status, STR_ARG(utf8_cut(x->head->host, NAME_SHOWN)), status == 421 ? "" : ", Origin ",
+           STR_ARG(status == 421 ? STR("") : utf8_cut(origin.p ? origin : STR("(none)"), NAME_SHOWN)), suppressed);
 }
 
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x) {

@@ -1,13 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
-// Checks that a request is meant for this listener and was not sent by a foreign web page. Runs for every request on
-// every HTTP listener, before any other code handles the request.
+// SPDX-License-Identifier: Apache-2.0 Checks that a request is meant for this listener and was not sent by a foreign
+// web page. Runs for every request on every HTTP listener, before any other code handles the request.
 //
-// Host must be a configured name; or a loopback name (localhost, 127.0.0.1, [::1]) or the address listened on, without
-// a port or with the port listened on. This prevents DNS rebinding: a web page cannot reach the listener by resolving
-// its own host name to this address. Origin, if present, must have a configured name, or be http:// with a loopback
-// name or the address listened on, and with exactly this port. Sec-Fetch-Site, which browsers add and pages cannot
-// change, must be same-origin or none, unless Origin has a configured name. X-Forwarded-Host, Forwarded and cookies are
-// ignored.
+// Host must be a configured name, a loopback name (localhost, 127.0.0.1, [::1]) or the listener's address; the latter
+// two without a port or with the listener's port. This prevents DNS rebinding: a web page cannot reach the listener by
+// resolving its own host name to this address. Origin, if present, must have a configured name, or be http:// with a
+// loopback name or the listener's address, and with exactly the listener's port. Sec-Fetch-Site, which browsers add and
+// pages cannot change, must be same-origin or none, unless Origin has a configured name. X-Forwarded-Host, Forwarded
+// and cookies are ignored.
 #pragma once
 #include "base/rate.h"
 #include "io/http/http_server.h"
@@ -16,7 +15,7 @@ struct access {
   const str *allowed;  // allowed_hosts: "NAME" (any port) or "NAME:PORT" (only this port); IPv6 addresses in brackets
   size_t allowed_count;
   str bound;      // the address listened on, IPv6 in brackets
-  uint16_t port;  // the port listened on; 0 if any port is accepted
+  uint16_t port;  // the listener's port; 0 if any port is accepted
   bool local;     // access_pass also accepts the address to which the client has connected
   struct rate refusals;
 };

@@ -12,7 +12,7 @@ struct auth_gate {
   void (*enter)(void *ctx, struct http_exchange *x, struct client_identity who);
   void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);  // called before the refusal is sent
   void *ctx;
-  struct list waiting;  // struct gate_waiter; this member and the following ones are private
+  struct list waiting;  // list of struct gate_waiter; this member and the following ones are private
   size_t count, bytes;
 };
 
@@ -21,14 +21,14 @@ void auth_gate_init(struct auth_gate *d, void (*enter)(void *ctx, struct http_ex
                     void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx);
 void auth_gate_done(struct auth_gate *d);  // drops the waiting requests
 
-// Replaces the credentials and checks the waiting requests again. If `credentials` is NULL, requests need no
-// credential.
+// Replaces the credentials, and checks requests that wait for signing keys again. If `credentials` is NULL, requests
+// need no credential.
 void auth_gate_guard(struct auth_gate *d, struct credentials *credentials, const struct challenge *challenge);
 
-// Calls `enter` if the credential of the request is valid; otherwise refuses the request. Does so later if signing keys
-// must be fetched first.
+// Calls `enter` if the credential of the request is valid; otherwise refuses the request. If signing keys must be
+// fetched first, the request waits for them.
 void auth_gate_pass(struct auth_gate *d, struct http_exchange *x);
 
-// Returns whether the server should read the body of this request: false if the credential is certainly invalid. If the
-// credential is valid, sets *out_principal to the name of its principal.
+// Returns whether to read the body of this request: false if its credential is certainly invalid. If the credential is
+// valid, sets *out_principal to the name of its principal.
 bool auth_gate_admits(struct auth_gate *d, const struct http_head *head, str *out_principal);

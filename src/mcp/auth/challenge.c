@@ -18,8 +18,8 @@ static void split(str resource, str *origin, str *path) {
   while (str_ends(*path, STR("/"))) path->n--;
 }
 
-// Returns whether `path` is the endpoint, alone or followed by /NAME with a known NAME. Sets *out to the part after the
-// endpoint: empty, or /NAME.
+// Returns whether `path` is the endpoint, or the endpoint followed by /NAME with a known NAME. Sets *out to "" or
+// /NAME.
 static bool find_part(const struct challenge *c, str path, str endpoint, str *out) {
   if (!str_starts(path, endpoint)) return false;
   str part = str_from(path, endpoint.n);

@@ -13,7 +13,7 @@
 // /mcp/NAME.
 struct challenge {
   str resource;              // the public URL of /mcp; empty if no metadata are served
-  const char *const *names;  // the part NAME of each path /mcp/NAME
+  const char *const *names;  // known values of NAME in paths /mcp/NAME
   size_t name_count;
   str issuer;  // the authorization server
   const str *scopes;
@@ -26,8 +26,9 @@ bool challenge_is_metadata(const struct challenge *c, str path, str *out_part);
 
 void challenge_put_metadata(const struct challenge *c, str part, struct buf *out);
 
-// Returns the HTTP status of the response that refuses a request.
+// Returns the HTTP status of the response to a rejected request.
 int challenge_status(enum credentials_verdict verdict);
-// Writes a header line of this response: WWW-Authenticate or, if signing keys are unavailable, Retry-After.
+// Writes a header line for the response to a rejected request: WWW-Authenticate or, if signing keys are unavailable,
+// Retry-After.
 void challenge_put_header(const struct challenge *c, str path, enum credentials_verdict verdict,
                           const struct fault *why, struct buf *out);

@@ -14,13 +14,13 @@ enum {
   REMEMBERED = 1024,
   AGENT_SIZE = 256,
   SUBJECT_SIZE = 256,
-  TOKEN_DIGITS = 8,  // number of hex digits of a token's hash that logs show if the token has no name
+  TOKEN_DIGITS = 8,  // for a token without a name, logs show this number of hex digits of its hash
 };
 
 // A cached JSON Web Token of the issuer; its signature and claims were valid when they were checked.
 struct remembered {
   unsigned char sha256[SHA256_SIZE];
-  uint64_t version;  // version of the keys that verified the token
+  uint64_t version;  // version of the signing keys when the token was verified
   int64_t until;     // expiry in seconds since 1970
   char name[CREDENTIALS_NAME_SIZE];
   char agent[AGENT_SIZE];
@@ -106,8 +106,8 @@ static void let_in(struct credentials *c, str name, str agent, struct client_ide
   *out = (struct client_identity){.principal = p->number, .name = p->name, .agent = p->agent};
 }
 
-// Logs show the token's name as the subject. A token without a name is shown by its agent; a token without both, by the
-// first digits of its hash, which are also in the configuration.
+// As subject, logs show the token's name, else its agent, else the first digits of its hash, which are also in the
+// configuration.
 static void enter_configured(struct credentials *c, size_t index, struct client_identity *out) {
   const struct credentials_token *t = &c->opt.tokens[index];
   let_in(c, str_of(c->names[index]), t->agent, out);

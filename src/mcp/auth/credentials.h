@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Identifies the sender of a request by its bearer token: a configured token, or a JSON Web Token of the issuer. Both
-// kinds can be configured together. Checks every request.
+// SPDX-License-Identifier: Apache-2.0 Identifies the sender of each request by its bearer token: a configured token, or
+// a JSON Web Token of the issuer. Both kinds can be configured together.
 //
 // The SHA-256 of a configured token is compared in constant time. A valid JSON Web Token is cached by its SHA-256 until
 // it expires or the keys change, so that its signature is checked once.
@@ -15,7 +14,7 @@ struct credentials;
 
 struct credentials_token {
   unsigned char sha256[SHA256_SIZE];
-  str agent;  // agent that the token is bound to; may be empty
+  str agent;  // agent of the requests with this token; may be empty
   str name;   // given by the operator; may be empty
 };
 

@@ -8,7 +8,7 @@
 enum {
   FETCH_MS = 10000,
   AGAIN_MS = 5000,   // time between a failed fetch and the next one
-  RENEW_MS = 60000,  // minimum time between two fetches that unknown keys cause
+  RENEW_MS = 60000,  // minimum time between two fetches that are caused by tokens with unknown keys
   SHORTEST_MS = 60000,
   SET_BYTES = 256 << 10,
   SET_DEPTH = 16,
@@ -18,7 +18,7 @@ struct keyring {
   struct keyring_options opt;
   struct jwt_keys *keys;
   uint64_t version;
-  uint64_t good_until;  // expiry of the keys in loop time
+  uint64_t good_until;  // loop time at which the keys expire
   uint64_t not_before;  // earliest time of the next fetch after a failed one
   uint64_t renew_at;    // earliest time of the next fetch because of an unknown key
   bool fetched;         // the keys come from the URL
@@ -72,17 +72,17 @@ static void on_back(struct outgoing *e, const struct fault *fault) {
   struct fault f;
   struct jwt_keys *keys = NULL;
   if (fault) f = *fault;
-  else if (e->status != 200) fault_set(&f, FAULT_UPSTREAM_ERROR, "status %d", e->status);
+  else if (e->status != 200) fault_set(&f, FAULT_UPSTREAM_ERROR, "the server answered with HTTP %d", e->status);
   else keys = read_set(buf_view(&e->answer), &f);
   if (keys) {
     jwt_keys_unref(&k->keys);
     k->keys = keys;
     k->version++;
     k->good_until = loop_now(k->opt.loop) + k->lifetime_ms;
-    log_info(k->opt.loop->log, "%.*s: fetched %zu keys that verify tokens", STR_ARG(k->opt.url), jwt_keys_count(keys));
+    log_info(k->opt.loop->log, "%.*s: fetched %zu signing keys", STR_ARG(k->opt.url), jwt_keys_count(keys));
   } else {
     k->not_before = loop_now(k->opt.loop) + AGAIN_MS;
-    log_warn(k->opt.loop->log, "%.*s: cannot fetch keys that verify tokens: %s%s", STR_ARG(k->opt.url), f.message,
+    log_warn(k->opt.loop->log, "%.*s: cannot fetch signing keys: %s%s", STR_ARG(k->opt.url), f.message,
              k->keys ? "; the previous keys stay in use" : "");
   }
   call_waiters(k);

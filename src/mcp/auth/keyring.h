@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// The keys that verify the tokens of an issuer. They are given once, or fetched from the issuer's URL and renewed.
+// SPDX-License-Identifier: Apache-2.0 The keys that verify the tokens of an issuer: keys from the configuration, or
+// keys that are fetched from the issuer's URL and renewed.
 //
 // Fetched keys are valid as long as Cache-Control: max-age in the response says, but at least a minute and at most as
 // long as configured. The next request that needs expired keys fetches them again; requests wait for that fetch. An
@@ -21,7 +21,7 @@ struct keyring_options {
 
 // Does not fetch keys yet. Returns NULL on failure, with a reason in f.
 struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f);
-void keyring_free(struct keyring **k);  // does not call `ready` of the waiters
+void keyring_free(struct keyring **k);  // does not call `ready` of waiting structs
 
 enum keyring_state {
   KEYRING_READY,
@@ -31,7 +31,8 @@ enum keyring_state {
 
 // Returns the state of the keys. Starts a fetch if there are no keys or if they have expired.
 enum keyring_state keyring_look(struct keyring *k);
-// Must be called if a token names an unknown key. May start a fetch. Returns whether keys are being fetched.
+// Must be called if a token names an unknown key. Starts a fetch unless the last one was too recent. Returns whether
+// keys are being fetched.
 bool keyring_renew(struct keyring *k);
 
 const struct jwt_keys *keyring_keys(const struct keyring *k);  // returns NULL if there are no keys

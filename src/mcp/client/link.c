@@ -10,7 +10,7 @@
 #include "json/write.h"
 
 enum { GROWTH = 65536 };      // maximum bytes that changed ids and names add to a message
-enum { KEEP_INBOX = 65536 };  // the memory of the inbox is freed after a message that needed more bytes
+enum { KEEP_INBOX = 65536 };  // the memory of the inbox is freed after a message that is larger than this
 enum { LINK_MAGIC = 0x6c696e6b };
 
 struct link *link_new(const struct link_options *opt, const struct link_transport *ops, void *transport,
@@ -165,7 +165,7 @@ void link_call_send(struct link_call *c, str method, str params) {
   rpc_put_request(b, str_from_u64(c->wait.id, &id), method, params);
   if (b->over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "did not get this request, because the request is larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "cannot receive this request: it is larger than limits.message");
     link_call_fail(c, &f);
     return;
   }
@@ -236,7 +236,8 @@ static void send_message(struct link *l, str message) {
   if (open && fits) l->ops->send(l, message, NULL, STR_NONE);
 }
 
-// A stateless server accepts only requests and, on a pipe, notifications/cancelled.
+// Returns whether this message, which is not a request, may be sent. The only such message that a stateless server
+// accepts is notifications/cancelled on a pipe.
 static bool may_say(struct link *l, str what) {
   if (!link_is_stateless(l)) return true;
   if (!l->ops->exchanges && str_eq(what, STR("notifications/cancelled"))) return true;
@@ -278,8 +279,8 @@ void link_flow(struct link *l, bool go) {
 
 // ---- the end of a link
 
-// `lost` is the id of the call that did not run because the server had lost the session, or 0 if the session was not
-// lost.
+// Closes the link because of fault `f`. `lost` is the id of the call that did not run because the server had lost the
+// session; 0 if it was not lost.
 static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   if (l->state == LINK_CLOSED || l->dead) return;
   l->state = LINK_CLOSED;
@@ -319,7 +320,7 @@ void link_session_lost(struct link *l, struct link_call *c) {
 
 // ---- receiving
 
-// Limits these log lines, because a faulty server may send many invalid messages.
+// Returns whether an invalid message may be logged now: their rate is limited, because a faulty server may send many.
 static bool may_complain(struct link *l) {
   enum { COMPLAINTS_PER_SECOND = 10 };
   unsigned suppressed;
@@ -341,16 +342,15 @@ static void receive_request(struct link *l, const struct rpc_message *m, struct 
 
 static void complain(struct link *l, const struct json *value, const struct rpc_error *err) {
   if (may_complain(l))
-    log_warn(l->opt.loop->log, "%.*s: sent something that is not a JSON-RPC message: %s", STR_ARG(l->opt.name),
+    log_warn(l->opt.loop->log, "%.*s: this server sent an invalid JSON-RPC message: %s", STR_ARG(l->opt.name),
              err->message);
-  // Answers an invalid request; fails the call that an invalid reply belongs to. So neither side has to wait for a
-  // timeout.
+  // An invalid request is answered, and an invalid reply fails its call, so that neither side waits for a timeout.
   bool asks = json_is(value, JSON_OBJECT) && json_get(value, STR("method")) && err->id[0];
   if (asks) link_refuse(l, str_of(err->id), err->code, str_of(err->message));
   else rpc_pending_malformed(&l->pending, value, err->message);
 }
 
-// Removes members of _meta that a server must not set itself.
+// Removes reserved members of _meta, which a server must not set. Returns false if the message is then invalid.
 static bool clean(struct link *l, struct rpc_message *m, struct rpc_error *err) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = json_default_limits.max_depth};
   struct buf text;
@@ -375,7 +375,7 @@ static void receive_message(struct link *l, const struct json *value, struct lin
   case RPC_RESULT:
   case RPC_ERROR:
     if (!rpc_pending_reply(&l->pending, &m))
-      log_debug(l->opt.loop->log, "%.*s: sent a reply that nobody waits for", STR_ARG(l->opt.name));
+      log_debug(l->opt.loop->log, "%.*s: this server sent a reply that matches no open request", STR_ARG(l->opt.name));
     break;
   case RPC_REQUEST: receive_request(l, &m, via); break;
   case RPC_NOTIFICATION:
@@ -436,7 +436,8 @@ static bool hand_over(struct link *l, str text, struct buf *memory) {
   if (!memory || text.n < LARGE_MESSAGE_LEAST || !large_message_answers(text, &id)) return false;
   struct rpc_wait *w = rpc_pending_by_id(&l->pending, id);
   struct link_call *c = w ? CONTAINER_OF(w, struct link_call, wait) : NULL;
-  if (!c) log_debug(l->opt.loop->log, "%.*s: sent a reply that nobody waits for", STR_ARG(l->opt.name));
+  if (!c)
+    log_debug(l->opt.loop->log, "%.*s: this server sent a reply that matches no open request", STR_ARG(l->opt.name));
   if (!c) return true;
   if (!c->take) return false;
   link_enter(l);
@@ -448,7 +449,7 @@ static bool hand_over(struct link *l, str text, struct buf *memory) {
   return true;
 }
 
-// Masks secrets before the text is cut, because a part of a secret at the cut would not be recognized.
+// Logs text that is not JSON. Masks secrets before the text is cut, because a cut secret would not be recognized.
 static void log_stray(struct link *l, str text, const struct fault *f) {
   enum { READ = 4096, SHOWN = 200 };
   struct arena a;

@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// The client role of MCP: one connection to a server, over any transport.
+// SPDX-License-Identifier: Apache-2.0 The client role of MCP: one connection to a server, over any transport.
 //
 // Opening detects the server's era: a stateless server answers server/discover; with any other server, the link does
 // the handshake. The link chooses the ids of requests. A struct link_call is embedded in the struct that waits for the
-// reply. The link passes requests and notifications of the server to the owner's events, together with the call on
-// whose HTTP stream they arrived (via), if that call is known. The link may be freed in any of its callbacks.
+// reply. The link passes requests and notifications of the server to the owner's events, together with the call on the
+// HTTP stream of which they arrived (`via`), if that call is known. The link may be freed in any of its callbacks.
 #pragma once
 #include "io/http/http_client.h"
 #include "io/process/child.h"
@@ -18,7 +17,7 @@ struct chain_marks;
 struct link;
 
 struct link_call {
-  struct rpc_wait wait;  // owned by the link; its id is the request's id and progress token
+  struct rpc_wait wait;  // used by the link only; wait.id is the request's id and progress token
   struct link *link;     // NULL if the call is not in flight
   void *exchange;        // owned by the transport
   // Only for stateless servers on HTTP: the value of the header Mcp-Name, and additional header lines, each with CRLF.
@@ -83,8 +82,8 @@ struct link_options {
 // must outlive the link.
 struct link *link_new_stdio(const struct link_options *opt, struct child_host *host, const struct child_spec *spec,
                             const struct link_events *ev, void *ctx);
-// Create a link to an HTTP server. `headers`: additional header lines, each with CRLF. `url` and `headers` must outlive
-// the link.
+// link_new_http creates a link over Streamable HTTP, link_new_sse one over HTTP+SSE. `headers`: additional header
+// lines, each with CRLF. `url` and `headers` must outlive the link.
 struct link *link_new_http(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
                            str headers, const struct link_events *ev, void *ctx);
 struct link *link_new_sse(const struct link_options *opt, struct http_origin *origin, const struct http_url *url,
@@ -92,16 +91,16 @@ struct link *link_new_sse(const struct link_options *opt, struct http_origin *or
 
 void link_open(struct link *l);
 
-// Ends the connection: closes stdin of a process, then sends SIGTERM, then SIGKILL; deletes an HTTP session. Calls in
-// flight fail.
+// Ends the connection; calls in flight fail. Closes stdin of a child process, then sends SIGTERM, then SIGKILL; deletes
+// an HTTP session.
 void link_free(struct link **l);
 
 bool link_ready(const struct link *l);
 // Returns whether opening Streamable HTTP failed in a way that suggests that the server supports only HTTP+SSE.
 bool link_wrong_transport(const struct link *l);
 
-// Returns whether opening failed, perhaps because the link sent server/discover to detect the era: some servers exit if
-// the first message is not initialize.
+// Returns whether opening failed and server/discover, which the link sent to detect the era, may be the cause: some
+// servers exit if the first message is not initialize.
 bool link_probe_failed(const struct link *l);
 
 const struct mcp_revision *link_revision(const struct link *l);
@@ -124,7 +123,7 @@ int link_pid(const struct link *l);
 // A client's request needs a _meta with the data of this client (mcp/meta.h).
 str link_meta(const struct link *l);
 
-// Send a request in two steps, because the params of a request may contain its id: link_call_begin sets c->wait.id,
+// A request is sent in two steps, because its params may contain its id: link_call_begin sets c->wait.id, and
 // link_call_send sends the request. `params` is raw JSON, or empty.
 void link_call_begin(struct link *l, struct link_call *c, uint64_t timeout_ms, uint64_t max_ms);
 void link_call_send(struct link_call *c, str method, str params);
@@ -139,7 +138,7 @@ void link_reply(struct link *l, str id, str result);
 void link_refuse(struct link *l, str id, int code, str message);
 void link_send_raw(struct link *l, str message);  // a complete message
 
-// Back-pressure: resumes reading from the server if `go` is true, otherwise stops reading.
+// Resumes (go = true) or stops (go = false) reading from the server, for back-pressure.
 void link_flow(struct link *l, bool go);
 
 // Returns the fault code for an HTTP status of 400 or more.

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// The client side of Streamable HTTP: every message is sent by POST, and answered with JSON or a stream of events. A
-// GET stream carries the messages of the server that belong to no POST. If a stream ends before the answer, the link
-// resumes it by GET with Last-Event-ID, after the delay that the server asked for.
+// SPDX-License-Identifier: Apache-2.0 The client side of Streamable HTTP: every message is sent by POST, and answered
+// with JSON or a stream of events. Messages of the server that belong to no POST arrive on the stream of a GET. If a
+// stream ends before the answer, the link resumes it by GET with Last-Event-ID, after the delay that the server asked
+// for.
 //
 // For a stateless server, there are only POSTs of requests; their headers repeat values of the bodies. Streams are not
 // resumed, and closing the connection cancels the request.
@@ -23,7 +23,7 @@ enum {
   RETRY_MAX_MS = 30000,
   RESUME_TRIES = 5,
   OTHER_MS = 30000,
-  OVERSTAY_MS = 5000,  // time for a stream to end by itself after the answer to its call
+  OVERSTAY_MS = 5000,  // time for the server to end a stream after the answer to its call
   KEEP_POSTS = 128,
   KEEP_BODY = 65536,
 };
@@ -39,7 +39,7 @@ enum post_mode { MODE_NONE, MODE_JSON, MODE_EVENTS, MODE_REFUSED };
 
 struct http;
 
-// One exchange, which may consist of several responses if its stream is resumed.
+// One POST, GET or DELETE. It may have several responses, one after another, if its stream is resumed.
 struct post {
   struct list node;
   struct http *t;
@@ -70,7 +70,7 @@ struct http {
   str headers;
   char session[SESSION_ID_MAX];
   struct buf head;   // head of every POST: rewritten when the revision is known; each request appends lines
-  size_t head_size;  // length of `head` without the lines that a request appends
+  size_t head_size;  // length of the part of `head` that is the same for all requests
   struct list posts, free_posts;
   size_t free_count;
   struct post *listener;
@@ -148,7 +148,7 @@ static void make_post_head(struct http *t) {
   t->head_size = b->n;
 }
 
-// Returns whether this request uses the stateless revision. server/discover, which detects the era, always does.
+// Returns whether this request uses the stateless revision, as server/discover always does.
 static bool is_stateless(const struct link *l, const struct link_call *call) {
   return link_is_stateless(l) || call == &l->discover;
 }
@@ -223,7 +223,8 @@ static void on_event(void *ctx, const struct sse_event *e) {
 
 // ---- flow control
 
-// Reads the response only while the client of the call is not slow and few large messages are in memory.
+// Pauses reading the response while the client of the call is slow or large messages use too much memory; otherwise
+// resumes.
 static void update_flow(struct post *p) {
   if (!http_fetch_active(&p->fetch)) return;
   if (p->held_back || p->hold.stopped) http_fetch_pause(&p->fetch);
@@ -262,7 +263,8 @@ static void on_head(struct http_fetch *f, const struct http_head *h) {
     stop_parsing(p);
     sse_init(&p->events, p->t->link->opt.max_message, on_event, p);
     p->parsing = true;
-    if (p->kind == POST_CALL) p->tries = 0;  // the server responds, so the number of polls is not limited
+    // The server has sent something, so the count of failed attempts starts again.
+    if (p->kind == POST_CALL) p->tries = 0;
   } else {
     p->mode = p->json ? MODE_JSON : MODE_NONE;
   }
@@ -322,7 +324,7 @@ static bool looks_like_sse_server(int status) {
 
 static void on_probed(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
   struct link *l = CONTAINER_OF(c, struct http, probe)->link;
-  // A stateless server that does not know server/discover any more has been replaced.
+  // The server was stateless but does not know server/discover any more, so another server has replaced it.
   if (reply && reply->kind == RPC_ERROR && l->revision->stateless) link_session_lost(l, NULL);
 }
 
@@ -346,7 +348,8 @@ static void probe_session(struct link *l) {
   buf_done(&params);
 }
 
-// Returns whether a refusal with this status says nothing about the server's era.
+// Returns whether a server of any era may refuse a request with this status, so that the status does not reveal the
+// era.
 static bool says_nothing(int status) {
   return status == 401 || status == 403 || status == 429 || status >= 500;
 }
@@ -358,7 +361,7 @@ static void refused(struct post *p) {
   int status = p->status;
   if (status == 508) {
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE,
-              "refused (HTTP 508): gateways are connected in a loop, or in a row of more than %d", (int)CHAIN_DEPTH);
+              "refused (HTTP 508): gateways are connected in a loop, or more than %d in a row", (int)CHAIN_DEPTH);
     link_broken(l, &f);
     return;
   }
@@ -368,8 +371,8 @@ static void refused(struct post *p) {
     link_receive(l, buf_view(&p->body), &p->body, p->call);
     if (!p->call) return;
   }
-  // By the protocol, 404 means that the session is gone. Many servers send 400 instead, which may also concern only
-  // this call; a ping then shows whether the session exists.
+  // In the protocol, 404 means that the session has ended. Many servers send 400 instead. As 400 may also concern this
+  // call only, a ping then checks whether the session exists.
   bool probed = p->call && p->call == &t->probe, stateless = l->state == LINK_READY && l->revision->stateless;
   bool doubtful = stateless ? status == 400 || status == 404 || status == 405 : status == 400 && t->session[0];
   if (doubtful && p->call && !probed) {
@@ -380,7 +383,7 @@ static void refused(struct post *p) {
     return;
   }
   if (stateless ? probed && !says_nothing(status) : (status == 404 || probed) && t->session[0]) {
-    if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost the session of the gateway during the call");
+    if (p->taken) fail_call(p, FAULT_UPSTREAM_UNAVAILABLE, "lost the gateway's session during the call");
     struct link_call *c = p->call;
     if (c) c->exchange = NULL;
     p->call = NULL;
@@ -437,7 +440,7 @@ static void finished(struct post *p) {
   case MODE_JSON:
     if (!p->delivered && p->body.n) link_receive(l, buf_view(&p->body), &p->body, p->call);
     if (p->call && !l->dead) http_origin_distrust(p->t->origin);
-    fail_call(p, FAULT_UPSTREAM_ERROR, "answered with something that is not a JSON-RPC reply");
+    fail_call(p, FAULT_UPSTREAM_ERROR, "answered with a body that is not a JSON-RPC reply");
     break;
   case MODE_NONE:
     if (p->call) http_origin_distrust(p->t->origin);
@@ -496,7 +499,7 @@ static struct post *send_post(struct http *t, enum post_kind kind, str head, str
 static bool head_over(struct http *t, struct fault *f) {
   if (!t->head.over) return false;
   t->head.over = false;
-  fault_set(f, FAULT_LIMIT, "needs request headers that exceed the size limit");
+  fault_set(f, FAULT_LIMIT, "cannot receive this request: its headers exceed the size limit");
   return true;
 }
 
@@ -506,26 +509,28 @@ static void http_send(struct link *l, str message, struct link_call *call, str m
   str head = request_head(t, call, method);
   if (head_over(t, &f)) {
     if (call) link_call_fail(call, &f);
-    else log_warn(l->opt.loop->log, "%.*s: a message was not sent: %s", STR_ARG(l->opt.name), f.message);
+    else
+      log_warn(l->opt.loop->log, "%.*s: a message was not sent, because this server %s", STR_ARG(l->opt.name),
+               f.message);
     return;
   }
   struct post *p = send_post(t, call ? POST_CALL : POST_OTHER, head, message, call);
-  // No call waits for this exchange, so a timer ends it. Otherwise it could occupy a connection forever.
+  // No call waits for this exchange, so a timer ends it: otherwise the exchange could occupy a connection forever.
   if (!call) timer_start(l->opt.loop, &p->retry, OTHER_MS);
 }
 
 static void http_confirm(struct link *l, str message) {
   struct http *t = l->transport;
   struct fault f;
-  make_post_head(t);  // the head can now name the revision and the session
+  make_post_head(t);  // later requests must name the revision and the session, which are known now
   str head = request_head(t, NULL, STR_NONE);
   if (head_over(t, &f)) link_broken(l, &f);
   else if (message.n) send_post(t, POST_CONFIRM, head, message, NULL);
   else link_confirmed(l);
 }
 
-// Ends the exchange of a cancelled request and closes its connection. A callback of the exchange may be running and
-// still need the exchange. In that case, a timer ends the exchange a moment later; until then, its events are ignored.
+// Ends the exchange of a cancelled request and closes its connection. If a callback of the exchange is running, a timer
+// does this a moment later, because the callback still needs the exchange; until then, its events are ignored.
 static void abandon(struct post *p) {
   struct link *l = p->t->link;
   if (!l->busy || p->mode == MODE_NONE) {

@@ -9,7 +9,7 @@ enum link_state { LINK_NEW, LINK_OPENING, LINK_HANDSHAKE, LINK_CONFIRMING, LINK_
 struct link_transport {
   bool exchanges;                // each request has its own exchange; closing this exchange cancels the request
   void (*open)(struct link *l);  // calls link_connected or link_broken later
-  // `call` and `method` describe the request; for any other message, `call` is NULL.
+  // Sends a message. `call` and `method` describe a request; for any other message, `call` is NULL.
   void (*send)(struct link *l, str message, struct link_call *call, str method);
   // Called when the revision is known. Sends notifications/initialized, unless `message` is empty, and calls
   // link_confirmed.
@@ -34,7 +34,7 @@ struct link {
   size_t last_words_n;
   enum link_state state;
   bool wrong_transport, unreachable;
-  bool installed;  // true if the server is not started by a launcher, or if its launcher has started the program
+  bool installed;  // false while a launcher is still installing the server's program
   unsigned busy;   // number of transport callbacks on the stack
   bool dead;       // freed by the owner while busy
   struct rpc_pending pending;
@@ -67,8 +67,8 @@ void link_put_headers(struct buf *out, const struct http_url *url, str configure
 // Writes the header Toolgate-Chain (mcp/gateway_chain.h), which may differ from request to request.
 void link_put_chain(const struct link *l, struct buf *out);
 
-// Every callback of a transport must begin with link_enter and end with link_leave, which may free the link and the
-// transport.
+// link_enter must be called at the start of every callback of a transport, and link_leave at the end. link_leave may
+// free the link and the transport.
 void link_enter(struct link *l);
 void link_leave(struct link *l);
 
@@ -83,8 +83,8 @@ void link_reachable(struct link *l, const struct fault *f);
 void link_session_lost(struct link *l, struct link_call *c);
 // Stores a line from stderr as the last words of the program (link_last_words).
 void link_said(struct link *l, str line);
-// Receives one message. `memory` is the buffer that contains it, which may be taken over, or NULL. `via` is the call on
-// whose stream the message arrived, or NULL.
+// Receives one message. `memory` is the buffer that contains it, which the link may take over, or NULL. `via` is the
+// call on whose stream the message arrived, or NULL.
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via);
 // Receives the beginning of a message that exceeds the limit. Fails the call that the message answers, if the beginning
 // contains its id.
@@ -94,7 +94,8 @@ void link_call_fail(struct link_call *c, const struct fault *f);
 // Ends a call without a message to the server and without a callback. Does nothing if the call is not in flight.
 void link_call_drop(struct link_call *c);
 
-// Callbacks of the two timers that run while a link opens (link_open.c).
+// Timer callbacks of link_open.c: the link was not open in time (start), or server/discover was not answered in time
+// (probe).
 void link_start_late(struct timer *t);
 void link_probe_late(struct timer *t);
 

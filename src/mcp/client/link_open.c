@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Opens a link: with the handshake, or with server/discover if the server is stateless. Detects whether the server is
-// stateless, unless the configuration says so.
+// SPDX-License-Identifier: Apache-2.0 Opens a link with server/discover if the server is stateless, otherwise with the
+// handshake. Detects whether the server is stateless, unless this is configured.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -32,11 +31,12 @@ void link_start_late(struct timer *t) {
   else
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "was not installed within %g s (timeouts.install)",
               (double)l->opt.install_ms / 1000);
-  if (!l->installed) l->doubt = false;  // the program was not started, so server/discover is not the cause
+  // The program was not started, so server/discover cannot be the cause of the failure.
+  if (!l->installed) l->doubt = false;
   link_broken(l, &f);
 }
 
-// Copies the result of the server, because the message is freed when the callback returns.
+// Copies the result of initialize or server/discover, because the message is freed when the callback returns.
 static const struct json *keep_result(struct link *l, const struct json *result, struct fault *f) {
   return json_parse(&l->arena, arena_str(&l->arena, json_span(result)), &json_default_limits, f);
 }
@@ -110,7 +110,7 @@ static void on_hello(struct link_call *c, const struct rpc_message *reply, const
     settle(l, STR("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"));
     return;
   }
-  if (!l->discover.link) link_broken(l, &f);  // otherwise, the answer to server/discover decides
+  if (!l->discover.link) link_broken(l, &f);  // if server/discover is still in flight, its answer decides instead
 }
 
 static void start_handshake(struct link *l) {
@@ -135,7 +135,7 @@ static void start_handshake(struct link *l) {
 
 enum verdict {
   IS_STATELESS,   // supports the stateless revision that the gateway supports
-  HAS_HANDSHAKE,  // supports a revision with a handshake, or names no revisions
+  HAS_HANDSHAKE,  // the server supports a revision with a handshake, or names no revisions
   IS_FOREIGN,     // names revisions, none of which the gateway supports
 };
 
@@ -243,7 +243,7 @@ static void start_discovery(struct link *l) {
   l->discover.done = on_discover;
   link_call_begin(l, &l->discover, 0, 0);
   if (l->opt.era == LINK_ERA_UNKNOWN) {
-    uint64_t half = l->opt.start_ms / 2;  // leaves the other half for the handshake
+    uint64_t half = l->opt.start_ms / 2;  // the other half remains for the handshake
     l->doubt = !l->ops->exchanges;
     timer_start(l->opt.loop, &l->probe_timer, PROBE_MS < half ? PROBE_MS : half);
   }

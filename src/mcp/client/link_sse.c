@@ -100,8 +100,8 @@ static void sse_send(struct link *l, str message, struct link_call *call, str me
 
 // ---- the stream
 
-// Appends the request target that an endpoint event gives. The URI of the event is a path (absolute, or relative to the
-// stream's path) or a URL of the same origin. Returns false for any other URI.
+// Appends the request target for POSTs to `out`. `uri`, from the endpoint event, must be a path (absolute, or relative
+// to the stream's path) or a URL of the same origin; otherwise returns false.
 static bool endpoint_target(struct sse *t, str uri, struct buf *out) {
   struct http_url url;
   for (size_t i = 0; i < uri.n; i++)
@@ -127,7 +127,7 @@ static void take_endpoint(struct sse *t, str uri) {
   buf_reset(b);
   buf_str(b, STR("POST "));
   if (!endpoint_target(t, uri, b)) {
-    fail(t, FAULT_PROTOCOL, "sent an endpoint that is not a valid path or URL on its own origin");
+    fail(t, FAULT_PROTOCOL, "sent an endpoint event without a valid path or URL on its own origin");
     return;
   }
   buf_str(b, STR(" HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"));
@@ -197,7 +197,7 @@ static void sse_confirm(struct link *l, str message) {
 static void sse_forget(struct link *l, struct link_call *call, bool answered) {
   struct sse_post *p = call->exchange;
   call->exchange = NULL;
-  if (p) p->call = NULL;  // the POST ends by itself when its status 202 arrives
+  if (p) p->call = NULL;  // the POST ends when its status 202 arrives
 }
 
 static void update_flow(struct sse *t) {

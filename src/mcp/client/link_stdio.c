@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// A server as a child process: one message per line on its stdin and stdout. Its stderr is written to our log.
+// SPDX-License-Identifier: Apache-2.0 The transport to a server that runs as a child process: one message per line on
+// its stdin and stdout. Its stderr is written to our log.
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -39,10 +39,10 @@ struct stdio {
   struct deferred flush;
   struct rate err_rate;
   struct secrets_stream err_secrets;
-  unsigned told_of;  // rank (enum telling) of the line stored as last words
+  unsigned told_of;  // rank (enum telling) of the stderr line that is stored as last words
   unsigned behind;   // number of lines received after that line
-  // The process is ending: its last output, its last words and its exit status may arrive in any order. A timer waits a
-  // moment for all of them.
+  // The process is ending. Its last output, the end of stderr and its exit status may arrive in any order; a timer
+  // waits a moment for all of them.
   bool ending, exited;
   bool installing;  // a launcher that has not started its program yet
   struct fault why;
@@ -55,9 +55,9 @@ static void fail(struct stdio *t, enum fault_code code, const char *what) {
   link_broken(t->link, &f);
 }
 
-// Closes the program's stdin and sets `untouched`. A program that ended without reading a byte did not end because of
-// server/discover, so starting it again with initialize would not help. The number of unread bytes must be read first:
-// the pipe keeps them only while this end is open.
+// Closes the program's stdin. Before that, sets `untouched` if the program has not read a byte: it then did not end
+// because of server/discover, and starting it again with initialize would not help. The pipe knows the number of unread
+// bytes only while this end is open.
 static void close_in(struct stdio *t) {
   int unread = -1;
   if (!t->in) return;
@@ -102,7 +102,7 @@ static void installed(struct stdio *t) {
 static void on_out(void *ctx, str bytes) {
   struct stdio *t = ctx;
   link_enter(t->link);
-  if (t->child) child_serves(t->child);  // NULL if the program has ended: these bytes are its last output
+  if (t->child) child_serves(t->child);  // `child` is NULL if the program has ended: these bytes are its last output
   installed(t);
   if (!lines_feed(&t->out_lines, bytes)) link_overlong(t->link, (str){t->out_lines.head, t->out_lines.head_n});
   bulk_set(&t->hold, t->out_lines.carry.n);
@@ -126,8 +126,8 @@ static bool has_one_of(str line, const str *words, size_t count) {
   return false;
 }
 
-// Returns whether a line cannot name the error. Many programs end with such lines: a stack trace, whose function names
-// often contain "error", or a help text, which calls some options required.
+// Returns whether a line belongs to a stack trace or a help text. Programs often print these last; such a line may
+// contain "error" or "required" without naming the error.
 static bool is_frame(str line) {
   static const str begins[] = {STR("at "),        STR("File \""), STR("Node.js v"), STR("Traceback "),
                                STR("goroutine "), STR("-"),       STR("#"),         STR("Usage")};
@@ -147,8 +147,8 @@ static bool is_of_cause(str line) {
   return has_one_of(line, exceptions, 2) || has_one_of(line, words, sizeof words / sizeof *words);
 }
 
-// Ranks a line of npm, which starts many servers. npm marks all its lines as errors: a code, details, the reason
-// followed by advice, and the path of the log.
+// Ranks a stderr line of npm, which starts many servers. npm marks all these lines as errors: a code, details, the
+// reason, advice, and the path of its log.
 static enum telling npm_telling(str said) {
   static const str particulars[] = {STR("syscall "), STR("path "),          STR("dest "),
                                     STR("errno "),   STR("A complete log"), STR("Log files were not written")};
@@ -169,8 +169,8 @@ static enum telling telling_of(str line) {
   return has_one_of(line, words, sizeof words / sizeof *words) ? LINE_OF_ERROR : LINE_OTHER;
 }
 
-// Stores a line as the last words, unless the stored line has a higher rank or the rank LINE_OF_REASON. A line that
-// comes more than LINES_AFTER lines later always replaces the stored line.
+// Stores a stderr line as the last words, unless the stored line has a higher rank or the rank LINE_OF_REASON. After
+// LINES_AFTER further lines, any line replaces the stored one.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_AFTER = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
@@ -187,11 +187,13 @@ static void keep_line(struct stdio *t, str line) {
   note_words(t, line);
   if (t->link->opt.tail) tail_add(t->link->opt.tail, clock_wall_ms(loop->clock), line);
   if (!rate_allow(&t->err_rate, loop_now(loop), STDERR_PER_SECOND, &suppressed)) return;
-  if (suppressed) log_info(loop->log, "%.*s: (%u lines of stderr suppressed)", STR_ARG(t->link->opt.name), suppressed);
+  if (suppressed)
+    log_info(loop->log, "%.*s: %u more lines of stderr were not logged", STR_ARG(t->link->opt.name), suppressed);
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));
 }
 
-// Secrets are masked, because programs write their environment, their configuration and failed requests to stderr.
+// Logs a line of stderr. Masks secrets, because programs write their environment, configuration and failed requests
+// there.
 static void on_err_line(void *ctx, str line) {
   struct stdio *t = ctx;
   struct arena a;

@@ -60,7 +60,7 @@ bool callers_check(struct request *r, struct refusal *out) {
   if (!rpc_read(r->value, &r->arena, &r->msg, &err)) return refuse(out, err.code, err.message);
   if (r->msg.kind != RPC_REQUEST)
     return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: the message is not a request");
-  // Limits the size of the id, because every notification of a listening stream repeats the id.
+  // The size of the id is limited, because every notification of a listening request contains the id.
   if (r->msg.id->n > MAX_ID) return refuse(out, RPC_INVALID_REQUEST, "Invalid Request: the id is longer than 1 KiB");
   return check_meta(r, out);
 }
@@ -78,15 +78,16 @@ static bool is_object(const struct json *o, str name) {
   return json_is(json_get(o, name), JSON_OBJECT);
 }
 
-// Returns whether the client needs its own session: requests and log messages of upstreams must reach this client only.
+// Returns whether the client needs its own session, because it accepts requests or log messages of servers, which must
+// reach no other client.
 static bool wants_alone(const struct meta *meta) {
   const struct json *c = meta->capabilities;
   return meta->log_level || is_object(c, STR("sampling")) || is_object(c, STR("elicitation")) ||
          is_object(c, STR("roots"));
 }
 
-// Returns the key of the session for this request. Requests of the same principal with the same claims share a session.
-// If `alone`, requests share a session only if their capabilities, client information and log level are also equal.
+// Returns the key of the session for this request. Requests with equal keys may use the same session: they have the
+// same principal, mode and claims and, if `alone`, the same capabilities, client information and log level.
 static str key_of(struct request *r, struct client_identity who, bool alone) {
   if (!alone)
     return arena_printf(&r->arena, "%d %d %.*s", who.principal, who.mode, STR_ARG(who.claims.p ? who.claims : STR("")));
@@ -153,8 +154,8 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
     s->lent = listens ? LENT_ONCE : exclusive ? LENT_ALONE : LENT_SHARED;
     if (alone) {
       session_take_client(s, meta->capabilities, meta->client);
-      // Servers with sessions may be given the roots of different clients in turn. call/steps/step_roots.c then
-      // notifies them that the roots have changed, so the client must be described as able to send this notification.
+      // A server with sessions may get the roots of several clients in turn. call/steps/step_roots.c then sends it
+      // list_changed for the roots, so the capabilities must declare this notification.
       struct json_edit roots = {STR("roots"), STR("{\"listChanged\":true}")};
       if (s->can_list_roots) s->capabilities = json_edited(&s->arena, meta->capabilities, &roots, 1);
       s->log_level = session_log_level(meta->log_level);
@@ -162,7 +163,7 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
     if (s->lent == LENT_SHARED) map_add(&c->shared, s->key, s);
     s->state = SESSION_OPEN;
     log_debug(m->loop->log, "session %.8s: serves stateless requests, MCP %s%s", s->id, s->revision->name,
-              session_askable(s) ? ", can be asked" : "");
+              session_askable(s) ? ", client accepts messages of servers" : "");
     m->surface->attached(m->surface_ctx, s);
     m->surface->opened(m->surface_ctx, s);
   }
@@ -171,7 +172,7 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
   return s;
 }
 
-// Reports a refused request to the surface, with a temporary session that identifies the client.
+// Reports a refused request to the surface. The request gets a temporary session, which identifies the client.
 static void note_refusal(struct callers *c, struct request *r, struct client_identity who, int code) {
   struct mcp_server *m = c->server;
   if (!m->surface->refused) return;
@@ -196,8 +197,8 @@ void callers_refuse(struct callers *c, struct request *r, struct client_identity
   request_discard(c->server, r);
 }
 
-// Returns whether an idle session is kept without a time limit. This applies to shared sessions without lanes of their
-// own.
+// Returns whether an idle session is kept without a time limit, as shared sessions without own connections to servers
+// are.
 static bool stays(const struct session *s) {
   return s->lent == LENT_SHARED && !session_askable(s);
 }
@@ -216,8 +217,8 @@ void callers_return(struct callers *c, struct session *s) {
     return;
   }
   s->stream_closed = true;
-  // The next request borrows the last session of the list. A session with lanes saves more work, so a session without
-  // lanes is put at the front.
+  // The next request borrows the last session of the list. That should be a session with lanes, which need not be
+  // opened again, so a session without lanes is put at the front.
   list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
@@ -241,8 +242,8 @@ static void on_sweep(struct timer *t) {
   LIST_EACH(it, &c->idle) count++;
   LIST_EACH(it, &c->idle) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    // If more than MAX_IDLE sessions are idle, also closes sessions of principals that have more than their equal part
-    // of MAX_IDLE.
+    // If more than MAX_IDLE sessions are idle, principals with more than an equal share of MAX_IDLE lose sessions
+    // early.
     bool too_many = count > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
     if (!too_many && now - s->idle_since < c->opt.idle_ms) continue;
     count--;
@@ -297,7 +298,7 @@ static struct request *listening(const struct session *s, const struct callers *
 
 static void end_listening(struct callers *c, bool all, int64_t now) {
   const struct mcp_server *m = c->server;
-  // Answering a request closes its session, so the search starts again after each answer.
+  // An answer closes the session of its request, so the search starts again after each answer.
   for (bool again = true; again;) {
     again = false;
     LIST_EACH(it, &m->sessions) {

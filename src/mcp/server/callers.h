@@ -1,12 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Lends sessions to stateless requests. Each request contains its client's identity and capabilities, which are checked
-// here, and borrows a session until it is answered.
+// SPDX-License-Identifier: Apache-2.0 Lends sessions to stateless requests: checks the client information and
+// capabilities in each request, and gives the request a session until it is answered.
 //
-// Clients that do not accept requests of servers share one session per principal. Each request of a client that accepts
-// them, or that wants log messages, borrows a session that no other request uses, so that requests of an upstream reach
-// the call to which they belong. Such a session stays idle for a while, with its lanes, for the next request with the
-// same client information, capabilities and credential. A listening request (subscriptions/listen) also gets its own
-// session.
+// All clients of a principal that do not accept requests of servers share one session. Each request of a client that
+// accepts them, or that wants log messages, borrows a session that no other request uses, so that requests of an
+// upstream reach the call to which they belong. Such a session stays idle for a while, with its lanes, for the next
+// request with the same client information, capabilities and credential. A listening request (subscriptions/listen)
+// also gets its own session.
 #pragma once
 #include "mcp/server/session.h"
 
@@ -14,7 +13,7 @@ struct callers_options {
   const struct outlet_ops *outlet;
   void *channel;
   bool one_client;   // all requests come from one client (stdio), so they can always share sessions
-  uint64_t idle_ms;  // how long a session may be idle
+  uint64_t idle_ms;  // time after which an idle session is closed
 };
 
 struct callers {
@@ -22,14 +21,15 @@ struct callers {
   struct callers_options opt;
   struct map shared;  // sessions that several requests may borrow at the same time, by key
   struct list idle;   // idle sessions with their own lanes, the longest idle first
-  struct list quiet;  // idle sessions that are kept while there is room, the longest idle first
+  // Idle sessions that are kept until room is needed; the one that is idle for the longest time first.
+  struct list quiet;
   struct timer sweep;
 };
 
 // The error with which a request is refused.
 struct refusal {
   int code;
-  int status;  // HTTP status, or 0 for the default status of `code`
+  int status;  // HTTP status of the response; 0 for the default status of `code`
   char message[256];
   char data[512];  // raw JSON, or empty
 };
@@ -60,7 +60,7 @@ bool callers_let_go(struct callers *c, struct session *s);
 // no such session has been idle for at least idle_ms.
 bool callers_let_go_oldest(struct callers *c);
 
-// Called when a request or parked call of the session has ended. May free the session.
+// Must be called when a request or parked call of the session has ended. May free the session.
 void callers_return(struct callers *c, struct session *s);
 
 void callers_touch(struct session *s);  // restarts the idle time of an idle session
@@ -70,8 +70,8 @@ void callers_forget(struct callers *c, struct session *s);  // called when the s
 // Handles notifications/cancelled on a pipe. Returns whether it cancelled a stateless request.
 bool callers_cancel(struct callers *c, struct request *notification);
 
-// Answer listening requests (subscriptions/listen): callers_drain answers all of them, callers_expire those whose
-// credential has expired at the time `now` (seconds since 1970).
+// callers_drain answers all listening requests (subscriptions/listen). callers_expire answers only those with a
+// credential that has expired at the time `now` (seconds since 1970).
 void callers_drain(struct callers *c);
 void callers_expire(struct callers *c, int64_t now);
-bool callers_busy(const struct callers *c);  // whether any request except listening requests is in flight
+bool callers_busy(const struct callers *c);  // returns whether a request other than a listening request is in flight

@@ -17,7 +17,7 @@ struct request;
 enum client_reads {
   CLIENT_READS_UNKNOWN,
   CLIENT_READS_TEXT,        // content; structuredContent only if content is empty, or never
-  CLIENT_READS_STRUCTURED,  // structuredContent; `content` only if there is no structuredContent
+  CLIENT_READS_STRUCTURED,  // the model gets structuredContent, or `content` if there is no structuredContent
   CLIENT_READS_BOTH,
 };
 
@@ -25,7 +25,7 @@ struct client_row {
   const char *name;   // in lower case; the first words of clientInfo.name
   const char *title;  // for people
   enum client_reads reads;
-  bool structured;  // needs structuredContent in the answers of meta-tools
+  bool structured;  // the client needs structuredContent in the answers of meta-tools
 };
 
 extern const struct client_row clients_known[];
@@ -44,7 +44,7 @@ bool client_experiment_asks(const struct json *experimental);
 // Returns the client that sent this request, or NULL.
 const struct client_row *request_client(const struct request *r);
 
-// Which answers of meta-tools contain structuredContent (gateway.structured). AUTO: those to clients that need it or
+// Which answers of meta-tools contain structuredContent (gateway.structured). AUTO: answers to clients that need it or
 // ask for it.
 enum client_structured { CLIENT_STRUCTURED_AUTO, CLIENT_STRUCTURED_ALWAYS, CLIENT_STRUCTURED_NEVER };
 
@@ -56,5 +56,5 @@ struct client_form {
 
 struct client_form request_form(const struct request *r, enum client_structured when);
 
-// Returns the form for a client that does not itself ask for structuredContent. `row` may be NULL.
+// Returns the form of results for a client that does not ask for structuredContent. `row` may be NULL.
 struct client_form client_form_of(const struct client_row *row, enum client_structured when);

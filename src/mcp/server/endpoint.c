@@ -50,7 +50,7 @@ static void reply_method(struct http_exchange *x, str allow) {
   http_reply(x, 405, (str){headers, (size_t)n}, STR("text/plain; charset=utf-8"), STR("method not allowed here\n"));
 }
 
-// Returns false, after sending a refusal, if there is no room for another session.
+// Returns whether another session may be opened. If not, sends a refusal.
 static bool has_room(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   static const str text = STR("text/plain; charset=utf-8"), later = STR("Retry-After: 5\r\n");
   enum session_room room = e->sessions.draining ? SESSION_ROOM_NONE : sessions_make_room(e->server, who);
@@ -127,9 +127,8 @@ static bool accepts(str accept, str type, str any) {
   return http_list_has(accept, type) || http_list_has(accept, any) || http_list_has(accept, STR("*/*"));
 }
 
-// Returns whether the Content-Type is application/json, with no parameter except charset=utf-8. Browsers send other
-// types without a preflight request, also a list such as "text/plain;a=b,application/json", which they treat as
-// text/plain.
+// Returns whether the Content-Type is application/json, with no parameter except charset=utf-8. Browsers send some
+// other types without a preflight request, such as "text/plain;a=b,application/json", which they treat as text/plain.
 static bool is_json(str type) {
   str name, parameter, value;
   if (str_eq(type, STR("application/json"))) return true;
@@ -194,7 +193,7 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     es = http_session_new_stream(hs);
     event_stream_attach(es, x, STR_NONE);
     event_stream_begin(es);
-    // Expects one answer more than there are requests, so that the stream stays open until the whole batch has been
+    // Announces one answer more than the batch has requests, so that the stream stays open until the whole batch is
     // handled.
     for (size_t i = 0; i <= requests; i++) event_stream_expect(es);
   }
@@ -326,7 +325,7 @@ static void sse_open(struct endpoint *e, struct http_exchange *x, struct client_
 
 static void sse_receive(struct http_session *hs, struct request *r, struct http_exchange *x) {
   struct rpc_error err;
-  // Answers first, because the message may end the session. The exchange of this POST does not belong to the session.
+  // Answers first, because the message may end the session.
   http_reply(x, 202, STR_NONE, STR("text/plain; charset=utf-8"), STR("Accepted"));
   if (session_receive(hs->s, r, NULL, &err)) return;
   struct buf *b = &hs->of->server->scratch;
@@ -413,7 +412,7 @@ static bool chain_ok(struct endpoint *e, struct http_exchange *x) {
   struct loop *loop = e->server->loop;
   unsigned suppressed;
   if (rate_allow(&e->chain_refusals, loop_now(loop), CHAIN_REFUSALS_PER_SECOND, &suppressed))
-    log_warn(loop->log, "a request of another gateway was refused: %s", f.message);
+    log_warn(loop->log, "refused a request from another gateway: %s", f.message);
   reply_refusal(x, e, 508, REFUSED, f.message);
   return false;
 }
@@ -443,7 +442,7 @@ bool endpoint_admit(void *endpoint, const struct http_head *head, str *out_princ
   return access_check(&e->opt.access, head) == 0 && auth_gate_admits(&e->auth_gate, head, out_principal);
 }
 
-// Monitoring must get an answer even if clients use all connections, so its requests are always accepted.
+// Accepts requests of monitoring even if clients use all connections.
 bool endpoint_vital(void *endpoint, const struct http_head *head) {
   return str_eq(head->path, STR("/healthz")) || str_eq(head->path, STR("/readyz")) ||
          str_eq(head->path, STR("/metrics"));

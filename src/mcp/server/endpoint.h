@@ -17,13 +17,13 @@ struct endpoint_options {
   int mode;         // mode of the paths /mcp and /sse
   unsigned served;  // one bit for each mode; set if /mcp/MODE is served
   uint64_t keepalive_ms, session_idle_ms;
-  uint64_t session_away_ms;  // after this idle time, a session whose client has closed its event stream ends
+  uint64_t session_away_ms;  // idle time after which a session ends if its client has closed the event stream
   uint64_t resume_ms;        // time for a client to resume a broken stream
   // Answers a request that is not MCP and needs no credential, and returns true. Returns false for other requests. May
   // be NULL.
   bool (*page)(void *ctx, struct http_exchange *x);
   void *page_ctx;
-  // Called for a request without a valid credential before it is refused. May be NULL.
+  // Called before a request without a valid credential is refused. May be NULL.
   void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);
   void *refused_ctx;
   const struct chain *chain;  // detects loops of gateways; NULL if loops are not detected

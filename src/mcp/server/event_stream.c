@@ -84,7 +84,7 @@ void event_stream_free(struct event_stream **stream) {
   bool begun = es->begun;
   es->magic = 0;
   mem_free(es);
-  // Must be last, because the end of this response may start the client's next request.
+  // Must come last, because ending the response may start the client's next request, which may free objects.
   if (x && begun) http_stream_end(x);
   else if (x) http_exchange_drop(x);
 }
@@ -111,7 +111,8 @@ static void detached(struct event_stream *es) {
   es->x = NULL;
   timer_stop(&es->timer);
   tell_flow(es, true);
-  // Calls `lost` later, from the loop: this callback frees objects that functions on the stack still use.
+  // If the stream cannot be resumed, `lost` is called later from the loop, because it frees objects that our callers
+  // use.
   bool resumable = es->begun && es->opt.ids;
   if (resumable) timer_start(es->opt.loop, &es->timer, es->opt.resume_ms);
   else loop_defer(es->opt.loop, &es->gone);
@@ -132,7 +133,7 @@ static void on_drain(struct http_exchange *x) {
 
 static void write_out(struct event_stream *es, str text, struct buf *memory) {
   if (!es->x) return;
-  // A client that reads too slowly is disconnected. It can resume with the events that are stored.
+  // Disconnects a client that reads too slowly; it can resume the stream with the stored events.
   bool slow = http_stream_queued(es->x) > (es->opt.backlog ? es->opt.backlog : BACKLOG_MAX);
   if (slow) http_exchange_drop(es->x);
   if (slow || !http_stream_write(es->x, (struct payload){text, memory})) {
@@ -222,7 +223,7 @@ static void send_typed(struct event_stream *es, str type, struct payload data) {
   uint64_t number = es->next_event++;
   int n = event_id(es, number, id);
   sse_write(b, type, es->opt.ids ? (str){id, (size_t)n} : STR_NONE, data.text);
-  // A large event is not stored if a client is connected, because the queue of the connection has a copy of the event.
+  // If a client is connected, a large event is not stored, because the queue of the connection has a copy.
   bool large = b->n > KEEP_BYTES;
   if (es->opt.ids && !(large && es->x)) keep(es, number, buf_view(b));
   if (es->x) es->unsent = number + 1;

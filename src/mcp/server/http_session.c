@@ -35,7 +35,7 @@ static void on_lost(struct event_stream *es) {
     return;
   }
   if (es == hs->standing) {
-    // The standing stream stays for the client's next GET, until the session has been idle for too long.
+    // Keeps the standing stream for the client's next GET, until the session has been idle for too long.
     http_session_set_away(hs, true);
     return;
   }
@@ -80,8 +80,8 @@ struct event_stream *http_session_new_stream(struct http_session *hs) {
 
 // ---- the outlet of a session
 
-// For HTTP+SSE: ends the session if its last request is answered. A timer ends the session later, because the caller
-// still uses the request.
+// Ends an HTTP+SSE session if it has no request in flight. A timer does this a moment later, because the caller still
+// uses the request.
 static void end_when_idle(struct http_session *hs) {
   if (list_empty(&hs->s->requests)) timer_start(hs->of->server->loop, &hs->idle, 0);
 }
@@ -102,8 +102,8 @@ static void outlet_answer(struct request *r, struct payload message) {
   }
 }
 
-// Closes the connection of a request whose answer will take a while, if the client can reconnect to get the answer:
-// clients of revision 2025-11-25 and later do so.
+// Called when the answer to a request will take a while. Closes the connection if the client will reconnect to get the
+// answer, as clients of revision 2025-11-25 and later do.
 static void outlet_suspend(struct request *r) {
   struct http_session *hs = r->session->channel;
   bool polls = !hs->sse && r->channel && r->session->revision->sse_priming;
@@ -149,7 +149,7 @@ void http_session_close(struct http_session *hs) {
   ASSERT_MAGIC(hs, HTTP_SESSION_MAGIC);
   map_remove(&hs->of->by_id, str_of(hs->s->id));
   session_close(&hs->s);
-  timer_stop(&hs->idle);  // after session_close, which cancels requests and so may start this timer
+  timer_stop(&hs->idle);  // must follow session_close, which cancels requests and may thereby start this timer
   size_t at = 0;
   for (struct event_stream *es; (es = map_next(&hs->streams, &at));) http_session_free_stream(es);
   map_done(&hs->streams);
@@ -162,7 +162,7 @@ void http_session_close(struct http_session *hs) {
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt) {
   *all = (struct http_sessions){.server = m, .opt = *opt};
   map_init(&all->by_id, &m->loop->seed);
-  // At most 7 bytes for each byte: a line break becomes a line break and "data: ".
+  // An event needs at most 7 bytes for each byte of a message: a line break becomes a line break and "data: ".
   buf_init(&all->events, m->scratch.max * 7);
 }
 

@@ -26,8 +26,9 @@ struct http_session {
   struct event_stream *standing;  // stream number 0: for the client's GET, or the only stream of an HTTP+SSE session
   uint32_t next_number;
   struct timer idle;
-  bool sse;     // HTTP+SSE: the session ends with its stream
-  bool ending;  // HTTP+SSE: the session ends with its last request, unless its client sends a valid credential before
+  bool sse;  // HTTP+SSE: the session ends with its stream
+  // Only for HTTP+SSE: the session ends after its last request, unless the client sends a valid credential before.
+  bool ending;
 };
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt);

@@ -84,8 +84,8 @@ void request_begin(struct request *r, struct session *s, void *channel) {
   hold(r, r->arena.total);
 }
 
-// Ends request r with `message` as its answer. `memory` is the buffer that contains the message, which the outlet may
-// take over; may be NULL.
+// Ends request r and sends `message` as its answer. `memory` is the buffer that contains the message, or NULL; the
+// outlet may take ownership of its memory.
 static void finish(struct request *r, str message, struct buf *memory) {
   ASSERT_MAGIC(r, REQUEST_MAGIC);
   struct session *s = r->session;
@@ -98,8 +98,8 @@ static void finish(struct request *r, str message, struct buf *memory) {
   hold(r, 0);
   session_used(s);
   if (r->note || r->accounting) m->surface->over(m->surface_ctx, r, message);
-  // Sending the answer may start the client's next request, which may end its session. So only a lent session, which
-  // still counts as borrowed, may be used afterwards.
+  // Sending the answer may start the client's next request, which may free the session `s`. Only a session of `lender`
+  // is still valid afterwards, because it was not returned yet.
   s->outlet->answer(r, (struct payload){message, memory});
   request_discard(m, r);
   if (lender) callers_return(lender, s);
@@ -170,7 +170,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   int64_t code = 0;
   str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
-  // Records this code instead of the code that the server chose.
+  // Records this error code instead of the server's own code.
   if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;
   if (reply->large_message && large_message_rename(reply->large_message, r->id, &renamed)) {
     finish(r, renamed, &reply->large_message->memory);

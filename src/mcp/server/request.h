@@ -11,8 +11,8 @@ struct mcp_server;
 struct request;
 struct session;
 
-// The work on a request until it is answered, embedded in the struct that does the work. Code that answers the request,
-// or no longer works on it, must set r->work to NULL.
+// Embedded in the struct that handles a request, so that the request can be cancelled. Code that answers the request,
+// or stops working on it, must set r->work to NULL.
 struct work {
   const struct work_ops *ops;
 };
@@ -46,8 +46,8 @@ struct request {
   str marks;                         // marks in the request's header (mcp/gateway_chain.h), or STR_NONE
   void *channel;                     // owned by the outlet
   struct work *work;                 // NULL if nothing works on the request
-  struct audit_recorder_note *note;  // owned by the surface, for surface_ops.over; may be NULL
-  struct allowance *accounting;      // owned by the surface, for surface_ops.over; may be NULL
+  struct audit_recorder_note *note;  // note for the audit log, owned by the surface; may be NULL
+  struct allowance *accounting;      // limits used by the request, owned by the surface; may be NULL
   int code;                          // code of the JSON-RPC error in the answer; 0 if there is no error
 };
 
@@ -64,14 +64,14 @@ void request_begin(struct request *r, struct session *s, void *channel);
 void request_reply(struct request *r, str result);
 void request_reply_whole(struct request *r, str result);  // adds no members
 void request_send(struct request *r, struct buf *message,
-                  int code);  // sends a complete message; `code` is the code of the error in it, or 0
+                  int code);  // sends `message`, a complete reply; `code` is its error code, or 0
 // Answers r with the reply of a server, in which the id is replaced by the id of r.
 void request_reply_as(struct request *r, const struct rpc_message *reply);
 void request_fail(struct request *r, int code, const char *message, str data);
 // Ends a request that cannot be answered any more.
 void request_cancel(struct request *r, str reason);
 
-void request_suspend(struct request *r);  // reports that the answer will take a while
+void request_suspend(struct request *r);  // releases the connection if the client can get the answer later
 // Sets the memory that is counted for the request until the request ends: its arena and `extra` bytes.
 void request_holds(struct request *r, size_t extra);
 

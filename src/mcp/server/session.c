@@ -12,7 +12,7 @@
 
 enum {
   MAX_CAPABILITIES = 65536,
-  KEPT_FREELY = 16384,  // maximum bytes of client information that a session stores without counting them
+  KEPT_FREELY = 16384,  // client information of up to this many bytes is not counted
 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
@@ -29,7 +29,7 @@ void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_
   shares_init(&m->shares, &l->seed, limits->max_sessions);
   list_init(&m->sessions);
   list_init(&m->free_requests);
-  // Adds room for ids, tokens and names that the gateway changes, because these changes can enlarge a message.
+  // Leaves room for ids, tokens and names that the gateway replaces: a message may thereby become larger.
   buf_init(&m->scratch, limits->max_message + 65536);
   m->limits = m->request_limits =
       (struct json_limits){.max_bytes = limits->max_message, .max_depth = json_default_limits.max_depth};
@@ -46,8 +46,7 @@ void mcp_server_done(struct mcp_server *m) {
 
 // ---- sessions
 
-// Returns the name of the principal whose share of the sessions this client uses, or STR_NONE for a client without a
-// credential.
+// Returns the name of the principal for which a session of this client counts, or STR_NONE if it has no credential.
 static str payer_of(struct client_identity who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
@@ -82,8 +81,8 @@ void session_used(struct session *s) {
   list_push(&s->share->members, &s->by_use);
 }
 
-// Derives the mark (see session.h) from `owner` and the hash seed of this process. For a model, nine digits are only
-// three tokens.
+// Derives the mark (see session.h) from `owner` and the hash seed of this process. Nine digits cost a model only three
+// tokens.
 static void set_mark(struct session *s, str owner) {
   enum { MARKS = 1000000000 };
   if (s->as_operator) snprintf(s->mark, sizeof s->mark, "…");
@@ -201,8 +200,8 @@ static bool has(const struct json *capabilities, str name) {
   return json_is(json_get(capabilities, name), JSON_OBJECT);
 }
 
-// Reads the member of `experimental` that only Toolgate knows. Returns the capabilities to send to servers, without
-// this member.
+// Reads Toolgate's own member of capabilities.experimental. Returns the capabilities without this member, to send to
+// servers.
 static const struct json *take_ours(struct session *s, const struct json *capabilities) {
   const struct json *experimental = json_get(capabilities, STR("experimental"));
   struct fault f;
@@ -216,8 +215,8 @@ static const struct json *take_ours(struct session *s, const struct json *capabi
   return rest ? rest : capabilities;
 }
 
-// Counts the memory of client information, which a session stores in several forms. Returns false if it exceeds a
-// limit.
+// Counts the memory of client information, of which a session stores several forms. Returns false if a limit is
+// exceeded.
 static bool keep_client(struct session *s, const struct json *capabilities, const struct json *client) {
   enum { FORMS = 4 };
   struct intake *in = &s->server->intake;
@@ -232,7 +231,7 @@ static bool keep_client(struct session *s, const struct json *capabilities, cons
 void session_take_client(struct session *s, const struct json *capabilities, const struct json *client) {
   str name;
   if (s->callers) keep_client(s, capabilities, client);
-  // Stored, because every request to a stateless server contains the client information.
+  // Keeps the client information, because every request to a stateless server contains it.
   if (json_is(client, JSON_OBJECT) && client->n <= MAX_CAPABILITIES)
     s->client = arena_str(&s->arena, json_span(client));
   if (json_string(json_get(client, STR("name")), &s->arena, &name)) s->known = client_find(name);
@@ -244,8 +243,7 @@ void session_take_client(struct session *s, const struct json *capabilities, con
   buf_init(&canonical, 1 << 20);
   if (json_canon(&canonical, capabilities, JSON_CANON_JCS, &f)) s->profile = arena_str(&s->arena, buf_view(&canonical));
   buf_done(&canonical);
-  // Removes the capability `tasks`: with stateless servers, tasks are an extension instead, and call/bridge translates
-  // between them.
+  // Removes the capability `tasks`: stateless servers have tasks as an extension instead, and call/bridge translates.
   buf_init(&canonical, (size_t)capabilities->n + 1);
   json_copy_edited(&canonical, capabilities, &(struct json_edit){STR("tasks"), STR_NONE}, 1);
   s->forwarded = arena_str(&s->arena, buf_view(&canonical));
@@ -318,14 +316,14 @@ static void initialize(struct session *s, struct request *r) {
   }
   const struct json *client = json_get(r->msg.params, STR("clientInfo"));
   if (!keep_client(s, capabilities, client)) {
-    refuse_crowd(r, 429, "the sessions of this principal hold too much memory", "limits.principal_held_bytes");
+    refuse_crowd(r, 429, "the sessions of this principal use too much memory", "limits.principal_held_bytes");
     return;
   }
   s->revision = mcp_revision_negotiate(version);
   session_take_client(s, capabilities, client);
   s->state = SESSION_INITIALIZED;
   log_debug(s->server->loop->log, "session %.8s: opened, MCP %s%s", s->id, s->revision->name,
-            session_askable(s) ? ", can be asked" : "");
+            session_askable(s) ? ", client accepts messages of servers" : "");
   s->server->surface->attached(s->server->surface_ctx, s);
   char members[64];
   snprintf(members, sizeof members, "\"protocolVersion\":\"%s\"", s->revision->name);
@@ -384,17 +382,19 @@ static void on_notification(struct session *s, struct request *r) {
 // Returns false, after refusing `r`, if a limit is exceeded. If `r` is the session's only request, the limits of the
 // session do not apply.
 static bool has_room(struct session *s, struct request *r) {
-  // A shared session serves many HTTP clients. The limit on connections already limits their requests.
+  // A shared session serves many HTTP clients; the limit on connections already limits the number of their requests.
   bool unlimited = s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client;
   bool many = s->in_flight > s->server->max_in_flight;
   if (!unlimited && (many || s->held - r->holds > s->server->max_held)) {
-    refuse_crowd(r, 429, many ? "too many requests of this session are in flight" : "too many bytes of requests",
+    refuse_crowd(r, 429,
+                 many ? "too many requests of this session are in flight"
+                      : "the requests of this session use too much memory",
                  many ? "limits.in_flight" : "limits.session_held_bytes");
     return false;
   }
   enum intake_room room = intake_check(&s->server->intake, s->account, r->holds);
   if (room == INTAKE_ROOM) return true;
-  refuse_crowd(r, room == INTAKE_FULL ? 503 : 429, "the requests in flight hold too much memory",
+  refuse_crowd(r, room == INTAKE_FULL ? 503 : 429, "the requests in flight use too much memory",
                intake_limit_name(room));
   return false;
 }
@@ -408,7 +408,7 @@ static void on_request(struct session *s, struct request *r) {
     note_refusal(r);
     request_fail(r, RPC_INVALID_REQUEST, "the first request of a session must be initialize", STR_NONE);
   } else if (has_room(s, r)) {
-    // Clients that do not send notifications/initialized are served, too.
+    // A client that does not send notifications/initialized is served, too.
     if (s->state == SESSION_INITIALIZED) {
       s->state = SESSION_OPEN;
       s->server->surface->opened(s->server->surface_ctx, s);

@@ -29,16 +29,16 @@ struct outlet_ops {
   // Called if the answer will take a while. Releases the connection if the client can get the answer later. May be
   // NULL.
   void (*suspend)(struct request *r);
-  // Ends the session, to make room for another one. Returns false if the session is in use. NULL if sessions of this
-  // transport must never be ended to make room.
+  // Ends the session to make room for another one. Returns false if the session is in use. NULL if this transport never
+  // ends sessions to make room.
   bool (*let_go)(struct session *s);
 };
 
-// The application of the server role. All operations run on the loop; none may free the session.
+// The code that answers the requests of clients. All operations run on the loop; none may free the session.
 struct surface_ops {
   // Called before all other operations, when the capabilities of the client are known.
   void (*attached)(void *ctx, struct session *s);
-  // Writes the surface's members in the result of initialize or server/discover: capabilities, instructions.
+  // Writes the members `capabilities` and `instructions` of the result of initialize or server/discover.
   void (*describe)(void *ctx, struct session *s, struct json_writer *w);
   void (*opened)(void *ctx, struct session *s);  // the handshake is complete
   void (*closed)(void *ctx, struct session *s);  // called after all requests of the session were cancelled
@@ -48,15 +48,15 @@ struct surface_ops {
   // Reports a notification (`taken` is true if the client's revision allows it) or a rejected message (m is NULL and
   // `value` is the message). May be NULL.
   void (*received)(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
-  // Called before a request is refused without a call of `request`. May set the request's note. May be NULL.
+  // Called when a request is refused before `request` is called. May set the note of the request. May be NULL.
   void (*refused)(void *ctx, struct request *r);
-  // Unsent messages for the client pile up (go = false), or the client has read them (go = true).
+  // Called when too many messages for the client are unsent (go = false), and when it has read them (go = true).
   void (*flow)(void *ctx, struct session *s, bool go);
-  // Must answer a listening request (subscriptions/listen), because the gateway stops or the client must authenticate
-  // again.
+  // Called when the gateway stops or the client must authenticate again. Must answer r, a listening request
+  // (subscriptions/listen).
   void (*stopping)(void *ctx, struct request *r);
-  // A request with a note or accounting has ended: `message` is the answer; message.p is NULL if the request was
-  // cancelled.
+  // Called when a request with a note or accounting has ended. `message` is the answer; message.p is NULL if the
+  // request was cancelled.
   void (*over)(void *ctx, struct request *r, str message);
 };
 
@@ -66,8 +66,8 @@ struct mcp_server {
   const struct surface_ops *surface;
   void *surface_ctx;
   struct list sessions;
-  struct shares shares;  // number of sessions of each principal, within max_sessions
-  // Maximum sessions of one principal; if 0, only the fair share of the principal limits them.
+  struct shares shares;  // counts the sessions of each principal, and shares max_sessions among principals
+  // Maximum sessions of one principal. If 0, its fair share of max_sessions is the only limit.
   size_t principal_sessions;
   str agent;                  // agent of clients without a credential; may be empty
   str local;                  // principal name of clients without a credential; if empty, "local" is used
@@ -75,7 +75,7 @@ struct mcp_server {
   size_t max_in_flight;       // maximum number of requests in flight for each session
   size_t max_held;            // maximum bytes of the requests of one session; above it, new requests are refused
   struct intake intake;       // limits the memory of messages from clients
-  struct list free_requests;  // spare requests, with their arenas
+  struct list free_requests;  // freed requests, kept with their arenas for reuse
   size_t free_count;
   struct buf scratch;                 // for one outgoing message; valid until the next message is composed
   struct json_limits limits;          // for any message
@@ -91,7 +91,7 @@ struct session_operator {
   bool skips_installs;   // its lists do not wait for servers that are being installed
 };
 
-// Identifies the client of a new session or a stateless request, and the mode in which the client sees the catalog.
+// The identity of the client of a session or a stateless request, and the mode in which the client sees the catalog.
 struct client_identity {
   int principal;  // number of the principal (mcp/auth/principals.h); -1 if no credential is needed
   int mode;       // one of the surface's modes
@@ -107,7 +107,7 @@ struct client_identity {
 
 enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 
-// Numbers of the levels of logging/setLevel: 0 is debug, the most verbose level.
+// Log levels of logging/setLevel are numbered from 0 (debug, the most verbose) to 7.
 enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };
 
 // Prefix of the gateway's lines in results: [tgNNNNNNNNN], followed by a NUL. A server does not know the digits unless
@@ -122,7 +122,7 @@ struct session {
   struct mcp_server *server;
   enum session_state state;
   char id[RAND_ID_SIZE];
-  char mark[SESSION_MARK_SIZE];  // the gateway puts this before each line that it writes into a result
+  char mark[SESSION_MARK_SIZE];  // prefix of each line that the gateway writes into a result
   int principal;                 // as in client_identity
   int mode;
   str principal_name, agent, subject, issuer;
@@ -144,25 +144,25 @@ struct session {
   struct list requests;
   size_t in_flight, held;
   struct intake_account *account;
-  size_t kept;  // bytes counted in `account` for client information
+  size_t kept;  // bytes of client information, as counted in `account`
   struct share *share;
   struct list by_use;       // in share->members, least recently used first
   uint64_t recorded;        // bytes that the audit recorder has written for its calls
   struct rate noted;        // limits audit lines for notifications and rejected messages
   bool stream_closed;       // the client has closed its event stream
   bool used;                // had a request after initialize
-  struct rpc_pending asks;  // requests of the gateway to the client
+  struct rpc_pending asks;  // requests that the gateway has sent to the client
   const struct outlet_ops *outlet;
   void *channel;  // owned by the outlet
   void *surface;  // owned by the surface
   // Sessions lent to stateless requests:
-  struct callers *callers;  // lends this session to requests; NULL for the own session of a client
+  struct callers *callers;  // lends this session to requests; NULL for the session of one client
   struct list idle;         // in callers->idle or callers->quiet while no request uses it
   str key;                  // identifies the requests that may borrow it
   enum { LENT_SHARED, LENT_ALONE, LENT_ONCE } lent;
   unsigned parked;  // number of parked calls, which keep the session open
   uint64_t idle_since;
-  bool has_lanes;  // lanes were opened for this session
+  bool has_lanes;  // connections to servers were opened for this session
   bool closing;
 };
 
@@ -170,7 +170,7 @@ struct mcp_server_limits {
   size_t max_sessions, principal_sessions, max_in_flight, max_held, max_message;
   // The following limits are 0 if there is no limit.
   size_t max_values;                        // JSON values in a message of a client
-  size_t held_bytes, principal_held_bytes;  // memory of all requests, and of the requests of one principal
+  size_t held_bytes, principal_held_bytes;  // maximum bytes of all requests, and of the requests of one principal
 };
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
@@ -181,7 +181,7 @@ void mcp_server_done(struct mcp_server *m);  // every session must be closed
 enum session_room {
   SESSION_ROOM,
   SESSION_ROOM_NONE,   // too many sessions exist
-  SESSION_ROOM_SHARE,  // this principal has too many sessions, all in use
+  SESSION_ROOM_SHARE,  // the principal has too many sessions, and all of them are in use
 };
 // Makes room for another session of this client. A principal that has used up its share loses its least recently used
 // session that is not in use; sessions of other principals stay. Clients without a credential have one share in common:
@@ -194,14 +194,13 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
 
 void session_used(struct session *s);  // must be called when the client uses the session
 
-// Gives the session the mark that all lent sessions of its principal and agent have in this process.
+// Gives the session the same mark as all lent sessions of its principal and agent in this process.
 void session_share_mark(struct session *s);
 
 // Cancels the requests in flight, calls surface_ops.closed and frees the session. Sets *s to NULL.
 void session_close(struct session **s);
 
-// Returns whether requests of this client may use a session of another request: both have the same principal and the
-// same claims.
+// Returns whether this client may use session s: its principal and claims must be those of the session.
 bool session_belongs(const struct session *s, struct client_identity who);
 
 // Returns the name of the principal, which is the same in every run, so that it can be used as a key for stored data.
@@ -210,11 +209,11 @@ str session_principal(const struct session *s);
 // Returns the agent of the credential or, without one, the configured agent; may be empty.
 str session_agent(const struct session *s);
 
-// Returns whether servers can send requests or log messages to this client. No other client may receive them.
+// Returns whether the client accepts requests or log messages of servers, which no other client may receive.
 bool session_askable(const struct session *s);
 
-// Receives r: starts a request, or handles a notification or a reply. `channel` is an object of the outlet, stored in a
-// request. Returns false, with the reason in *err, if r is not a valid message.
+// Starts a request, or handles a notification or a reply. `channel` is an object of the outlet, stored in r. Returns
+// false, with the reason in *err, if r is not a valid message.
 bool session_receive(struct session *s, struct request *r, void *channel, struct rpc_error *err);
 
 // Starts a request for which mcp/server/callers.h has lent this session.
@@ -224,7 +223,7 @@ void session_serve(struct session *s, struct request *r, void *channel);
 void session_message_received(struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
 void session_text_received(struct session *s, str text);  // reports text that is not accepted as JSON
 
-// Counts a parked call of this session.
+// Counts one more parked call: the session stays open for it until session_unpark.
 void session_park(struct session *s);
 void session_unpark(struct session *s);  // may free a lent session
 

@@ -8,7 +8,7 @@
 #include "mcp/meta.h"
 #include "mcp/server/event_stream.h"
 
-enum { LISTEN_BACKLOG = 1 << 20 };  // bytes of unread notifications after which the client is disconnected
+enum { LISTEN_BACKLOG = 1 << 20 };  // a client with more bytes of unread notifications is disconnected
 
 // ---- answers
 
@@ -70,8 +70,8 @@ struct repeats {
   const struct http_header *first[HEADERS];  // NULL if the header is missing; the HTTP parser refuses a repeated header
 };
 
-// Finds the headers that repeat the body. Also stores the Mcp-Param-* headers in r, because the tool that decides which
-// of them are required is not known yet.
+// Finds the headers that repeat values of the body. Stores the Mcp-Param-* headers in r for a later check: the tool,
+// which decides which of them are required, is not known yet.
 static struct repeats read_headers(const struct http_head *h, struct request *r) {
   static const str prefix = STR("mcp-param-");
   struct repeats out = {0};
@@ -118,12 +118,12 @@ static bool headers_agree(const struct http_exchange *x, struct request *r, stru
   struct repeats h = read_headers(x->head, r);
   str version = STR_NONE, member = named_by(r->msg.method), value;
   json_string(r->meta.version, &r->arena, &version);
-  // If the header names a revision, compares it with the body first, so that a mismatch is reported before an
-  // unsupported revision.
+  // Compares the revision in the header with the body first, so that a mismatch is reported before an unsupported
+  // revision.
   if (h.first[VERSION] && !same(&h, VERSION, version, out)) return false;
   if (!callers_speaks(r, out) || !same(&h, VERSION, version, out)) return false;
   if (!same(&h, METHOD, r->msg.method, out)) return false;
-  // If the body lacks this member of params, another check refuses the request later.
+  // If params has no such member, a later check refuses the request.
   if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
   return same(&h, NAME, value, out);
 }

@@ -8,7 +8,7 @@
 struct stateless {
   struct callers callers;
   uint64_t keepalive_ms;
-  struct buf *events;  // scratch for event streams; shared
+  struct buf *events;  // scratch buffer that all event streams share
   bool draining;
 };
 

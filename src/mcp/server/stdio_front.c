@@ -14,7 +14,7 @@ enum { HIGH_WATER = 1 << 18, FLUSH_MS = 2000, MAX_BATCH = 100 };
 struct stdio_front {
   struct mcp_server *server;
   struct client_identity who;
-  struct session *session;  // session of the handshake, if the client does one
+  struct session *session;  // session that a handshake has opened; NULL before a handshake
   struct callers callers;   // lends sessions to stateless requests
   struct stream *in, *out;
   int out_fd;
@@ -38,8 +38,7 @@ static void end_if_done(struct stdio_front *f) {
 }
 
 static void set_flow(struct stdio_front *f, bool go) {
-  // Every stop is reported to the surface, even a repeated one, because calls and connections may have started since
-  // the previous stop.
+  // Reports a stop even if the last one is still in force, because calls and connections may have started since then.
   if (go && !f->stalled) return;
   f->stalled = !go;
   LIST_EACH(it, &f->server->sessions) {
@@ -90,8 +89,8 @@ static void serve_stateless(struct stdio_front *f, struct request *r) {
   write_line(f, (struct payload){buf_view(&f->server->scratch), NULL});
 }
 
-// Cancels a stateless request if r is a notifications/cancelled of either era that names its id. Returns whether r was
-// handled and discarded.
+// If r is notifications/cancelled (of either era) with the id of a stateless request, cancels that request and discards
+// r. Returns whether it did so.
 static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   struct rpc_error err;
   bool cancels = json_equals_str(json_get(r->value, STR("method")), STR("notifications/cancelled")) &&
@@ -99,7 +98,8 @@ static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   if (!cancels) return false;
   if (!callers_cancel(&f->callers, r)) {
     if (!callers_claims(r)) return false;
-    session_message_received(f->session, &r->msg, r->value, true);  // the request is already answered
+    // Its request was already answered, so it only needs to be reported.
+    session_message_received(f->session, &r->msg, r->value, true);
   }
   request_discard(f->server, r);
   return true;
@@ -131,7 +131,7 @@ static void on_line(void *ctx, str line) {
   if (!r) {
     struct rpc_unread unread;
     rpc_refuse_unread(line, &fault, &unread);
-    log_debug(f->server->loop->log, "refused a message of the client on stdin: %s", unread.text);
+    log_debug(f->server->loop->log, "refused a message from the client on stdin: %s", unread.text);
     session_text_received(f->session, line);
     refuse(f, &unread.error);
   } else if (r->value->type == JSON_ARRAY) {
@@ -160,7 +160,7 @@ static void on_drained(struct timer *t) {
   end(CONTAINER_OF(t, struct stdio_front, drain));
 }
 
-// After the end of input, requests in flight are still answered (as for `printf … | toolgate serve`), unless the client
+// Requests in flight are still answered after the end of input (as for `printf … | toolgate serve`), unless the client
 // has also closed the pipe from our stdout.
 void stdio_front_drain(struct stdio_front *f) {
   if (f->in_ended) return;

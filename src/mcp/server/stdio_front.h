@@ -9,12 +9,12 @@ struct stdio_front;
 
 struct stdio_front_options {
   int in_fd, out_fd;
-  int mode;  // one of the surface's modes
+  int mode;  // the mode in which the client sees the catalog
   size_t max_line;
   uint64_t drain_ms;  // time to finish requests in flight after the client has closed stdin
   uint64_t idle_ms;   // how long lanes of stateless requests may be idle
-  // Called once: when the client has closed stdin and every request has been answered (or drain_ms have passed), or
-  // when the client has closed stdout.
+  // Called once when the client has closed stdout, or has closed stdin and every request is answered (or drain_ms have
+  // passed).
   void (*ended)(void *ctx);
   void *ctx;
 };

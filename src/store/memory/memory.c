@@ -5,11 +5,11 @@
 #include "base/crypto/rand.h"
 #include "base/mem.h"
 
-// In a spare place, records and notes get numbers above this one. All numbers on disk are lower.
+// In a spare place, records and notes get numbers above this one, so that they come after those on disk.
 #define SPARE_FIRST (UINT64_C(1) << 48)
 
-// Joins two names to a key. The key begins with the length of the first name, so that different pairs have different
-// keys.
+// Joins two names to one key. The key begins with the length of the first name, so that different pairs of names have
+// different keys.
 str memory_key(str first, str second) {
   size_t n = sizeof first.n + first.n + second.n;
   char *key = mem_alloc(n);

@@ -10,17 +10,18 @@ struct memory {
   uv_mutex_t lock;  // protects all following members
   struct hash_key seed;
 
-  struct map pieces;           // struct kept_piece by owner and handle
-  struct map owners;           // struct kept_owner by name
-  struct list by_use, by_age;  // all pieces: least recently used first; least recently stored first
+  struct map pieces;  // struct kept_piece by owner and handle
+  struct map owners;  // struct kept_owner by name
+  // All pieces: the least recently used first (by_use); the least recently stored first (by_age).
+  struct list by_use, by_age;
   struct piece_usage usage;
 
   struct list records;   // struct kept_record, in the order of their numbers
-  struct map documents;  // struct kept_document by owner and name
+  struct map documents;  // documents (struct kept_document) by owner and name
   uint64_t last_record;  // number of the last record
   uint64_t archive_bytes;
 
-  struct map notes_by_id;  // struct kept_note by space and id
+  struct map notes_by_id;  // notes (struct kept_note) by space and id
   struct list notes;       // in the order of their numbers
   uint64_t last_note;      // number of the last note
 };
@@ -35,8 +36,8 @@ str memory_key(str first, str second);
 void memory_key_free(str key);
 void *memory_find(const struct map *m, str first, str second);
 
-// Each of these functions applies one kind of write. They return false, without any change, if the limits do not allow
-// the write.
+// memory_put_pieces and the next four functions apply one kind of write each. They return false and change nothing if
+// the limits do not allow the write.
 bool memory_put_pieces(struct memory *m, struct store_write *w);
 bool memory_use_piece(struct memory *m, struct store_write *w);
 bool memory_add_records(struct memory *m, struct store_write *w);

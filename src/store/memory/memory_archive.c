@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Records and documents in memory.
+// SPDX-License-Identifier: Apache-2.0 Stores records and documents in memory.
 #include <limits.h>
 
 #include "base/mem.h"

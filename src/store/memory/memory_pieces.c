@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Pieces in memory. A stored piece never changes: storing another piece under its handle replaces it. Each found piece
-// holds a reference to the stored piece.
+// SPDX-License-Identifier: Apache-2.0 Stores pieces in memory. A stored piece never changes: storing another piece
+// under its handle replaces it. Each found_piece holds a reference to the stored piece.
 #include <stdatomic.h>
 
 #include "base/mem.h"
@@ -14,7 +13,7 @@ struct kept_owner {
 
 struct kept_piece {
   struct piece_hold hold;
-  atomic_uint refs;  // number of references: one of the place, and one of each found_piece
+  atomic_uint refs;  // number of references: one held by the place, and one by each found_piece
   struct list by_use, by_owner_use, by_age;
   struct kept_owner *owner;
   struct arena arena;
@@ -68,7 +67,8 @@ static void drop(struct memory *m, struct kept_piece *k) {
   mem_free(o);
 }
 
-// Creates the stored piece for an entry of a batch. Takes ownership of the heap memory of large bytes.
+// Creates the stored piece for an entry of a batch. If the entry has heap memory with large bytes, takes ownership of
+// it.
 static struct kept_piece *keep(struct piece_batch *b, struct piece_entry *e) {
   struct kept_piece *k = MEM_NEW(struct kept_piece);
   const struct store_piece *p = &e->piece;

@@ -34,8 +34,8 @@ static inline struct database *database_of(struct store_place *p) {
 
 // Closes the writer's connection and the folder of piece files.
 void database_close_writer(struct database *d);
-// Closes both connections if another process has truncated their files: both must be closed, because the connections
-// share memory and locks.
+// Closes both connections if another process has truncated their files. One is not enough, because they share memory
+// and locks.
 void database_abandon_truncated(struct database *d);
 // Opens the database if it is not open, or again if its file was moved or removed. After a failure, waits for a while
 // before the next attempt. Returns false if the database is not open afterwards.
@@ -44,11 +44,11 @@ bool database_begin(struct database *d, bool lazy, struct fault *f);
 bool database_commit(struct database *d, struct fault *f);
 void database_rollback(struct database *d);
 void database_bury(struct database *d);                   // removes the files of deleted rows
-void database_works(struct database *d, uint64_t bytes);  // must be called after `bytes` bytes were written
+void database_works(struct database *d, uint64_t bytes);  // must be called after a successful write of `bytes` bytes
 void database_fails(struct database *d, const struct fault *f);
 
-// For the loop. Returns the connection for reading, or NULL if the database is missing or cannot be opened. The caller
-// must call database_read_done before any other use of the database.
+// Returns the connection for reading, which only the loop thread may use, or NULL if the database is missing or cannot
+// be opened. The caller must call database_read_done before any other use of the database.
 struct db *database_read(struct database *d);
 void database_read_done(struct database *d, struct db *db);  // `db` may be NULL
 

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Files of pieces that are too large for a row, named by the hash of their bytes. A file is created before the first
-// row that names it and removed after the last such row, while the database is locked for writing.
+// SPDX-License-Identifier: Apache-2.0 Stores pieces that are too large for a row as files, named by the hash of their
+// bytes. A file is created before the first row that names it and removed after the last such row, while the database
+// is locked for writing.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-enum { UNFINISHED_S = 3600 };  // seconds; an unfinished file that is older remains from a crash
+enum { UNFINISHED_S = 3600 };  // age in seconds: an older unfinished file remains from a crash
 
 static str key_of(const unsigned char hash[SHA256_SIZE]) {
   return (str){(const char *)hash, SHA256_SIZE};
@@ -47,7 +47,7 @@ static bool is_named(struct database *d, const unsigned char hash[SHA256_SIZE]) 
   db_bind_blob(q, 1, key_of(hash));
   int got = db_next(&d->write, q, &ignored);
   sqlite3_reset(q);
-  return got != 0;  // also true if the read failed: the file must stay
+  return got != 0;  // returns true also if the read failed, so that the file stays
 }
 
 void database_remove_unnamed(struct database *d, const unsigned char hash[SHA256_SIZE]) {
@@ -109,7 +109,7 @@ static void sweep(struct database *d, int64_t now) {
     bool remove = false;
     if (parse_name(name, hash)) remove = !is_named(d, hash);
     else if (str_ends(name, STR(FILE_UNFINISHED)) && fstatat(d->folder, name.p, &st, AT_SYMLINK_NOFOLLOW) == 0)
-      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // another process may be writing a newer file
+      remove = now / 1000 - st.st_mtim.tv_sec > UNFINISHED_S;  // a newer file may still be in use by another process
     if (remove) unlinkat(d->folder, name.p, 0);
   }
   closedir(dir);

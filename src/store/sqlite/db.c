@@ -21,8 +21,8 @@ static const char *const statement_texts[] = {
 #undef X
 };
 
-// Settings of a connection. The page cache is small: the operating system caches the same pages, and an idle gateway
-// should need little memory.
+// Settings of a connection. The page cache is small, because the operating system caches the same pages and an idle
+// gateway should need little memory.
 static const char settings[] =
     "PRAGMA cache_size = -256; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;"
     "PRAGMA cell_size_check = ON; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 4194304;"
@@ -230,7 +230,8 @@ static bool prepare(struct db *d, int patience_ms, struct fault *f) {
   int64_t version;
   sqlite3_extended_result_codes(d->handle, 1);
   sqlite3_busy_timeout(d->handle, patience_ms);
-  if (!exec(d, "BEGIN", f)) return false;  // lets all queries of read_version see the same state of the file
+  // Within a transaction, all queries of read_version see the same state of the file.
+  if (!exec(d, "BEGIN", f)) return false;
   bool known = read_version(d, &version, f);
   sqlite3_exec(d->handle, "ROLLBACK", NULL, NULL, NULL);
   return known && use_wal(d, patience_ms, f) && exec(d, settings, f) && (version == db_version || migrate(d, f));

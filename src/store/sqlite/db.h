@@ -7,8 +7,8 @@
 #include "base/fault.h"
 #include "base/str.h"
 
-// The name and SQL text of every statement. When rows are added or deleted, triggers update the tables `usage` and
-// `doomed` (tables.c).
+// The name and SQL text of every statement. Triggers update the tables `usage` and `doomed` when rows are added or
+// deleted (tables.c).
 #define DB_STATEMENTS(X) \
   X(BEGIN, "BEGIN IMMEDIATE") \
   X(COMMIT, "COMMIT") \
@@ -68,7 +68,7 @@ enum db_statement {
       DB_STATEMENT_COUNT
 };
 
-// Value of `after_ms` in a fault that the lock of another process causes; in other faults, after_ms is 0.
+// Value of fault.after_ms if a lock of another process caused the fault; in other faults, after_ms is 0.
 enum { DB_LOCKED_MS = 1000 };
 
 struct db {
@@ -82,17 +82,16 @@ struct db {
 // do, and d->lost may be set.
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
 void db_close(struct db *d);
-void db_abandon(struct db *d);  // db_close without a checkpoint, which would use damaged shared memory
+void db_abandon(struct db *d);  // closes the database without a checkpoint, which would use damaged shared memory
 
 // Returns whether another process truncated the database to 0 bytes since it was opened. If so, sets `f`.
 bool db_emptied(const struct db *d, struct fault *f);
 
-// Returns a statement that is ready to bind and run, or NULL if preparing it failed: db_run and db_next report that
-// failure when they get NULL.
+// Returns a prepared statement, or NULL on failure: db_run and db_next report this failure when they get NULL.
 sqlite3_stmt *db_statement(struct db *d, enum db_statement which);
 
-// Bind a value to the parameter with the number `at` (from 1). The bytes must live until the statement is run. `q` may
-// be NULL.
+// The db_bind functions bind a value to the parameter with the number `at` (from 1). The bytes must live until the
+// statement is run. `q` may be NULL.
 void db_bind_text(sqlite3_stmt *q, int at, str s);
 void db_bind_blob(sqlite3_stmt *q, int at, str s);  // STR_NONE binds NULL
 void db_bind_int(sqlite3_stmt *q, int at, int64_t v);
@@ -111,7 +110,7 @@ bool db_do_int(struct db *d, enum db_statement which, int64_t value, struct faul
 // Resets the statement unless it returns 1.
 int db_next(struct db *d, sqlite3_stmt *q, struct fault *f);
 
-// Sets `f` to the reason of the last failure and the way to fix it. The code is FAULT_INVALID for a permanent failure,
+// Sets `f` to the reason of the last failure and says how to fix it. The code is FAULT_INVALID for a permanent failure,
 // FAULT_LIMIT if the disk is full, and FAULT_IO for all others, which may be temporary.
 void db_explain(const struct db *d, struct fault *f);
 

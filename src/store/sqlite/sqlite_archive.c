@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Records and documents, stored as rows.
+// SPDX-License-Identifier: Apache-2.0 Stores records and documents as rows.
 #include <limits.h>
 
 #include "store/sqlite/database.h"

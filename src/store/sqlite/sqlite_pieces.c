@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// Pieces of up to PIECE_ROW_BYTES are in the database; a larger piece is a file in the folder artifacts/, named by the
-// SHA-256 of its bytes.
+// SPDX-License-Identifier: Apache-2.0 Stores pieces. A piece of up to PIECE_ROW_BYTES is in a row; a larger one is a
+// file in the folder artifacts/, named by the SHA-256 of its bytes.
 //
 // A file is complete and synced before the first row that names it is committed, and is removed after the last such
-// row. Both happen while the database is locked for writing, so that no process removes a file that another process has
-// just named.
+// row. Both happen while the database is locked for writing, so that no process removes a file for which another
+// process has just added a row.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -15,7 +14,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-// The file for an entry of a batch that has large bytes.
+// The file of a large piece in a batch.
 struct filed {
   char aside[FILE_ASIDE_SIZE];  // name under which the file was written; empty if no file was written
   bool placed;
@@ -97,8 +96,7 @@ static bool add_row(struct database *d, const struct piece_batch *b, const struc
   return db_run(&d->write, q, f);
 }
 
-// Renews the row with the piece's owner and handle if the row has the same bytes. Sets *out to whether there was such a
-// row.
+// If a row with this owner, handle and bytes exists, updates it, as for a new piece. Sets *out to whether it exists.
 static bool renew_row(struct database *d, const struct piece_batch *b, const struct store_piece *p, bool *out,
                       struct fault *f) {
   sqlite3_stmt *q = db_statement(&d->write, DB_PIECE_RENEW);
@@ -151,7 +149,7 @@ void pieces_settle(struct database *d, struct store_write *w, bool committed) {
     if (files[i].aside[0]) unlinkat(d->folder, files[i].aside, 0);
     if (files[i].placed && !committed) database_remove_unnamed(d, e->piece.hash);
     if (!committed) continue;
-    mem_free(e->block);  // freed at once, because it may be large
+    mem_free(e->block);  // freed now, not with the batch, because it may be large
     e->block = NULL;
   }
   mem_free(files);
@@ -202,7 +200,7 @@ static str append(char **to, str s) {
   return (str){at, s.n};
 }
 
-// Copies a row that DB_PIECE_FIND found to *out, but not the bytes of a large piece, which are in a file.
+// Copies a row that DB_PIECE_FIND has found to *out. The bytes of a large piece are in a file and not copied.
 static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
   str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);

@@ -3,7 +3,7 @@
 #include "store/sqlite/db.h"
 
 // `usage` has the number of rows and bytes that count against the limits; its rows are "pieces" (all pieces), "pieces
-// of O" (pieces of the owner O), "archive" and "notes". `doomed` lists files that may have lost their last row: a
+// of O" (pieces of the owner O), "archive" and "notes". `doomed` lists files that perhaps no row names any more: a
 // process that holds the lock checks and removes them. `used` orders pieces by their last use: each use sets a new
 // maximum. `used` is a number and not a time, because the clocks of several processes may differ.
 static const char version_1[] =
