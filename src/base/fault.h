@@ -43,6 +43,7 @@
   X(MODE_RAISE_FORBIDDEN, false)     /* a rule names a mode above that of the capability */ \
   X(MODE_ABOVE_RUN_CEILING, false)   /* the mode is above the safety_mode of the caller */ \
   X(CLASS_MODE_CONFLICT, false)      /* a rule lowers a capability of class act to read_only */ \
+  X(CLASS_INTENT_CONFLICT, false)    /* the intent of the run does not allow the class of the capability */ \
   X(ARG_CONSTRAINT_VIOLATION, false) /* the arguments violate constraints */ \
   X(IDENTITY_INVALID, false)         /* the claims of the caller's token contradict each other */ \
   X(TENANT_MISMATCH, false)          /* an identity of the caller belongs to another tenant */ \

@@ -248,6 +248,7 @@ bool governance_shows(const struct governance *g, const struct governance_agent 
     permitted = true;
   }
   if (!permitted) return hide(STR("/permissions"), out_pointer);
+  if (!governance_intent_allows(g, p->subject.intent, c->class, out_pointer)) return false;
   enum governance_code code;
   if (!governance_has_identity(c, p->context, &code)) return hide(c->pointer, out_pointer);
   struct governance_outlook rules = look_ahead(g, c, &p->subject);

@@ -5,6 +5,7 @@
 //   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it, PERMISSION_DENIED if it is for another
 //      environment than that of the context.
 //   2. Matches the permissions. PERMISSION_DENIED if none matches, or if one with allow: false matches.
+//      CLASS_INTENT_CONFLICT if the intent of the run does not allow the capability's class.
 //   3. Matches the rules of all bundles. POLICY_DENIED if a rule with allow: false matches, or if no rule matches and
 //      the capability's mode is above read_only. POLICY_EVAL_ERROR if an expression fails.
 //   4. Chooses the mode. MODE_INVALID, MODE_EXCEEDS_MAXIMUM, MODE_RAISE_FORBIDDEN, MODE_ABOVE_RUN_CEILING or
@@ -31,6 +32,8 @@ bool governance_is_id(str s);
 struct governance *governance_read(const struct json *root, governance_problem *problem, void *ctx);
 struct governance *governance_ref(struct governance *g);
 void governance_unref(struct governance **g);
+
+bool governance_offers_plan_check(const struct governance *g);  // agents get the meta-tool plan_check
 
 // governance_adapter_count returns the number of adapters. governance_adapter_at returns the adapter at `index`, in the
 // order of the file.
@@ -79,7 +82,7 @@ bool governance_read_question(const struct json *v, struct arena *a, struct gove
   X(DELEGATION_REQUIRED, "act for a user whose token has the scopes of the capability") \
   X(DELEGATION_EXPIRED, "ask the user for a new delegation") \
   X(ARG_CONSTRAINT_VIOLATION, "correct the arguments that are listed") \
-  X(CLASS_INTENT_CONFLICT, "leave capabilities of class act out of a read_only plan")
+  X(CLASS_INTENT_CONFLICT, "use capabilities of the classes that the intent allows; a read_only plan has no class act")
 
 enum governance_code {
 #define X(name, advice) GOVERNANCE_##name,

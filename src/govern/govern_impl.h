@@ -55,6 +55,11 @@ struct governance_claim {
   str name;  // name of the claim or, if it starts with a slash, JSON Pointer to the claim
 };
 
+struct governance_intent {
+  str name, pointer;
+  uint8_t classes;  // bits 1 << enum capability_class
+};
+
 struct governance {
   uint32_t magic;
   unsigned refs;
@@ -67,9 +72,12 @@ struct governance {
   size_t permission_count;
   struct governance_bundle *bundles;  // sorted by priority, then in the order of the file
   size_t bundle_count;
+  struct governance_intent *intents;  // sorted by name
+  size_t intent_count;
   struct governance_agent *agents;  // sorted by id
   size_t agent_count;
   struct governance_agent others;  // context of all agents that are not in `agents`
+  bool offers_plan_check;
   bool allows_unlisted;            // servers without an adapter may be used
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
   size_t claim_count;
@@ -153,6 +161,13 @@ bool governance_is_in(const struct governance_capability *c, const struct govern
 // of the denial.
 bool governance_has_identity(const struct governance_capability *c, const struct json *context,
                              enum governance_code *out);
+
+// ---- intents.c
+
+void governance_read_intents(struct governance_reader *r, str pointer, const struct json *v);
+// Returns whether runs with this intent may use capabilities of a class. `intent` is STR_NONE if the context has none.
+// Otherwise sets *out_pointer to the place in the file.
+bool governance_intent_allows(const struct governance *g, str intent, enum capability_class class, str *out_pointer);
 
 // ---- agents.c
 

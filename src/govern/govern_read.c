@@ -268,20 +268,25 @@ static void keep_node(struct governance_reader *r, str pointer, const struct jso
 // Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
-    const struct json *adapters, *permissions, *bundles, *context;
+    const struct json *adapters, *permissions, *bundles, *intents, *context;
     str description;
+    bool plan_check;
   } parts = {0};
   static const struct governance_field fields[] = {
       {"adapters", keep_node, offsetof(struct parts, adapters), false, NULL},
       {"permissions", keep_node, offsetof(struct parts, permissions), false, NULL},
       {"bundles", keep_node, offsetof(struct parts, bundles), false, NULL},
+      {"intents", keep_node, offsetof(struct parts, intents), false, NULL},
       {"context", keep_node, offsetof(struct parts, context), false, NULL},
+      {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
+  r->governance->offers_plan_check = parts.plan_check;
   if (parts.adapters) governance_read_adapters(r, STR("/adapters"), parts.adapters);
   if (parts.permissions) read_permissions(r, STR("/permissions"), parts.permissions);
   if (parts.bundles) read_bundles(r, STR("/bundles"), parts.bundles);
+  if (parts.intents) governance_read_intents(r, STR("/intents"), parts.intents);
   governance_read_context(r, STR("/context"), parts.context);
 }
 
@@ -321,6 +326,11 @@ void governance_unref(struct governance **g) {
   was->magic = 0;
   arena_done(&was->arena);
   mem_free(was);
+}
+
+bool governance_offers_plan_check(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  return g->offers_plan_check;
 }
 
 size_t governance_adapter_count(const struct governance *g) {

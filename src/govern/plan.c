@@ -26,8 +26,20 @@ static bool read_flag(const struct json *v, const char *key, bool *out) {
   return !flag || json_bool(flag, out);
 }
 
-static bool read_step(const struct json *v, struct arena *a, size_t index, struct plan_step *out, struct fault *f) {
-  static const str known[] = {STR("id"), STR("capability"), STR("args"), STR("mode"), STR("args_complete")};
+// Returns the step with the member `capability` in place of the caller's member.
+static const struct json *translate(const struct json *v, const struct plan_caller *caller, str name, struct arena *a) {
+  struct json_edit edits[] = {{caller->name, STR_NONE},
+                              {STR("capability"), json_escaped(a, caller->capability(caller->ctx, name))}};
+  struct fault f;
+  const struct json *made = json_parse(a, json_edited(a, v, edits, 2), &json_default_limits, &f);
+  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
+  return made;
+}
+
+static bool read_step(const struct json *v, const struct plan_caller *caller, struct arena *a, size_t index,
+                      struct plan_step *out, struct fault *f) {
+  str member = caller ? caller->name : STR("capability");
+  const str known[] = {STR("id"), member, STR("args"), STR("mode"), STR("args_complete")};
   str pointer = arena_printf(a, "/steps/%zu", index);
   bool complete = false;
   if (!json_is(v, JSON_OBJECT)) return fail(f, pointer, "must be an object");
@@ -36,11 +48,14 @@ static bool read_step(const struct json *v, struct arena *a, size_t index, struc
   out->id = arena_printf(a, "%zu", index + 1);
   if (id && !json_string(id, a, &out->id)) return fail(f, pointer, "id must be a string");
   if (!read_flag(v, "args_complete", &complete)) return fail(f, pointer, "args_complete must be true or false");
-  if (!governance_read_question(v, a, &out->question, f)) {
+  if (!json_string(json_get(v, member), a, &out->name))
+    return fail(f, pointer, caller ? "needs the string tool_id" : "needs the string capability");
+  if (!governance_read_question(caller ? translate(v, caller, out->name, a) : v, a, &out->question, f)) {
     fault_set_path(f, pointer);
     return false;
   }
   out->question.partial = !complete;
+  if (caller) out->question.now = caller->now;
   return true;
 }
 
@@ -57,25 +72,27 @@ static const struct json *make_context(const struct json *context, str intent, s
   return made;
 }
 
-static bool read_steps(const struct json *steps, const struct json *context, struct arena *a, struct governance_plan *p,
-                       struct fault *f) {
+static bool read_steps(const struct json *steps, const struct json *context, const struct plan_caller *caller,
+                       struct arena *a, struct governance_plan *p, struct fault *f) {
   if (!json_is(steps, JSON_ARRAY) || steps->count > PLAN_STEPS_MAX)
     return fail(f, STR("/steps"), "must be a list of at most 1000 steps");
   p->steps = ARENA_ARRAY(a, struct plan_step, steps->count);
   JSON_EACH(it, steps) {
     struct plan_step *step = &p->steps[p->count];
-    if (!read_step(it, a, p->count++, step, f)) return false;
+    if (!read_step(it, caller, a, p->count++, step, f)) return false;
     step->question.context = context;
   }
   return true;
 }
 
-bool plan_read(const struct json *v, struct arena *a, struct governance_plan *out, struct fault *f) {
-  static const str known[] = {STR("intent"), STR("read_only"), STR("context"), STR("steps")};
+bool plan_read(const struct json *v, const struct plan_caller *caller, struct arena *a, struct governance_plan *out,
+               struct fault *f) {
+  static const str known[] = {STR("intent"), STR("read_only"), STR("steps"), STR("context")};
   struct governance_plan p = {.intent = STR_NONE};
   if (!json_is(v, JSON_OBJECT)) return fail(f, STR(""), "a plan must be an object");
-  if (!check_members(v, known, sizeof known / sizeof *known, a, STR(""), f)) return false;
-  const struct json *intent = json_get(v, STR("intent")), *context = json_get(v, STR("context"));
+  if (!check_members(v, known, caller ? 3 : 4, a, STR(""), f)) return false;
+  const struct json *intent = json_get(v, STR("intent"));
+  const struct json *context = caller ? caller->context : json_get(v, STR("context"));
   if (json_is(context, JSON_NULL)) context = NULL;
   if (intent && !json_is(intent, JSON_NULL) && !json_string(intent, a, &p.intent))
     return fail(f, STR("/intent"), "must be a string");
@@ -85,7 +102,7 @@ bool plan_read(const struct json *v, struct arena *a, struct governance_plan *ou
     fault_set_path(f, STR("/context"));
     return false;
   }
-  if (!read_steps(json_get(v, STR("steps")), make_context(context, p.intent, a), a, &p, f)) return false;
+  if (!read_steps(json_get(v, STR("steps")), make_context(context, p.intent, a), caller, a, &p, f)) return false;
   *out = p;
   return true;
 }

@@ -13,7 +13,8 @@
 enum { PLAN_STEPS_MAX = 1000 };
 
 struct plan_step {
-  str id;  // default: the step's position in the plan, from "1"
+  str id;    // default: the step's position in the plan, from "1"
+  str name;  // how the plan names the capability
   struct governance_question question;
 };
 
@@ -24,9 +25,20 @@ struct governance_plan {
   size_t count;
 };
 
-// Reads a plan; *out points into `v`. The plan's intent applies if the context has no intent. On failure, returns
-// false; f has a message and, as its path, the JSON Pointer of the error.
-bool plan_read(const struct json *v, struct arena *a, struct governance_plan *out, struct fault *f);
+// The caller whose plan is read. The plan then has no context of its own, and names capabilities in its own way.
+struct plan_caller {
+  const struct json *context;
+  int64_t now;  // seconds since 1970
+  str name;     // member of a step that names the capability
+  str (*capability)(void *ctx, str name);  // returns the id of the capability; an unknown id if there is none
+  void *ctx;
+};
+
+// Reads a plan; *out points into `v`. `caller` is NULL for a plan with its own context. The plan's intent applies if
+// the context has no intent. On failure, returns false; f has a message and, as its path, the JSON Pointer of the
+// error.
+bool plan_read(const struct json *v, const struct plan_caller *caller, struct arena *a, struct governance_plan *out,
+               struct fault *f);
 
 // Decides about one step, like governance_decide. In a read-only plan, the code for a capability of class act is
 // CLASS_INTENT_CONFLICT.

@@ -320,6 +320,7 @@ static struct run_context *create(struct governance *g, str text, str agent, str
   governance_agent_settle(&r->governed, context, &r->arena);
   run_budget_read(json_get(context, STR("budget")), &r->budget);
   json_string(json_get(context, STR("run_id")), &r->arena, &r->id);
+  json_bool(json_get(context, STR("evidence_required")), &r->wants_evidence);
   r->agent = arena_str(&r->arena, agent);
   list_init(&r->idle);
   list_push(&g->idle_runs, &r->idle);

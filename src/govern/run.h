@@ -32,6 +32,7 @@ struct run_context {
   struct governance *governance;     // kept with a reference while `refs` is not 0
   struct governance_agent governed;  // the context for decisions, with `principals`
   struct run_budget budget;
+  bool wants_evidence;  // evidence_required of the context
   str agent;
   str id;  // run_id of the token, or STR_NONE
   str key;

@@ -363,6 +363,35 @@ static void gates_come_from_rules_from_their_own_expression_and_from_waived_cons
   governance_unref(&g);
 }
 
+static void an_intent_allows_its_classes_only(void **state) {
+  static const char file[] =
+      FILE_WITH(ALL_PERMISSIONS ",'intents':{'report':{'classes':['observe','verify']},'book':{'classes':['act']}}");
+  static const char *const cases[][2] = {
+      {"{'capability':'a.kill','context':{'intent':'read_only'}}", "CLASS_INTENT_CONFLICT rules=p1 at=/intents"},
+      {"{'capability':'a.read','context':{'intent':'read_only'}}",
+       "ALLOWED effective=read_only rules=p3 at=/permissions/2"},
+      // M04: the class is allowed; the ceiling of the run still applies.
+      {"{'capability':'a.fetch','context':{'intent':'read_only'}}",
+       "ALLOWED effective=network rules=p4 at=/permissions/3"},
+      {"{'capability':'a.fetch','context':{'intent':'read_only','safety_mode':'read_only'}}",
+       "MODE_ABOVE_RUN_CEILING effective=network rules=p4 at=/adapters/0/capabilities/3/approval_mode"},
+      {"{'capability':'a.book','context':{'intent':'report'}}", "CLASS_INTENT_CONFLICT rules=p2 at=/intents/report"},
+      {"{'capability':'a.read','context':{'intent':'report'}}",
+       "ALLOWED effective=read_only rules=p3 at=/permissions/2"},
+      {"{'capability':'a.read','context':{'intent':'book'}}", "CLASS_INTENT_CONFLICT rules=p3 at=/intents/book"},
+      {"{'capability':'a.kill','context':{'intent':'other'}}",
+       "ALLOWED effective=destructive rules=p1 at=/permissions/0"},
+      {"{'capability':'a.kill'}", "ALLOWED effective=destructive rules=p1 at=/permissions/0"},
+  };
+  DECIDE(file, cases);
+  assert_refused("{'intents':[]}", "/intents must be an object of at most 1000 intents");
+  assert_refused("{'intents':{'i':{}}}", "/intents/i needs the member \"classes\"");
+  assert_refused("{'intents':{'i':{'classes':['observe','write']}}}",
+                 "/intents/i/classes/1 must be observe, recall, think_support, act or verify");
+  assert_refused("{'intents':{'read_only':{'classes':['act']}}}",
+                 "/intents/read_only CLASS_INTENT_CONFLICT: the intent read_only cannot have the class act");
+}
+
 static void a_question_must_be_well_formed(void **state) {
   static const char *const wrong[][2] = {
       {"[]", "a question must be an object with \"capability\"; args, context and mode are optional"},
@@ -540,6 +569,7 @@ int main(void) {
       cmocka_unit_test(no_rule_makes_an_act_read_only),
       cmocka_unit_test(constraints_of_all_that_matched_add_up),
       cmocka_unit_test(gates_come_from_rules_from_their_own_expression_and_from_waived_constraints),
+      cmocka_unit_test(an_intent_allows_its_classes_only),
       cmocka_unit_test(a_question_must_be_well_formed),
       cmocka_unit_test(an_adapter_has_all_its_fields),
       cmocka_unit_test(an_error_in_adapters_refuses_the_file),

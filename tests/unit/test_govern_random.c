@@ -91,7 +91,8 @@ static void put_words(struct buf *b, const char *key, const char *const *words, 
 }
 
 static const char *const roles[] = {"ops", "dev"};
-static const char *const intents[] = {"i", "j"};
+static const char *const intents[] = {"i", "j", "read_only"};
+static const char *const classes[] = {"observe", "act", "verify", "recall"};
 static const unsigned highest[] = {4, 3, 0, 2};  // modes of c0 to c3
 
 static void put_permission(struct buf *b, unsigned i) {
@@ -100,7 +101,7 @@ static void put_permission(struct buf *b, unsigned i) {
              i, c, roll(12) ? "true" : "false");
   if (roll(2)) buf_printf(b, ",\"approval_mode\":\"%s\"", modes[highest[c] - (highest[c] && !roll(3) ? 1 : 0)]);
   put_words(b, "roles", roles, 2);
-  put_words(b, "intents", intents, 2);
+  put_words(b, "intents", intents, 3);
   put_words(b, "environments", intents, 2);
   put_words(b, "tenants", roles, 2);
   if (!roll(3)) {
@@ -153,7 +154,9 @@ static void put_file(struct buf *b) {
   for (unsigned i = 0, n = 2 + roll(6); i < n; i++) put_permission(b, i);
   buf_str(b, STR("],\"bundles\":["));
   if (roll(4)) put_bundles(b);
-  buf_str(b, STR("]}"));
+  buf_str(b, STR("],\"intents\":{"));
+  if (!roll(3)) buf_printf(b, "\"i\":{\"classes\":[\"%s\",\"%s\"]}", PICK(classes), PICK(classes));
+  buf_str(b, STR("}}"));
 }
 
 static void put_member(struct buf *b, const char *key, const char *const *words, unsigned count) {
@@ -163,7 +166,7 @@ static void put_member(struct buf *b, const char *key, const char *const *words,
 static void put_question(struct buf *b) {
   buf_printf(b, "{\"capability\":\"a.c%u\",\"context\":{", roll(25) ? roll(4) : 9);
   put_member(b, "role", roles, 2);
-  put_member(b, "intent", intents, 2);
+  put_member(b, "intent", intents, roll(3) ? 2 : 3);
   put_member(b, "environment", intents, 2);
   put_member(b, "tenant", roles, 2);
   if (!roll(4)) put_member(b, "safety_mode", modes, 5);
@@ -636,6 +639,16 @@ static void naive_mode(struct naive *n, const struct json *question, const struc
   judge(out, violated ? "ARG_CONSTRAINT_VIOLATION" : "ALLOWED", effective, n->v, true);
 }
 
+static bool naive_intent(const struct json *file, const struct json *context, const struct json *class) {
+  const struct json *own = json_get(context, STR("intent"));
+  if (json_equals_str(own, STR("read_only"))) return !json_equals_str(class, STR("act"));
+  const struct json *listed = json_get(json_get(file, STR("intents")), STR("i"));
+  if (!listed || !json_equals_str(own, STR("i"))) return true;
+  JSON_EACH(it, json_get(listed, STR("classes")))
+    if (json_same(it, class)) return true;
+  return false;
+}
+
 static void naive_decide(const struct json *file, const struct json *question, struct verdict *v, struct buf *out) {
   struct naive n = {.v = v, .ceiling = 9, .floor = -1};
   const struct json *adapter = json_at(json_get(file, STR("adapters")), 0), *capability = NULL;
@@ -652,6 +665,8 @@ static void naive_decide(const struct json *file, const struct json *question, s
   JSON_EACH(p, json_get(file, STR("permissions")))
     if (json_same(json_get(p, STR("capability")), json_get(capability, STR("name")))) naive_permission(&n, p);
   if (!n.any || n.denied) return judge(out, "PERMISSION_DENIED", -1, v, false);
+  if (!naive_intent(file, n.q.context, json_get(capability, STR("class"))))
+    return judge(out, "CLASS_INTENT_CONFLICT", -1, v, false);
   n.any = false;
   naive_bundles(&n, bundles);
   if (n.denied || (bundles->count && !n.any && mode_index(json_get(capability, STR("approval_mode"))) > 0))
@@ -742,7 +757,7 @@ static void the_engine_decides_as_a_naive_evaluator_does(void **unused) {
     arena_reset(&a);
   }
   // Every code occurs often enough to mean something.
-  for (int i = 0; i < GOVERNANCE_CLASS_INTENT_CONFLICT; i++) {
+  for (int i = 0; i <= GOVERNANCE_CLASS_INTENT_CONFLICT; i++) {
     const char *name = governance_code_name((enum governance_code)i);
     if (i != GOVERNANCE_POLICY_EVAL_ERROR && seen[i] < 100) fail_msg("%s: %zu cases only", name, seen[i]);
   }

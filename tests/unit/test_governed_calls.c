@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls with a governance file: which tools an agent sees, which calls reach their server, and which code the others
 // end with. The decisions themselves are tested in test_govern.c.
-#include "gateway_world.h"
+#include "governed_world.h"
 
 #define ADAPTERS \
   "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':[" \
@@ -21,35 +21,6 @@ static struct server *a_shop(struct world *w) {
   has_tool(s, "{'name':'order','description':'Order goods.','inputSchema':{'type':'object'}}");
   has_tool(s, "{'name':'wipe','description':'Remove all goods.','inputSchema':{'type':'object'}}");
   return s;
-}
-
-static void write_governance(struct world *w, const char *members) {
-  str text = arena_printf(&w->arena, "{%.*s}", STR_ARG(quoted(w, members)));
-  write_file("governance.json", arena_cstr(&w->arena, text));
-}
-
-static void governed_by(struct world *w, const char *members) {
-  given(w, "governance: governance.json\naudit: {enabled: false}\n");
-  write_governance(w, members);
-}
-
-// The gateway loads the file again. Returns whether the new file is in force.
-static bool is_governed_anew_by(struct world *w, const char *members) {
-  char *const env[] = {(char *)"PATH=/bin", NULL};
-  char told[256];
-  struct config next = {0};
-  struct config_options options = w->place->options;
-  struct fault f;
-  write_governance(w, members);
-  options.before = w->gateway.config;
-  bool ok = config_load(&next, &options, env, &w->place->problems);
-  if (ok) {
-    put_scripts(w, &next);
-    ok = gateway_take(&w->gateway, &next, told, sizeof told, &f);
-  }
-  config_done(&next);
-  turn(w);
-  return ok;
 }
 
 static void without_a_permission_a_tool_does_not_exist_for_the_agent(void **state) {

@@ -30,7 +30,7 @@ static void assert_plan(const char *text, const char *expected) {
   struct governance *g = governance_of(file);
   arena_init(&a);
   buf_init(&b, 1 << 16);
-  if (!plan_read(governance_parse(&a, governance_quoted(&a, text)), &a, &p, &f))
+  if (!plan_read(governance_parse(&a, governance_quoted(&a, text)), NULL, &a, &p, &f))
     buf_printf(&b, "%s %s", f.path, f.message);
   else
     for (size_t i = 0; i < p.count; i++) {

@@ -83,7 +83,7 @@ static int load_plan(const char *path, struct arena *a, struct buf *text, struct
   if (fd < 0) fault_set(&f, FAULT_IO, "%s", strerror(errno));
   if (fd >= 0 && file_read(fd, MOST_FILE, text, &f)) {
     const struct json *v = json_parse(a, buf_view(text), &json_default_limits, &f);
-    status = v && plan_read(v, a, out, &f) ? EXIT_OK : EXIT_NO;
+    status = v && plan_read(v, NULL, a, out, &f) ? EXIT_OK : EXIT_NO;
   }
   if (fd >= 0) close(fd);
   if (status != EXIT_OK) fprintf(stderr, "toolgate: %s%s%s: %s\n", path, *f.path ? ":" : "", f.path, f.message);

@@ -116,7 +116,9 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
   if (count) buf_printf(out, "[%zu/%zu] ", index, count);
   else buf_str(out, STR("- "));
   buf_str(out, c->id);
-  buf_printf(out, " (%s%s", line_kind(c), c->side_effects ? ", side effects" : "");
+  buf_printf(out, " (%s", line_kind(c));
+  if (c->class.p) buf_printf(out, ", %.*s %.*s", STR_ARG(c->class), STR_ARG(c->mode));
+  else if (c->side_effects) buf_str(out, STR(", side effects"));
   if (c->cost_hint > 0) buf_printf(out, ", cost %.3g", c->cost_hint);
   buf_str(out, c->unavailable ? STR(", unavailable) — ") : STR(") — "));
   buf_str(out, c->description);
@@ -375,6 +377,12 @@ void card_write(struct json_writer *w, const struct card *c) {
   if (c->side_effects) json_member_bool(w, STR("side_effects"), true);
   if (c->safety != CARD_UNKNOWN) json_member_str(w, STR("safety"), str_of(card_safety_name(c->safety)));
   if (c->unavailable) json_member_bool(w, STR("available"), false);
+  if (c->capability.p) {
+    json_member_str(w, STR("capability"), c->capability);
+    json_member_str(w, STR("class"), c->class);
+    json_member_str(w, STR("approval_mode"), c->mode);
+    if (c->domain.p) json_member_str(w, STR("domain"), c->domain);
+  }
   if (c->has_score) {
     json_put_key(w, STR("score"));
     write_decimal(w, round(c->score * 1000) / 1000);

@@ -67,6 +67,7 @@ struct card {
   bool unavailable;
   bool has_score;
   double score;
+  str capability, class, mode, domain;  // of the governed capability; STR_NONE if the tool is not governed
 };
 
 // Makes a card without a score. The card's strings are parts of the source's strings, or are in the arena. Returns

@@ -7,11 +7,13 @@
 #include "surface/index_jobs.h"
 #include "surface/instructions.h"
 #include "surface/meta/definition.h"
+#include "surface/meta/filter.h"
 #include "surface/surface_state.h"
 #include "surface/unavailable.h"
 #include "surface/visibility.h"
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
+static const float SIMILAR = 0.8F;
 enum { ANSWER_TOKENS = 32 };  // maximum tokens of an answer without its cards
 
 // ---- the answer
@@ -25,7 +27,20 @@ struct browse {
   size_t more;  // number of cards that are left out because there are more than NODES_MOST
   bool all;     // the client browses the root path
   str server;   // the server whose path the client browses, or STR_NONE
+  const struct governance *governance;  // NULL if the caller's calls are not governed
+  const struct run_context *run;        // NULL without governance
+  struct browse_filter filter;
 };
+
+static const struct governance_capability *capability_of(const struct browse *b, const struct entry *e) {
+  if (!b->governance || b->kind != DIRECTORY_TOOLS) return NULL;
+  return governance_find_tool(b->governance, upstreams_name(b->d->upstreams, e->source), e->item->name);
+}
+
+static const uint64_t *visible_to(struct browse *b) {
+  const uint64_t *visible = meta_visible(b->d, b->r->session, b->kind);
+  return b->filter.set ? browse_filter_apply(b->d, &b->filter, b->governance, visible) : visible;
+}
 
 static void add_entry(struct browse *b, const struct entry *e, const float *score) {
   struct surface *d = b->d;
@@ -40,6 +55,13 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
   else if (!card_make(&source, &d->scratch, c, NULL, &f)) return;
   c->has_score = score;
   c->score = score ? *score : 0;
+  const struct governance_capability *capability = capability_of(b, e);
+  if (capability) {
+    c->capability = capability->id;
+    c->class = str_of(capability_class_name((enum capability_class)capability->class));
+    c->mode = str_of(approval_mode_name((enum approval_mode)capability->mode));
+    c->domain = capability->domain.p ? capability->domain : capability->adapter->domain;
+  }
   b->count++;
 }
 
@@ -85,6 +107,25 @@ static void answer(struct browse *b) {
 
 // ---- by query, by path
 
+static bool is_class(const struct browse *b, const struct outlook *o, const struct search_hit *hit,
+                     enum capability_class class) {
+  const struct governance_capability *c = capability_of(b, outlook_entry(o, hit->doc));
+  return c && c->class == class;
+}
+
+// Moves tools of class verify before tools of class observe with a similar score. Scores of equally good hits differ,
+// because the search lowers the scores of further hits of one server.
+static void put_verify_first(const struct browse *b, const struct outlook *o, struct search_hit *hits, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    struct search_hit hit = hits[i];
+    size_t at = i;
+    if (!is_class(b, o, &hit, CLASS_VERIFY)) continue;
+    for (; at && hit.score >= SIMILAR * hits[at - 1].score && is_class(b, o, &hits[at - 1], CLASS_OBSERVE); at--)
+      hits[at] = hits[at - 1];
+    hits[at] = hit;
+  }
+}
+
 static void by_query(struct browse *b, str query, size_t top_k) {
   static void (*const tools[])(struct surface *, struct request *) = {
       [DIRECTORY_TOOLS] = meta_tool_browse,
@@ -94,11 +135,12 @@ static void by_query(struct browse *b, str query, size_t top_k) {
   struct search_hit hits[TOP_K_MOST];
   struct search_query q = {query, top_k};
   const struct directory *dir = surface_directory(b->d);
-  const uint64_t *visible = meta_visible(b->d, b->r->session, b->kind);
+  const uint64_t *visible = visible_to(b);
   if (!index_jobs_ready(b->d, b->r, b->kind, visible, tools[b->kind])) return;
   struct outlook o = directory_search(dir, b->kind, visible);
   size_t n = search_run(o.index, &q, &b->d->scratch, hits);
   ASSERT(n <= top_k && top_k <= TOP_K_MOST);
+  if (b->run && b->run->wants_evidence) put_verify_first(b, &o, hits, n);
   for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);
   answer(b);
 }
@@ -169,12 +211,24 @@ static str server_of(const struct browse *b, const struct tree_node *node) {
   return upstreams_name(b->d->upstreams, source);
 }
 
+// Returns whether the path exists, but nothing below it matches the filter.
+static bool is_filtered_out(struct browse *b, str path) {
+  struct fault f;
+  if (!b->filter.set) return false;
+  const uint64_t *visible = meta_visible(b->d, b->r->session, b->kind);
+  return tree_find(directory_paths(surface_directory(b->d), b->kind, visible).tree, path, &f) != NULL;
+}
+
 static void by_path(struct browse *b, str path) {
-  struct outlook o = directory_paths(surface_directory(b->d), b->kind, meta_visible(b->d, b->r->session, b->kind));
+  struct outlook o = directory_paths(surface_directory(b->d), b->kind, visible_to(b));
   const struct tree *t = o.tree;
   struct fault f;
   size_t n;
   const struct tree_node *node = tree_find(t, path, &f);
+  if (!node && is_filtered_out(b, path)) {
+    answer(b);
+    return;
+  }
   if (!node) {
     bool valid = f.code == FAULT_NOT_FOUND, starting = valid && is_starting(b, path, &f);
     if (valid && !starting) not_found(t, path, &f);
@@ -204,18 +258,23 @@ static bool read_top_k(const struct json *v, int64_t *out) {
 
 static void browse(struct surface *d, struct request *r, enum directory_kind kind) {
   static const char *const ids[] = {"tool_id", "resource_id", "prompt_id"};
-  const str names[] = {STR("query"), STR("path"), str_of(ids[kind]), STR("top_k")};
+  const str names[] = {STR("query"), STR("path"), str_of(ids[kind]), STR("top_k"), STR("filter")};
   const struct json *args = meta_args(r), *by = NULL;
   size_t ways = 0, way = 0;
   int64_t top_k;
   str text;
-  if (!meta_known_args(d, r, names, 4)) return;
+  struct caller caller;
+  struct fault f;
+  struct browse_filter filter;
+  const char *wrong = NULL;
+  bool governed = kind == DIRECTORY_TOOLS && surface_caller(d, r->session, &caller, &f) && caller.governance;
+  if (!meta_known_args(d, r, names, governed ? 5 : 4)) return;
+  if (governed) wrong = browse_filter_read(json_get(args, STR("filter")), &r->arena, &filter);
   for (size_t i = 0; i < 3; i++) {
     const struct json *v = json_get(args, names[i]);
     if (given(v)) by = v, way = i, ways++;
   }
   if (ways != 1) {
-    struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "%s_browse needs %s of query, path and %s", directory_kind_name(kind),
               ways ? "only one" : "one", ids[kind]);
     meta_fail(d, r, &f, STR_NONE);
@@ -223,11 +282,14 @@ static void browse(struct surface *d, struct request *r, enum directory_kind kin
     meta_refuse(d, r, "query, path and id must be strings");
   } else if (!read_top_k(json_get(args, STR("top_k")), &top_k)) {
     meta_refuse(d, r, "top_k must be a whole number from 1 to 50");
+  } else if (wrong) {
+    meta_refuse(d, r, wrong);
   } else if (way == 2) {
     meta_define(d, r, kind, text);
   } else {
     struct browse *b = ARENA_NEW(&r->arena, struct browse);
     *b = (struct browse){.d = d, .r = r, .kind = kind, .server = STR_NONE};
+    if (governed) b->governance = caller.governance, b->run = caller.run, b->filter = filter;
     if (way == 0) by_query(b, text, (size_t)top_k);
     else by_path(b, text);
     arena_reset(&d->scratch);

@@ -12,6 +12,7 @@
 #include "surface/instructions.h"
 #include "surface/meta/browse.h"
 #include "surface/meta/execute.h"
+#include "surface/meta/plan_check.h"
 #include "surface/meta/results.h"
 #include "surface/meta/transparent.h"
 #include "surface/refused.h"
@@ -24,9 +25,14 @@
 // ---- the table
 
 #define STRING "{\"type\":\"string\"}"
-#define BROWSE_SCHEMA(id) \
+#define BROWSE_SCHEMA_WITH(id, more) \
   "{\"type\":\"object\",\"properties\":{\"query\":" STRING ",\"path\":" STRING ",\"" id "\":" STRING \
-  ",\"top_k\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50}},\"additionalProperties\":false}"
+  ",\"top_k\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":50}" more "},\"additionalProperties\":false}"
+#define BROWSE_SCHEMA(id) BROWSE_SCHEMA_WITH(id, "")
+#define BROWSE_TOOLS \
+  "Find tools of all connected servers. Pass one of: query (what you want to do, in plain words), path (/ lists the " \
+  "servers, /github its tools), tool_id (returns the full schema of that tool). query and path return cards: " \
+  "tool_id, what the tool does, args (? marks optional ones). If nothing fits, search again in other words."
 
 #define EXECUTE_SCHEMA \
   "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING \
@@ -42,28 +48,30 @@ struct meta_entry {
   meta_tool *run;
   bool read_only;
   bool calls;  // the meta-tool sends a request to a server
+  enum { FOR_ALL, NOT_GOVERNED, GOVERNED, PLANNING } callers;
 };
 
 enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, IN_BOTH = IN_GATEWAY | IN_TRANSPARENT };
 
 static const struct meta_entry table[] = {
+    {"tool_browse", BROWSE_TOOLS, BROWSE_SCHEMA("tool_id"), IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_browse,
+     true, false, NOT_GOVERNED},
     {"tool_browse",
-     "Find tools of all connected servers. Pass one of: query (what you want to do, in plain words), path (/ lists the "
-     "servers, /github its tools), tool_id (returns the full schema of that tool). query and path return cards: "
-     "tool_id, what the tool does, args (? marks optional ones). If nothing fits, search again in other words.",
-     BROWSE_SCHEMA("tool_id"), IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_browse, true, false},
+     BROWSE_TOOLS " filter keeps tools of a class (observe, recall, verify, think_support, act), domain or max_mode.",
+     BROWSE_SCHEMA_WITH("tool_id", ",\"filter\":{\"type\":\"object\"}"), IN_GATEWAY, DIRECTORY_TOOLS, "tool_id",
+     meta_tool_browse, true, false, GOVERNED},
     {"tool_hydrate", "Get the description and the input schema of a tool by its tool_id, before tool_execute.",
      "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
      "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
-     IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_hydrate, true, false},
+     IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_hydrate, true, false, FOR_ALL},
     {"tool_execute",
      "Call a tool by its tool_id with the args its card lists. ARGS_INVALID answers include the schema. A result "
      "longer than max_tokens is cut and names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true},
+     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true, FOR_ALL},
     {"tool_execute",
      "Call a tool by its tool_id with the args that tool_hydrate describes. A result longer than max_tokens is cut and "
      "names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true},
+     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true, FOR_ALL},
     {"tool_view",
      "Read more of a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
@@ -71,22 +79,26 @@ static const struct meta_entry table[] = {
      "{\"type\":\"object\",\"properties\":{\"handle\":" STRING
      ",\"selector\":{\"type\":\"object\"},\"max_tokens\":{\"type\":\"integer\"}},"
      "\"required\":[\"handle\",\"selector\"],\"additionalProperties\":false}",
-     IN_BOTH, DIRECTORY_TOOLS, NULL, meta_tool_view, true, false},
+     IN_BOTH, DIRECTORY_TOOLS, NULL, meta_tool_view, true, false, FOR_ALL},
     {"resource_browse",
      "Find resources (files, tables, pages) that servers offer for reading, by query, path or resource_id as in "
      "tool_browse.",
-     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_browse, true, false},
+     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_browse, true, false, FOR_ALL},
     {"resource_read",
      "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
      "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
      "},\"required\":[\"resource_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_read, true, true},
+     IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_read, true, true, FOR_ALL},
     {"prompt_browse", "Find prompts that servers offer, by query, path or prompt_id as in tool_browse.",
-     BROWSE_SCHEMA("prompt_id"), IN_GATEWAY, DIRECTORY_PROMPTS, "prompt_id", meta_prompt_browse, true, false},
+     BROWSE_SCHEMA("prompt_id"), IN_GATEWAY, DIRECTORY_PROMPTS, "prompt_id", meta_prompt_browse, true, false, FOR_ALL},
     {"prompt_get", "Get a prompt by its id from prompt_browse, filled in with args (strings).",
      "{\"type\":\"object\",\"properties\":{\"prompt_id\":" STRING
      ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",
-     IN_GATEWAY, DIRECTORY_PROMPTS, "prompt_id", meta_prompt_get, true, true},
+     IN_GATEWAY, DIRECTORY_PROMPTS, "prompt_id", meta_prompt_get, true, true, FOR_ALL},
+    {"plan_check",
+     "Check before you act: tells for each step whether you may call that tool with these args (leave out args you do "
+     "not know yet; args_complete: true if all are given). read_only: true for a plan that must not change anything.",
+     PLAN_CHECK_SCHEMA, IN_BOTH, DIRECTORY_TOOLS, NULL, meta_plan_check, true, false, PLANNING},
 };
 enum { META_TOOLS = sizeof table / sizeof *table };
 
@@ -112,8 +124,17 @@ static bool has_some(struct surface *d, const struct session *s, enum directory_
   return false;
 }
 
+static bool is_for(struct surface *d, const struct meta_entry *e, const struct session *s) {
+  struct caller caller;
+  struct fault f;
+  if (e->callers == FOR_ALL) return true;
+  bool governed = surface_caller(d, s, &caller, &f) && caller.governance;
+  if (e->callers == PLANNING) return governed && governance_offers_plan_check(caller.governance);
+  return governed == (e->callers == GOVERNED);
+}
+
 static bool offered(struct surface *d, const struct meta_entry *e, const struct session *s) {
-  return (e->modes & 1u << s->mode) && has_some(d, s, e->needs);
+  return (e->modes & 1u << s->mode) && is_for(d, e, s) && has_some(d, s, e->needs);
 }
 
 static const struct meta_entry *find(struct surface *d, str name, const struct session *s) {

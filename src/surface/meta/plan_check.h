@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan_check: decides the steps of a plan (govern/plan.h) for the caller, without calling a tool. The steps have
+// `tool_id` instead of `capability`. Offered to callers with a governance file that has `plan_check: true`.
+#pragma once
+#include "surface/meta/meta_tools.h"
+
+#define PLAN_CHECK_SCHEMA \
+  "{\"type\":\"object\",\"properties\":{\"steps\":{\"type\":\"array\",\"items\":{\"type\":\"object\"," \
+  "\"properties\":{\"tool_id\":{\"type\":\"string\"},\"args\":{\"type\":\"object\"}," \
+  "\"args_complete\":{\"type\":\"boolean\"}},\"required\":[\"tool_id\"]}},\"read_only\":{\"type\":\"boolean\"}}," \
+  "\"required\":[\"steps\"],\"additionalProperties\":false}"
+
+meta_tool meta_plan_check;
