@@ -83,7 +83,8 @@ static const struct meta_entry table[] = {
     {"resource_browse",
      "Find resources (files, tables, pages) that servers offer for reading, by query, path or resource_id as in "
      "tool_browse.",
-     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_browse, true, false, FOR_ALL},
+     BROWSE_SCHEMA("resource_id"), IN_GATEWAY, DIRECTORY_RESOURCES, "resource_id", meta_resource_browse, true, false,
+     FOR_ALL},
     {"resource_read",
      "Read a resource by its id from resource_browse. For a template, pass uri with its {placeholders} filled in.",
      "{\"type\":\"object\",\"properties\":{\"resource_id\":" STRING ",\"uri\":" STRING
@@ -96,7 +97,7 @@ static const struct meta_entry table[] = {
      ",\"args\":{\"type\":\"object\"}},\"required\":[\"prompt_id\"],\"additionalProperties\":false}",
      IN_GATEWAY, DIRECTORY_PROMPTS, "prompt_id", meta_prompt_get, true, true, FOR_ALL},
     {"plan_check",
-     "Check before you act: tells for each step whether you may call that tool with these args (leave out args you do "
+     "Check before you act: shows for each step whether you may call that tool with these args (leave out args you do "
      "not know yet; args_complete: true if all are given). read_only: true for a plan that must not change anything.",
      PLAN_CHECK_SCHEMA, IN_BOTH, DIRECTORY_TOOLS, NULL, meta_plan_check, true, false, PLANNING},
 };
