@@ -204,7 +204,6 @@ static const char *type_name(const struct json *v) {
 }
 
 // Returns ", column 7" from the path "line 1, column 7".
-
 static const char *column(const struct fault *f) {
   const char *comma = strchr(f->path, ',');
   return comma ? comma : "";

@@ -80,7 +80,7 @@ bool exact_multiple(const struct json *v, const struct exact_divisor *divisor) {
   struct json_number x = read_any(v);
   ASSERT(divisor->digits > 0);
   if (!x.count) return true;
-  // v = a * 10^e, where a does not end in a zero. So v is not a multiple of a divisor with a larger exponent.
+  // Let `v` be a * 10^e, where a does not end in a zero. Then `v` is no multiple of a divisor with a larger exponent.
   int64_t shift = x.exponent - (int64_t)x.count - divisor->exponent;
   if (shift < 0) return false;
   uint64_t rest = 0, modulus = divisor->digits;

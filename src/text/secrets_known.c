@@ -47,7 +47,8 @@ static size_t secret_at(const struct known_finder *f, str text, size_t at, str v
 }
 
 static size_t address_at(const struct known_finder *f, str text, size_t at, str value) {
-  // Minimum number of matching bytes before a cut. Fewer bytes may be a common beginning, such as "https://".
+  // If a known value is cut by the end of the text, at least CUT_LEAST bytes of it must match. Fewer bytes may be a
+  // common beginning, such as "https://".
   enum { CUT_LEAST = 10 };
   size_t n = part_at(f, text, at, value, value.n < CUT_LEAST ? value.n : CUT_LEAST);
   return n && ends_word(text, at + n) && str_eq_nocase((str){text.p + at, n}, (str){value.p, n}) ? n : 0;

@@ -69,8 +69,8 @@ struct search_part {
   size_t entry_count;
   uint32_t *words;  // terms of all documents in the order of the text; NO_TERM between fields
   size_t word_count;
-  uint32_t *server_tf;    // by term: number of occurrences in all texts of the server together
-  bool *in_instructions;  // by term: whether the server's name or instructions contain the term
+  uint32_t *server_tf;    // indexed by term: number of occurrences in all texts of the server together
+  bool *in_instructions;  // indexed by term: whether the server's name or instructions contain the term
   uint32_t server_length;
   // Used only by search_part_sift. Both are empty in a part that search_part_sift has made.
   uint32_t *met;  // each document's terms in the order of first occurrence, at the indexes of its entries
@@ -107,7 +107,7 @@ struct search_index {
   size_t part_count, doc_count, term_count;
   uint32_t *part_first;   // number of the first document of each part; one more element at the end
   uint32_t **part_terms;  // [part][term of this part]: the term's number in the index
-  // By document:
+  // The following members describe documents.
   uint32_t *doc_part;
   uint32_t *order;        // rank of the document if all documents are ordered by cost, then by id
   uint32_t *by_id;        // documents in the order of their ids
@@ -115,7 +115,7 @@ struct search_index {
   float *norm;            // length of the vector with the idf of each term in name and description
   struct named *names;    // ordered by key, then by document
   float average[GROUPS];  // average length of each field in the documents that have this field
-  // By term:
+  // The following members describe terms.
   struct map terms;   // term's text -> term + 1
   str *spellings;     // owned by the parts
   uint32_t *letters;  // result of search_letters

@@ -349,7 +349,7 @@ struct picker {
   struct ranking *r;
   float most[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: the highest share that a candidate has
   float left[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: 1 if no picked hit matches it, otherwise less
-  bool *marked;                         // by term of the index: whether the hit that was picked last has the term
+  bool *marked;  // indexed by term of the index: whether the hit that was picked last has the term
 };
 
 static float score_now(const struct picker *p, const struct candidate *c) {

@@ -19,7 +19,7 @@ extern const uint16_t word_lists[];  // lists of offsets in word_texts, each fol
 
 // Indexed by stem: offset of the stem's list in word_lists.
 extern const struct word_table thesaurus_table, short_form_table;
-extern const struct word_table stopword_table;  // by word: enum word_class
-extern const struct word_table verb_table;      // by stem: bits of enum verb
+extern const struct word_table stopword_table;  // indexed by word: enum word_class
+extern const struct word_table verb_table;      // indexed by stem: bits of enum verb
 // Indexed by stem: number of tool definitions per 1000 that have this stem.
 extern const struct word_table background_table;
