@@ -414,7 +414,7 @@ static void identify(struct audit_recorder_note *n, struct request *r) {
   e->principal = session_principal(s);
   e->subject = s->subject;
   e->issuer = s->issuer;
-  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // if s->callers is set, several clients share the session
+  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // no id if several clients share the session
 }
 
 void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer) {

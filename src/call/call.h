@@ -32,7 +32,7 @@ struct call_failure {
 struct call {
   uint32_t magic;
   struct work work;  // work of `request`
-  struct list node;  // in context->free_calls, if the struct is free for reuse
+  struct list node;  // node in context->free_calls while this struct is unused
   size_t step;
   struct call_context *context;
   // the request

@@ -62,7 +62,7 @@ struct call_context {
   size_t free_count;
   size_t call_size;                                          // bytes of a call with the states of all steps
   uint32_t state_at[CALL_MAX_STEPS];                         // offset of each step's state
-  uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];  // steps with `cancel`, and steps with `done`, in order
+  uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];  // ids of steps with `cancel`, and with `done`
   size_t cancelling_count, done_count;
   // calls that wait
   struct list unsettled;  // calls in step_find that wait for an upstream to start

@@ -65,10 +65,10 @@ static void audit_target(struct call *c) {
   const struct call_hidden *hidden = policy_hidden(c);
   bool tool = c->item && c->item->kind == ITEM_TOOL;
   if (c->place.server.p) {
-    audit_tool(c, c->place.server, c->place.tool);  // even if the tool does not exist
+    audit_tool(c, c->place.server, c->place.tool);  // logs the tool's name even if there is no such tool
     return;
   }
-  if (tool && find_is_set(c)) return;  // the surface has recorded the tool
+  if (tool && find_is_set(c)) return;  // the surface has already recorded the tool
   if (!tool) audit_recorder_target(r, target_of(c));
   if (hidden) audit_tool(c, upstreams_name(c->context->upstreams, hidden->source), hidden->tool);
   if (!c->route_count) return;

@@ -50,7 +50,7 @@ static void read_task_support(struct item *item, const struct json *definition) 
 static void show_tool(struct item *item, const struct json *definition, const struct definitions_origin *origin,
                       struct arena *a, struct arena *scratch, struct edits *e) {
   const char *why;
-  param_headers_read(definition, a, &item->param_headers, &why);  // an invalid declaration leaves it empty
+  param_headers_read(definition, a, &item->param_headers, &why);  // sets no headers if a declaration is invalid
   if (!origin->stateless) {
     read_task_support(item, definition);
     return;

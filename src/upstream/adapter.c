@@ -10,7 +10,7 @@
 #include "mcp/meta.h"
 
 enum {
-  GROWTH = 65536,  // maximum bytes of a message without its longest part
+  GROWTH = 65536,  // maximum bytes of a message in addition to its longest part
   NAME_SHOWN = 160,
   KEEP_OUT = 1 << 16,
 };

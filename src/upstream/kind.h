@@ -10,7 +10,7 @@ struct upstream;
 
 // The environment variables or HTTP headers that a server's configuration sets.
 struct upstream_names {
-  const char *label, *key;  // `label` is a text for people, `key` a member of JSON output
+  const char *label, *key;  // `label` names them in text output, `key` in JSON output
   const struct upstream_pair *pairs;
   size_t count;
 };

@@ -37,7 +37,7 @@ static void list_again(struct upstream *u) {
   LIST_EACH(it, &u->lanes) {
     struct lane *lane = CONTAINER_OF(it, struct lane, node);
     if (lane->state != LANE_READY) continue;
-    // Also cancel and repeat list requests in flight, because gateways in a ring may be waiting for each other's lists.
+    // Also cancel and repeat list requests in flight, because gateways in a loop may be waiting for each other's lists.
     lane->recheck = true;
     for (int kind = 0; kind < ITEM_KINDS; kind++) lane->stale[kind] = true;
     lane_refresh_soon(lane);

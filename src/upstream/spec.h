@@ -7,11 +7,11 @@
 // process.
 enum upstream_isolation {
   UPSTREAM_ISOLATE_AGENT,    // one for each agent; clients that accept requests of servers get their own
-  UPSTREAM_ISOLATE_SESSION,  // one for each session, and for each agent that the session acts as
+  UPSTREAM_ISOLATE_SESSION,  // a connection for each session, and for each agent that the session acts as
   UPSTREAM_ISOLATE_SHARED,   // one connection for all clients, which declares all capabilities
 };
 
-// The era of the protocol that a server uses.
+// The protocol revisions that a server supports: with a handshake, or stateless.
 enum upstream_protocol {
   UPSTREAM_PROTOCOL_AUTO,       // detected: tries server/discover, then initialize
   UPSTREAM_PROTOCOL_HANDSHAKE,  // "legacy" in the configuration: initialize, up to 2025-11-25

@@ -144,7 +144,7 @@ struct upstreams_options {
   bool once;                  // do not restart failed servers
   str state_dir;              // folder for stored definitions; empty: nothing is stored
   char *const *env;           // environment of the gateway; servers get a few of its variables
-  const struct chain *chain;  // sent to servers for loop detection; NULL: not sent
+  const struct chain *chain;  // sent to servers so that they can detect loops of gateways; NULL: not sent
 };
 
 struct upstreams *upstreams_new(const struct upstreams_options *opt, const struct upstream_spec *specs, size_t count,
@@ -171,7 +171,8 @@ size_t upstreams_count(const struct upstreams *all);
 bool upstreams_gone(const struct upstreams *all, unsigned index);  // returns whether the server was removed
 str upstreams_name(const struct upstreams *all, unsigned index);
 const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index);
-bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index);  // false if the name is unknown
+// Finds a server by its name. Returns false if there is no such server.
+bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index);
 uint64_t upstreams_timeout(const struct upstreams *all, unsigned index);
 // Returns the timeout of a call of this tool.
 uint64_t upstreams_tool_timeout(const struct upstreams *all, unsigned index, str tool);
@@ -189,7 +190,7 @@ void upstreams_start(struct upstreams *all);
 // A request of another gateway contains the marks of the gateways that it has passed (mcp/gateway_chain.h). Stores
 // these marks for the HTTP servers that the client may use; later requests to these servers contain the marks. If marks
 // are new for a server, its definitions are requested again, so that a server that is a gateway can detect and refuse a
-// ring.
+// loop.
 void upstreams_note_marks(struct upstreams *all, const struct session *s, str marks);
 
 // Return a lane for calls of this user, and create it if necessary. Return NULL, with the reason in `f`, if there are
@@ -251,9 +252,9 @@ void lane_unwait(struct lane_waiter *w);  // does nothing if `w` does not wait
 // call may be in flight on the lane.
 void lane_asks(struct lane *lane);
 
+enum { LANE_PROGRESS = 64 };
 // Writes the progress of an installation by a launcher (npx, ...): "installing, 40 s" or "waiting to be installed".
 // Returns false if the lane does not install.
-enum { LANE_PROGRESS = 64 };
 bool lane_progress(const struct lane *lane, char out[LANE_PROGRESS]);
 
 unsigned lane_index(const struct lane *lane);

@@ -103,7 +103,7 @@ struct profile *profile_kept(struct upstream *u);
 // Returns the profile that clients of this lane see: the lane's own, otherwise one for the same capabilities, otherwise
 // NULL.
 struct profile *profile_of(const struct lane *lane);
-bool upstream_serves(const void *spec, str tool);  // spec_serves as a callback for catalogs
+bool upstream_serves(const void *spec, str tool);  // calls spec_serves; a callback for catalogs
 // Returns the profile that a user sees: the profile of the user's lane, otherwise another profile, otherwise NULL.
 struct profile *profile_seen(struct upstream *u, const struct lane_user *who);
 // Returns whether lanes with different capabilities have listed the same definitions. If so, the definitions probably
@@ -117,7 +117,7 @@ void profiles_note_client(struct upstreams *all, const struct lane_user *who);
 void profile_set(struct lane *lane, struct definitions *definitions, str instructions);
 void profile_leave(struct lane *lane);  // must be called when the lane's connection closes
 
-str upstream_instructions(const struct upstream *u);  // first instructions among the profiles
+str upstream_instructions(const struct upstream *u);  // returns the first nonempty instructions of a profile
 
 void profiles_init(struct upstreams *all);  // loads the stored capabilities of the last client
 void profiles_keep(struct upstreams *all);  // writes changed definitions to disk now
@@ -149,8 +149,9 @@ void lane_retire(struct lane *lane, const struct fault *f);
 // only. `installing` means that the launcher had not yet started the program. Calls lane_settled last (restart.c).
 void lane_down(struct lane *lane, const struct fault *f, str said, bool installing);
 void lane_settled(struct upstreams *all);  // calls the event lane_settled, because a lane is ready or has failed
-void lane_release_waiters(struct lane *lane, const struct fault *f);  // `f` is NULL if the lane is ready
-bool lane_is_idle(const struct lane *lane);  // returns whether there are no calls, requests or waiters
+// Calls `go` of all waiters. `f` is NULL if the lane is ready.
+void lane_release_waiters(struct lane *lane, const struct fault *f);
+bool lane_is_idle(const struct lane *lane);  // returns whether the lane has no calls, requests or waiters
 // Sets the capabilities that the lane declares: the capabilities of `s` or, if `s` is NULL, those of a lane that
 // several sessions share.
 void lane_speak_for(struct lane *lane, struct session *s);
@@ -160,8 +161,8 @@ void lane_speak_ahead(struct lane *lane, str capabilities);
 str lane_shared_profile(const struct upstream *u);  // returns the capabilities of lanes that several sessions share
 
 // Owners of lanes (lanes.c).
-struct lane_user lanes_user(const struct upstreams *all,
-                            const struct session *s);  // returns the session and its agent
+// Returns the session and its agent.
+struct lane_user lanes_user(const struct upstreams *all, const struct session *s);
 bool lanes_have_own(const struct upstream *u, const struct session *s);
 // Returns the capabilities of the lane that the session has or would get, in canonical form.
 str lanes_profile(const struct upstream *u, const struct session *s);

@@ -13,15 +13,13 @@
 #include "call/steps/steps.h"
 #include "mcp/meta.h"
 
-enum {
-  MAX_PARKED = 100000,
-  MAX_KEPT = 64 << 20
-};  // maximum number of parked calls, and of bytes of all replies stored for them
+// Maximum number of parked calls, and of bytes of all replies stored for them.
+enum { MAX_PARKED = 100000, MAX_KEPT = 64 << 20 };
 
 struct parking {
   struct list node;
   struct call *call;
-  uint64_t number;  // key in parked.waiting; 0 after a request has continued the call
+  uint64_t number;  // number of the parked call, its key in parked.waiting; 0 while the call runs
   struct timer expiry;
   char *reply;  // the server's reply if it came while the call was parked, otherwise NULL
   size_t reply_n;

@@ -161,7 +161,7 @@ static void ask_free(struct ask *a) {
   mem_free(a);
 }
 
-// Answers the question with an error and frees it.
+// Answers the server's question with an error, and frees the question.
 static void ask_refuse(struct ask *a, str why) {
   if (lane_alive(a)) link_refuse(a->lane->link, str_of(a->id), RPC_INTERNAL_ERROR, why);
   ask_free(a);

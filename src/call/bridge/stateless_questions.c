@@ -43,7 +43,7 @@ struct round_question {
   struct call *call;
   struct rpc_wait wait;
   str key;     // raw JSON: the server's key for the question
-  str answer;  // the client's answer, as raw JSON in the request's arena; empty before the answer
+  str answer;  // the client's answer, as raw JSON in the request's arena; empty until the client answers
   bool elicits;
   const struct json *asked;  // the server's question; valid only until it is sent
 };

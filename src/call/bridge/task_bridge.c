@@ -107,7 +107,7 @@ void task_prepare(struct call *c) {
     bool offered = json_is(json_get(extensions, TASKS_EXTENSION), JSON_OBJECT);
     if (!call_is_stateless(c) && wanted && offered) s->kind = TASK_CORE;
   } else if (required && c->method->form != CALL_DIRECT) {
-    s->kind = TASK_AWAITED;  // a meta-tool cannot return a task to the client
+    s->kind = TASK_AWAITED;  // wait for the result, because a meta-tool cannot return a task
   } else if (required && call_is_stateless(c)) {
     s->kind = request_knows(c->request, TASKS_EXTENSION) ? TASK_SHOWN : TASK_AWAITED;
   } else if (required && !c->session->revision->tasks) {

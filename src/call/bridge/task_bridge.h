@@ -9,20 +9,20 @@ enum call_task {
   TASK_NONE,     // no task, or a task that needs no translation
   TASK_CORE,     // a client of 2025-11-25 wants a task of a stateless server
   TASK_SHOWN,    // a stateless client receives a task of a server of 2025-11-25
-  TASK_AWAITED,  // the gateway waits for the result, for a client without tasks
+  TASK_AWAITED,  // the client does not support tasks, so the gateway waits for the result
 };
 struct task;
 enum call_task task_kind(const struct call *c);
-str task_id(const struct call
-                *c);  // the server's id of the task that the call is about or waits for; empty if there is no task
+// Returns the server's id of the task that the call is about or waits for; empty if there is no task.
+str task_id(const struct call *c);
 void task_prepare(struct call *c);  // sets task_kind(c); must be called before the request is sent
 
 // Sets *out to an edit that adds the member `task` to the params or removes it. The member asks the upstream to create
 // a task. Returns false if the params need no edit.
 bool task_edit(const struct call *c, struct json_edit *out);
 str task_capabilities(struct call *c);  // the client's capabilities to declare in a request to a stateless server
-bool task_reply(struct call *c,
-                const struct rpc_message *reply);  // handles a reply about a task; returns false for other replies
+// Handles a reply about a task. Returns false for other replies.
+bool task_reply(struct call *c, const struct rpc_message *reply);
 bool task_method(struct call *c);               // translates and sends a tasks/ method; returns false for other calls
 void task_answer(struct call *c, str answers);  // sends the client's answers to a task's questions
 void task_wait(struct call *c);                 // polls again later: the task asks nothing new

@@ -46,7 +46,8 @@ str tasks_add(struct tasks *t, const struct call *c, str id);
 // Adds a completed task with its result, for a client that requested a task when the upstream answered with a result
 // instead. Returns false if the memory limit is reached and no other principal's results use more memory.
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
-void tasks_put_finished(const struct task *task, struct buf *out);  // writes a completed task as in 2025-11-25
+// Writes a completed task in the form of revision 2025-11-25.
+void tasks_put_finished(const struct task *task, struct buf *out);
 // Sends tasks/result for the task, because the server sends the task's questions only during such a request. The
 // connection of `c` must be ready. `shown` is the client's id of the task.
 void tasks_wait(struct tasks *t, const struct call *c, str shown);

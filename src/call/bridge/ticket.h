@@ -25,7 +25,7 @@ struct ticket {
 struct ticket_use {
   int principal;
   str method;
-  const struct json *params;  // of the request; all members count except _meta, inputResponses and requestState
+  const struct json *params;  // the request's params, compared without _meta, inputResponses and requestState
 };
 
 struct tickets {
@@ -33,8 +33,8 @@ struct tickets {
   struct loop *loop;
   uint64_t life_ms;
   uint64_t next;  // serial number of the next ticket
-  uint64_t
-      *used;  // one bit for each of the newest tickets, set if it was used; NULL until the first ticket is redeemed
+  // One bit for each of the newest tickets, set if the ticket was used. NULL until the first ticket is used.
+  uint64_t *used;
 };
 
 void tickets_init(struct tickets *t, struct loop *l, uint64_t life_ms);

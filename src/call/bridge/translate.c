@@ -374,7 +374,8 @@ void translate_reply(struct call *c, const struct rpc_message *reply) {
   const struct json *error = mask_error(c, reply);
   bool as_it_is = same && !c->meta.n && error == reply->error && result_type(c, reply) != RESULT_INPUT_REQUIRED;
   int code = as_it_is ? 0 : put_answer(c, reply, error, out);
-  struct large_message *held = call_hold_large(c);  // keeps the large message that may contain the reply
+  // Keeps the large message in memory, because the reply may be part of it.
+  struct large_message *held = call_hold_large(c);
   struct request *r = call_release_request(c);
   if (as_it_is) request_reply_as(r, reply);
   else if (out->over)

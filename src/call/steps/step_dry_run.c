@@ -30,8 +30,8 @@ static void put_report(struct call *c, str annotations, struct buf *out) {
 }
 
 static enum call_result run(struct call *c, void *state) {
-  static const struct json_edit unverified = {STR("verified"),
-                                              STR("false")};  // the gateway has not verified the server's annotations
+  // The gateway has not verified the server's annotations.
+  static const struct json_edit unverified = {STR("verified"), STR("false")};
   struct arena *a = &c->request->arena;
   struct fault f;
   if (!c->options.dry_run) return CALL_NEXT;

@@ -83,7 +83,7 @@ static bool may_come(struct call *c) {
 }
 
 void calls_settled(struct call_context *x) {
-  struct list waiting;  // needed because look_again may add a call to `unsettled` again
+  struct list waiting;  // a copy of the list, because look_again may add calls to `unsettled`
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&x->unsettled));) list_push(&waiting, n);
   for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct find_state, node));

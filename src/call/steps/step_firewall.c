@@ -204,9 +204,9 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order = order_of(c);
   ASSERT(d->order.result || c->reply->large_message);
   if (c->reply->large_message) d->large_message = call_hold_large(c);
-  else d->copy = arena_str(&d->arena, json_span(d->order.result));  // because the request may end before the thread
+  // Copies the result and the strings, because the request and the call may end before the thread does.
+  else d->copy = arena_str(&d->arena, json_span(d->order.result));
   d->order.batch = &d->pieces;
-  // Copies the strings, because the call may end before the thread does.
   d->order.tool_id = arena_str(&d->arena, d->order.tool_id);
   d->order.owner = arena_str(&d->arena, d->order.owner);
   d->order.mark = arena_str(&d->arena, d->order.mark);

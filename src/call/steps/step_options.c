@@ -10,7 +10,7 @@ enum { RUN_ID_MAX = 64 };
 
 struct options_state {
   struct call *call;      // NULL: no deadline
-  struct timer deadline;  // runs until the caller stops waiting
+  struct timer deadline;  // ends the call at the caller's deadline
   uint64_t held_ms;       // time left while the client answers a question; 0: the deadline is not held
 };
 

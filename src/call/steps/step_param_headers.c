@@ -61,7 +61,7 @@ static enum call_result run(struct call *c, void *state) {
 // ---- to the server
 
 bool call_put_headers(struct call *c, str *out_name, str *out_headers) {
-  enum { PARAM_HEADERS_MAX = 1 << 16 };  // more than any server accepts
+  enum { PARAM_HEADERS_MAX = 1 << 16 };  // maximum bytes of all headers; more than any server accepts
   struct arena *a = &c->request->arena;
   *out_name = *out_headers = STR_NONE;
   if (!link_has_headers(c->lane->link)) return true;

@@ -14,7 +14,7 @@ const struct ticket *call_ticket(const struct call *c);  // the ticket in the re
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
-void call_deadline_limit(struct call *c, uint64_t ms);  // the call must end within this time at the latest
+void call_deadline_limit(struct call *c, uint64_t ms);  // makes the call end within `ms` milliseconds
 void call_deadline_end(struct call *c);                 // stops the deadline, because the outcome is known
 void call_deadline_hold(struct call *c);                // pauses the deadline while the client answers a question
 void call_deadline_release(struct call *c);             // continues the deadline after the client has answered
@@ -22,7 +22,8 @@ uint64_t call_deadline(const struct call *c);  // loop time of the deadline; UIN
 uint64_t call_spent(const struct call *c);     // milliseconds that the call has taken, including its earlier requests
 
 // ---- step_find.c: the upstream and the item
-void find_set(struct call *c, const struct item *item, str name);  // for an item that the surface has found
+// Sets the call's target, if the surface has already found it.
+void find_set(struct call *c, const struct item *item, str name);
 bool find_is_set(const struct call *c);
 
 // ---- step_policy.c
@@ -62,7 +63,7 @@ str repair_list(const struct call *c);                     // raw JSON of the li
 const struct json *repair_original(const struct call *c);  // the client's params if they were repaired, otherwise NULL
 
 // ---- step_quota.c
-bool quota_reached(const struct call *c);  // a dry run found that the call would exceed a limit
+bool quota_reached(const struct call *c);  // returns whether a dry run has found that a rate limit is reached
 void quota_forget(struct call_context *x, const struct session *s);
 
 // Writes details about a limit that was reached: {"scope":…,"retry_after":…}. after_ms is the time until the next
@@ -74,7 +75,7 @@ bool cache_answered(const struct call *c);  // whether the result comes from the
 
 // ---- step_connect.c: the lane and the turn on it
 struct lane_user call_user(const struct call *c);         // the user for whom the call gets a lane
-const struct lane *call_held_lane(const struct call *c);  // lane that stays open because of the call, or NULL
+const struct lane *call_held_lane(const struct call *c);  // returns the lane that the call keeps open, or NULL
 void call_turn_end(struct call *c);                       // ends the turn, with the request in flight
 
 // ---- step_roots.c
@@ -117,12 +118,12 @@ const str *firewall_handles(const struct call *c, size_t *count);  // handles of
 
 // ---- step_provenance.c
 str call_provenance(struct call *c);  // how the result was obtained, as raw JSON members, or STR_NONE
-str call_fault_details(struct call *c,
-                       const struct fault *f);  // details of the fault as a raw JSON object, or STR_NONE
-const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply,
-                                         str meta);  // returns a copy of the reply with this _meta
-const struct rpc_message *call_read_again(struct call *c,
-                                          str text);  // parses a changed reply; NULL if it is invalid
+// Returns the details of a fault as a raw JSON object, or STR_NONE.
+str call_fault_details(struct call *c, const struct fault *f);
+// Returns a copy of the reply whose _meta is replaced by `meta`.
+const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply, str meta);
+// Parses the text of a changed reply. Returns NULL if it is invalid.
+const struct rpc_message *call_read_again(struct call *c, str text);
 
 // ---- step_store.c
 

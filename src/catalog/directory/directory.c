@@ -249,7 +249,7 @@ size_t directory_find_short(const struct directory *d, enum directory_kind kind,
                             void *context, const struct entry **out) {
   ASSERT(sees && out);
   static const char *const prefixes[] = {"", "resource::", "prompt::"};
-  static const char marks[] = "#@";  // a short id is followed by '#' and a hash, or by '@' and a version; sorted
+  static const char marks[] = "#@";  // in a full id, '#' and a hash or '@' and a version follow the short id; sorted
   const struct kind_index *kind_index = &d->kind_indexes[kind];
   struct buf key;
   size_t found = 0;

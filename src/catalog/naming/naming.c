@@ -391,7 +391,7 @@ static size_t route(struct wanted *w, struct catalog_route *out, size_t max) {
 size_t naming_route(const struct naming *n, str uri, struct catalog_route *out, size_t max) {
   ASSERT(out && max > 0);
   const struct item *exact = naming_find(n, ITEM_RESOURCE, uri);
-  if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // completion requests contain the text of the template
+  if (!exact) exact = naming_find(n, ITEM_TEMPLATE, uri);  // a completion request names the template itself, not a URI
   if (exact) {
     out[0] = (struct catalog_route){exact->source, exact->name, true};
     return 1;

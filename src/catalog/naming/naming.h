@@ -35,7 +35,8 @@ void naming_own_free(struct naming_own **place);
 size_t naming_own_bytes(const struct naming_own *own);  // approximate memory in bytes; 0 for NULL
 
 bool naming_sees(const struct naming *n, const struct item *item);
-str naming_shown(const struct naming *n, const struct item *item);  // the item must be visible
+// Returns the name of an item that the caller sees.
+str naming_shown(const struct naming *n, const struct item *item);
 
 // Returns NULL if no visible item has this name.
 const struct item *naming_find(const struct naming *n, enum item_kind kind, str shown);

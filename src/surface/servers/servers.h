@@ -36,6 +36,6 @@ surface_ready servers_tools_ready;
 
 void servers_describe(const struct session *s, struct json_writer *w);
 void servers_request(struct surface *d, struct request *r);
-str servers_operation(const struct surface *d,
-                      const struct request *r);  // returns the tool that the request calls, or STR_NONE
-bool servers_is_call(str operation);             // returns whether the tool of this name calls a server
+// Returns the name of the tool that the request calls, or STR_NONE.
+str servers_operation(const struct surface *d, const struct request *r);
+bool servers_is_call(str operation);  // returns whether the tool of this name calls a server

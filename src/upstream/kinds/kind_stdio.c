@@ -148,7 +148,7 @@ static bool prepare(struct upstream *u, struct fault *f) {
 
 // ---- errors
 
-// Returns the length of the part of `text` that starts at `at` with a blank and the character `first` and ends with the
+// Returns the length of a quoted part: it starts at `at` with a blank and the character `first`, and ends with the
 // character `last`, or at the end of `text` if the message was cut. Returns 0 if no such part starts at `at`.
 static size_t aside(str text, size_t at, char first, char last) {
   if (text.p[at] != ' ' || at + 1 == text.n || text.p[at + 1] != first) return 0;

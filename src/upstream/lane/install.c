@@ -17,7 +17,7 @@
 enum {
   TELL_MS = 30 * 1000,                       // interval of the log messages about installations
   LOOK_MS = 50,                              // interval of the checks whether a process has ended
-  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // time after which the guard has certainly killed a process that must end
+  LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // time within which the guard process kills a process that must end
 };
 
 static struct loop *loop_of(const struct lane *lane) {

@@ -188,9 +188,9 @@ static void remember_era(struct lane *lane, enum link_era era) {
   lane->upstream->era_at = loop_now(loop_of(lane));
 }
 
-// Returns the era with which to open the connection, or LINK_ERA_UNKNOWN to detect it. The result that a server uses
-// the handshake expires after some time, because the handshake may still succeed after an update that made the server
-// stateless. The result that a server is stateless is not used: the detection tries the stateless era first.
+// Returns the era with which to open the connection, or LINK_ERA_UNKNOWN to detect it. The stored result "handshake"
+// expires after some time, because a server that was updated and is now stateless may still accept the handshake. The
+// stored result "stateless" is not used, because the detection tries the stateless era first.
 static enum link_era era_to_try(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   switch (u->spec->protocol) {

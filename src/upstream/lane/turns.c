@@ -12,7 +12,7 @@ enum { RETRY_MS = 1000 };  // time after which a client may repeat a call that w
 // principal waits.
 struct turn_house {
   struct list node;   // in the ring
-  struct list lines;  // struct turn_line; the first one has the next turn
+  struct list lines;  // list of struct turn_line; the first line has the next turn
   struct map by_caller;
   size_t count;  // number of waiting calls in all lines
   str principal;

@@ -13,8 +13,8 @@ struct upstream_status {
   uint64_t starts, restarts, losses;
 };
 
-// The detailed state of one server, for commands of the operator.
 enum { STATUS_PIDS = 32 };
+// The detailed state of one server, for commands of the operator.
 struct upstream_detail {
   const char *state;             // "ready", "starting", "installing", "waiting" (to be installed), "down" or "idle"
   char progress[LANE_PROGRESS];  // progress of an installation; may be empty
@@ -29,9 +29,9 @@ struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned in
 // Returns the last lines that the processes of the server wrote to stderr.
 const struct tail *upstreams_tail(const struct upstreams *all, unsigned index);
 
+struct json_writer;
 // Writes a server's definitions, so that a command can build the same catalog as the gateway. Adds the members
 // "instructions", "anonymous" and "definitions" to the JSON object that the calling function has begun.
-struct json_writer;
 void upstreams_put_definitions(const struct upstreams *all, unsigned index, struct json_writer *w);
 
 struct upstream_status upstreams_status(const struct upstreams *all, unsigned index);

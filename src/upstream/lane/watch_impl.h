@@ -40,7 +40,7 @@ struct watches {
   unsigned busy;
   struct map by_id[WATCH_KINDS];
   struct shares shares;    // number of watches of each principal
-  struct list list, todo;  // struct lane_watch; `todo` has the watches that watches_next has not returned yet
+  struct list list, todo;  // lists of struct lane_watch; `todo` has the watches that watches_next has not returned yet
   struct deferred gather;  // sends all requests at the end of a turn of the loop
   // The streams of a stateless server: `current` is acknowledged; `next` will replace it.
   struct listen *current, *next;
