@@ -93,7 +93,7 @@ static void settle(struct request *r, enum audit_readiness state, audit_admitted
     return;
   }
   fault_set(&f, FAULT_AUDIT_UNAVAILABLE,
-            "the audit log cannot be written, and requests must be logged; try again later");
+            "the request is refused, because the audit log cannot be written; try again later");
   r->note->fault = f.code;
   r->note->arguments = NULL;  // a refused request is logged without arguments, to save space in the log
   admitted(ctx, r, &f);

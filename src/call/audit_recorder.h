@@ -33,7 +33,8 @@ bool audit_recorder_failing(const struct audit_recorder *l);     // the log cann
 uint64_t audit_recorder_lost(const struct audit_recorder *l);    // number of lines that were lost since the start
 uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // damaged log files, renamed or empty, since the start
 
-// Gives a request its note. `operation` must be a constant or in the request's memory; `mode` must be a constant.
+// Creates the note of a request, which collects facts for its audit line. `operation` must be a constant or in the
+// request's memory; `mode` must be a constant.
 void audit_recorder_open(struct audit_recorder *l, struct request *r, const char *mode, str operation);
 // audit_recorder_admit checks whether the audit log can be written, and calls `admitted` with the result: immediately,
 // or when the check has ended. `f` is NULL if the request may run. If the log is required and cannot be written, `f` is

@@ -218,7 +218,7 @@ static struct definitions *parse(str text, const char *print, struct arena *a, s
   str instructions = STR_NONE;
   if (r) json_string(json_get(root, STR("instructions")), &nodes, &instructions);
   if (r) *out_instructions = arena_str(a, instructions);
-  else if (root) fault_set(f, FAULT_INVALID, "the file is from another version or another configuration");
+  else if (root) fault_set(f, FAULT_INVALID, "the file was written by another version or for another configuration");
   arena_done(&nodes);
   return r;
 }

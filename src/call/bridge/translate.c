@@ -252,7 +252,7 @@ static void put_questions(struct call *c, const struct json *result, struct buf 
 
 // ---- errors
 
-// Returns the error code for the client: `code`, or another one if the client's era does not have `code`.
+// Returns the error code for the client: `code`, or another one if the client's protocol revision does not have `code`.
 static int translate_code(const struct call *c, const struct json *error, int code) {
   bool names_uri = json_get(json_get(error, STR("data")), STR("uri"));
   if (call_is_stateless(c)) {
@@ -264,8 +264,8 @@ static int translate_code(const struct call *c, const struct json *error, int co
   return new ? RPC_INTERNAL_ERROR : code;
 }
 
-// Returns whether the answer must be translated. It must if client and server are of different eras, or if the result
-// was taken out of a task for which the gateway waited.
+// Returns whether the answer must be translated: only one of client and server has sessions, or the result was taken
+// out of a task for which the gateway waited.
 static bool crosses(const struct call *c) {
   bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
   return inside || call_is_stateless(c) != c->to_stateless;
@@ -357,7 +357,7 @@ static int put_answer(struct call *c, const struct rpc_message *reply, const str
   return code;
 }
 
-// `made` contains parts of the server's result, so it may have members of the server's era.
+// `made` contains parts of the server's result, so it may have members that only the server's protocol revision has.
 void translate_made(struct call *c, const struct json *made, struct buf *out) {
   struct json_edit edits[2] = {{STR("resultType"), STR_NONE}};
   size_t n = 1;

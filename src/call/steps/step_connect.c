@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets the caller's lane, and a turn on the lane. If the lane is starting, the call waits. If several calls wait for a
-// turn, principals take turns, whatever agents their requests name. Among the calls of one principal, agents take turns
-// on a shared lane, and sessions take turns on the lane of one agent.
+// Gets the caller's lane (a connection to the server), and a turn (a place among the calls in flight) on it. If the
+// lane is starting, the call waits. If several calls wait for a turn, principals take turns, whatever agents their
+// requests name. Among the calls of one principal, agents take turns on a shared lane, and sessions take turns on the
+// lane of one agent.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"

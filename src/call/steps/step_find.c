@@ -276,8 +276,9 @@ static enum call_result by_only(struct call *c) {
 
 // ---- tools that the caller names with their server
 
-// These functions apply the rules before they look for the tool, so a caller who may not use the tool gets the same
-// answer whether or not the tool exists. After that, the call waits until the server has listed its tools.
+// The following functions handle calls that name a server and its tool. They apply the rules before they look for the
+// tool, so a caller who may not use the tool gets the same answer whether or not the tool exists. Then the call waits
+// until the server has listed its tools.
 
 // Returns the name under which get_server_tools lists a tool.
 static str shown(const struct call *c, const struct item *item) {

@@ -64,7 +64,7 @@ static void describe(struct call *c, const struct schema_result *r, struct fault
   ASSERT(r->undecided || r->count);
   const struct schema_error *first = r->errors;
   if (r->undecided)
-    fault_set(f, FAULT_ARGS_INVALID, "the arguments cannot be checked against the schema: %s", r->fault.message);
+    fault_set(f, FAULT_ARGS_INVALID, "cannot check the arguments against the input schema: %s", r->fault.message);
   else if (!first->instance.n) fault_set(f, FAULT_ARGS_INVALID, "arguments: %.*s", STR_ARG(first->message));
   else
     fault_set(f, FAULT_ARGS_INVALID, "arguments%.*s: %.*s", STR_ARG(utf8_cut(first->instance, FAULT_CHARS / 4)),

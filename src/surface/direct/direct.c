@@ -104,7 +104,7 @@ static void add_instructions(void *ctx, str server, str text) {
   buf_str(b, text);
 }
 
-// Declares tasks: as a capability for clients with sessions, as an extension for stateless clients. The bridge
+// Declares tasks: as a capability for clients with sessions, as an extension for stateless clients. call/bridge/
 // translates between both forms.
 static void put_tasks(const struct abilities *a, const struct session *s, struct json_writer *w) {
   bool able = is_able(a, STR("tasks"));

@@ -32,7 +32,7 @@ void meta_refuse(struct surface *d, struct request *r, const char *message);  //
 
 const struct json *meta_args(const struct request *r);  // returns the arguments of a meta-tool: an object, or NULL
 
-// Returns whether every argument of the request has one of these names. If an argument has not, refuses the request.
+// Returns whether every argument of the request has one of these names. Otherwise refuses the request.
 bool meta_known_args(struct surface *d, struct request *r, const str *names, size_t count);
 
 // Reads a string argument. Returns false if the argument is absent, null or not a string.

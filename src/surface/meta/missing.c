@@ -104,8 +104,8 @@ static void put_ids(struct json_writer *w, str key, const struct entry *const *l
 }
 
 static void report_renamed(const struct missing *m, const struct entry *now, struct json_writer *w, struct fault *f) {
-  fault_set(f, f->code, "%s \"%.*s\" is now %.*s", directory_kind_name(m->kind), STR_ARG(utf8_cut(m->id, GIVEN_TOLD)),
-            STR_ARG(utf8_cut(now->card.id, MEANT_TOLD)));
+  fault_set(f, f->code, "%s \"%.*s\" was renamed %.*s", directory_kind_name(m->kind),
+            STR_ARG(utf8_cut(m->id, GIVEN_TOLD)), STR_ARG(utf8_cut(now->card.id, MEANT_TOLD)));
   json_member_str(w, STR("reason"), STR("renamed"));
   json_member_str(w, STR("renamed_to"), now->card.id);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lane opens a connection to an upstream when it is needed, opens it again after failures, and keeps the upstream's
-// definitions up to date.
+// A lane manages one connection to an upstream: opens it when it is needed, reopens it after failures, and keeps the
+// upstream's definitions up to date.
 #include <stdio.h>
 
 #include "base/assert.h"

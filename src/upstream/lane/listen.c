@@ -122,7 +122,7 @@ static void on_done(struct link_call *c, const struct rpc_message *reply, const 
     s->home->refused = code == RPC_METHOD_NOT_FOUND || code == RPC_INVALID_PARAMS;
     listen_over(s, reply, NULL);
   } else {
-    fault_set(&ended, FAULT_UPSTREAM_UNAVAILABLE, "no longer reports changes");
+    fault_set(&ended, FAULT_UPSTREAM_UNAVAILABLE, "ended the stream of notifications");
     listen_over(s, NULL, &ended);
   }
 }
@@ -303,7 +303,7 @@ bool listen_receive(struct watches *home, struct link_call **via, const struct r
   }
   if (!s || !ended) return false;
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "no longer reports changes");
+  fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "ended the stream of notifications");
   listen_over(s, NULL, &f);
   return true;
 }

@@ -86,7 +86,7 @@ static bool next_page(struct list_task *t, const struct json *result) {
   str raw = json_span(next);
   const struct log *log = t->listing->lane->upstream->all->opt.loop->log;
   if (raw.n >= MAX_CURSOR || str_eq(raw, str_of(t->cursor)) || ++t->pages >= MAX_PAGES) {
-    log_warn(log, "%.*s: %s: stopped after %u pages: the list is too long, or repeats a cursor",
+    log_warn(log, "%.*s: %s: stopped after %u pages, because the list is too long or repeats a cursor",
              STR_ARG(lane_name(t->listing->lane)), item_kind_rules[t->kind].list_method, t->pages);
     return false;
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns limit the calls in flight on a lane. Further calls wait, in one line (queue) for each caller. Principals with
-// waiting calls take turns, and so do the callers of one principal. So a caller that sends too many calls delays only
-// calls of its own principal, even if it uses many agent names. The number of waiting calls is limited too. If there
-// are too many, the last call in the longest line of the principal with the most waiting calls is rejected.
+// Turns limit the calls in flight on a lane (a connection to a server). Further calls wait, in one line (queue) for
+// each caller. Principals with waiting calls take turns, and so do the callers of one principal. So a caller that sends
+// too many calls delays only calls of its own principal, even if it uses many agent names. The number of waiting calls
+// is limited too. If there are too many, the last call in the longest line of the principal with the most waiting calls
+// is rejected.
 //
 // A call also holds its lane, which prevents the lane from being closed as idle.
 #pragma once

@@ -12,7 +12,7 @@ static int rank(enum lane_state state) {
   return ranks[state];
 }
 
-// Returns the state of a lane to show. A lane that is ready but could not list its tools is shown as down.
+// Returns the state to show for a lane. A lane that is ready but could not list its tools is shown as down.
 static enum lane_state state_of(const struct lane *lane) {
   return lane->state == LANE_READY && lane->refusal.message[0] ? LANE_DOWN : lane->state;
 }
