@@ -11,6 +11,7 @@
 #include "app/control_place.h"
 #include "app/gateway_client/inventory.h"
 #include "app/gateway_client/loopback.h"
+#include "app/pins_answer.h"
 #include "base/mem.h"
 #include "base/rate.h"
 #include "io/stream/lines.h"
@@ -248,13 +249,28 @@ static void logs(const struct question *q) {
   buf_done(&b);
 }
 
+static void pins(const struct question *q) {
+  struct gateway *g = q->peer->control->opt.model->gateway;
+  struct pins_operation o = {g->rules.pins, g->rules.governance, g};
+  struct fault f;
+  struct buf b;
+  buf_init(&b, MOST_QUEUED);
+  struct json_writer w = json_writer(&b);
+  if (pins_answer(&o, q->params, &w, &f)) {
+    reply_with(q->peer, q->id, &b);
+    return;
+  }
+  refuse(q->peer, q->id, RPC_INVALID_PARAMS, f.message);
+  buf_done(&b);
+}
+
 static const struct {
   str method;
   void (*answer)(const struct question *q);
 } methods[] = {
     {STR("toolgate/hello"), hello},   {STR("toolgate/ask"), ask},
     {STR("toolgate/status"), status}, {STR("toolgate/definitions"), definition_sets},
-    {STR("toolgate/logs"), logs},
+    {STR("toolgate/logs"), logs},     {STR("toolgate/pins"), pins},
 };
 
 static void answer(struct control_peer *p, const struct rpc_message *m, struct arena *a) {

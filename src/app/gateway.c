@@ -103,6 +103,44 @@ static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   return ok;
 }
 
+// Writes to the audit log that a tool differs from its pin, or that it no longer does.
+static void on_pin(void *ctx, const struct pin_place *place, enum pin_state state, bool quarantined) {
+  struct gateway *g = ctx;
+  struct audit_event e = {
+      .operation = STR("pins"),
+      .server = place->server,
+      .tool = place->tool.n ? place->tool : STR_NONE,
+      .decision = quarantined ? AUDIT_DENY : AUDIT_ALLOW,
+      .code = state == PIN_ACCEPTED  ? STR_NONE
+              : state == PIN_CHANGED ? STR("SCHEMA_DRIFT")
+                                     : STR("TOOL_QUARANTINED"),
+      .reason = str_of(pin_state_name(state)),
+  };
+  audit_recorder_add(g->audit_recorder, &e);
+}
+
+// Creates the pins when a governance file needs them, and sets their mode.
+static void make_pins(struct gateway *g) {
+  enum governance_pins mode = g->rules.governance ? governance_pins(g->rules.governance) : GOVERNANCE_PINS_OFF;
+  if (!g->pins && mode != GOVERNANCE_PINS_OFF) {
+    struct pins_options opt = {&g->log, g->loop.clock, g->store, &g->loop.seed, on_pin, g};
+    if (!g->config->state_dir.n)
+      log_warn(&g->log, "there is no state_dir: the accepted definitions of tools are lost when the gateway ends");
+    g->pins = pins_new(&opt);
+  }
+  if (g->pins) pins_set_mode(g->pins, mode);
+  g->rules.pins = mode == GOVERNANCE_PINS_OFF ? NULL : g->pins;
+}
+
+size_t gateway_accept_pins(struct gateway *g, const struct pins_choice *which, struct json_writer *w) {
+  ASSERT_MAGIC(g, GATEWAY_MAGIC);
+  ASSERT(g->rules.pins);
+  size_t count = pins_accept(g->pins, which, w);
+  pins_look_again(g->pins);
+  upstreams_rebuild(g->upstreams);
+  return count;
+}
+
 static size_t at_least(size_t limit, size_t least) {
   return limit > least ? limit : least;
 }
@@ -111,8 +149,10 @@ static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   ASSERT((int)c->mode < MODE_COUNT && g->store && g->metrics);
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
-  g->rules = (struct rulebook){c->policy ? policy_ref(c->policy) : NULL,
-                               c->governance ? governance_ref(c->governance) : NULL, c->default_agent, c->trust_stated};
+  g->rules =
+      (struct rulebook){c->policy ? policy_ref(c->policy) : NULL, c->governance ? governance_ref(c->governance) : NULL,
+                        NULL, c->default_agent, c->trust_stated};
+  make_pins(g);
   struct surface_options surface = {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
@@ -220,6 +260,11 @@ static void take_rules(struct gateway *g, const struct config *c) {
   if (c->policy == before.policy && c->governance == before.governance) return;
   g->rules.policy = c->policy ? policy_ref(c->policy) : NULL;
   g->rules.governance = c->governance ? governance_ref(c->governance) : NULL;
+  make_pins(g);
+  if (g->rules.pins) {
+    pins_look_again(g->pins);
+    upstreams_rebuild(g->upstreams);
+  }
   surface_rules_changed(g->surface, &before);
   policy_unref(&before.policy);
   governance_unref(&before.governance);
@@ -285,6 +330,7 @@ static void on_upstreams_stopped(void *ctx) {
   mcp_server_done(&g->server);
   audit_recorder_free(&g->audit_recorder);
   metrics_free(&g->metrics);
+  pins_free(&g->pins);
   recorder_free(&g->recorder);
   g->ending = 1 + (g->tracer != NULL) + (g->records != NULL);
   if (g->tracer) tracer_close(&g->tracer, SPANS_MS, on_ended, g);

@@ -23,6 +23,7 @@ struct gateway {
   struct tracer *tracer;   // sends spans; NULL if there is no collector
   struct tracer *records;  // sends log records; NULL if there is no collector
   struct rulebook rules;
+  struct pins *pins;  // NULL before a governance file has switched pins on
   struct chain chain;  // the chain of gateways that started this gateway, for loop detection
   struct reload_status reload;
   struct surface *surface;
@@ -51,6 +52,10 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
 // log is open yet, the audit log. Writes a summary of the changes to `told`. Keeps no pointers to `c`. Returns false,
 // with the reason in `f`, if nothing was changed.
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f);
+
+// Accepts the current definitions of the chosen tools (catalog/pins/pins.h), shows the tools to the clients, and writes
+// the accepted pins to `w`. Returns their number.
+size_t gateway_accept_pins(struct gateway *g, const struct pins_choice *which, struct json_writer *w);
 
 // Stops the gateway. Every session must be closed before this call. Calls `stopped` after the upstreams are stopped and
 // all durable data is written, and after the last spans are sent or two seconds have passed. Then the loop ends, unless

@@ -36,6 +36,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  govern ...                   decide calls by a governance file, and check it\n"
                             "  adapter new | check          draft a governance file, compare it with the servers\n"
                             "  plan check FILE              decide every step of a plan, without making a call\n"
+                            "  pins list | diff | accept    review tools that have changed\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"
                             "  context ...                  build prompts within a budget from a conversation\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
@@ -72,6 +73,7 @@ static const struct {
     {"govern", cmd_govern},
     {"adapter", cmd_adapter},
     {"plan", cmd_plan},
+    {"pins", cmd_pins},
     {"audit", cmd_audit},
     {"context", cmd_context},
     {"tokens", cmd_tokens},

@@ -51,7 +51,8 @@
   X(DELEGATION_EXPIRED, false)       /* the user's delegation has expired */ \
   X(RUN_BUDGET_EXCEEDED, false)      /* the run has used up its calls, its time or its cost */ \
   X(VERSION_MISMATCH, false)         /* the server has another version than the governance file expects */ \
-  X(SCHEMA_DRIFT, false)             /* a schema of the tool differs from its hash in the governance file */ \
+  X(SCHEMA_DRIFT, false)             /* the tool differs from a hash in the governance file, or from its pin */ \
+  X(TOOL_QUARANTINED, false)         /* an operator must accept the tool first */ \
   X(OUTPUT_SCHEMA_INVALID, false)    /* the result does not match the output schema of the tool */ \
   X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
   X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \

@@ -50,6 +50,7 @@ bool caller_find(const struct rulebook *book, const struct session *s, str named
   if (found.policy) found.agent = policy_find(found.policy, found.id);
   if (book->governance && (q.credential.n || q.named.n || !s->as_operator)) {
     found.governance = book->governance;
+    found.pins = book->pins;
     found.run = find_run(book->governance, s, found.id, f);
     if (!found.run) return false;
   }
@@ -62,8 +63,22 @@ str caller_rule(const struct rulebook *book, const struct session *s, str named,
   return identity_rule(&q, f);
 }
 
+void caller_describe_quarantine(const struct caller *c, str server, str tool, struct fault *f) {
+  static const char *const reasons[PIN_STATES] = {"is accepted", "has changed since it was accepted",
+                                                  "is new and was not accepted yet", "has findings that need a review"};
+  enum pin_state state = pins_find(c->pins, server, tool);
+  fault_set(f, state == PIN_CHANGED ? FAULT_SCHEMA_DRIFT : FAULT_TOOL_QUARANTINED,
+            "tool \"%.*s\" %s; ask the operator to run: toolgate pins diff %.*s %.*s",
+            STR_ARG(utf8_cut(tool, NAME_SHOWN)), reasons[state], STR_ARG(utf8_cut(server, NAME_SHOWN)),
+            STR_ARG(utf8_cut(tool, NAME_SHOWN)));
+}
+
 void caller_describe_denial(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f) {
   ASSERT(!d->allowed);
+  if (d->quarantined) {
+    caller_describe_quarantine(c, d->server, tool, f);
+    return;
+  }
   str agent = utf8_cut(c->id, NAME_SHOWN);
   if (tool.p)
     fault_set(f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied tool '%.*s'", STR_ARG(agent),
@@ -81,6 +96,11 @@ struct policy_decision caller_decide(const struct caller *c, str server, enum it
   if (d.allowed && c->governance && !governance_shows(c->governance, &c->run->governed, server, tool, &d.governed)) {
     d.allowed = false;
     d.of_tool = tool.p;
+  }
+  if (d.allowed && tool.p && pins_quarantines(c->pins, server, tool)) {
+    d.allowed = false;
+    d.of_tool = d.quarantined = true;
+    d.governed = STR("/pins");
   }
   return d;
 }

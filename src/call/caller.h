@@ -2,7 +2,7 @@
 // The caller of a request: its agent, and the rules that apply to the agent. If the rules change during a call, the old
 // rules still apply to the call. But a parked call continues under the new rules (call/bridge/parked_calls.c).
 #pragma once
-#include "catalog/catalog.h"
+#include "catalog/pins/pins.h"
 #include "mcp/server/session.h"
 #include "policy/identity.h"
 
@@ -11,6 +11,7 @@
 struct rulebook {
   struct policy *policy;          // NULL: there are no rules
   struct governance *governance;  // NULL: there is no governance file
+  struct pins *pins;              // NULL: tools are not compared with pins
   str fallback;                   // the agent of a request that names none; may be empty
   bool trust_stated;              // accept the agent that a request names even if the request has no credential for it
 };
@@ -21,6 +22,7 @@ struct caller {
   str id;                               // may be empty without rules
   const struct governance *governance;  // NULL: calls are not governed
   struct run_context *run;              // context for the governance file; NULL without such a file
+  const struct pins *pins;              // NULL: the caller may use tools that differ from their pins
 };
 
 // Return whether there are rules or a governance file, which may hide items from this caller, or from any caller.
@@ -47,6 +49,8 @@ struct policy_decision caller_decide(const struct caller *c, str server, enum it
 
 // Returns the path of the rule that made caller_find fail, or STR_NONE if the credential was the reason.
 str caller_rule(const struct rulebook *book, const struct session *s, str named, const struct fault *f);
+// Sets `f` to a fault that describes why a tool is quarantined.
+void caller_describe_quarantine(const struct caller *c, str server, str tool, struct fault *f);
 // Sets `f` to a fault that describes the denial of a tool or, if `tool` is STR_NONE, of a server.
 void caller_describe_denial(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f);
 

@@ -197,6 +197,32 @@ bool governance_allows_unlisted(const struct governance *g) {
   return g->allows_unlisted;
 }
 
+static bool lets_tenant(const struct governance_capability *c, str tenant) {
+  bool allowed = false;
+  for (size_t i = 0; i < c->permission_count; i++) {
+    const struct governance_permission *permission = c->permissions[i];
+    bool meant = !permission->tenants.list;
+    for (size_t k = 0; k < permission->tenants.count; k++) meant |= str_eq(permission->tenants.list[k], tenant);
+    if (meant && !permission->allow && !permission->roles.list && !permission->intents.list &&
+        !permission->environments.list)
+      return false;
+    allowed |= meant && permission->allow;
+  }
+  return allowed;
+}
+
+bool governance_serves_tenant(const struct governance *g, str tenant, str server, str tool) {
+  const struct governance_adapter *adapter = find_adapter(g, server);
+  if (!adapter) return g->allows_unlisted;
+  if (tool.n) {
+    const struct governance_capability *c = governance_find_tool(g, server, tool);
+    return c && lets_tenant(c, tenant);
+  }
+  for (size_t i = 0; i < g->capability_count; i++)
+    if (g->capabilities[i].adapter == adapter && lets_tenant(&g->capabilities[i], tenant)) return true;
+  return false;
+}
+
 static bool hide(str pointer, str *out_pointer) {
   *out_pointer = pointer;
   return false;

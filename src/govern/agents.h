@@ -31,6 +31,10 @@ bool governance_governs(const struct governance *g, str server);
 // Returns whether agents may use servers without an adapter.
 bool governance_allows_unlisted(const struct governance *g);
 
+// Returns whether a tenant may use a tool of a server: whether a permission for all tenants or for this one allows the
+// tool. With an empty tool, returns whether the tenant may use any tool of the server.
+bool governance_serves_tenant(const struct governance *g, str tenant, str server, str tool);
+
 // Returns whether an agent may see a tool or, with tool STR_NONE, a server. If every call would be denied, regardless
 // of its arguments, returns false and sets *out_pointer to the place in the file that causes this.
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,

@@ -22,6 +22,10 @@
 
 struct governance;
 
+// The member `pins`: what happens to tools that differ from the definition that was accepted (catalog/pins/pins.h).
+enum governance_pins { GOVERNANCE_PINS_OFF, GOVERNANCE_PINS_WARN, GOVERNANCE_PINS_ENFORCE };
+enum governance_pins governance_pins(const struct governance *g);  // GOVERNANCE_PINS_WARN if the member is absent
+
 enum { GOVERNANCE_BYTES_MAX = 8 << 20, GOVERNANCE_DEPTH_MAX = 80, GOVERNANCE_ID_MAX = 256 };
 
 // Returns whether `s` is valid as an id or a name: it must have 1 to GOVERNANCE_ID_MAX bytes and no control characters.

@@ -79,6 +79,7 @@ struct governance {
   struct governance_agent others;  // context of all agents that are not in `agents`
   bool offers_plan_check;
   bool allows_unlisted;            // servers without an adapter may be used
+  uint8_t pins;                    // enum governance_pins
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
   size_t claim_count;
   // Run contexts (govern/run.h), the only part that changes.

@@ -265,13 +265,16 @@ static void keep_node(struct governance_reader *r, str pointer, const struct jso
   *(const struct json **)to = v;
 }
 
+static const char *const pins_words[] = {"off", "warn", "enforce", NULL};  // in the order of enum governance_pins
+
 // Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *intents, *context;
     str description;
     bool plan_check;
-  } parts = {0};
+    uint8_t pins;
+  } parts = {.pins = GOVERNANCE_PINS_WARN};
   static const struct governance_field fields[] = {
       {"adapters", keep_node, offsetof(struct parts, adapters), false, NULL},
       {"permissions", keep_node, offsetof(struct parts, permissions), false, NULL},
@@ -279,6 +282,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"intents", keep_node, offsetof(struct parts, intents), false, NULL},
       {"context", keep_node, offsetof(struct parts, context), false, NULL},
       {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
+      {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
@@ -288,6 +292,12 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   if (parts.bundles) read_bundles(r, STR("/bundles"), parts.bundles);
   if (parts.intents) governance_read_intents(r, STR("/intents"), parts.intents);
   governance_read_context(r, STR("/context"), parts.context);
+  r->governance->pins = parts.pins;
+}
+
+enum governance_pins governance_pins(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  return (enum governance_pins)g->pins;
 }
 
 struct governance *governance_read(const struct json *root, governance_problem *problem, void *ctx) {

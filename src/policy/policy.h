@@ -68,6 +68,7 @@ struct policy_decision {
   bool of_tool;                      // the tool lists were searched, even if no entry matched
   bool of_method;                    // the method lists were searched, even if no entry matched
   str governed;                      // entry of the governance file that denied; STR_NONE if the rules decided
+  bool quarantined;                  // denied only because the tool differs from its pin
 };
 
 // Decides about a tool, or about the server alone if tool is STR_NONE. A NULL agent is denied.

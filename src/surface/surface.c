@@ -218,6 +218,12 @@ static void on_warm(struct timer *t) {
   surface_directory(CONTAINER_OF(t, struct surface, warm));
 }
 
+static void on_listed(void *ctx, const struct catalog_source *sources, size_t count) {
+  struct surface *d = ctx;
+  struct pins *pins = d->opt.calls.rules ? d->opt.calls.rules->pins : NULL;
+  if (pins) pins_look(pins, sources, count);
+}
+
 static void on_lane_settled(void *ctx) {
   struct surface *d = ctx;
   surface_waits_check(d);
@@ -259,6 +265,7 @@ static bool may_use(void *ctx, const struct session *s, unsigned index) {
 }
 
 const struct upstreams_events surface_for_upstreams = {
+    .listed = on_listed,
     .catalog_changed = on_catalog_changed,
     .lane_settled = on_lane_settled,
     .request = on_upstream_request,

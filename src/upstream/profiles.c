@@ -8,6 +8,7 @@
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
 #include "upstream/upstream_impl.h"
+#include "json/write.h"
 
 enum {
   TELL_MS = 20,  // changes within this time cause one event
@@ -27,6 +28,12 @@ bool upstream_serves(const void *spec, str tool) {
   return spec_serves(spec, tool);
 }
 
+// Returns the configured identity of a server. `shown` has no secrets, and a changed secret is no other identity.
+static str identity_of(const struct upstream_spec *spec, struct arena *a) {
+  return arena_printf(a, "{\"kind\":%.*s,\"target\":%.*s}", STR_ARG(json_escaped(a, str_of(spec->kind->name))),
+                      STR_ARG(json_escaped(a, spec->shown)));
+}
+
 static void build_catalog(struct upstreams *all) {
   struct arena a;
   arena_init(&a);
@@ -42,6 +49,7 @@ static void build_catalog(struct upstreams *all) {
         .definition_sets = definition_sets,
         .definitions_count = places,
         .instructions = upstream_instructions(u),
+        .identity = identity_of(u->spec, &a),
         .version = u->version,
         .anonymous = u->spec->anonymous,
         .serves = upstream_serves,
@@ -50,6 +58,7 @@ static void build_catalog(struct upstreams *all) {
         .order = u->order,
     };
   }
+  if (all->ev->listed) all->ev->listed(all->ctx, sources, all->count);
   struct catalog_options opt = {all->opt.prefix_always, ++all->generation, &all->opt.loop->seed};
   catalog_unref(&all->catalog);
   all->catalog = catalog_build(sources, all->count, &opt);
@@ -111,6 +120,12 @@ void catalog_outdated(struct upstream *u) {
   struct upstreams *all = u->all;
   u->version++;
   all->outdated = true;
+  if (!all->stopping && !timer_running(&all->tell)) timer_start(all->opt.loop, &all->tell, TELL_MS);
+}
+
+void upstreams_rebuild(struct upstreams *all) {
+  all->outdated = true;
+  upstreams_catalog(all);
   if (!all->stopping && !timer_running(&all->tell)) timer_start(all->opt.loop, &all->tell, TELL_MS);
 }
 

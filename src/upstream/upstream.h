@@ -112,6 +112,8 @@ struct lane_waiter {
 };
 
 struct upstreams_events {
+  // Called before a catalog is built from these sources. May be NULL.
+  void (*listed)(void *ctx, const struct catalog_source *sources, size_t count);
   // Called after the catalog was replaced. `changed` marks the kinds whose lists differ; if all are false, only
   // instructions changed.
   void (*catalog_changed)(void *ctx, const bool changed[ITEM_KINDS]);
@@ -182,6 +184,8 @@ const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, 
 size_t upstreams_result_budget(const struct upstreams *all, unsigned index, str tool);
 uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
+// Builds a new catalog from the same definitions, because clients now see other items, and notifies the clients.
+void upstreams_rebuild(struct upstreams *all);
 
 // Opens a lane to each upstream that was not listed in this run, so that its definitions are known before its first
 // call. The lane declares the capabilities of the last client that used a lane, in this run or an earlier one.

@@ -57,6 +57,8 @@ static const struct option_row rows[] = {
     {'y', "key", "FILE", "the key that signs the lines and FILE.head (audit.key_file)"},
     {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
     {'G', "dry-run", NULL, "change nothing; print the changes"},
+    {'~', "tenant", "TENANT", "only what this tenant may use"},
+    {'&', "all", NULL, "all servers"},
     {'Q', "project", NULL, "the client's file in this folder"},
     {'U', "user", NULL, "the client's file in the home folder"},
     {'O', "http", "URL", "connect to a gateway that runs at this URL instead of" MORE "starting one"},
@@ -203,6 +205,8 @@ static void take_option(int letter, struct arguments *out) {
   case 'y': out->key = optarg; break;
   case 'J': out->method = optarg; break;
   case '^': out->governance = optarg; break;
+  case '~': out->tenant = optarg; break;
+  case '&': out->all = true; break;
   default: take_file_option(letter, out);
   }
 }

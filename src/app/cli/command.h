@@ -14,6 +14,7 @@ typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version, cmd_tokens;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view, cmd_govern, cmd_adapter, cmd_plan;
+command_run cmd_pins;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 
@@ -48,6 +49,8 @@ struct file_arguments {
 struct arguments {
   struct config_options config;
   bool json, batch, connect, dry_run, full, once, follow, decision;
+  bool all;
+  const char *tenant;
   const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance;
   struct context_arguments context;
   struct file_arguments files;

@@ -164,6 +164,19 @@ static void note_hidden(struct call *c, enum item_kind kind, str name) {
   }
 }
 
+// If note_hidden has found a tool that only its pin hides, says so to the caller, sets *out and returns true.
+static bool refuse_quarantined(struct call *c, enum call_result *out) {
+  const struct call_hidden *hidden = policy_hidden(c);
+  struct fault f;
+  if (!hidden || !hidden->tool.p) return false;
+  str server = upstreams_name(c->context->upstreams, hidden->source);
+  if (!caller_decide(&c->caller, server, ITEM_TOOL, hidden->tool).quarantined) return false;
+  caller_describe_quarantine(&c->caller, server, hidden->tool, &f);
+  fault_set_path(&f, c->about);
+  *out = call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+  return true;
+}
+
 // Refuses a call of an unknown tool or prompt. If the item was renamed because another server has an item with the same
 // name, the message contains the new name.
 static enum call_result not_found_by_name(struct call *c, enum item_kind kind, str name) {
@@ -187,6 +200,7 @@ static enum call_result by_item(struct call *c, enum item_kind kind, const struc
   if (may_come(c)) return CALL_WAIT;
   note_hidden(c, kind, name);
   enum call_result refused;
+  if (refuse_quarantined(c, &refused)) return refused;
   if (refuse_for_now(c, kind == ITEM_TOOL ? "tool" : "prompt", name, &refused)) return refused;
   return not_found_by_name(c, kind, name);
 }

@@ -99,11 +99,27 @@ static const struct entry *hidden_of(struct surface *d, struct request *r, const
   return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
 }
 
+// If only its pin hides a tool from the caller, refuses the request and returns true.
+static bool refuse_quarantined(struct surface *d, struct request *r, const struct entry *e) {
+  struct caller caller;
+  struct fault f;
+  if (!e || e->hidden || e->item->kind != ITEM_TOOL || !surface_caller(d, r->session, &caller, &f)) return false;
+  if (!caller_is_limited(&caller) || !(e->item->seen & upstreams_view(d->upstreams, e->source, r->session)))
+    return false;
+  str server = upstreams_name(d->upstreams, e->source);
+  if (!caller_decide(&caller, server, ITEM_TOOL, e->item->name).quarantined) return false;
+  caller_describe_quarantine(&caller, server, e->item->name, &f);
+  fault_set_path(&f, e->card.id);
+  meta_fail_hidden(d, r, &f, e, STR("{\"rule\":\"governance.pins\"}"));
+  return true;
+}
+
 const struct entry *meta_lookup(struct surface *d, struct request *r, enum directory_kind kind, str id) {
   const struct entry *e = meta_find(d, r->session, kind, id);
   if (e && r->note) note(d, r, e);
   else if (!e) audit_recorder_target(r, id);
   if (e && meta_sees(d, r->session, e) && find_now(d, e)) return e;
+  if (refuse_quarantined(d, r, e)) return NULL;
   meta_missing(d, r, kind, id, hidden_of(d, r, e));
   return NULL;
 }
@@ -218,6 +234,7 @@ bool meta_call_by_id(struct surface *d, struct request *r) {
   json_string(json_get(r->msg.params, STR("name")), &r->arena, &id);
   const struct entry *e = meta_find(d, r->session, DIRECTORY_TOOLS, id);
   if (e && r->note) note(d, r, e);
+  if (e && !meta_sees(d, r->session, e) && refuse_quarantined(d, r, e)) return true;
   if (!e || !meta_sees(d, r->session, e) || !find_now(d, e)) {
     surface_refused(d, r, FAULT_ARGS_INVALID, hidden_of(d, r, e));
     return false;

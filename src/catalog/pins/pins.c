@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalog/pins/pins.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/text/utf8.h"
+#include "catalog/pins/pins_impl.h"
+#include "json/canon.h"
+
+enum {
+  FORM_BYTES = 200 << 10,  // a larger definition is pinned by its hash
+  MOST_LOGGED = 20,        // log lines of one comparison
+  NAME_SHOWN = 100,
+};
+
+const char *pin_state_name(enum pin_state state) {
+  static const char *const names[PIN_STATES] = {"accepted", "changed", "new", "suspect"};
+  ASSERT((unsigned)state < PIN_STATES);
+  return names[state];
+}
+
+const char *pin_finding_name(enum pin_finding finding) {
+  static const char *const names[PIN_FINDINGS] = {"hidden_characters", "instruction", "lookalike"};
+  ASSERT((unsigned)finding < PIN_FINDINGS);
+  return names[finding];
+}
+
+// ---- the set
+
+void pin_set(str *text, str value) {
+  char *copy = NULL;
+  if (value.p) {
+    copy = mem_alloc(value.n + 1);
+    memcpy(copy, value.p, value.n);
+    copy[value.n] = 0;
+  }
+  mem_free((char *)text->p);
+  *text = (str){copy, value.p ? value.n : 0};
+}
+
+enum pin_state pin_state_of(const struct pin *pin) {
+  if (pin->current.p) return pin->accepted.p ? PIN_CHANGED : PIN_NEW;
+  return pin->findings & ~pin->reviewed ? PIN_SUSPECT : PIN_ACCEPTED;
+}
+
+static void pin_done(struct pin *pin) {
+  mem_free((char *)pin->tool.p);
+  mem_free((char *)pin->accepted.p);
+  mem_free((char *)pin->current.p);
+  for (int i = 0; i < PIN_FINDINGS; i++) mem_free((char *)pin->why[i].p);
+}
+
+struct pin_server *pins_server(struct pins *p, str name) {
+  struct pin_server *s = map_find(&p->servers, name);
+  if (s) return s;
+  s = MEM_NEW(struct pin_server);
+  pin_set(&s->name, name.p ? name : STR(""));
+  map_init(&s->tools, p->opt.seed);
+  s->identity.server = s;
+  pin_set(&s->identity.tool, STR(""));
+  ASSERT(map_add(&p->servers, s->name, s));
+  return s;
+}
+
+struct pin *pins_tool(struct pins *p, struct pin_server *s, str tool) {
+  if (!tool.n) return &s->identity;
+  struct pin *pin = map_find(&s->tools, tool);
+  if (pin) return pin;
+  pin = MEM_NEW(struct pin);
+  pin->server = s;
+  pin_set(&pin->tool, tool);
+  ASSERT(map_add(&s->tools, pin->tool, pin));
+  return pin;
+}
+
+struct pin *pins_next(const struct pins *p, struct pins_walk *at) {
+  struct pin *pin = at->server ? map_next(&at->server->tools, &at->tools) : NULL;
+  if (pin) return pin;
+  at->server = map_next(&p->servers, &at->servers);
+  at->tools = 0;
+  return at->server ? &at->server->identity : NULL;
+}
+
+struct pins *pins_new(const struct pins_options *opt) {
+  struct pins *p = MEM_NEW(struct pins);
+  ASSERT(opt->store && opt->seed && opt->clock && opt->log);
+  p->magic = PINS_MAGIC;
+  p->opt = *opt;
+  p->mode = GOVERNANCE_PINS_WARN;
+  map_init(&p->servers, opt->seed);
+  pins_load(p);
+  return p;
+}
+
+void pins_free(struct pins **pins) {
+  struct pins *p = *pins;
+  struct pin_server *s;
+  struct pin *pin;
+  if (!p) return;
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  *pins = NULL;
+  for (size_t at = 0; (s = map_next(&p->servers, &at));) {
+    for (size_t k = 0; (pin = map_next(&s->tools, &k));) {
+      pin_done(pin);
+      mem_free(pin);
+    }
+    map_done(&s->tools);
+    pin_done(&s->identity);
+    mem_free((char *)s->name.p);
+    mem_free(s);
+  }
+  map_done(&p->servers);
+  p->magic = 0;
+  mem_free(p);
+}
+
+void pins_set_mode(struct pins *p, enum governance_pins mode) {
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  p->mode = mode;
+}
+
+enum governance_pins pins_mode(const struct pins *p) {
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  return p->mode;
+}
+
+// ---- accepting
+
+void pins_accept_one(struct pins *p, struct pin *pin, bool by_operator) {
+  if (pin->current.p) {
+    mem_free((char *)pin->accepted.p);
+    pin->accepted = pin->current;
+    pin->current = STR_NONE;
+  }
+  if (by_operator) pin->reviewed = pin->findings;
+  pin->by_operator = by_operator;
+  pin->at = clock_wall_ms(p->opt.clock);
+  pins_save(p, pin);
+}
+
+// ---- comparing
+
+// Writes the canonical form of a definition, or an object with the hash of a definition that is too large.
+static str form_of(str text, struct arena *a) {
+  struct buf b;
+  struct fault f;
+  const struct json *v = json_parse(a, text, &json_default_limits, &f);
+  buf_init(&b, 2 * text.n + 1024);
+  if (!v || !json_canon(&b, v, JSON_CANON_EXACT, &f) || b.over) {
+    buf_done(&b);
+    buf_init(&b, text.n + 1);
+    buf_str(&b, text);
+  }
+  str form = buf_view(&b);
+  if (b.n > FORM_BYTES || !v) {
+    unsigned char hash[SHA256_SIZE];
+    char hex[2 * SHA256_SIZE + 1];
+    hash_sha256(form, hash);
+    hash_hex(hash, sizeof hash, hex);
+    form = arena_printf(a, "{\"bytes\":%zu,\"sha256\":\"%s\"}", form.n, hex);
+  } else {
+    form = arena_str(a, form);
+  }
+  buf_done(&b);
+  return form;
+}
+
+// Stores what a server lists now. `first`: nothing of this server was pinned before.
+static void take(struct pins *p, struct pin *pin, str form, bool first) {
+  bool accept = !pin->accepted.p && (first || p->mode == GOVERNANCE_PINS_WARN);
+  bool same = pin->accepted.p && str_eq(pin->accepted, form);
+  pin->listed = true;
+  if (accept) {
+    pin_set(&pin->current, form);
+    if (!first && pin->tool.n)
+      log_warn(p->opt.log, "%.*s: the new tool \"%.*s\" was accepted", STR_ARG(pin->server->name),
+               STR_ARG(utf8_cut(pin->tool, NAME_SHOWN)));
+    pins_accept_one(p, pin, false);
+  } else if (same && pin->current.p) {
+    pin_set(&pin->current, STR_NONE);
+    pins_save(p, pin);
+  } else if (!same && !(pin->current.p && str_eq(pin->current, form))) {
+    pin_set(&pin->current, form);
+    pin->reviewed = 0;
+    pins_save(p, pin);
+  }
+}
+
+static void look_at_tools(struct pins *p, struct pin_server *s, const struct catalog_source *source, bool first) {
+  struct arena a;
+  arena_init(&a);
+  for (size_t i = 0; i < source->definitions_count; i++) {
+    const struct definitions *set = source->definition_sets[i];
+    for (size_t k = 0; set && k < set->count[ITEM_TOOL]; k++) {
+      const struct definition *d = &set->defs[ITEM_TOOL][k];
+      if (source->serves && !source->serves(source->serves_ctx, d->name)) continue;
+      struct pin *pin = pins_tool(p, s, d->name);
+      if (pin->passed) continue;  // the catalog uses the first definition of a name
+      pin->passed = true;
+      take(p, pin, form_of(d->text, &a), first);
+      arena_reset(&a);
+    }
+  }
+  arena_done(&a);
+}
+
+static bool has_listed(const struct catalog_source *source) {
+  for (size_t i = 0; i < source->definitions_count; i++)
+    if (source->definition_sets[i] && source->definition_sets[i]->paged[ITEM_TOOL]) return true;
+  return false;
+}
+
+// Returns whether a tool of the server, or its identity, was pinned before.
+static bool has_pins(const struct pin_server *s) {
+  const struct pin *pin;
+  if (s->identity.accepted.p || s->identity.current.p) return true;
+  for (size_t at = 0; (pin = map_next(&s->tools, &at));)
+    if (pin->accepted.p || pin->current.p) return true;
+  return false;
+}
+
+// Returns whether anything was compared.
+static bool look_at(struct pins *p, const struct catalog_source *source) {
+  struct pin_server *s = pins_server(p, source->server);
+  struct pin *pin;
+  if (s->looked && s->version == source->version) return false;
+  s->looked = true;
+  s->version = source->version;
+  for (size_t at = 0; (pin = map_next(&s->tools, &at));) pin->passed = pin->listed = false;
+  s->identity.listed = false;
+  if (source->gone || !has_listed(source)) return true;
+  bool first = !has_pins(s) && !p->unreadable;
+  if (source->identity.p) take(p, &s->identity, source->identity, first);
+  look_at_tools(p, s, source, first);
+  return true;
+}
+
+// ---- reporting
+
+static void log_state(const struct pins *p, const struct pin *pin, enum pin_state state) {
+  static const char *const texts[PIN_STATES] = {"is as it was accepted", "has changed since it was accepted",
+                                                "is new and was not accepted yet", "is suspect"};
+  str server = pin->server->name, tool = utf8_cut(pin->tool, NAME_SHOWN);
+  const char *then = p->mode == GOVERNANCE_PINS_ENFORCE && state != PIN_ACCEPTED ? " and cannot be used" : "";
+  if (!pin->tool.n) {
+    log_line(p->opt.log, state == PIN_ACCEPTED ? LOG_INFO : LOG_WARN,
+             "%.*s: the server %s%s; see \"toolgate pins diff %.*s\"", STR_ARG(server), texts[state], then,
+             STR_ARG(server));
+    return;
+  }
+  log_line(p->opt.log, state == PIN_ACCEPTED ? LOG_INFO : LOG_WARN,
+           "%.*s: the tool \"%.*s\" %s%s; see \"toolgate pins diff %.*s %.*s\"", STR_ARG(server), STR_ARG(tool),
+           texts[state], then, STR_ARG(server), STR_ARG(tool));
+}
+
+static void report(struct pins *p) {
+  struct pins_walk walk = {0};
+  size_t logged = 0;
+  memset(p->counts, 0, sizeof p->counts);
+  for (struct pin *pin; (pin = pins_next(p, &walk));) {
+    enum pin_state state = pin_state_of(pin);
+    if (!pin->listed) continue;
+    p->counts[state]++;
+    if (state == pin->told) continue;
+    pin->told = state;
+    if (logged++ < MOST_LOGGED) log_state(p, pin, state);
+    if (p->opt.changed)
+      p->opt.changed(p->opt.ctx, &(struct pin_place){pin->server->name, pin->tool}, state,
+                     p->mode == GOVERNANCE_PINS_ENFORCE && state != PIN_ACCEPTED);
+  }
+  if (logged > MOST_LOGGED)
+    log_warn(p->opt.log, "%zu more tools have another state; \"toolgate pins list\" shows all", logged - MOST_LOGGED);
+}
+
+void pins_look(struct pins *p, const struct catalog_source *sources, size_t count) {
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  bool any = false;
+  if (p->mode == GOVERNANCE_PINS_OFF) return;
+  for (size_t i = 0; i < count; i++) any |= look_at(p, &sources[i]);
+  if (any) report(p);
+}
+
+void pins_look_again(struct pins *p) {
+  struct pin_server *s;
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  for (size_t at = 0; (s = map_next(&p->servers, &at));) s->looked = false;
+}
+
+// ---- using
+
+enum pin_state pins_find(const struct pins *p, str server, str tool) {
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  const struct pin_server *s = map_find(&p->servers, server);
+  if (!s) return PIN_ACCEPTED;
+  if (pin_state_of(&s->identity) != PIN_ACCEPTED && s->identity.listed) return PIN_CHANGED;
+  const struct pin *pin = map_find(&s->tools, tool);
+  return pin && pin->listed ? pin_state_of(pin) : PIN_ACCEPTED;
+}
+
+bool pins_quarantines(const struct pins *p, str server, str tool) {
+  return p && p->mode == GOVERNANCE_PINS_ENFORCE && pins_find(p, server, tool) != PIN_ACCEPTED;
+}
+
+size_t pins_count(const struct pins *p, enum pin_state state) {
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  ASSERT((unsigned)state < PIN_STATES);
+  return p->counts[state];
+}

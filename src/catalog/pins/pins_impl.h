@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private parts of the pins, for the files pins*.c only.
+#pragma once
+#include "catalog/pins/pins.h"
+#include "catalog/pins/scan.h"
+
+enum { PINS_MAGIC = 0x70696e73 };
+
+// Texts are on the heap. STR_NONE stands for an absent text.
+struct pin {
+  struct pin_server *server;
+  str tool;          // empty: the identity of the server
+  str accepted;      // canonical JSON of the accepted definition
+  str current;       // canonical JSON of the listed definition, if it differs from the accepted one
+  int64_t at;        // wall clock when it was accepted
+  bool by_operator;  // accepted by a person
+  bool listed;       // the server lists the tool
+  bool passed;       // for one pass of pins_look
+  uint8_t findings;  // bits of enum pin_finding
+  uint8_t reviewed;  // the findings that a person has accepted
+  str why[PIN_FINDINGS];
+  enum pin_state told;  // the state that was reported last
+};
+
+struct pin_server {
+  str name;
+  struct map tools;  // struct pin, by name
+  struct pin identity;
+  uint64_t version;  // catalog_source.version of the last comparison
+  bool looked;
+};
+
+struct pins {
+  uint32_t magic;
+  struct pins_options opt;
+  enum governance_pins mode;
+  struct map servers;  // struct pin_server, by name
+  size_t counts[PIN_STATES];
+  bool unreadable;  // the store could not be read: no tool can be accepted as the first of its server
+};
+
+enum pin_state pin_state_of(const struct pin *pin);
+void pin_set(str *text, str value);                                     // replaces a text by a copy of `value`
+struct pin_server *pins_server(struct pins *p, str name);               // creates it if necessary
+struct pin *pins_tool(struct pins *p, struct pin_server *s, str tool);  // creates it if necessary; empty: the identity
+void pins_accept_one(struct pins *p, struct pin *pin, bool by_operator);
+
+// Walks all pins, the identity of each server first. `at` starts as {0}.
+struct pins_walk {
+  struct pin_server *server;
+  size_t servers, tools;
+};
+struct pin *pins_next(const struct pins *p, struct pins_walk *at);
+
+// ---- pins_store.c
+
+void pins_load(struct pins *p);  // sets `unreadable` on failure
+void pins_save(struct pins *p, const struct pin *pin);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists and accepts pins, for operators.
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "catalog/pins/pins_impl.h"
+
+static bool is_chosen(const struct pin *pin, const struct pins_choice *which) {
+  if (!pin->accepted.p && !pin->current.p) return false;
+  if (which->server.n && !str_eq(pin->server->name, which->server)) return false;
+  if (which->tool.n && !str_eq(pin->tool, which->tool)) return false;
+  if (which->pending && pin_state_of(pin) == PIN_ACCEPTED) return false;
+  return !which->may || which->may(which->ctx, pin->server->name, pin->tool);
+}
+
+static int compare(const void *x, const void *y) {
+  const struct pin *a = *(struct pin *const *)x, *b = *(struct pin *const *)y;
+  int by_server = str_cmp(a->server->name, b->server->name);
+  return by_server ? by_server : str_cmp(a->tool, b->tool);
+}
+
+// Returns the chosen pins, ordered by server and tool. The caller frees the list.
+static struct pin **choose(const struct pins *p, const struct pins_choice *which, size_t *out_count) {
+  struct pins_walk walk = {0};
+  struct pin **list = NULL;
+  size_t count = 0, cap = 0;
+  for (struct pin *pin; (pin = pins_next(p, &walk));) {
+    if (!is_chosen(pin, which)) continue;
+    if (count == cap) list = mem_grow(list, (cap = cap ? 2 * cap : 64) * sizeof *list);
+    list[count++] = pin;
+  }
+  if (count) qsort(list, count, sizeof(struct pin *), compare);
+  *out_count = count;
+  return list;
+}
+
+static void put_hash(struct json_writer *w, str text) {
+  unsigned char hash[SHA256_SIZE];
+  char hex[2 * SHA256_SIZE + 1];
+  hash_sha256(text, hash);
+  hash_hex(hash, sizeof hash, hex);
+  json_member_str(w, STR("sha256"), str_of(hex));
+}
+
+static void put_findings(const struct pin *pin, struct json_writer *w) {
+  json_put_key(w, STR("findings"));
+  json_begin_array(w);
+  for (int i = 0; i < PIN_FINDINGS; i++) {
+    if (!(pin->findings & 1u << i)) continue;
+    json_begin_object(w);
+    json_member_str(w, STR("kind"), str_of(pin_finding_name((enum pin_finding)i)));
+    json_member_str(w, STR("text"), pin->why[i].p ? pin->why[i] : STR(""));
+    json_member_bool(w, STR("accepted"), pin->reviewed & 1u << i);
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
+static void put_definition(struct json_writer *w, str key, str text) {
+  json_put_key(w, key);
+  if (text.p) json_put_raw(w, text);
+  else json_put_null(w);
+}
+
+static void put_pin(const struct pin *pin, bool whole, struct json_writer *w) {
+  json_begin_object(w);
+  json_member_str(w, STR("server"), pin->server->name);
+  json_member_str_or_null(w, STR("tool"), pin->tool.n ? pin->tool : STR_NONE);
+  json_member_str(w, STR("state"), str_of(pin_state_name(pin_state_of(pin))));
+  json_member_bool(w, STR("listed"), pin->listed);
+  if (pin->accepted.p) {
+    json_member_int(w, STR("accepted_at"), pin->at);
+    json_member_str(w, STR("accepted_by"), pin->by_operator ? STR("operator") : STR("first_use"));
+  }
+  put_hash(w, pin->current.p ? pin->current : pin->accepted);
+  put_findings(pin, w);
+  if (whole) {
+    put_definition(w, STR("accepted"), pin->accepted);
+    put_definition(w, STR("current"), pin->current.p ? pin->current : pin->accepted);
+  }
+  json_end_object(w);
+}
+
+size_t pins_put(const struct pins *p, const struct pins_choice *which, bool whole, struct json_writer *w) {
+  size_t count;
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  struct pin **list = choose(p, which, &count);
+  json_begin_array(w);
+  for (size_t i = 0; i < count; i++) put_pin(list[i], whole, w);
+  json_end_array(w);
+  mem_free(list);
+  return count;
+}
+
+size_t pins_accept(struct pins *p, const struct pins_choice *which, struct json_writer *w) {
+  struct pins_choice pending = *which;
+  size_t count;
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  pending.pending = true;
+  struct pin **list = choose(p, &pending, &count);
+  json_begin_array(w);
+  for (size_t i = 0; i < count; i++) {
+    pins_accept_one(p, list[i], true);
+    put_pin(list[i], false, w);
+  }
+  json_end_array(w);
+  mem_free(list);
+  return count;
+}
