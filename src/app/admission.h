@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authentication of HTTP clients, as configured: tokens, an issuer and its keys, and the challenge for other clients.
+// Authentication of HTTP clients, as configured: bearer tokens, JSON Web Tokens, and the challenge for clients without
+// a valid token.
 #pragma once
 #include "app/config/config.h"
 #include "mcp/auth/challenge.h"
@@ -7,7 +8,7 @@
 struct admission {
   struct credentials *credentials;  // NULL if clients need no credentials
   struct challenge challenge;
-  struct arena arena;  // private
+  struct arena arena;  // memory of the members above
 };
 
 // Sets up the authentication as configured; `c` is not needed afterwards. `url` is the URL of the listener. On failure

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts requests refused for their credentials, and writes a limited number of them to the log and the audit log: for
-// each reason ten lines at once, then one per minute with the number of omitted requests. This prevents clients without
-// a credential from filling the disk, or from displacing other entries of the log.
+// each reason a burst of ten lines, then one line per minute with the number of omitted requests. This prevents clients
+// without a credential from filling the disk, or from displacing other entries of the log.
 #pragma once
 #include "app/gateway.h"
 #include "io/http/http_server.h"
@@ -10,7 +10,7 @@
 struct rejections {
   struct gateway *gateway;
   struct {
-    uint64_t full_at;  // time of the loop after which ten lines at once are allowed again
+    uint64_t full_at;  // loop time from which a burst of ten lines is allowed again
     uint64_t omitted;
   } of[REJECTION_COUNT];
 };

@@ -26,10 +26,10 @@ struct reload {
   struct reload_options opt;
   struct filewatch *watch;  // NULL if no files are watched
   struct edition *taken;    // configuration in force; NULL if it is the configuration of the start
-  struct edition *audited;  // configuration with which the audit log was opened; NULL for that of the start
+  struct edition *audited;  // configuration with which the audit log was opened; NULL: the first configuration
   struct edition *refused;  // configuration of the last attempt if it failed; changes to its files cause a new attempt
   struct deferred due;      // delays the reload, so that files that change together are read together
-  bool of_servers, of_rules;  // whether servers or rules changed
+  bool of_servers, of_rules;  // whether the rules file (of_rules) or another file (of_servers) changed
 };
 
 static struct gateway *gateway_of(const struct reload *r) {

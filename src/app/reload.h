@@ -3,7 +3,7 @@
 // and on POST /reload.
 //
 // A reload reads and checks the whole configuration, as at the start. If there is an error, nothing changes. Otherwise
-// all changes that a running gateway supports are applied at once, in one turn of the loop; the log names the changed
+// all changes that a running gateway supports are applied together, in one turn of the loop; the log names the changed
 // keys that need a restart. An invalid server entry is an error, unless the server was already left out before. A
 // missing rules file or configuration file is also an error.
 //

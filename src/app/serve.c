@@ -44,15 +44,15 @@ struct serving {
   struct admin admin;
   struct rejections rejections;
   bool terminal;  // the gateway was started at a terminal
-  // The listener for clients: with stdio `front`, with HTTP `http` and `endpoint`. The other members are NULL.
+  // Listeners for clients: stdio uses only `front`; HTTP uses only `http` and `endpoint`. Unused members are NULL.
   struct stdio_front *front;
   struct http_server *http;
   struct endpoint *endpoint;
   struct principals *principals;
   struct admission admission;
-  struct admission next;  // new authentication between on_prepare and on_settle, if `readmits` is set
+  struct admission next;  // new authentication that on_prepare made and on_settle will apply; set if `readmits`
   bool readmits;
-  bool revoked;  // tokens that the configuration in force contains were revoked in `admission`
+  bool revoked;  // a failed reload revoked tokens in `admission` that the configuration still contains
   str url;
 
   uv_signal_t signals[SIGNALS];

@@ -115,7 +115,7 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"env\":[]}", "/env", "object");
   drops(p, "{\"command\":\"x\",\"type\":\"http\"}", "", "needs the key \"url\"");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"stdio\"}", "", "needs the key \"command\"");
-  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"http\",\"transport\":\"sse\"}", "/transport", "disagree");
+  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"http\",\"transport\":\"sse\"}", "/transport", "name different transports");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"websocket\"}", "/type", "one of stdio");
   drops(p, "{\"url\":\"ftp://localhost/\"}", "/url", "URL");
   drops(p, "{\"url\":\"https://user:pw@host/\"}", "/url", "user");

@@ -46,7 +46,7 @@ void admin_reply(struct admin_request *r, int status, str type) {
   else admin_send(r, status, type, buf_view(r->text));
 }
 
-// Returns the line of the header Allow, with all methods that the path supports.
+// Returns the Allow header of a 405 response, with all methods that the path supports.
 static str allowed_methods(struct admin *a, str path) {
   size_t count;
   const struct admin_route *rows = admin_routes(&count);
@@ -54,7 +54,7 @@ static str allowed_methods(struct admin *a, str path) {
   for (size_t i = 0; i < count; i++)
     if (str_eq(rows[i].path, path))
       buf_printf(&a->text, "%s%.*s", a->text.n ? ", " : "Allow: ", STR_ARG(rows[i].method));
-  ASSERT(a->text.n);  // for a path without a row, the status is 404 and this is not called
+  ASSERT(a->text.n);  // the table has a page with this path; other paths get 404
   buf_str(&a->text, STR("\r\n"));
   return buf_view(&a->text);
 }
@@ -150,7 +150,7 @@ static void on_request(void *ctx, struct http_exchange *x) {
   if (status) refuse(a, x, status);
 }
 
-// Handles the failure to listen at admin.listen. With HTTP, returns false, with the error in `f`. With stdio, logs a
+// Handles a failure to listen at admin.listen. With HTTP, returns false, with the error in `f`. With stdio, logs a
 // warning and returns true: each client starts its own gateway with the same configuration, and only one of these
 // gateways can listen on the address.
 static bool do_without(struct admin *a, struct fault *f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a running gateway, read only: servers, sessions, calls in flight, queues, rules. Metrics, the admin
-// pages and the commands that ask a running gateway (app/control.h) all read it here.
+// pages and the control socket (app/control.h) get this state from here.
 #pragma once
 #include "app/gateway.h"
 #include "upstream/lane/upstream_status.h"

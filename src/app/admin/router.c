@@ -15,7 +15,7 @@ const struct admin_route *admin_routes(size_t *out_count) {
 
 int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out) {
-  enum admin_role needed = ADMIN_NOBODY;  // role required by the matching row, else the lowest role of the path
+  enum admin_role needed = ADMIN_NOBODY;  // role required by the row; if only the path matches, the lowest
   ASSERT(who->role != ADMIN_NOBODY);
   ASSERT(!who->known || !who->at_endpoint);  // tokens of admin.* are valid at admin.listen only
   *out = NULL;

@@ -158,7 +158,7 @@ static void print_text(struct buf *out, const struct config *c, const struct con
 
 // ---- JSON ----
 
-// Writes null for an empty path.
+// Writes a member with the path of a file, or with null if the path is empty.
 static void file_member(struct json_writer *w, str key, str file) {
   json_put_key(w, key);
   if (file.n) json_put_str(w, file);

@@ -4,5 +4,5 @@
 #include "app/gateway_client/inventory.h"
 
 void check_print_found(struct buf *out, const struct inventory *found, str server);
-// Writes members into the current object.
+// Writes the result for one server as members of the current JSON object.
 void check_write_found(struct json_writer *w, const struct inventory *found, str server);

@@ -5,5 +5,5 @@
 #include "app/config/config.h"
 #include "json/write.h"
 
-void check_print_services(struct buf *out, const struct config *c);        // writes text, one line each
-void check_write_services(struct json_writer *w, const struct config *c);  // writes members of the current object
+void check_print_services(struct buf *out, const struct config *c);        // writes one line of text for each service
+void check_write_services(struct json_writer *w, const struct config *c);  // writes one JSON member for each service

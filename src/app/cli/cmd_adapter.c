@@ -32,7 +32,7 @@ static const struct upstream_kind *kind_of(const struct config *c, str server) {
   return NULL;
 }
 
-// Sets the protocol revision and the transport that the draft expects, as far as they are known. A server inside this
+// Sets the protocol revision and the transport that the draft expects, if they are known. A server inside this
 // process has neither, because it does not use MCP.
 static void pin_protocol(struct adapter_draft *d, const struct upstream_kind *kind, const char *revision) {
   if (kind && kind->local) return;
@@ -134,8 +134,8 @@ static void on_invalid(void *ctx, str pointer, const char *message) {
   adapter_report_add(ctx, ADAPTER_GOVERNANCE_INVALID, pointer, STR_NONE, "%s", message);
 }
 
-// Returns the governance file, as one reference. Returns NULL if the file is invalid (the report has the error), or if
-// it cannot be read (*out_status is set).
+// Returns the governance file, which the caller must release. Returns NULL if the file is invalid (the report has the
+// error), or if it cannot be read (*out_status is set).
 static struct governance *open_file(const char *path, struct arena *a, struct adapter_report *r, int *out_status) {
   struct text_file file;
   struct fault f;

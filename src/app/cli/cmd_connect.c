@@ -109,7 +109,7 @@ struct plan {
 };
 
 // Returns whether `connect` removes an entry from the client's file: the server was moved to Toolgate's file, or the
-// entry is an outdated one of Toolgate itself.
+// entry is an old entry of Toolgate itself.
 static bool goes(void *ctx, const struct client_place *p, str name) {
   const struct plan *plan = ctx;
   const struct taken *it = takeover_find(&plan->taking, p, name);
@@ -259,7 +259,7 @@ static int connect_client(struct connecting *c, const struct client_place *targe
 
 // ---- undoing
 
-// Prints the outcome and returns the exit code.
+// Prints the result of `connect --undo` for one file and returns the exit code.
 static int report_undo(const struct connecting *c, const struct client_place *p, enum connect_undo how,
                        const struct fault *f) {
   struct fault changed;
@@ -286,7 +286,7 @@ static enum connect_undo undo_file(struct connecting *c, const struct client_pla
   return connect_undo(&t, &how, f);
 }
 
-// Undoes the connection of all files in the chosen scope, or in both scopes.
+// Runs `connect --undo`: restores all files in the chosen scope, or in both scopes.
 static int undo_client(struct connecting *c) {
   const struct file_arguments *args = &c->args->files;
   size_t undone = 0;

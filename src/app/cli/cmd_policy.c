@@ -103,8 +103,8 @@ static int answer(const struct policy *p, const struct arguments *args) {
   return d.allowed ? EXIT_OK : EXIT_NO;
 }
 
-// Returns the rules. On failure prints the error, sets *out_status to the exit code and returns NULL. `quiet`: prints
-// no warnings, because the caller reads the whole configuration later.
+// Returns the rules. On failure prints the error, sets *out_status to the exit code and returns NULL. If `quiet` is
+// set, prints no warnings, because the caller reads the whole configuration later.
 static struct policy *load(const struct arguments *args, bool quiet, int *out_status) {
   struct config_problems problems;
   struct config c;

@@ -351,7 +351,7 @@ int cmd_stats(int argc, char **argv) {
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (!gateway_client_open(&client, &args.config, &status)) return status;
-  // The first use of a mode starts its servers. Mode gateway is used later, but its servers start now, while
+  // The first use of a mode starts its servers. `gateway` mode is used later, but its servers start now, while
   // inventory_take waits for the servers in direct mode.
   gateway_client_set_mode(&client, MODE_GATEWAY);
   if (inventory_take(&client, &i, &f)) {

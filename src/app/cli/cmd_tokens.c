@@ -115,7 +115,7 @@ static void put_ids(struct printer *p, str text) {
   json_end_array(&p->json);
 }
 
-// `line` is the number of the line, from 1, or 0 if the text is a whole file.
+// Prints the result for one text. `line` is its line number, from 1, or 0 if the text is a whole file.
 static void answer(struct printer *p, str text, size_t line) {
   if (p->options.json) {
     if (p->options.ids) put_ids(p, text);

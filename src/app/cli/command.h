@@ -90,5 +90,5 @@ struct governance *command_load_governance(const char *path, str named_by);
 
 // Prints untrusted text on stdout; on a terminal each control character becomes '?'.
 void command_print(str text);
-void command_print_masked(str text, FILE *out);  // masks control characters on every output, not only on a terminal
+void command_print_masked(str text, FILE *out);  // replaces control characters by '?' on any output
 void command_print_done(struct buf *out);        // prints the buffer and frees it

@@ -58,7 +58,7 @@ static bool drops(void *ctx, const struct json *member) {
   return d->change->goes(d->change->ctx, d->place, json_key(member, d->arena));
 }
 
-// Adds Toolgate's entry, and those objects around the entry that are missing from the file.
+// Adds Toolgate's entry to the file. Creates the objects that contain the entry if they are missing.
 static void add_with_groups(struct client_file *c, const struct client_world *w, const struct client_place *p,
                             str own) {
   ASSERT(own.n && !p->of_project);  // the first place of a file is never below a project

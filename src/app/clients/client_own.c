@@ -137,7 +137,7 @@ bool client_own_takes_token(enum client_id id) {
   return url_forms[id].before != NULL;
 }
 
-// Returns the member with the token: the existing headers and Authorization or, for Codex, the name of the variable.
+// Returns the change that adds the token to the entry: a header Authorization or, for Codex, the name of the variable.
 static struct json_edit token_edit(struct arena *a, enum client_id id, const struct json *base, str variable) {
   const struct json *headers = json_get(base, STR("headers"));
   ASSERT(variable.n && client_own_takes_token(id));

@@ -19,7 +19,7 @@ const struct json *own_servers_find(const struct own_servers *o, str name);
 
 // Adds a server. The name must not exist yet; the entry is JSON text.
 void own_servers_add(struct own_servers *o, str name, str entry);
-// Remove a server; enable (`on`) or disable a server. A server with this name must exist.
+// own_servers_remove removes a server; own_servers_switch enables (`on`) or disables it. The server must exist.
 void own_servers_remove(struct own_servers *o, str name);
 void own_servers_switch(struct own_servers *o, str name, bool on);
 

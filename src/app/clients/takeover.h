@@ -25,7 +25,7 @@ struct takeover {
   struct own_servers own;
   struct taken *list;
   size_t count, cap;
-  size_t places;  // number of places with servers
+  size_t places;  // number of places in clients' files where servers were found
 };
 
 // Opens Toolgate's file: `own_file` or, if it is NULL, the user's file. On failure returns false; `f` has the reason

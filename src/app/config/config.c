@@ -240,7 +240,8 @@ static void read_servers(struct config_loader *l, const struct config_document *
 
 // ---- state ----
 
-// Ignores a relative path in XDG_STATE_HOME, as the XDG Base Directory Specification requires.
+// Returns the default of state_dir. Ignores a relative XDG_STATE_HOME, as the XDG Base Directory Specification
+// requires.
 static str default_state_dir(struct config_loader *l) {
   struct arena *a = &l->config->arena;
   str xdg = config_env(l, STR("XDG_STATE_HOME")), home = config_env(l, STR("HOME"));

@@ -80,7 +80,7 @@ struct config {
   enum config_prefix prefix;
   enum log_level log_level;
   struct config_token *tokens;
-  size_t token_count, configured_tokens;  // number of all tokens; of those from auth.tokens, which come first
+  size_t token_count, configured_tokens;  // number of all tokens; number of tokens from auth.tokens, which come first
   str token_file;                         // token file that was read, or empty
   struct config_jwt jwt;
   str resource;  // public URL of /mcp; empty if clients use the URL of the listener
@@ -111,7 +111,7 @@ struct config {
   size_t max_connections, max_per_address;                           // maximum numbers of connections from clients
   size_t max_sessions, principal_sessions;
   size_t max_in_flight;  // maximum number of requests in flight of one session
-  size_t max_own_lanes;  // maximum number of connections to one upstream that agents and clients have for themselves
+  size_t max_own_lanes;  // maximum number of connections to one upstream that are not shared by all clients
   uint64_t server_idle_ms;
   size_t max_server_in_flight, max_server_queue;  // limits on one connection to an upstream
   size_t page_size;                               // entries in one page of a list; 0 for all entries
@@ -192,7 +192,7 @@ struct config_options {
   bool audits;  // the command writes the audit log, so a missing key (audit.key_file) is created
   bool told;    // the problems of the configuration were already printed
   bool fresh;   // for commands that ask a gateway: start a new one even if one runs
-  // For commands about some servers: a gateway that the command starts has only these servers. NULL for all servers.
+  // If the command starts a gateway, this gateway has only these servers. NULL: all servers.
   const str *only;
   size_t only_count;
   // For a reload: the configuration in force. If it was read from files in default places, these files must still
@@ -201,7 +201,7 @@ struct config_options {
 };
 
 struct config_problem {
-  str file, pointer;  // a file and a JSON Pointer; "environment" and a variable; "command line" and an option
+  str file, pointer;  // file and JSON Pointer, or "environment" and variable, or "command line" and option
   str message;        // the problem and its solution. `file`, `pointer` and `message` are single lines
   bool warning;       // the configuration can be used
   bool left_out;      // a warning that the server at this place is left out

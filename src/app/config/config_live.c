@@ -38,8 +38,7 @@ static bool same_issuer(const struct config_jwt *a, const struct config_jwt *b) 
   return str_eq(a->issuer, b->issuer) && str_eq(a->audience, b->audience) && str_eq(a->claim, b->claim) &&
          a->algorithms == b->algorithms && a->leeway_ms == b->leeway_ms && a->keys_ms == b->keys_ms &&
          str_eq(a->jwks_url, b->jwks_url) && str_eq(a->tenant, b->tenant) && a->keep_claims == b->keep_claims &&
-         same_keys(a->keys, b->keys) &&
-         same_strs(a->scopes, a->scope_count, b->scopes, b->scope_count);
+         same_keys(a->keys, b->keys) && same_strs(a->scopes, a->scope_count, b->scopes, b->scope_count);
 }
 
 bool config_same_auth(const struct config *a, const struct config *b) {
@@ -99,7 +98,7 @@ static bool same_value(const struct config_key *k, const struct config *a, const
   str group, name;
   str_cut(str_of(k->path), '.', &group, &name);
   switch (k->type) {
-  case CONFIG_SERVERS: return true;  // upstreams are compared one by one
+  case CONFIG_SERVERS: return true;  // changed servers are found elsewhere, and need no restart
   case CONFIG_HOSTS: return same_hosts(k, a, b);
   case CONFIG_TOKENS: return same_tokens(a, b);
   case CONFIG_IDS: return same_strs(x->cache_allow, x->cache_allow_count, y->cache_allow, y->cache_allow_count);

@@ -49,7 +49,7 @@ void config_left_out(struct config_loader *l, const struct config_place *at, siz
 // Adds a file to config.files, the files whose changes matter. The file need not exist.
 void config_file_seen(struct config_loader *l, str path);
 
-// Return the place of a member (`token`) or of an element (`index`) of the value at `at`.
+// Both functions return a place inside the value at `at`: the place of the member `token`, or of the element `index`.
 struct config_place config_below(struct config_loader *l, const struct config_place *at, str token);
 struct config_place config_below_index(struct config_loader *l, const struct config_place *at, size_t index);
 
@@ -120,11 +120,11 @@ void config_servers_read(struct config_loader *l, const struct config_place *at,
 bool config_servers_room(struct config_loader *l, const struct config_place *at, size_t count);
 // Returns an error message if the name of a server is invalid, otherwise NULL.
 const char *config_name_wrong(str name);
-bool config_same_name(str a, str b);  // returns whether two servers would have the same prefix for names of tools
+bool config_same_name(str a, str b);  // returns whether tools of these two servers would get the same name prefix
 bool config_has_control(str s);       // returns whether `s` has a control character other than a tab
 
-// Reads the file of a server whose kind has `parse_file`. If the file cannot be used, reports the problems, as warnings
-// if `soft`, and returns NULL.
+// Reads the file of a server whose kind has `parse_file`. If the file cannot be used, reports the problems and returns
+// NULL. If `soft` is set, the problems are warnings.
 struct upstream_own *config_catalog_open(struct config_loader *l, const struct upstream_kind *k, str path, str named_by,
                                          bool soft);
 // config_catalog_named returns whether the option --catalog or the key catalog is set. config_catalog_read adds the
@@ -164,8 +164,8 @@ void config_program_check(struct config_loader *l, const struct config_place *at
 // Warns if state_dir cannot be read or written.
 void config_state_check(struct config_loader *l);
 
-// Both produce text for people, in which possible secrets are masked. config_put_url appends a URL. config_shown
-// returns the command line or the URL of a server entry.
+// config_put_url appends a URL, and config_shown returns the command line or the URL of a server entry. Both mask
+// possible secrets, because people read the text.
 void config_put_url(struct buf *out, str url);
 str config_shown(struct config_loader *l, const struct json *entry, struct arena *a);
 // Sets the members `secrets` and `hidden` of *spec. Must be called after the other members of *spec are set.

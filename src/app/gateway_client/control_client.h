@@ -22,7 +22,7 @@ void control_client_warn_broken(const struct control_client *r);
 int control_client_pid(const struct control_client *r);
 // Returns the number of other running gateways with the same configuration.
 unsigned control_client_others(const struct control_client *r);
-str control_client_stale(const struct control_client *r);  // why the gateway serves an older configuration, or empty
+str control_client_stale(const struct control_client *r);  // why an older configuration is in force; or empty
 
 // Sends a request and returns its result, which is in the arena. On failure returns NULL, with the reason in `f`.
 const struct json *control_client_request(struct control_client *r, struct arena *a, str method, str params,

@@ -10,7 +10,7 @@ struct loopback;
 // callback is called from the loop, never from inside loopback_request, and may send requests and free the loopback.
 typedef void loopback_done(void *ctx, const struct json *result, const struct fault *f);
 
-// Opens a session and starts the handshake. Requests may be sent at once.
+// Opens a session and starts the handshake. Requests may be sent immediately.
 struct loopback *loopback_new(struct mcp_server *m, struct client_identity identity);
 
 // Cancels requests in flight, without calling their callbacks. Sets *l to NULL; *l may be NULL.

@@ -62,7 +62,7 @@ void adapter_report_add(struct adapter_report *r, enum adapter_code code, str po
 
 struct sorted_tool {
   const struct adapter_tool *tool;
-  bool covered;  // a capability names this tool
+  bool covered;  // whether a capability of the governance file names this tool
 };
 
 // A server with its tools, ordered by name.
@@ -119,8 +119,8 @@ static str below(struct adapter_comparison *c, str pointer, const char *member) 
   return arena_printf(c->arena, "%.*s/%s", STR_ARG(pointer), member);
 }
 
-// Reports a pin that differs from `live`, the hash of the tool's current schema. `live` is STR_NONE if there is no
-// schema, or if it has no canonical form.
+// Reports an error if `pin`, the hash of a schema in the governance file, differs from `live`, the hash of the tool's
+// current schema. `live` is STR_NONE if there is no schema, or if it has no canonical form.
 static void compare_pin(struct adapter_comparison *c, const struct governance_capability *capability,
                         const char *member, str pin, str live) {
   if (!pin.p || str_eq(pin, live)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes the tools of a server as capabilities of a governance file: suggested class and mode, and pins of the
+// Describes the tools of a server as capabilities of a governance file: suggested class and mode, and hashes of the
 // schemas.
 #pragma once
 #include "catalog/directory/directory.h"
@@ -10,7 +10,7 @@ struct adapter_tool {
   bool usable;                      // the name is valid in a governance file
   enum capability_class class;      // suggested by the hints of the server, which are unverified
   enum approval_mode mode;          // also suggested by the hints
-  str input_schema, output_schema;  // pins, "sha256:HEX"; STR_NONE without a schema that has a canonical form
+  str input_schema, output_schema;  // hashes, "sha256:HEX"; STR_NONE if a schema is absent or has no canonical form
 };
 
 // Returns the tools of one source of the catalog, in the order of the catalog. Allocates in the arena.

@@ -121,7 +121,8 @@ static int build(struct context_build *w, const struct arguments *args) {
     fprintf(stderr, "toolgate: no event of the session fits into the budget of %zu tokens: the smallest has %zu\n",
             p.budget, smallest(&p));
   command_print(p.prompt);
-  if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');  // not in files: the newline would be another token
+  // In a file, the newline would be one more token.
+  if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');
   if (args->context.explain) print_table(w, &p, &w->arena);
   return has_nothing(&p) && !p.prompt.n ? EXIT_NO : EXIT_OK;
 }

@@ -23,7 +23,8 @@ struct from_file {
   const struct json *responses;
 };
 
-// A response in the file is {"result"} or {"error"} as in JSON-RPC, or the result itself.
+// Answers a call from the file of --responses. A response is {"result"} or {"error"} as in JSON-RPC, or the result
+// itself.
 static void answer_from_file(void *ctx, struct planned_call *call, str params, struct arena *a) {
   const struct from_file *file = ctx;
   const struct json *said = json_get(file->responses, call->id), *error = json_get(said, STR("error"));

@@ -19,7 +19,7 @@ struct context_trim {
   struct trim_order order;
   struct conversation conversation;
   struct trimmed trimmed;
-  bool saved;  // the conversation was loaded from the store
+  bool saved;  // the conversation was loaded from the store, not from a file
 };
 
 static bool load_saved(struct context_trim *w, int *out_status) {

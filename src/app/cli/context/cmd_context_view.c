@@ -27,7 +27,7 @@ static const struct event *find_event(const struct event_log *log, str handle) {
   return NULL;
 }
 
-// Results at or above the floor are hidden, as in the prompt.
+// Prints the selected part of a result. A result whose sensitivity is `floor` or higher is hidden, as in the prompt.
 static int show(const struct event_log *log, str handle, const struct json *selector, enum event_level floor) {
   const struct event *e = find_event(log, handle);
   struct fault f;
