@@ -115,7 +115,7 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"env\":[]}", "/env", "object");
   drops(p, "{\"command\":\"x\",\"type\":\"http\"}", "", "needs the key \"url\"");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"stdio\"}", "", "needs the key \"command\"");
-  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"http\",\"transport\":\"sse\"}", "/transport", "name different transports");
+  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"http\",\"transport\":\"sse\"}", "/transport", "different");
   drops(p, "{\"url\":\"http://localhost/\",\"type\":\"websocket\"}", "/type", "one of stdio");
   drops(p, "{\"url\":\"ftp://localhost/\"}", "/url", "URL");
   drops(p, "{\"url\":\"https://user:pw@host/\"}", "/url", "user");
@@ -131,7 +131,7 @@ static void a_wrong_entry_leaves_out_that_server_only(void **state) {
   drops(p, "{\"command\":\"x\",\"maxInFlight\":\"8\"}", "/maxInFlight", "from 1 to 1000000");
   drops(p, "{\"command\":\"x\",\"idleTimeout\":-1}", "/idleTimeout", "milliseconds, 0 to 86400000");
   drops(p, "{\"command\":\"x\",\"protocol\":\"2026-07-28\"}", "/protocol", "auto, legacy, modern");
-  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "support the protocol");
+  drops(p, "{\"url\":\"http://localhost/\",\"type\":\"sse\",\"protocol\":\"modern\"}", "", "does not support");
   drops(p, "{\"command\":\"x\",\"disabled\":\"yes\"}", "/disabled", "true or false");
 }
 
