@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA
-// (Ed25519), compact form.
+// SPDX-License-Identifier: Apache-2.0
+// JSON Web Tokens (RFC 7519) as bearer credentials: HS256, RS256, ES256 and EdDSA (Ed25519), compact form.
 //
 // The key, not the token, determines the algorithm, so `none` and a public key used as an HMAC secret are rejected.
 // Only configured algorithms are accepted. A token must have an expiry. Issuer, audience and the claim that names the
@@ -58,8 +58,9 @@ struct jwt_claims {
   str scope;    // "scope", or the names of "scp" joined by blanks; may be empty
   int64_t expires;
   str tenant;  // value of jwt_rules.tenant; STR_NONE if absent or not a string
-  str all;  // all claims except those that differ between tokens of one identity (exp, iat, nbf, jti); STR_NONE unless
-            // jwt_rules.keep
+  // All claims except exp, iat, nbf and jti, which differ between tokens of one identity. STR_NONE unless
+  // jwt_rules.keep.
+  str all;
 };
 
 // The reason why a token was rejected.

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Finds guessable secrets with a rough estimate, which detects default and example
-// values but does not measure entropy.
+// SPDX-License-Identifier: Apache-2.0
+// Finds guessable secrets with a rough estimate, which detects default and example values but does not measure entropy.
 //
 // Only unpredictable characters count. A character does not count if it repeats or continues the text before it (aaa,
 // 123, qwerty, a repeated pair), or if it is part of a common placeholder word (changeme). A secret with fewer than

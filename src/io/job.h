@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 A job runs slow work on another thread, so that the work does not block the loop.
-// Jobs run one at a time, in the order of job_start, which limits the memory in use. `run` is called on the other
-// thread and must not access data that other threads use. `done` is called once, on the loop, and may start the job
-// again or free it. A started job cannot be cancelled.
+// SPDX-License-Identifier: Apache-2.0
+// A job runs slow work on another thread, so that the work does not block the loop. Jobs run one at a time, in the
+// order of job_start, which limits the memory in use. `run` is called on the other thread and must not access data that
+// other threads use. `done` is called once, on the loop, and may start the job again or free it. A started job cannot
+// be cancelled.
 #pragma once
 #include "io/loop.h"
 

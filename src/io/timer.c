@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0 A hashed timer wheel. The slot of a timer is the tick number of its deadline,
-// modulo the number of slots. A timer that is due after more than one revolution of the wheel stays in its slot until
-// then. libuv's timer is set to the next slot that is not empty. So a loop without timers never wakes up, and a loop
-// with only distant timers wakes up once per revolution.
+// SPDX-License-Identifier: Apache-2.0
+// A hashed timer wheel. The slot of a timer is the tick number of its deadline, modulo the number of slots. A timer
+// that is due after more than one revolution of the wheel stays in its slot until then. libuv's timer is set to the
+// next slot that is not empty. So a loop without timers never wakes up, and a loop with only distant timers wakes up
+// once per revolution.
 #include "io/timer.h"
 
 #include "base/assert.h"

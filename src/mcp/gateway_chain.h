@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Detects loops of gateways: if gateway A uses gateway B as a server and B uses A,
-// a request would circulate forever. Requests contain the ids of the gateways that they have passed.
+// SPDX-License-Identifier: Apache-2.0
+// Detects loops of gateways: if gateway A uses gateway B as a server and B uses A, a request would circulate forever.
+// Requests contain the ids of the gateways that they have passed.
 //
 // Every instance has a random id, which is public: a server may show it to anyone. The gateways "above" an instance are
 // the gateways through which its requests came. Their ids come from three sources:

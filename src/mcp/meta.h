@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Reads and writes params._meta of stateless requests: the revision, the client,
-// and the client's capabilities.
+// SPDX-License-Identifier: Apache-2.0
+// Reads and writes params._meta of stateless requests: the revision, the client, and the client's capabilities.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The revisions of MCP and the rules of each. Other code uses these rules and never
-// compares the names of revisions.
+// SPDX-License-Identifier: Apache-2.0
+// The revisions of MCP and the rules of each. Other code uses these rules and never compares the names of revisions.
 #pragma once
 #include "base/str.h"
 

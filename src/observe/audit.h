@@ -57,7 +57,7 @@ struct audit_event {
   bool cached, dry_run;
   bool asked;     // the operation is unfinished: the client must answer an elicitation or sampling request
   str arguments;  // arguments in raw JSON, without secrets; STR_NONE if they are not logged
-  // For events other than requests:
+  // The following members are only used for events other than requests.
   str reason, peer;                     // why a client was rejected, and its address
   uint64_t omitted;                     // number of similar events that were not logged
   int64_t omitted_from, omitted_until;  // wall-clock time of the first and the last omitted event; 0 if unknown

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Writes the files of an audit log, with locking, the hash chain and rotation.
-// Waits for the disk and for other processes. May run on any thread, but only on one at a time.
+// SPDX-License-Identifier: Apache-2.0
+// Writes the files of an audit log, with locking, the hash chain and rotation. Waits for the disk and for other
+// processes. May run on any thread, but only on one at a time.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Rotation of audit files: FILE.1 is the newest. A file is removed only if it is
-// old and enough newer files exist, so that a client cannot remove lines by causing many new ones. The total size is
-// limited too.
+// SPDX-License-Identifier: Apache-2.0
+// Rotation of audit files: FILE.1 is the newest. A file is removed only if it is old and enough newer files exist, so
+// that a client cannot remove lines by causing many new ones. The total size is limited too.
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 A large reply and its memory. A worker thread (io/job.h) parses it, because
-// parsing is slow. Its text and nodes live until the last reference is released.
+// SPDX-License-Identifier: Apache-2.0
+// A large reply and its memory. A worker thread (io/job.h) parses it, because parsing is slow. Its text and nodes live
+// until the last reference is released.
 //
 // Members of `result` with very many values are folded (json/json.h), such as content and structuredContent. Members
 // that the gateway itself reads are never folded: a reply with too many values in such a member is rejected.
@@ -23,7 +24,7 @@ struct large_message {
   struct job job;
   void (*opened)(void *ctx, struct large_message *p);
   void *ctx;
-  // Valid after `opened` was called:
+  // The following members are set when `opened` is called.
   bool good;                   // the text is a valid reply
   struct rpc_message message;  // the reply, if good
   struct fault fault;          // if not good: FAULT_PROTOCOL or FAULT_UPSTREAM_ERROR

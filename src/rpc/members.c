@@ -37,9 +37,8 @@ struct members_name {
   int holds;  // kind of object that is the member's value, or MEMBERS_FREE
 };
 
-// In each table, frequent names come first, because the search stops at an exact match.
-
-// rpc_read itself checks the values of "params", "result" and "error".
+// The tables list the known members of each kind of object. Frequent names come first, because the search stops at an
+// exact match. In `envelope`, "params", "result" and "error" have no kind, because rpc_read itself checks their values.
 static const struct members_name envelope[] = {
     {STR("jsonrpc"), 0}, {STR("id"), 0}, {STR("method"), 0}, {STR("params"), 0}, {STR("result"), 0}, {STR("error"), 0},
 };

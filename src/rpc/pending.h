@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Requests of the gateway that wait for a reply. Ids are assigned here, so that
-// replies to different callers cannot be confused. Each request has a timeout, which progress notifications restart,
-// and a hard deadline.
+// SPDX-License-Identifier: Apache-2.0
+// Requests of the gateway that wait for a reply. Ids are assigned here, so that replies to different callers cannot be
+// confused. Each request has a timeout, which progress notifications restart, and a hard deadline.
 #pragma once
 #include "base/fault.h"
 #include "base/map.h"

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Pieces of results: bytes stored under a handle. Only the owner who stored a piece
-// can find it.
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of results: bytes stored under a handle. Only the owner who stored a piece can find it.
 //
 // If the limits are exceeded, old pieces are dropped first, then the least recently used ones.
 #pragma once

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The HTTP/1.1 codec (RFC 9112), strict, for requests and responses: no I/O, no
-// memory of its own.
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP/1.1 codec (RFC 9112), strict, for requests and responses: no I/O, no memory of its own.
 //
 // Refuses with a status: an empty line before the start line; bare LF or CR; obs-fold; blanks before a colon; NUL and
 // control characters in values; Content-Length together with Transfer-Encoding; a repeated (even if equal) or malformed

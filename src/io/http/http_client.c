@@ -61,7 +61,7 @@ struct http_conn_out {
 static void open_missing(struct http_origin *o);
 static void drop_asides(struct http_origin *o);
 
-// --- connections
+// ---- connections
 
 static void conn_free(struct http_conn_out *c) {
   ASSERT_MAGIC(c, CONN_MAGIC);
@@ -145,7 +145,7 @@ static void conn_ready(struct http_conn_out *c) {
   else timer_start(o->loop, &c->timer, o->opt.idle_ms);
 }
 
-// --- responses
+// ---- responses
 
 static void complete(struct http_conn_out *c, bool reusable) {
   struct http_origin *o = c->origin;
@@ -286,7 +286,7 @@ static void on_data(void *ctx, str bytes) {
   if (!gone) c->gone = NULL;
 }
 
-// --- connections that end
+// ---- connections that end
 
 // Sends the request again on another connection: the server may have closed the kept-alive connection before the
 // request arrived.
@@ -386,7 +386,7 @@ static void open_missing(struct http_origin *o) {
   while (o->connecting < o->waiters && o->connections < o->opt.max_connections) conn_open(o);
 }
 
-// --- the origin
+// ---- the origin
 
 static struct http_origin_options with_defaults(const struct http_origin_options *opt) {
   struct http_origin_options x = opt ? *opt : (struct http_origin_options){0};
@@ -445,7 +445,7 @@ void http_origin_free(struct http_origin **po) {
   mem_free(o);
 }
 
-// --- fetches
+// ---- fetches
 
 static void wait_in_line(struct http_origin *o, struct http_fetch *f, const str *parts, size_t count) {
   size_t n = 0;
@@ -519,7 +519,7 @@ void http_fetch_resume(struct http_fetch *f) {
   if (f->conn) stream_resume(f->conn->stream);
 }
 
-// --- fetches that ignore the response (http_origin_send)
+// ---- fetches that ignore the response (http_origin_send)
 
 enum { ASIDE_MS = 10000 };
 

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 An HTTP/1.1 client for one origin, with a pool of keep-alive connections. Does
-// not follow redirects.
+// SPDX-License-Identifier: Apache-2.0
+// An HTTP/1.1 client for one origin, with a pool of keep-alive connections. Does not follow redirects.
 //
 // A fetch is one request with its response, embedded in the object that uses it. Its callbacks are called in this
 // order: on_head once, on_body any number of times, on_done once. No callback comes before http_fetch_start has

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 An HTTP/1.1 server on the loop. It supports keep-alive, limits on heads, bodies
-// and queues, deadlines for slow clients, and streamed responses with back-pressure. Each connection serves one request
-// at a time; pipelined requests wait.
+// SPDX-License-Identifier: Apache-2.0
+// An HTTP/1.1 server on the loop. It supports keep-alive, limits on heads, bodies and queues, deadlines for slow
+// clients, and streamed responses with back-pressure. Each connection serves one request at a time; pipelined requests
+// wait.
 //
 // When there are too many connections in total or from one address, a new connection replaces another. Candidates are,
 // in this order: the oldest one that is not trusted (see http_exchange_trust and `admit`); the trusted one that is idle

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Limits the memory that messages from clients use, from their first bytes to the
-// end of the request: in total and per principal. The owner of a message counts its memory here, calls intake_check,
-// and refuses the message if that fails. The total therefore exceeds its limit by at most one message.
+// SPDX-License-Identifier: Apache-2.0
+// Limits the memory that messages from clients use, from their first bytes to the end of the request: in total and per
+// principal. The owner of a message counts its memory here, calls intake_check, and refuses the message if that fails.
+// The total therefore exceeds its limit by at most one message.
 //
 // A quarter of each limit is reserved for messages of up to INTAKE_SMALL bytes, so that many large messages do not
 // block small ones. A large message is also refused if its principal would then use more of the other three quarters

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Sends requests to the guard process and handles its reports. Requests wait in one
-// queue and are sent only from a callback of the loop, so that no callback of a child runs while its owner calls a
-// function of this file.
+// SPDX-License-Identifier: Apache-2.0
+// Sends requests to the guard process and handles its reports. Requests wait in one queue and are sent only from a
+// callback of the loop, so that no callback of a child runs while its owner calls a function of this file.
 #include "io/process/child.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Child processes, started and reaped by a guard.
+// SPDX-License-Identifier: Apache-2.0
+// Child processes, started and reaped by a guard.
 //
 // The guard is a small process that guard_start forks first in main, while there is one thread and no file is open.
 // Only the guard forks: for each child, it forks a keeper, which is a subreaper and forks the child. So even a

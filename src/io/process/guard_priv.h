@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Messages between the gateway (child.c), the guard (guard.c) and the keepers
-// (keeper.c).
+// SPDX-License-Identifier: Apache-2.0
+// Messages between the gateway (child.c), the guard (guard.c) and the keepers (keeper.c).
 //
 // For each child the guard forks a keeper, which is a subreaper: the processes of a child are exactly those below its
 // keeper, even if they fork, change their session or lose their parents. The keeper starts the child, reaps processes,

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Finds the descendants of a process in /proc. A process is "below" its ancestors.
+// SPDX-License-Identifier: Apache-2.0
+// Finds the descendants of a process in /proc. A process is "below" its ancestors.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

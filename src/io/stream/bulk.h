@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Limits the total memory of large messages in transit. Code that reads or owns a
-// large message reports its size. Above the limit, readers are stopped until other messages are done. If only readers
-// use memory, the oldest one continues so that it can finish: the total exceeds the limit by at most one message.
+// SPDX-License-Identifier: Apache-2.0
+// Limits the total memory of large messages in transit. Code that reads or owns a large message reports its size. Above
+// the limit, readers are stopped until other messages are done. If only readers use memory, the oldest one continues so
+// that it can finish: the total exceeds the limit by at most one message.
 //
 // While readers are stopped, a reader that may continue but receives nothing for BULK_STALL_MS is dropped. Messages
 // that a peer does not read are also dropped: all that have waited for BULK_STALL_MS while readers are stopped, and the

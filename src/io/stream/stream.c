@@ -23,7 +23,7 @@ static bool is_file(const struct stream *s) {
   return s->fd >= 0;
 }
 
-// --- handles
+// ---- handles
 
 static void free_handle(uv_handle_t *h) {
   mem_free(h);
@@ -131,7 +131,7 @@ struct stream *stream_open_fd(struct loop *l, int fd, size_t max_queued, struct 
   return s;
 }
 
-// --- reading
+// ---- reading
 
 static void give(struct stream *s, str bytes) {
   if (s->lingering) return;
@@ -219,7 +219,7 @@ void stream_end(struct stream *s, int err) {
   stream_end_fault(s, err == UV_EOF ? NULL : &f);
 }
 
-// --- writing
+// ---- writing
 
 static void on_grace_over(struct timer *t) {
   destroy(CONTAINER_OF(t, struct stream_out, grace)->stream);
@@ -435,7 +435,7 @@ size_t stream_queued(const struct stream *s) {
   return uv_stream_get_write_queue_size(as_stream(s)) + s->out->next.n - s->out->next_from;
 }
 
-// --- ending
+// ---- ending
 
 static void finished(struct stream *s) {
   if (s->lingering && (s->ended || !s->readable)) destroy(s);

@@ -22,8 +22,9 @@ struct tls_session {
   struct buf *out;  // receives the ciphertext of the feed or write in progress
 };
 
-// --- a BIO that reads from `in` and writes to `out`: OpenSSL's memory BIOs would copy once more and keep the memory
+// ---- a BIO that reads from `in` and writes to `out`
 
+// The BIO reads and writes buffers directly: OpenSSL's memory BIOs would copy once more and keep the memory.
 static int wire_read(BIO *b, char *to, int n) {
   struct tls_session *s = BIO_get_data(b);
   BIO_clear_retry_flags(b);
@@ -56,7 +57,7 @@ static BIO_METHOD *wire_method(void) {
   return m;
 }
 
-// --- the context
+// ---- the context
 
 static bool set_up(SSL_CTX *ctx) {
   static const unsigned char http11[] = "\x08http/1.1";
@@ -94,7 +95,7 @@ void tls_client_free(struct tls_client **pc) {
   mem_free(c);
 }
 
-// --- a session
+// ---- a session
 
 // Sets the name that the server's certificate must have. Replaces a name that is too long with one that no certificate
 // can match, so that the connection is refused.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Checks that a request is meant for this listener and was not sent by a foreign
-// web page. Runs for every request on every HTTP listener, before any other code handles the request.
+// SPDX-License-Identifier: Apache-2.0
+// Checks that a request is meant for this listener and was not sent by a foreign web page. Runs for every request on
+// every HTTP listener, before any other code handles the request.
 //
 // Host must be a configured name, a loopback name (localhost, 127.0.0.1, [::1]) or the listener's address; the latter
 // two without a port or with the listener's port. This prevents DNS rebinding: a web page cannot reach the listener by

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Identifies the sender of each request by its bearer token: a configured token, or
-// a JSON Web Token of the issuer. Both kinds can be configured together.
+// SPDX-License-Identifier: Apache-2.0
+// Identifies the sender of each request by its bearer token: a configured token, or a JSON Web Token of the issuer.
+// Both kinds can be configured together.
 //
 // The SHA-256 of a configured token is compared in constant time. A valid JSON Web Token is cached by its SHA-256 until
 // it expires or the keys change, so that its signature is checked once.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The keys that verify the tokens of an issuer: keys from the configuration, or
-// keys that are fetched from the issuer's URL and renewed.
+// SPDX-License-Identifier: Apache-2.0
+// The keys that verify the tokens of an issuer: keys from the configuration, or keys that are fetched from the issuer's
+// URL and renewed.
 //
 // Fetched keys are valid as long as Cache-Control: max-age in the response says, but at least a minute and at most as
 // long as configured. The next request that needs expired keys fetches them again; requests wait for that fetch. An

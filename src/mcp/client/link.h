@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The client role of MCP: one connection to a server, over any transport.
+// SPDX-License-Identifier: Apache-2.0
+// The client role of MCP: one connection to a server, over any transport.
 //
 // Opening detects the server's era: a stateless server answers server/discover; with any other server, the link does
 // the handshake. The link chooses the ids of requests. A struct link_call is embedded in the struct that waits for the

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 The client side of Streamable HTTP: every message is sent by POST, and answered
-// with JSON or a stream of events. Messages of the server that belong to no POST arrive on the stream of a GET. If a
-// stream ends before the answer, the link resumes it by GET with Last-Event-ID, after the delay that the server asked
-// for.
+// SPDX-License-Identifier: Apache-2.0
+// The client side of Streamable HTTP: every message is sent by POST, and answered with JSON or a stream of events.
+// Messages of the server that belong to no POST arrive on the stream of a GET. If a stream ends before the answer, the
+// link resumes it by GET with Last-Event-ID, after the delay that the server asked for.
 //
 // For a stateless server, there are only POSTs of requests; their headers repeat values of the bodies. Streams are not
 // resumed, and closing the connection cancels the request.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Opens a link with server/discover if the server is stateless, otherwise with the
-// handshake. Detects whether the server is stateless, unless this is configured.
+// SPDX-License-Identifier: Apache-2.0
+// Opens a link with server/discover if the server is stateless, otherwise with the handshake. Detects whether the
+// server is stateless, unless this is configured.
 #include <stdio.h>
 
 #include "base/assert.h"

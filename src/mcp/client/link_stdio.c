@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The transport to a server that runs as a child process: one message per line on
-// its stdin and stdout. Its stderr is written to our log.
+// SPDX-License-Identifier: Apache-2.0
+// The transport to a server that runs as a child process: one message per line on its stdin and stdout. Its stderr is
+// written to our log.
 #include <errno.h>
 #include <signal.h>
 #include <sys/ioctl.h>

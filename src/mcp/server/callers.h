@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Lends sessions to stateless requests: checks the client information and
-// capabilities in each request, and gives the request a session until it is answered.
+// SPDX-License-Identifier: Apache-2.0
+// Lends sessions to stateless requests: checks the client information and capabilities in each request, and gives the
+// request a session until it is answered.
 //
 // All clients of a principal that do not accept requests of servers share one session. Each request of a client that
 // accepts them, or that wants log messages, borrows a session that no other request uses, so that requests of an

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 A stream of messages to one HTTP client. The stream has a number and may outlive
-// its connection.
+// SPDX-License-Identifier: Apache-2.0
+// A stream of messages to one HTTP client. The stream has a number and may outlive its connection.
 //
 // Every POST with requests has a stream. Every session also has a standing stream, for the client's GET. If a POST has
 // only one answer, it is sent as JSON; any other message turns the response into server-sent events. Events have ids

@@ -155,7 +155,7 @@ struct session {
   const struct outlet_ops *outlet;
   void *channel;  // owned by the outlet
   void *surface;  // owned by the surface
-  // Sessions lent to stateless requests:
+  // The following members are only used for sessions that are lent to stateless requests.
   struct callers *callers;  // lends this session to requests; NULL for the session of one client
   struct list idle;         // in callers->idle or callers->quiet while no request uses it
   str key;                  // identifies the requests that may borrow it

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Stores records and documents in memory.
+// SPDX-License-Identifier: Apache-2.0
+// Stores records and documents in memory.
 #include <limits.h>
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Stores counters, leases, keys and entries in memory.
+// SPDX-License-Identifier: Apache-2.0
+// Stores counters, leases, keys and entries in memory.
 #include "base/mem.h"
 #include "store/memory/memory.h"
 

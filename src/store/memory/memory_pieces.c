@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Stores pieces in memory. A stored piece never changes: storing another piece
-// under its handle replaces it. Each found_piece holds a reference to the stored piece.
+// SPDX-License-Identifier: Apache-2.0
+// Stores pieces in memory. A stored piece never changes: storing another piece under its handle replaces it. Each
+// found_piece holds a reference to the stored piece.
 #include <stdatomic.h>
 
 #include "base/mem.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Stores pieces that are too large for a row as files, named by the hash of their
-// bytes. A file is created before the first row that names it and removed after the last such row, while the database
-// is locked for writing.
+// SPDX-License-Identifier: Apache-2.0
+// Stores pieces that are too large for a row as files, named by the hash of their bytes. A file is created before the
+// first row that names it and removed after the last such row, while the database is locked for writing.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Stores records and documents as rows.
+// SPDX-License-Identifier: Apache-2.0
+// Stores records and documents as rows.
 #include <limits.h>
 
 #include "store/sqlite/database.h"

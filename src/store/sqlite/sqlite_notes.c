@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Stores counters, leases, keys and entries as rows of one table. A change reads
-// and replaces a row in one transaction.
+// SPDX-License-Identifier: Apache-2.0
+// Stores counters, leases, keys and entries as rows of one table. A change reads and replaces a row in one transaction.
 #include "store/sqlite/database.h"
 
 // Reads a row of a statement that begins with NOTE_HEAD.

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Stores pieces. A piece of up to PIECE_ROW_BYTES is in a row; a larger one is a
-// file in the folder artifacts/, named by the SHA-256 of its bytes.
+// SPDX-License-Identifier: Apache-2.0
+// Stores pieces. A piece of up to PIECE_ROW_BYTES is in a row; a larger one is a file in the folder artifacts/, named
+// by the SHA-256 of its bytes.
 //
 // A file is complete and synced before the first row that names it is committed, and is removed after the last such
 // row. Both happen while the database is locked for writing, so that no process removes a file for which another
