@@ -31,7 +31,7 @@ void audit_recorder_rotate(struct audit_recorder *l);        // continues in a n
 bool audit_recorder_ready(struct audit_recorder *l, const char **out_why);
 bool audit_recorder_failing(const struct audit_recorder *l);     // the log cannot be written at the moment
 uint64_t audit_recorder_lost(const struct audit_recorder *l);    // number of lines that were lost since the start
-uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // damaged log files, renamed or empty, since the start
+uint64_t audit_recorder_breaks(const struct audit_recorder *l);  // number of damaged or empty log files since the start
 
 // Creates the note of a request, which collects facts for its audit line. `operation` must be a constant or in the
 // request's memory; `mode` must be a constant.

@@ -25,10 +25,11 @@ struct caller {
   const struct pins *pins;              // NULL: the caller may use tools that differ from their pins
 };
 
-// Return whether there are rules or a governance file, which may hide items from this caller, or from any caller.
+// Returns whether rules or a governance file may hide items from this caller.
 static inline bool caller_is_limited(const struct caller *c) {
   return c->policy || c->governance;
 }
+// Returns whether rules or a governance file may hide items from any caller.
 static inline bool rulebook_limits(const struct rulebook *b) {
   return b->policy || b->governance;
 }

@@ -56,8 +56,8 @@ enum { DEFINITIONS_MAX_ITEMS = 100000, DEFINITIONS_MAX_BYTES = 64 << 20 };
 struct definitions *definitions_new(struct definitions_origin origin);
 void definitions_free(struct definitions **definitions);
 
-// Adds copies of the definitions in one result of a list method, such as tools/list. Returns false if `result` has
-// another form.
+// Adds copies of the definitions in one result of a list method, such as tools/list. Returns false if `result` is not
+// such a result.
 bool definitions_add_page(struct definitions *r, enum item_kind kind, const struct json *result);
 
 // Adds all definitions of one kind from the set `from`, and takes its cache time and its number of refused tools into

@@ -21,7 +21,8 @@ str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec 
 void meta_put_unavailable(struct surface *d, struct request *r, bool starting, size_t most_tokens, struct buf *text,
                           struct json_writer *w);
 
-// Returns whether a namespace names a server that this client may use and that is starting with unknown definitions.
+// Returns whether a namespace belongs to a server that this client may use, that is starting, and whose definitions are
+// unknown.
 bool meta_is_starting(struct surface *d, const struct session *s, str namespace, unsigned *out_source);
 
 // Details of a fault that a starting server causes; retry_after is in seconds.

@@ -37,7 +37,7 @@ str surface_tool_safe(void *surface, const struct item *tool);
 // client may see has such an id. Returns NULL if no entry, or more than one, has such an id. The client may be unable
 // to see the result: check with meta_sees.
 const struct entry *meta_find(struct surface *d, const struct session *s, enum directory_kind kind, str id);
-// Finds the entries that the client may see and that an id without version and hash names, like directory_find_short.
+// Finds the entries that an id without version and hash may name and that the client may see; see directory_find_short.
 size_t meta_find_short(struct surface *d, const struct session *s, enum directory_kind kind, str id,
                        const struct entry **out);
 

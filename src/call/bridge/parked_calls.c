@@ -76,7 +76,7 @@ static struct parking *parking_new(struct call *c) {
   arena_init(&p->arena);
   list_push(&c->context->parked.all, &p->node);
   timer_init(&p->expiry, on_expired);
-  // The call may lose its request now, so the call itself must keep the session open.
+  // From now on the call may have no request, so the call itself must keep the session open.
   session_park(c->session);
   return p;
 }

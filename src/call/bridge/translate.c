@@ -264,8 +264,8 @@ static int translate_code(const struct call *c, const struct json *error, int co
   return new ? RPC_INTERNAL_ERROR : code;
 }
 
-// Returns whether the answer must be translated: only one of client and server has sessions, or the result was taken
-// out of a task for which the gateway waited.
+// Returns whether the answer must be translated. This is necessary if only one of client and server uses sessions, or
+// if the result was taken out of a task for which the gateway waited.
 static bool crosses(const struct call *c) {
   bool inside = c->to_stateless && task_kind(c) == TASK_AWAITED;
   return inside || call_is_stateless(c) != c->to_stateless;

@@ -127,7 +127,8 @@ const struct rpc_message *call_read_again(struct call *c, str text);
 
 // ---- step_store.c
 
-// Returns the address of the pointer to the pieces that step_store must write. That pointer is NULL if there are none.
+// Returns the address of the pointer to the pieces that step_store must write. That pointer is NULL if there are no
+// pieces.
 struct piece_batch **call_pieces(const struct call *c);
 
 // ---- step_govern.c

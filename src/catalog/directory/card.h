@@ -45,7 +45,7 @@ struct card_source {
   const struct card_params *params;  // NULL if unknown
 };
 
-// The parameters of a tool or prompt. For a resource template, the only name is the URI template.
+// The parameters of a tool or prompt. For a resource template, `names` contains only its URI template.
 struct card_params {
   const str *names;  // required ones first
   size_t count, required;

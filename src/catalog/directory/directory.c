@@ -73,7 +73,7 @@ static void take_parts(struct directory *d, const struct directory *old, const s
 
 // ---- notes
 
-// Returns a name as notes show it: on one line, and at most DIRECTORY_NAME_SHOWN bytes.
+// Shortens a name for a note: one line of at most DIRECTORY_NAME_SHOWN bytes.
 static str note_name(struct directory *d, str name) {
   return oneline(&d->arena, utf8_cut(name, DIRECTORY_NAME_SHOWN));
 }

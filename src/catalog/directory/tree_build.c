@@ -194,7 +194,8 @@ static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offse
   return best;
 }
 
-// Returns the key of the word that all entries have `offset` words after the word `key`; NO_KEY if the words differ.
+// If all entries have the same word `offset` words after the word `key`, returns the key of that word, otherwise
+// NO_KEY.
 static uint32_t next_word(struct tree_entry **e, size_t n, uint32_t key, int offset) {
   uint32_t word = NO_KEY;
   for (size_t i = 0; i < n; i++) {

@@ -84,7 +84,7 @@ static bool is_seen(str text) {
   return true;
 }
 
-// Percent-encodes control and hidden characters: %E2%80%8B.
+// Percent-encodes control and hidden characters: U+200B becomes %E2%80%8B.
 static str visible(struct arena *a, str uri) {
   if (is_seen(uri)) return uri;
   struct buf b;

@@ -16,8 +16,9 @@ struct param_headers {
 };
 
 // Reads the declarations in a tool's definition into the arena; there may be none. Each declaration must be on a
-// property that is nested in "properties" only and has type string, integer or boolean; the header name must be valid
-// and unique. Otherwise returns false, with the broken rule in *why, and the tool cannot be called over HTTP.
+// property under "properties" (not in an array or another subschema) of type string, integer or boolean; the header
+// name must be valid and unique. Otherwise returns false, with the broken rule in *why, and the tool cannot be called
+// over HTTP.
 bool param_headers_read(const struct json *definition, struct arena *a, struct param_headers *out, const char **why);
 
 // Returns the value of the argument that belongs to a header. Returns NULL if the value is absent, null, an array or an

@@ -22,11 +22,11 @@ struct browse {
   struct surface *d;
   struct request *r;
   enum directory_kind kind;
-  struct card cards[NODES_MOST + 1];  // has space for the marker that seen_arrange adds
+  struct card cards[NODES_MOST + 1];  // one more element, for the marker that seen_arrange adds
   size_t count;
-  size_t more;  // number of cards that are left out because there are more than NODES_MOST
-  bool all;     // the client browses the root path
-  str server;   // the server whose path the client browses, or STR_NONE
+  size_t more;                          // number of cards that are left out because there are more than NODES_MOST
+  bool all;                             // the client browses the root path
+  str server;                           // the server whose path the client browses, or STR_NONE
   const struct governance *governance;  // NULL if the caller's calls are not governed
   const struct run_context *run;        // NULL without governance
   struct browse_filter filter;

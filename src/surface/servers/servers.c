@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the tools of servers mode, and their common checks: every tool is run by run().
+// The table of the tools of servers mode, and the checks that run() makes for every tool.
 #include "surface/servers/servers.h"
 
 #include "base/assert.h"

@@ -43,8 +43,8 @@ void install_prepare(struct upstream *u) {
   u->npm_cache = cache.n ? cache : arena_printf(&u->arena, "%.*s/.npm", STR_ARG(variable(u, STR("HOME"))));
 }
 
-// Returns the package that npx will run, which is the first argument except for "-y" and "--yes". Returns STR_NONE if
-// the arguments are not as simple as that.
+// Returns the package that npx will run: the first argument other than "-y" and "--yes". Returns STR_NONE if another
+// option comes first, or if the command is not npx.
 static str package_of(const struct upstream_spec *s) {
   size_t i = 0;
   while (i < s->arg_count && (str_eq(s->args[i], STR("-y")) || str_eq(s->args[i], STR("--yes")))) i++;
