@@ -32,6 +32,7 @@
   ROW(STEP_ROUNDS, step_rounds)               /* - a stateless server replies with questions */ \
   ROW(STEP_TASK, step_task)                   /* - the call runs as a task of the server */ \
   ROW(STEP_CLASSIFY, step_classify)           /* gives an error of the upstream its fault code */ \
+  ROW(STEP_OUTPUT, step_output)               /* validates the result */ \
   ROW(STEP_CACHE_STORE, step_cache_store)     /* stores the result in the cache */ \
   ROW(STEP_FIREWALL, step_firewall)           /* cuts the result to its budget */ \
   ROW(STEP_PROVENANCE, step_provenance)       /* adds how the result came about */ \

@@ -192,6 +192,12 @@ bool governance_governs(const struct governance *g, str server) {
   return find_adapter(g, server) != NULL;
 }
 
+enum governance_output governance_output_of(const struct governance *g, str server) {
+  if (!g->checks_output) return OUTPUT_OFF;
+  const struct governance_adapter *adapter = find_adapter(g, server);
+  return (enum governance_output)(adapter ? adapter->output_schemas : g->output_schemas);
+}
+
 bool governance_allows_unlisted(const struct governance *g) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   return g->allows_unlisted;

@@ -28,6 +28,8 @@ const struct governance_capability *governance_find_tool(const struct governance
 
 // Returns whether an adapter of the file governs this server.
 bool governance_governs(const struct governance *g, str server);
+// Returns what happens to results of a server's tools that do not match their output schemas.
+enum governance_output governance_output_of(const struct governance *g, str server);
 // Returns whether agents may use servers without an adapter.
 bool governance_allows_unlisted(const struct governance *g);
 

@@ -78,6 +78,8 @@ struct governance {
   size_t agent_count;
   struct governance_agent others;  // context of all agents that are not in `agents`
   bool offers_plan_check;
+  uint8_t output_schemas;          // enum governance_output, for servers without an adapter
+  bool checks_output;              // the results of some server are validated
   bool allows_unlisted;            // servers without an adapter may be used
   uint8_t pins;                    // enum governance_pins
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
@@ -137,6 +139,9 @@ governance_read_field governance_seconds;      // double: 0 to 1e6
 governance_read_field governance_cost;         // double: 0 to 1e9
 governance_read_field governance_mode;         // uint8_t, enum approval_mode
 governance_read_field governance_choice;       // uint8_t, index into `words`
+// Allowed values of output_schemas.
+extern const char *const governance_outputs[];
+
 governance_read_field governance_logic;        // const struct logic *
 governance_read_field governance_constraints;  // struct constraints
 

@@ -12,6 +12,8 @@ static const char *const types[] = {"MCP", "A2A", "OPENAPI", "FUNCTION", "CUSTOM
 static const char *const idempotencies[] = {"required", "native", NULL};
 static const char *const classes[] = {"observe", "recall", "think_support", "act", "verify", NULL};
 
+const char *const governance_outputs[] = {"off", "warn", "enforce", NULL};
+
 // ---- retry, risk, schemas
 
 static void read_attempts(struct governance_reader *r, str pointer, const struct json *v,
@@ -142,6 +144,7 @@ static const struct governance_field adapter_fields[] = {
     {"transport", governance_id, AT(adapter.transport), false, NULL},
     {"default_idempotency", governance_choice, AT(adapter.idempotency), false, idempotencies},
     {"timeout_ms", governance_count, AT(adapter.timeout_ms), false, NULL},
+    {"output_schemas", governance_choice, AT(adapter.output_schemas), false, governance_outputs},
     {"retry", read_retry, AT(adapter.retry), false, NULL},
     {"capabilities", read_capabilities, AT(capabilities), true, NULL},
 };
@@ -150,6 +153,7 @@ static const struct governance_field adapter_fields[] = {
 static void read_adapter(struct governance_reader *r, str pointer, const struct json *v, void *into) {
   struct adapter_entry *e = into;
   e->adapter.pointer = pointer;
+  e->adapter.output_schemas = OUTPUT_OF_FILE;
   governance_read_members(r, pointer, v, adapter_fields, COUNT(adapter_fields), e);
   // A capability's id is adapter_id.name. If adapter_id had a dot, two capabilities could have the same id.
   if (e->adapter.adapter_id.n && memchr(e->adapter.adapter_id.p, '.', e->adapter.adapter_id.n))

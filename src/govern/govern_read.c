@@ -267,13 +267,23 @@ static void keep_node(struct governance_reader *r, str pointer, const struct jso
 
 static const char *const pins_words[] = {"off", "warn", "enforce", NULL};  // in the order of enum governance_pins
 
+static void settle_outputs(struct governance *g, uint8_t of_file) {
+  g->output_schemas = of_file;
+  g->checks_output = of_file != OUTPUT_OFF;
+  for (size_t i = 0; i < g->adapter_count; i++) {
+    struct governance_adapter *a = &g->adapters[i];
+    if (a->output_schemas == OUTPUT_OF_FILE) a->output_schemas = of_file;
+    g->checks_output |= a->output_schemas != OUTPUT_OFF;
+  }
+}
+
 // Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *intents, *context;
     str description;
     bool plan_check;
-    uint8_t pins;
+    uint8_t pins, output_schemas;
   } parts = {.pins = GOVERNANCE_PINS_WARN};
   static const struct governance_field fields[] = {
       {"adapters", keep_node, offsetof(struct parts, adapters), false, NULL},
@@ -283,11 +293,13 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"context", keep_node, offsetof(struct parts, context), false, NULL},
       {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
       {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
+      {"output_schemas", governance_choice, offsetof(struct parts, output_schemas), false, governance_outputs},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
   r->governance->offers_plan_check = parts.plan_check;
   if (parts.adapters) governance_read_adapters(r, STR("/adapters"), parts.adapters);
+  settle_outputs(r->governance, parts.output_schemas);
   if (parts.permissions) read_permissions(r, STR("/permissions"), parts.permissions);
   if (parts.bundles) read_bundles(r, STR("/bundles"), parts.bundles);
   if (parts.intents) governance_read_intents(r, STR("/intents"), parts.intents);

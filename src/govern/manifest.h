@@ -30,8 +30,13 @@ struct governance_risk {
   uint8_t effect, authority, reversibility, interaction, data_scope;
 };
 
+// How to treat a result that does not match the output schema of its tool. OUTPUT_OF_FILE means the value for the
+// whole file, by which it is replaced while the file is read.
+enum governance_output { OUTPUT_OFF, OUTPUT_WARN, OUTPUT_ENFORCE, OUTPUT_OF_FILE };
+
 struct governance_adapter {
   str adapter_id, pointer;
+  uint8_t output_schemas;  // enum governance_output
   uint8_t type;         // enum adapter_type
   uint8_t idempotency;  // enum adapter_idempotency
   str server;           // name of the upstream; like the other strings, STR_NONE if absent

@@ -322,6 +322,7 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   char id[RAND_ID_SIZE];
   rand_id(c->context->loop->rand, id);
   struct buf b, result;
+  if (output_refuses(c, reply->result)) return;
   buf_init(&b, 1024);
   buf_init(&result, c->context->text.max);
   translate_result(c, reply->result, &result);
@@ -474,6 +475,7 @@ static void on_result_of_shown(struct link_call *lc, const struct rpc_message *r
     return;
   }
   struct buf b;
+  if (output_refuses(c, reply->result)) return;
   buf_init(&b, c->context->text.max);
   translate_renewed(c, reply->result, &b);
   if (b.over) call_refuse(c, RPC_INTERNAL_ERROR, "the task's result is larger than limits.message", STR_NONE);

@@ -171,6 +171,10 @@ str checkers_pin(struct checkers *k, str server, const struct item *tool, uint64
   return *c->pin ? str_of(c->pin) : STR_NONE;
 }
 
+const struct schema_options *checkers_options(const struct checkers *k) {
+  return &k->options;
+}
+
 size_t checkers_compiled(const struct checkers *k) {
   return k->compiled;
 }

@@ -25,5 +25,7 @@ bool checkers_get(struct checkers *k, str server, const struct item *tool, uint6
 // pin. The text is valid as long as the schema of checkers_get.
 str checkers_pin(struct checkers *k, str server, const struct item *tool, uint64_t generation);
 
+const struct schema_options *checkers_options(const struct checkers *k);
+
 size_t checkers_compiled(const struct checkers *k);  // compilations so far
 size_t checkers_count(const struct checkers *k);     // tools in the cache

@@ -86,7 +86,7 @@ static enum call_result lookup(struct call *c, void *state) {
   s->answered = true;
   c->to_stateless = found.stateless;
   call_deadline_end(c);
-  call_restart(c, STEP_FIREWALL);
+  call_restart(c, STEP_OUTPUT);
   return CALL_DONE;
 }
 
@@ -96,7 +96,7 @@ static enum call_result store(struct call *c, void *state) {
   bool failed = false;
   if (!c->context->cache) return CALL_NEXT;
   const struct cache_state *s = call_state(c, STEP_CACHE_LOOKUP);
-  bool whole = s->keyed && !c->failure && c->reply && c->reply->kind == RPC_RESULT;
+  bool whole = s->keyed && !s->answered && !c->failure && c->reply && c->reply->kind == RPC_RESULT;
   if (!whole || call_is_bound(c) || park_was(c) || task_kind(c) != TASK_NONE) return CALL_NEXT;
   const struct json *result = c->reply->result;
   if (!json_is(result, JSON_OBJECT) || json_is_folded(result)) return CALL_NEXT;

@@ -65,6 +65,7 @@ static enum call_result compare_schemas(struct call *c, void *state) {
   const struct call_context *x = c->context;
   str server = call_server(c), live = STR_NONE;
   struct broken_pin broken;
+  if (output_prepare(c) != CALL_NEXT) return CALL_DONE;
   if (!g) return CALL_NEXT;
   if (g->input_schema.p) live = checkers_pin(x->checkers, server, c->item, c->catalog->generation);
   if (!pin_holds(c, "input_schema", g->input_schema, live, &broken)) return refuse(c, &broken);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports how a result was obtained: with repaired arguments, after several attempts, from the cache. The report is
+// Reports how a result was obtained: with repaired arguments, after several attempts, from the cache; and how it
+// violates the output schema of its tool. The report is
 // part of the envelope of a meta-tool, or of _meta if the result passes unchanged.
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"
@@ -11,12 +12,14 @@ str call_provenance(struct call *c) {
   str repairs = repair_list(c);
   unsigned retries = call_retries(c);
   bool cached = cache_answered(c);
-  if (!repairs.n && !retries && !cached) return STR_NONE;
-  buf_init(&b, repairs.n + 128);
+  str report = output_report(c);
+  if (!repairs.n && !retries && !cached && !report.n) return STR_NONE;
+  buf_init(&b, repairs.n + report.n + 128);
   struct json_writer w = json_writer(&b);
   if (repairs.n) json_member_raw(&w, STR("arg_repairs"), repairs);
   if (retries && !cached) json_member_u64(&w, STR("attempts"), retries + 1);
   if (cached) json_member_bool(&w, STR("cache_hit"), true);
+  if (report.n) json_member_raw(&w, STR("output_schema"), report);
   str members = arena_str(a, buf_view(&b));
   buf_done(&b);
   return members;

@@ -35,7 +35,7 @@ static enum call_result refuse_schema(struct call *c, const struct fault *why) {
 
 // ---- invalid arguments
 
-static void put_details(struct buf *out, const struct schema *s, const struct schema_result *r) {
+void schema_put_errors(struct buf *out, const struct schema *s, const struct schema_result *r) {
   struct json_writer w = json_writer(out);
   bool more = r->more;
   json_begin_object(&w);
@@ -77,7 +77,7 @@ static enum call_result refuse_arguments(struct call *c, const struct schema *s,
   struct buf details;
   describe(c, r, &f);
   buf_init(&details, 4 * (SHOWN_SCHEMA + SHOWN_ERRORS));
-  put_details(&details, s, r);
+  schema_put_errors(&details, s, r);
   struct call_context *x = c->context;
   enum call_result end = call_end(c, &f, RPC_INVALID_PARAMS, details.over ? STR_NONE : buf_view(&details));
   arena_reset(&x->scratch);

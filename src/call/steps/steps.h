@@ -147,6 +147,18 @@ void budget_forget(struct call_context *x, const struct session *s);
 // the reason in `f`, if the tool's schema cannot be used.
 bool call_schema(struct call *c, const struct schema **out, struct fault *f);
 
+// Writes the errors of a validation, and the part of the schema that the value violates, as a JSON object.
+void schema_put_errors(struct buf *out, const struct schema *s, const struct schema_result *r);
+
+// ---- step_output.c
+
+// Refuses a call whose result could not be validated, because the output schema of the tool cannot be used.
+enum call_result output_prepare(struct call *c);
+// Validates a tool's result that does not pass step_output. If the result is invalid and may not reach the client, ends
+// the call and returns true.
+bool output_refuses(struct call *c, const struct json *result);
+str output_report(const struct call *c);  // raw JSON object with the errors of an invalid result, or STR_NONE
+
 // ---- step_trace.c
 struct call_trace {
   str parent, state;  // traceparent, tracestate; state may be STR_NONE
