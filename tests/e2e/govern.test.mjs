@@ -9,6 +9,7 @@ import { describe, test } from 'node:test';
 import { toolgate } from './lib/gateway.mjs';
 import { tempDir, writeJson } from './lib/process.mjs';
 
+const MAY_REFUND = { scopes: ['refund'] };
 const REFUND = 'adp_payments.issue_refund', KEY = 'ik_2x9k4j7m1q8w0p3z';
 const adapter = (capabilities, adapter_id = 'adp_payments') => ({ adapter_id, type: 'MCP', server: 'payments', owner: 'payments-team', capabilities });
 const refund = { name: 'issue_refund', class: 'act', approval_mode: 'destructive', scopes: ['refund'], domain: 'payments' };
@@ -42,7 +43,8 @@ function decide(t, governance, questions, status = 0) {
 describe('govern decide', () => {
   test('answers each question on a line, with the keys in a fixed order', (t) => {
     const args = { order_id: 'ord_881', amount_inr: 4200, currency: 'INR', idempotency_key: KEY };
-    const input = [{ capability: REFUND, args, context: {}, mode: 'destructive' }, { capability: REFUND, args: { ...args, amount_inr: 0, currency: 'USD' } }];
+    const input = [{ capability: REFUND, args, context: MAY_REFUND, mode: 'destructive' },
+      { capability: REFUND, args: { ...args, amount_inr: 0, currency: 'USD' }, context: MAY_REFUND }];
     const r = run(['govern', 'decide', '--governance', fileOf(t, SEED), '--batch'], { input: input.map((it) => JSON.stringify(it)).join('\n\n') });
     assert.equal(r.stderr, '');
     assert.equal(r.stdout, '{"allowed":true,"mode_requested":"destructive","mode_effective":"destructive","mode_highest":"destructive",'
@@ -58,10 +60,10 @@ describe('govern decide', () => {
     const gates = [{ gate_id: 'GATE_FINANCE', required_approver_role: 'finance' }, { gate_id: 'GATE_NIGHT', required_approver_role: 'duty', when: { var: 'run.night' } }];
     const args = (amount_inr) => ({ amount_inr, currency: 'INR', idempotency_key: KEY });
     const answers = decide(t, { ...SEED, bundles: [bundle(rules, gates)] }, [
-      { capability: REFUND, args: args(1) },
-      { capability: REFUND, args: args(3001) },
-      { capability: REFUND, args: args(3001), context: { run: { night: true } } },
-      { capability: REFUND, args: args(50001) },
+      { capability: REFUND, args: args(1), context: MAY_REFUND },
+      { capability: REFUND, args: args(3001), context: MAY_REFUND },
+      { capability: REFUND, args: args(3001), context: { ...MAY_REFUND, run: { night: true } } },
+      { capability: REFUND, args: args(50001), context: MAY_REFUND },
     ]);
     assert.deepEqual(answers.map((it) => [it.allowed, it.gate, it.gates]), [[true, undefined, undefined], [true, 'GATE_FINANCE', undefined],
       [true, 'GATE_FINANCE', ['GATE_FINANCE', 'GATE_NIGHT']], [false, undefined, undefined]]);
@@ -75,9 +77,9 @@ describe('govern decide', () => {
 
   test('a single question is an operand, and its exit code is the answer', (t) => {
     const file = fileOf(t, SEED), args = { amount_inr: 1, currency: 'INR', idempotency_key: KEY };
-    const yes = run(['govern', 'decide', '--governance', file, JSON.stringify({ capability: REFUND, args })]);
+    const yes = run(['govern', 'decide', '--governance', file, JSON.stringify({ capability: REFUND, args, context: MAY_REFUND })]);
     assert.deepEqual([yes.status, yes.stdout], [0, 'ALLOW  destructive  /permissions/0  (perm_payments_refund_capped)\n']);
-    const no = run(['govern', 'decide', '--governance', file, JSON.stringify({ capability: REFUND, args: {} })]);
+    const no = run(['govern', 'decide', '--governance', file, JSON.stringify({ capability: REFUND, args: {}, context: MAY_REFUND })]);
     assert.equal(no.status, 1);
     assert.match(no.stdout, /^DENY {2}ARG_CONSTRAINT_VIOLATION .*\n {2}correct .*\n {2}idempotency_key: required\n$/);
     assert.equal(JSON.parse(run(['govern', 'decide', '--governance', file, '--json', JSON.stringify({ capability: 'x' })]).stdout).code, 'CAPABILITY_UNKNOWN');
@@ -136,14 +138,14 @@ test('plan check decides every step', (t) => {
     assert.equal(r.status, allowed ? 0 : 1);
     return shown.map((it) => [it.id, it.code ?? it.allowed]);
   };
-  assert.deepEqual(verdicts({ intent: 'support.refund', steps }), [['find', true], ['2', true], ['pay', true]]);
+  assert.deepEqual(verdicts({ intent: 'support.refund', context: MAY_REFUND, steps }), [['find', true], ['2', true], ['pay', true]]);
   assert.deepEqual(verdicts({ intent: 'read_only', steps }), [['find', true], ['2', true], ['pay', 'CLASS_INTENT_CONFLICT']]);
   assert.deepEqual(verdicts({ intent: 'read_only', context: { safety_mode: 'read_only' }, steps: steps.slice(0, 2) }), [['find', true], ['2', 'MODE_ABOVE_RUN_CEILING']]);
-  assert.deepEqual(verdicts({ steps: [{ ...steps[2], args_complete: true }] }), [['1', 'ARG_CONSTRAINT_VIOLATION']].map(([, code]) => ['pay', code]));
-  assert.match(check({ steps }).stdout, /^find {2}adp_payments\.lookup {2}ALLOW {2}read_only .*\n(.*\n){2}every step is allowed\n$/);
+  assert.deepEqual(verdicts({ context: MAY_REFUND, steps: [{ ...steps[2], args_complete: true }] }), [['1', 'ARG_CONSTRAINT_VIOLATION']].map(([, code]) => ['pay', code]));
+  assert.match(check({ context: MAY_REFUND, steps }).stdout, /^find {2}adp_payments\.lookup {2}ALLOW {2}read_only .*\n(.*\n){2}every step is allowed\n$/);
   const malformed = check({ steps: [{ capability: 5 }] });
   assert.equal(malformed.status, 1);
-  assert.match(malformed.stderr, /plan\.json:\/steps\/0: a question must be an object/);
+  assert.match(malformed.stderr, /plan\.json:\/steps\/0: needs the string capability/);
   assert.equal(run(['plan', 'check', 'plan.json', '--governance', 'none.yaml'], { cwd }).status, 3);
   assert.equal(run(['plan', 'check', 'none.json'], { cwd }).status, 3);
   assert.equal(run(['plan', 'check'], { cwd }).status, 2);
