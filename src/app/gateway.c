@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "call/audit_recorder.h"
+#include "govern/records.h"
 #include "io/file.h"
 #include "io/mapped.h"
+#include "observe/journal.h"
 #include "observe/metrics.h"
 #include "surface/changes.h"
 
@@ -145,13 +147,34 @@ static size_t at_least(size_t limit, size_t least) {
   return limit > least ? limit : least;
 }
 
+// Sets the rules in force. Takes new references.
+static void set_rules(struct gateway *g, const struct config *c) {
+  g->rules.policy = c->policy ? policy_ref(c->policy) : NULL;
+  g->rules.governance = c->governance ? governance_ref(c->governance) : NULL;
+  memcpy(g->rules.digest, c->rules_hash, sizeof g->rules.digest);
+}
+
+// Calls of a governance file are recorded in the folder `records` of state_dir.
+static struct journal_limits record_limits(const struct config *c) {
+  const struct governance_records *settings = c->governance ? governance_records(c->governance) : NULL;
+  if (!settings) return (struct journal_limits){0};
+  return (struct journal_limits){(uint64_t)settings->max_bytes, settings->keep_days * UINT64_C(86400000)};
+}
+
+static void make_journal(struct gateway *g) {
+  const struct config *c = g->config;
+  struct journal_limits limits = record_limits(c);
+  if (!c->state_dir.n) return;
+  str folder = arena_printf(&g->names, "%.*s/records", STR_ARG(c->state_dir));
+  g->journal = journal_new(&g->loop, folder, &limits);
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   ASSERT((int)c->mode < MODE_COUNT && g->store && g->metrics);
   size_t max_message = c->max_message > c->max_request ? c->max_message : c->max_request;
-  g->rules =
-      (struct rulebook){c->policy ? policy_ref(c->policy) : NULL, c->governance ? governance_ref(c->governance) : NULL,
-                        NULL, c->default_agent, c->trust_stated};
+  g->rules = (struct rulebook){.fallback = c->default_agent, .trust_stated = c->trust_stated};
+  set_rules(g, c);
   make_pins(g);
   struct surface_options surface = {
       .loop = &g->loop,
@@ -180,7 +203,8 @@ static void make_server(struct gateway *g) {
                 g->metrics,
                 g->tracer,
                 g->records,
-                &g->chain},
+                &g->chain,
+                g->journal},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -242,6 +266,7 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
   g->loop.proxies = &g->proxies;
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
+  make_journal(g);
   g->metrics = metrics_new(&g->loop.seed);
   bool ok = make_chain(g, env, f) && make_audit(g, c, f) && make_tracer(g, f);
   make_server(g);
@@ -258,8 +283,9 @@ bool gateway_init(struct gateway *g, const struct config *c, const struct guard 
 static void take_rules(struct gateway *g, const struct config *c) {
   struct rulebook before = g->rules;
   if (c->policy == before.policy && c->governance == before.governance) return;
-  g->rules.policy = c->policy ? policy_ref(c->policy) : NULL;
-  g->rules.governance = c->governance ? governance_ref(c->governance) : NULL;
+  struct journal_limits limits = record_limits(c);
+  set_rules(g, c);
+  if (g->journal) journal_limit(g->journal, &limits);
   make_pins(g);
   if (g->rules.pins) {
     pins_look_again(g->pins);
@@ -329,6 +355,7 @@ static void on_upstreams_stopped(void *ctx) {
   surface_free(&g->surface);
   mcp_server_done(&g->server);
   audit_recorder_free(&g->audit_recorder);
+  journal_free(&g->journal);
   metrics_free(&g->metrics);
   pins_free(&g->pins);
   recorder_free(&g->recorder);

@@ -37,6 +37,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  adapter new | check          draft a governance file, compare it with the servers\n"
                             "  plan check FILE              decide every step of a plan, without making a call\n"
                             "  pins list | diff | accept    review tools that have changed\n"
+                            "  decisions ...                show the recorded decisions about calls\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"
                             "  context ...                  build prompts within a budget from a conversation\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
@@ -74,6 +75,7 @@ static const struct {
     {"adapter", cmd_adapter},
     {"plan", cmd_plan},
     {"pins", cmd_pins},
+    {"decisions", cmd_decisions},
     {"audit", cmd_audit},
     {"context", cmd_context},
     {"tokens", cmd_tokens},

@@ -56,6 +56,7 @@
   X(OUTPUT_SCHEMA_INVALID, false)    /* the result does not match the output schema of the tool */ \
   X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
   X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \
+  X(RECORDS_UNAVAILABLE, true)       /* records are required and cannot be written */ \
   X(SHUTTING_DOWN, true)
 
 enum fault_code {

@@ -14,6 +14,7 @@ struct rulebook {
   struct pins *pins;              // NULL: tools are not compared with pins
   str fallback;                   // the agent of a request that names none; may be empty
   bool trust_stated;              // accept the agent that a request names even if the request has no credential for it
+  char digest[2 * SHA256_SIZE + 1];  // SHA-256 of the rules file; empty without rules
 };
 
 struct caller {

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "call/bridge/session_questions.h"
 #include "call/bridge/tasks.h"
+#include "call/call_journal.h"
 #include "call/controls/checkers.h"
 #include "call/pipeline.h"
 
@@ -40,6 +41,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->records = opt->records;
   x->chain = opt->chain;
   x->rules = opt->rules ? opt->rules : &none;
+  x->governed = call_journal_new(opt->journal);
   x->run_budgets = run_budgets_new(&x->loop->seed);
   x->checkers = checkers_new("inputSchema", &opt->schemas, &opt->loop->seed);
   x->output_checkers = checkers_new("outputSchema", &opt->schemas, &opt->loop->seed);
@@ -60,6 +62,7 @@ void call_context_done(struct call_context *x) {
   allowances_free(&x->allowances);
   result_cache_free(&x->cache);
   run_budgets_free(&x->run_budgets);
+  call_journal_free(&x->governed);
   tasks_done(x->tasks);
   mem_free(x->tasks);
   tickets_done(&x->tickets);

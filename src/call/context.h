@@ -12,6 +12,7 @@
 #include "upstream/upstream.h"
 
 struct call;
+struct call_journal;
 
 // The result of a step: the next step runs (CALL_NEXT), a callback will continue the call (CALL_WAIT), or the call has
 // ended or was restarted (CALL_DONE).
@@ -86,7 +87,8 @@ struct call_context {
   struct allowances *allowances;
   struct result_cache *cache;
   struct run_budgets *run_budgets;
-  struct store *store;  // stores the pieces that are cut from results
+  struct store *store;            // stores the pieces that are cut from results
+  struct call_journal *governed;  // records governed calls
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;
@@ -109,6 +111,7 @@ struct call_options {
   struct tracer *tracer;                  // NULL: no spans
   struct tracer *records;                 // NULL: no log records
   const struct chain *chain;              // NULL: no loop detection
+  struct journal *journal;                // NULL: governed calls are not recorded
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Internals of the governance file, shared by govern*.c only.
 #pragma once
+#include "base/crypto/hash.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "govern/agents.h"
 #include "govern/logic.h"
+#include "govern/records.h"
 
 enum { GOVERNANCE_MAGIC = 0x676f7631, GOVERNANCE_CLAIMS_MAX = 32 };
 
@@ -84,6 +86,8 @@ struct governance {
   uint8_t pins;                    // enum governance_pins
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
   size_t claim_count;
+  struct governance_records records;
+  char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   // Run contexts (govern/run.h), the only part that changes.
   bool runs_ready;
   struct map runs;        // by the text of the context
@@ -157,6 +161,10 @@ void governance_sort_unique(struct governance_reader *r, struct governance_named
 // ---- govern_manifest.c
 
 void governance_read_adapters(struct governance_reader *r, str pointer, const struct json *v);
+
+// ---- govern_records.c
+
+void governance_read_records(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
 
 // ---- govern.c
 

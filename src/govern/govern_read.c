@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "govern/govern_impl.h"
 #include "govern/run.h"
+#include "json/canon.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -280,7 +281,7 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 // Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
-    const struct json *adapters, *permissions, *bundles, *intents, *context;
+    const struct json *adapters, *permissions, *bundles, *intents, *context, *records;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
@@ -294,6 +295,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
       {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
       {"output_schemas", governance_choice, offsetof(struct parts, output_schemas), false, governance_outputs},
+      {"records", keep_node, offsetof(struct parts, records), false, NULL},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
@@ -305,11 +307,27 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   if (parts.intents) governance_read_intents(r, STR("/intents"), parts.intents);
   governance_read_context(r, STR("/context"), parts.context);
   r->governance->pins = parts.pins;
+  governance_read_records(r, STR("/records"), parts.records);
 }
 
 enum governance_pins governance_pins(const struct governance *g) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   return (enum governance_pins)g->pins;
+}
+
+static void make_digest(struct governance *g, const struct json *root) {
+  struct buf b;
+  struct fault f;
+  unsigned char digest[SHA256_SIZE];
+  buf_init(&b, 8 * (size_t)GOVERNANCE_BYTES_MAX);
+  if (!json_canon(&b, root, JSON_CANON_JCS, &f)) {
+    buf_reset(&b);
+    json_canon(&b, root, JSON_CANON_EXACT, &f);
+  }
+  hash_sha256(buf_view(&b), digest);
+  memcpy(g->digest, "sha256:", 7);
+  hash_hex(digest, sizeof digest, g->digest + 7);
+  buf_done(&b);
 }
 
 struct governance *governance_read(const struct json *root, governance_problem *problem, void *ctx) {
@@ -325,6 +343,7 @@ struct governance *governance_read(const struct json *root, governance_problem *
   if (root->n <= GOVERNANCE_BYTES_MAX) copy = json_parse(&g->arena, arena_str(&g->arena, json_span(root)), &limits, &f);
   else fault_set(&f, FAULT_LIMIT, "the file is larger than the limit of %d bytes", GOVERNANCE_BYTES_MAX);
   if (copy) read_root(&r, copy);
+  if (copy) make_digest(g, copy);
   else governance_report(&r, STR(""), "%s", f.message);
   if (r.failed) governance_unref(&g);
   return g;

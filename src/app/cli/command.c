@@ -96,6 +96,11 @@ static const struct option_row rows[] = {
     {'6', "contains", "TEXT", "only messages with this text, in upper or lower case"},
     {'7', "search", "WORDS", "best matches for these words first"},
     {'8', "limit", "N", "number of messages"},
+    {'+', "tenant", "TENANT", "only records of this tenant"},
+    {'=', "agent", "AGENT", "only records of this agent"},
+    {'|', "since", "TIME", "only records from this time on: 2026-01-31, or" MORE
+     "2026-01-31T12:00:00Z, or seconds since 1970"},
+    {'#', "limit", "N", "the last N records (default 50)"},
 };
 // clang-format on
 
@@ -120,7 +125,18 @@ static void print_help(const struct command *c, const char *name) {
   }
 }
 
-static void take_context_option(int letter, struct context_arguments *out) {
+static void take_record_option(int letter, struct record_arguments *out) {
+  switch (letter) {
+  case '+': out->tenant = optarg; break;
+  case '=': out->agent = optarg; break;
+  case '|': out->since = optarg; break;
+  case '#': out->limit = optarg; break;
+  default: ASSERT(!"an option without a field");
+  }
+}
+
+static void take_context_option(int letter, struct arguments *args) {
+  struct context_arguments *out = &args->context;
   switch (letter) {
   case 'e': out->session = optarg; break;
   case 'P': out->phase = optarg; break;
@@ -143,7 +159,7 @@ static void take_context_option(int letter, struct context_arguments *out) {
   case '5': out->until = optarg; break;
   case '6': out->contains = optarg; break;
   case '7': out->search = optarg; break;
-  default: ASSERT(!"an option without a field");
+  default: take_record_option(letter, &args->records);
   }
 }
 
@@ -169,7 +185,7 @@ static void take_file_option(int letter, struct arguments *args) {
   case 'N': out->name = optarg; break;
   case 'I': add_pair(out->headers, &out->header_count); break;
   case 'V': add_pair(out->env, &out->env_count); break;
-  default: take_context_option(letter, &args->context);
+  default: take_context_option(letter, args);
   }
 }
 

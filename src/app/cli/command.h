@@ -15,6 +15,7 @@ command_run cmd_serve, cmd_check, cmd_version, cmd_tokens;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view, cmd_govern, cmd_adapter, cmd_plan;
 command_run cmd_pins;
+command_run cmd_decisions;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 
@@ -45,6 +46,11 @@ struct file_arguments {
   size_t header_count, env_count;
 };
 
+// Options of `toolgate decisions` and `toolgate calls`.
+struct record_arguments {
+  const char *tenant, *agent, *since, *limit;
+};
+
 // The parsed command line. An absent option is NULL.
 struct arguments {
   struct config_options config;
@@ -53,6 +59,7 @@ struct arguments {
   const char *tenant;
   const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance;
   struct context_arguments context;
+  struct record_arguments records;
   struct file_arguments files;
   char **operands;
   size_t operand_count;
@@ -84,6 +91,9 @@ int command_failed(const struct fault *f, int status);
 
 // Prints the problems that config_load found on stderr.
 void command_print_problems(const struct config_problems *p);
+
+// Parses a date, a time in RFC 3339, or seconds since 1970, into milliseconds since 1970.
+bool command_time(const char *said, int64_t *out_ms);
 
 // Reads a governance file. On failure prints the problems on stderr and returns NULL.
 struct governance *command_load_governance(const char *path, str named_by);

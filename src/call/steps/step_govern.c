@@ -3,6 +3,7 @@
 // see the tool. A call that a person must approve is refused, because the gateway cannot ask for approval.
 #include "base/assert.h"
 #include "base/text/utf8.h"
+#include "call/call_journal.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
 
@@ -136,6 +137,9 @@ static enum call_result run(struct call *c, void *state) {
   struct arena *a = &x->scratch;
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
   if (args && !json_is(args, JSON_OBJECT)) return refuse_arguments(c);
+  struct fault unrecorded;
+  if (!c->options.dry_run && !call_journal_ready(c, &unrecorded))
+    return call_end(c, &unrecorded, RPC_INTERNAL_ERROR, STR_NONE);
   const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
   str asked = c->options.safety_mode;
   enum approval_mode ceiling = asked.p ? approval_mode_find(asked) : APPROVAL_NONE;
@@ -151,7 +155,10 @@ static enum call_result run(struct call *c, void *state) {
   enum call_result r = CALL_NEXT;
   struct govern_state *s = state;
   *s = (struct govern_state){.capability = d.capability, .effective = d.effective};
-  if (!c->options.dry_run) make_id(s, x->loop->rand);
+  if (!c->options.dry_run) {
+    make_id(s, x->loop->rand);
+    call_journal_decided(c, &question, &d, call_decision_id(c));
+  }
   if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
   arena_reset(a);
   return r;

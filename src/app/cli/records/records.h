@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the records of governed calls from state_dir. Works whether or not a gateway runs.
+#pragma once
+#include "app/cli/command.h"
+#include "observe/journal.h"
+
+enum { RECORDS_LIMIT = 50 };
+
+// The records to find. All members may be absent.
+struct records_query {
+  const char *kind;   // "decision"
+  str tenant, agent;  // only of these
+  str id;             // only the record with this id
+  int64_t since_ms;   // only from this time on
+  size_t limit;       // maximum number, the latest ones
+};
+
+struct record {
+  str line;                 // the JSON text
+  const struct json *root;  // nodes of `line`
+  str id, time;
+};
+
+// The records in the order of their times. Everything is in the arena.
+struct records {
+  struct record *list;
+  size_t count;
+  struct arena arena;
+};
+
+// Reads the options of a command into a query. Returns NULL, or an error message about an option.
+const char *records_query(const struct record_arguments *said, const char *kind, struct records_query *out);
+
+// Finds records in the configured state_dir. On failure prints the reason, sets *out_status and returns false;
+// records_done must then not be called.
+bool records_find(const struct config_options *opt, const struct records_query *q, struct records *out,
+                  int *out_status);
+void records_done(struct records *r);
+
+// Returns the text of a member. `path` has dots between names. Returns "-" if the member is absent or null.
+str record_text(struct records *r, const struct json *v, const char *path);
+const struct json *record_member(const struct json *v, const char *path);  // or NULL

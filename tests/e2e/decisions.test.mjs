@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of governed calls, and the commands that show them.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+
+import { runToolgate } from './lib/gateway.mjs';
+import { execute, faultOf, open, snapshot, startMeta } from './lib/meta.mjs';
+import { tempDir, until, writeJson } from './lib/process.mjs';
+
+const TOKENS = { ann: 'a'.repeat(32), bob: 'b'.repeat(32) };
+const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
+const tool = (name) => ({ name, description: `To ${name} goods.`, inputSchema: { type: 'object' } });
+
+export const GOVERNANCE = {
+  adapters: [{
+    adapter_id: 'adp_shop', type: 'MCP', server: 'shop', capabilities: [
+      { name: 'find', class: 'observe', approval_mode: 'read_only' },
+      { name: 'order', class: 'act', approval_mode: 'destructive' },
+    ],
+  }],
+  permissions: [
+    { permission_id: 'p_find', adapter_id: 'adp_shop', capability: 'find', allow: true },
+    { permission_id: 'p_order', adapter_id: 'adp_shop', capability: 'order', allow: true, roles: ['buyer'], arg_constraints: { amount: { required: true, max: 100 } } },
+  ],
+  context: { defaults: { role: 'buyer' }, agents: { ann: { tenant: 'acme' }, bob: { tenant: 'globex' } } },
+};
+
+/** A gateway with records, a client for each agent, and `toolgate` in its folder. */
+async function startShop(t, { governance = GOVERNANCE, ...options } = {}) {
+  const dir = tempDir(t);
+  const file = writeJson(path.join(dir, 'governance.json'), governance);
+  const tokens = Object.entries(TOKENS).map(([agent, token]) => ({ sha256: sha256(token), agent }));
+  const config = { state_dir: path.join(dir, 'state'), governance: file, auth: { tokens } };
+  writeJson(path.join(dir, 'toolgate.yaml'), config);  // for the commands
+  const gateway = await startMeta(t, { config, servers: { shop: snapshot(t, { tools: [tool('find'), tool('order')] }) }, ...options });
+  const as = (agent) => open(t, gateway, 'http', { headers: { authorization: `Bearer ${TOKENS[agent]}` } });
+  const cli = (...args) => runToolgate(args, { cwd: dir });
+  const lines = async (...args) => {
+    const r = await cli(...args, '--json');
+    assert.equal(r.status, 0, r.stderr);
+    return r.stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  };
+  /** Waits until there are so many decisions. */
+  const decisions = (count, ...args) => until(async () => {
+    const found = await lines('decisions', 'list', ...args);
+    return found.length >= count && found;
+  }, `${count} decisions`);
+  return { dir, gateway, as, cli, lines, decisions };
+}
+
+describe('decisions', () => {
+  test('list and show print recorded decisions while the gateway runs and afterwards', async (t) => {
+    const { as, cli, decisions, gateway } = await startShop(t), ann = await as('ann');
+    await execute(ann, 'shop', 'find', {});
+    const fault = faultOf(await execute(ann, 'shop', 'order', { amount: 500 }), 'ARG_CONSTRAINT_VIOLATION');
+    const found = await decisions(2);
+    assert.deepEqual(found.map((it) => [it.decision.question.capability, it.decision.code]), [['adp_shop.find', null], ['adp_shop.order', 'ARG_CONSTRAINT_VIOLATION']]);
+    assert.equal(found[1].id, fault.details.decision_id);
+    const text = await cli('decisions', 'list');
+    assert.match(text.stdout, /^\S+Z {2}pol_\w+ {2}ALLOW {2}read_only {2}ann {2}adp_shop\.find\n\S+Z {2}pol_\w+ {2}DENY {2}ARG_CONSTRAINT_VIOLATION {2}ann {2}adp_shop\.order\n$/);
+    await gateway.stop();
+    const shown = await cli('decisions', 'show', fault.details.decision_id);
+    assert.equal(shown.status, 0, shown.stderr);
+    assert.match(shown.stdout, /^arguments +\{"amount":500\}$/m);
+    assert.match(shown.stdout, /^matched +\/permissions\/1 {2}p_order$/m);
+    assert.match(shown.stdout, /^violated +amount {2}max$/m);
+    const json = JSON.parse((await cli('decisions', 'show', fault.details.decision_id, '--json')).stdout);
+    assert.deepEqual(json, found[1]);
+  });
+
+  test('a filter leaves out the records of other tenants, agents and times', async (t) => {
+    const { as, cli, decisions } = await startShop(t), ann = await as('ann'), bob = await as('bob');
+    await execute(ann, 'shop', 'find', {});
+    await execute(bob, 'shop', 'find', {});
+    await execute(bob, 'shop', 'order', { amount: 1 });
+    const all = await decisions(3);
+    const tenants = async (...args) => (await decisions(0, ...args)).map((it) => it.decision.tenant);
+    assert.deepEqual(await tenants('--tenant', 'acme'), ['acme']);
+    assert.deepEqual(await tenants('--agent', 'bob'), ['globex', 'globex']);
+    assert.deepEqual(await tenants('--tenant', 'acme', '--agent', 'bob'), []);
+    assert.deepEqual(await tenants('--limit', '2'), ['globex', 'globex']);
+    assert.deepEqual(await tenants('--since', '2026-01-01'), ['acme', 'globex', 'globex']);
+    assert.deepEqual(await tenants('--since', '2999-01-01'), []);
+    // The id of a record of another tenant is not found.
+    assert.equal((await cli('decisions', 'show', all[0].id, '--tenant', 'acme')).status, 0);
+    const foreign = await cli('decisions', 'show', all[0].id, '--tenant', 'globex');
+    assert.deepEqual([foreign.status, foreign.stdout], [1, '']);
+  });
+
+  test('the files can be read by their owner only', async (t) => {
+    const { as, decisions, dir } = await startShop(t);
+    await execute(await as('ann'), 'shop', 'find', {});
+    await decisions(1);
+    const folder = path.join(dir, 'state/records'), [file] = fs.readdirSync(folder);
+    assert.equal(fs.statSync(folder).mode & 0o077, 0);
+    assert.equal(fs.statSync(path.join(folder, file)).mode & 0o777, 0o600);
+  });
+
+  test('wrong options and a configuration without state have their own exit codes', async (t) => {
+    const { cli } = await startShop(t);
+    for (const args of [[], ['list', '--limit', '0'], ['list', '--since', 'soon'], ['list', 'x'], ['show'], ['judge']])
+      assert.equal((await cli('decisions', ...args)).status, 2, args.join(' '));
+    assert.equal((await cli('decisions', 'show', 'pol_0')).status, 1);
+    const stateless = tempDir(t);
+    writeJson(path.join(stateless, 'toolgate.yaml'), { state_dir: 'none' });
+    assert.equal((await runToolgate(['decisions', 'list'], { cwd: stateless })).status, 3);
+    assert.deepEqual((await runToolgate(['decisions', 'list', '--json'], { cwd: tempDir(t) })).stdout, '');
+  });
+});
