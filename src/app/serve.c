@@ -90,7 +90,7 @@ static void on_drained(void *ctx) {
 
 static void on_drain_timeout(struct timer *t) {
   struct serving *s = CONTAINER_OF(t, struct serving, drain_timer);
-  log_warn(&s->gateway.log, "stopping with calls still in flight after timeouts.drain");
+  log_warn(&s->gateway.log, "stopping, although calls are still in flight: timeouts.drain has passed");
   stop_now(s);
 }
 

@@ -781,7 +781,7 @@ describe('files are changed as a whole or not at all', () => {
       w.write(it.file, changed);
       const r = await w.run('connect', client, '--undo');
       assert.equal(r.status, 1);
-      assert.match(r.stderr, /was changed after it was connected/);
+      assert.match(r.stderr, /the file was changed after `toolgate connect`/);
       assert.equal(w.read(it.file), changed);
       await w.json(0, 'connect', client, '--undo', '--force');
       assert.match(w.read(it.file), /new/);

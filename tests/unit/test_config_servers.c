@@ -163,7 +163,7 @@ static void headers_cannot_split_a_request_or_replace_our_own(void **state) {
   for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
     snprintf(entry, sizeof entry, "{\"url\":\"https://h/\",\"headers\":{\"%s\":\"x\"}}", reserved[i]);
     snprintf(pointer, sizeof pointer, "/headers/%s", reserved[i]);
-    drops(p, entry, pointer, "cannot be set");
+    drops(p, entry, pointer, "cannot be configured");
   }
   drops(p, "{\"url\":\"https://h/\",\"headers\":{\"X\":\"a\\r\\nHost: b\"}}", "/headers/X", "line breaks");
   drops(p, "{\"url\":\"https://h/\",\"headers\":{\"X\":\"a\\nb\"}}", "/headers/X", "line breaks");

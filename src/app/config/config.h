@@ -72,10 +72,11 @@ struct config {
   enum config_transport usual_transport;  // transport that file and environment set, without the command line
   str host;
   uint16_t port;
-  bool insecure_bind;                 // set only on the command line
-  struct config_hosts allowed_hosts;  // accepted in Host and Origin, as are localhost and the bound address
-  bool lazy;                          // starts servers on first use (init_strategy: lazy)
-  bool once;                          // for commands that end: failed servers are not restarted
+  bool insecure_bind;  // set only on the command line
+  struct config_hosts
+      allowed_hosts;  // names accepted in Host and Origin, in addition to localhost and the bound address
+  bool lazy;          // starts servers on first use (init_strategy: lazy)
+  bool once;          // for commands that end: failed servers are not restarted
   enum config_reload reload;
   enum config_prefix prefix;
   enum log_level log_level;
@@ -93,7 +94,7 @@ struct config {
   uint64_t start_timeout_ms;    // default time limit for connecting and the handshake
   uint64_t install_ms;          // time limit for a launcher to install its program, before start_timeout_ms begins
   size_t description_max;       // maximum bytes of a title, description or instructions of a server
-  size_t cold_starts;           // maximum number of launchers that install at once; 0 for the number of processors
+  size_t cold_starts;           // maximum number of launchers that install in parallel; 0: the number of processors
   uint64_t session_idle_ms;     // an HTTP session ends after this time without requests
   uint64_t session_away_ms;     // like session_idle_ms, for sessions whose client has closed the event stream
   uint64_t drain_ms;            // longest time that a stop waits for calls in flight

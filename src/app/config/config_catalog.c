@@ -25,7 +25,7 @@ static void on_report(void *ctx, bool fatal, str pointer, const char *message) {
 static bool read_file(struct config_loader *l, str path, struct buf *out, struct fault *f) {
   int fd = open(arena_cstr(&l->work, path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
-    fault_set(f, FAULT_IO, "cannot be read: %s", strerror(errno));
+    fault_set(f, FAULT_IO, "the file cannot be read: %s", strerror(errno));
     return false;
   }
   bool ok = file_read(fd, KIND_FILE_MAX, out, f);

@@ -132,12 +132,12 @@ static bool check_header(struct server_entry *e, const struct config_place *at, 
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
   static const str param_header = STR("Mcp-Param-");
   if (ok && pair->name.n >= param_header.n && str_eq_nocase((str){pair->name.p, param_header.n}, param_header)) {
-    entry_error(e, at, "cannot be set: Toolgate sets Mcp-Param-… itself");
+    entry_error(e, at, "cannot be configured: Toolgate itself sets the headers Mcp-Param-…");
     ok = false;
   }
   for (size_t i = 0; ok && i < sizeof reserved / sizeof *reserved; i++)
     if (str_eq_nocase(pair->name, str_of(reserved[i]))) {
-      entry_error(e, at, "cannot be set: Toolgate sets %s itself", reserved[i]);
+      entry_error(e, at, "cannot be configured: Toolgate itself sets the header %s", reserved[i]);
       ok = false;
     }
   return ok;
@@ -248,7 +248,7 @@ static void read_tool_budgets(struct server_entry *e, const struct config_place 
 // serve tools that it was meant to hide.
 static size_t read_tools(struct server_entry *e, const struct config_place *at, const struct json *v, str **out) {
   if (!json_is(v, JSON_ARRAY) || v->count > MAX_PAIRS) {
-    entry_error(e, at, "must be a list of at most %d names of tools; * matches any characters", MAX_PAIRS);
+    entry_error(e, at, "must be a list of at most %d tool names, in which * matches any characters", MAX_PAIRS);
     return 0;
   }
   *out = ARENA_ARRAY(kept(e), str, v->count + 1);

@@ -329,7 +329,7 @@ static const struct config_key config_keys[] = {
   SECONDS("timeouts.session_away", session_away_ms, SECOND, 720 * HOUR, "300",
    "Closes an HTTP session after this time without requests if its client has closed the event stream."),
   SECONDS("timeouts.server_idle", server_idle_ms, 0, 720 * HOUR, "1800",
-   "Closes an agent's connection to a server (for a stdio server: its process) after this time without use. 0: never."),
+   "Closes an agent's connection to a server (for a stdio server: its process) when idle for this time. 0: never."),
   SECONDS("timeouts.drain", drain_ms, 0, HOUR, "10",
    "Longest time that a stop waits for calls in flight."),
   SECONDS("timeouts.http_head", http_head_ms, SECOND / 10, HOUR, "10",
@@ -361,7 +361,7 @@ static const struct config_key config_keys[] = {
    "Longest title, description or instructions of a server. Longer text is cut and reported in the log."),
   SIZE("limits.in_flight_bytes", max_bulk, MIB, 1024 * 1024 * MIB, "256MiB",
    "Total size of large messages (1 MiB or more) from servers and of answers that clients have not read. Above it, "
-   "further messages are read [later](../operate/configuration.md#memory-of-requests)."),
+   "Toolgate reads further messages [later](../operate/configuration.md#memory-of-requests)."),
   SIZE("limits.head", max_head, KIB, MIB, "16KiB",
    "Largest HTTP head (start line and headers)."),
   COUNT("limits.connections", max_connections, 1, 1000000, "4096",
