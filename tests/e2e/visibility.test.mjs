@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent sees while servers and rules come and go: names, lists, kept results, questions. Nothing of it may tell
-// of what is hidden, or is hidden by now.
+// Names, lists, kept results and questions that an agent sees while servers and rules change. They must not reveal
+// hidden items.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

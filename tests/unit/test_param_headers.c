@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// catalog/mirror: which arguments of a tool are repeated in HTTP headers, and what the headers say.
+// catalog/naming/param_headers: HTTP headers that repeat arguments of a tool.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

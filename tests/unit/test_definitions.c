@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// catalog/roster: what one upstream lists, as it was sent.
+// catalog/definitions: the definitions that one upstream lists, as it sent them.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
