@@ -14,7 +14,7 @@ static void on_run(uv_work_t *request) {
 static void on_done(uv_work_t *request, int status) {
   struct job *c = CONTAINER_OF(request, struct job, request);
   struct loop *l = c->loop;
-  const char *name = c->name;  // `done` may free the job
+  const char *name = c->name;  // kept here, because `done` may free the job
   ASSERT(l->jobs.next == &c->node);
   loop_begin(l);
   list_remove(&c->node);

@@ -45,7 +45,7 @@ static void on_turn(uv_prepare_t *turn) {
   if (l->busy) loop_end(l, LOOP_OTHER, "");
   for (struct list *n; (n = list_pop(&l->deferred));) {
     struct deferred *d = CONTAINER_OF(n, struct deferred, node);
-    const char *name = d->name;  // running the function may free d
+    const char *name = d->name;  // kept here, because d->run may free d
     loop_begin(l);
     d->run(d);
     loop_end(l, LOOP_DEFERRED, name);

@@ -51,7 +51,7 @@ enum { LOOP_SLOW_MS = 5, LOOP_SLOW_NAMES = 64 };
 struct loop_slow {
   enum loop_work work;
   const char *name;    // static; "" if the work has no name, or if LOOP_SLOW_NAMES other names are in use
-  uint64_t count, ms;  // number of callbacks, and their total time
+  uint64_t count, ms;  // number of slow callbacks, and their total time in milliseconds
 };
 
 // The name of a callback function, with the source file that uses this macro: "lane.c:on_retry".
@@ -71,8 +71,9 @@ struct loop {
   uint64_t armed_at;  // number of the tick for which libuv's timer is set; 0 if it is not set
   size_t timers;
 
-  uv_prepare_t turn;  // makes each turn read the clock again
-  uint64_t now;       // last reading of the clock, valid if now_known
+  // Runs before the loop waits: calls deferred functions, and makes the next callback read the clock.
+  uv_prepare_t turn;
+  uint64_t now;  // last reading of the clock, valid if now_known
   bool now_known;
 
   uint64_t busy_us;     // start of the current callback, if busy
@@ -99,7 +100,7 @@ struct loop {
 
 void loop_init(struct loop *l, const struct log *log, const struct clock *clock, const struct rand_source *rand);
 void loop_run(struct loop *l);   // runs until no handle keeps the loop alive
-void loop_done(struct loop *l);  // all handles must be closed
+void loop_done(struct loop *l);  // must be called after all handles were closed
 
 // Notes that `bytes` of large messages were freed. The allocator keeps freed memory for reuse; after some megabytes, a
 // timer returns this memory to the system.

@@ -71,7 +71,7 @@ static void run_slot(struct loop *l, uint64_t tick) {
   }
   while (!list_empty(&due)) {
     struct timer *t = CONTAINER_OF(due.next, struct timer, node);
-    const char *name = t->name;  // firing may free the timer
+    const char *name = t->name;  // kept here, because the function of the timer may free it
     forget(t);
     loop_begin(l);
     t->fire(t);

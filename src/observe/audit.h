@@ -118,7 +118,7 @@ enum audit_finding {
 struct audit_verdict {
   size_t files;
   uint64_t lines;
-  size_t findings;  // 0 if the chain is intact
+  size_t findings;  // number of findings; 0 if the chain is intact
   uint64_t first_seq, last_seq;
   // Number of lines after the line that FILE.head records: the writer stopped before it updated FILE.head.
   uint64_t behind;

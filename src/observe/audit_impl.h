@@ -12,7 +12,8 @@
 
 enum { AUDIT_HASH = 2 * SHA256_SIZE };  // number of hex digits
 
-enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };  // flags of open() for a log
+// Flags with which a log is opened (open(2)).
+enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
 
 #define AUDIT_LINE_BEGIN "{\"timestamp\":\""
 #define AUDIT_HASH_KEY ",\"hash\":\""  // the hash covers the line up to this key
@@ -21,7 +22,7 @@ enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOC
 #define AUDIT_SEQ_KEY ",\"seq\":"
 #define AUDIT_LINE_END "\"}"
 
-extern const char audit_first_prev[AUDIT_HASH + 1];  // `prev` of the first line of a chain: zeros
+extern const char audit_first_prev[AUDIT_HASH + 1];  // value of `prev` in the first line of a chain: zeros
 
 // The chain fields of a line. The slices point into the line.
 struct audit_place {
@@ -30,7 +31,8 @@ struct audit_place {
   str hashed;  // the part of the line covered by the hash
   str mac;     // HMAC-SHA256 of the hash; STR_NONE if the line was written without a key
 };
-bool audit_read_place(str line, struct audit_place *out);  // returns false if `line` is not an audit line
+// Reads the chain fields of a line; returns false if it is not an audit line.
+bool audit_read_place(str line, struct audit_place *out);
 
 // Writes the SHA-256 of the hashed part of a line, in hex.
 void audit_hash(str hashed, char out[AUDIT_HASH + 1]);
@@ -84,7 +86,7 @@ enum { AUDIT_PENDING_MAX = 16 << 20 };
 // State of the current write.
 enum audit_state {
   AUDIT_WORKS,
-  AUDIT_LOCKED_OUT,  // another process holds the lock
+  AUDIT_LOCKED_OUT,  // the write waits, because another process holds the lock
   AUDIT_BROKEN,      // the write failed
 };
 

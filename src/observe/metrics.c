@@ -37,7 +37,7 @@ struct metrics {
     const struct served *by;
     size_t end;
     uint64_t us;
-  } last[METRICS_LAST];  // ring buffer of the last calls
+  } last[METRICS_LAST];  // ring buffer of the most recent calls
   uint64_t calls;
 };
 

@@ -38,11 +38,12 @@ void metrics_count_rejection(struct metrics *m, enum rejection why);
 // histogram.
 struct metrics_tally {
   uint64_t calls, errors;
-  uint64_t p50_us, p95_us;  // 0 if no call was answered
+  // Median and 95th percentile of the answer times, in microseconds; 0 if no call was answered.
+  uint64_t p50_us, p95_us;
 };
 struct metrics_tally metrics_of(const struct metrics *m, str server);
 
-enum { METRICS_LAST = 20 };  // number of the last calls that are stored
+enum { METRICS_LAST = 20 };  // number of recent calls that are stored
 struct metrics_last {
   str server;           // empty if the call reached no server
   const char *outcome;  // name of the outcome, as in toolgate_calls_total

@@ -9,7 +9,7 @@ enum { RELOAD_TEXT = 512, RELOAD_WARNINGS = 4096 };
 
 // Reloads of one kind of file: either the configuration with the server files, or the rules.
 struct reload_record {
-  str file;  // empty if no file of this kind is used
+  str file;  // path of the file; empty if no file of this kind is used
   int64_t last_attempt, last_success;
   uint64_t attempts, successes;
   char error[RELOAD_TEXT];  // error of the last attempt; empty if this attempt succeeded

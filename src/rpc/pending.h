@@ -15,7 +15,7 @@ struct rpc_pending {
 
 // One request in flight, embedded in the struct that waits for it.
 struct rpc_wait {
-  struct rpc_pending *pending;  // NULL unless this request waits
+  struct rpc_pending *pending;  // NULL if this request is not waiting
   uint64_t id;
   struct timer timer;
   uint64_t renew_ms, max_ms, hard_end;
@@ -28,7 +28,7 @@ struct rpc_wait {
 };
 
 void rpc_pending_init(struct rpc_pending *p, struct loop *l);
-void rpc_pending_done(struct rpc_pending *p);  // no request may be waiting when this is called
+void rpc_pending_done(struct rpc_pending *p);  // must be called when no request waits any more
 
 // Assigns an id to the request, and starts the timeout (timeout_ms) and the deadline (max_ms). 0 means no limit.
 void rpc_wait_start(struct rpc_pending *p, struct rpc_wait *w, uint64_t timeout_ms, uint64_t max_ms);

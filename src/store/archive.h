@@ -47,7 +47,7 @@ struct archive_search {
   bool (*each)(void *ctx, const struct archive_record *r);
   void *ctx;
   str owner;
-  size_t left;  // the following members are private
+  size_t left;  // this member and the following ones are private
   bool stopped;
 };
 

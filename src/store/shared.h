@@ -51,7 +51,7 @@ struct entry_search {
   // Called for each entry found; returns false to stop; must not use the store.
   bool (*each)(void *ctx, const struct shared_entry *e);
   void *ctx;
-  str space;  // the following members are private
+  str space;  // this member and the following ones are private
   size_t left;
   bool stopped;
 };

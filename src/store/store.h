@@ -83,9 +83,9 @@ void store_wait_cancel(struct store_wait *w);  // the write still happens; does 
 struct store_read {
   void (*done)(struct store_read *r);  // may be NULL
   bool over, ok;
-  struct fault fault;  // set if the read is over and not `ok`
+  struct fault fault;  // the reason, if the read is over and has failed
 
-  struct store *store;  // the following members are private
+  struct store *store;  // this member and the following ones are private
   void (*next)(struct store_read *r);
 };
 

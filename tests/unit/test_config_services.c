@@ -36,8 +36,8 @@ static void the_key_of_the_audit_log_must_be_one(void **state) {
   struct place *p = *state;
   const char *yaml = SERVER "audit: {file: audit.log, key_file: key}";
   write_file("key", "fifteen bytes..\n");
-  check_refuses(p, yaml, "/audit/key_file", "key cannot be used: it has fewer than 16 bytes");
-  refuses(p, yaml, "/audit/key_file", "it has fewer than 16 bytes");
+  check_refuses(p, yaml, "/audit/key_file", "key cannot be used: the key has fewer than 16 bytes");
+  refuses(p, yaml, "/audit/key_file", "the key has fewer than 16 bytes");
   write_file("key", KEY "\n");
   check_accepts(p, yaml);
   assert_true(str_eq(p->config.audit_secret, STR(KEY)));

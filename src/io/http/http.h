@@ -46,7 +46,7 @@ struct http_limits {
 enum { HTTP_MORE = 0, HTTP_BAD = -1 };
 
 struct http_error {
-  int status;  // for a bad request: 400, 413, 414, 417, 431, 501 or 505; for a bad response: 502
+  int status;  // HTTP status for a bad request (400, 413, 414, 417, 431, 501 or 505) or a bad response (502)
   const char *text;
 };
 
@@ -89,7 +89,7 @@ const char *http_reason(int status);
 // info, a fragment, a blank, a byte that is not visible ASCII, a port outside 1..65535, or a query without a path.
 struct http_url {
   bool tls;
-  str host;  // without the brackets of an IPv6 address
+  str host;  // host name or address; an IPv6 address is without brackets
   uint16_t port;
   str authority;  // host[:port] as written, for the Host header
   str target;     // path and query, at least "/"

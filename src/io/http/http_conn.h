@@ -21,7 +21,7 @@ enum conn_state {
   CONN_IDLE,    // between requests, nothing received
   CONN_HEAD,    // part of a head is in `in`
   CONN_BODY,    // head parsed, body incomplete
-  CONN_ANSWER,  // the handler works on the exchange
+  CONN_ANSWER,  // the handler has the request and has not begun a response
   CONN_STREAM,  // a streamed response has begun
   CONN_LINGER,  // the response is sent and the writing side is closed; further input is ignored
 };

@@ -268,7 +268,7 @@ static void conn_input(struct conn *c, str bytes) {
     conn_free(c);
     return;
   }
-  if (more || c->state == CONN_HEAD) {  // a request that has arrived completely needs no deadline
+  if (more || c->state == CONN_HEAD) {  // only a request that is still arriving needs a deadline
     uint64_t now = loop_now(s->loop), due = c->began + (more ? s->opt.body_ms : s->opt.head_ms);
     timer_start(s->loop, &c->timer, due > now ? due - now : 0);
   }

@@ -15,7 +15,7 @@ enum { INTAKE_SMALL = 65536 };
 
 struct intake {
   struct loop *loop;
-  size_t limit, principal_limit;  // in bytes; 0 if there is no limit
+  size_t limit, principal_limit;  // limits in bytes for all messages, and for those of one principal; 0: no limit
   size_t used;
   uint64_t refused;  // number of messages refused since the start
   struct map accounts;
@@ -32,7 +32,7 @@ struct intake_account {
 enum intake_room { INTAKE_ROOM, INTAKE_FULL, INTAKE_PRINCIPAL_FULL };
 
 void intake_init(struct intake *in, struct loop *l, size_t limit, size_t principal_limit);
-void intake_done(struct intake *in);  // all accounts must have been released with intake_leave
+void intake_done(struct intake *in);  // must be called after all accounts were released with intake_leave
 
 struct intake_account *intake_join(struct intake *in, str principal);  // empty: clients without credentials
 // Releases a reference to an account and sets *account to NULL. Before its last reference is released, its `used` must

@@ -13,7 +13,8 @@ struct outgoing_options {
   str url;            // http or https; copied
   uint64_t ms;        // time limit of a request, in milliseconds
   size_t max_answer;  // limit of the response body in bytes; if it is 0, the body is ignored
-  void (*on_head)(struct outgoing *e, const struct http_head *h);  // the head of the response has arrived; may be NULL
+  // Called when the head of the response has arrived; may be NULL.
+  void (*on_head)(struct outgoing *e, const struct http_head *h);
   // Called when the request has ended. f is NULL if a response came, whatever its status. May send again or call
   // outgoing_done.
   void (*on_back)(struct outgoing *e, const struct fault *f);

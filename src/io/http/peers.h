@@ -16,7 +16,7 @@ struct peer {
 };
 
 void peers_init(struct peers *p, const struct hash_key *seed);
-void peers_done(struct peers *p);  // no peer may have a connection any more
+void peers_done(struct peers *p);  // must be called after all connections were removed
 
 struct peer *peers_enter(struct peers *p, const struct stream *s);  // counts one more connection
 void peers_leave(struct peers *p, struct peer **peer);              // counts one connection less

@@ -11,7 +11,7 @@ enum { HOST_MAX = 255, USERINFO_MAX = 4096 };
 // ---- hosts
 
 struct address {
-  size_t bytes;  // 4 (IPv4), 16 (IPv6), or 0 if the host is not an address
+  size_t bytes;  // length of the address: 4 (IPv4) or 16 (IPv6); 0 if the host is a name
   unsigned char at[16];
 };
 

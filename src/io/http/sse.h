@@ -5,7 +5,7 @@
 #include "base/buf.h"
 
 struct sse_event {
-  str type;  // "message" if the event has no type
+  str type;  // type of the event; "message" if it has no type field
   str data;
   str id;         // last event id so far; empty if there was no id
   bool has_data;  // the event has a data line; an event with an id and empty data is a priming event

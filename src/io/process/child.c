@@ -54,7 +54,7 @@ enum child_state { WAITING, ASKED, RUNNING, GONE };
 struct child {
   uint32_t magic;
   enum child_state state;
-  struct child_host *host;  // NULL if the host was freed first
+  struct child_host *host;  // NULL after the host was freed
   struct list node;
   uint64_t id;
   int pid;

@@ -15,7 +15,7 @@
 enum guard_ask_kind {
   GUARD_SPAWN,
   GUARD_STOP,    // SIGTERM after leave_ms, and SIGKILL grace_ms later
-  GUARD_SERVES,  // a launcher's program has responded: the installation is complete
+  GUARD_SERVES,  // message of the gateway: the launcher's program has responded, so its installation is complete
   GUARD_BYE,     // the gateway is about to end: kill the children that are not being stopped yet, and end
 };
 
@@ -36,7 +36,7 @@ enum guard_news_kind {
   GUARD_STARTED,  // value: pid
   GUARD_FAILED,   // value: errno; `stage` is the step that failed
   GUARD_EXITED,   // value: exit code, or 128 + signal
-  GUARD_SERVING,  // a launcher has started its program
+  GUARD_SERVING,  // report of a keeper: a launcher has started its program
 };
 
 enum guard_stage { GUARD_FORK, GUARD_SETUP, GUARD_CHDIR, GUARD_LOOKUP, GUARD_EXEC, GUARD_INTERPRETER };

@@ -41,7 +41,7 @@ struct bulk_hold {
 };
 
 void bulk_init(struct bulk *b, struct loop *l);
-void bulk_done(struct bulk *b);  // all holds must be empty
+void bulk_done(struct bulk *b);  // must be called when all holds are empty
 
 void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bulk_hold *h, bool go),
                     void (*give_up)(struct bulk_hold *h));

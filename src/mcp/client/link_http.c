@@ -46,11 +46,11 @@ struct post {
   struct http_fetch fetch;
   enum post_kind kind;
   enum post_mode mode;
-  struct link_call *call;  // for POST_CALL; NULL once it is answered
+  struct link_call *call;  // the call of a POST_CALL; NULL after it was answered
   int status;
   bool taken;      // the server has begun to answer, so the call may have run
   bool json;       // the Content-Type is JSON
-  bool delivered;  // the whole JSON body came in one read and was already passed to link_receive
+  bool delivered;  // the JSON body arrived in one read and was passed to link_receive
   struct buf body;
   struct bulk_hold hold;  // counts the memory of the body, or of the incomplete event
   bool held_back;         // reading is stopped because the call's client is slow
@@ -195,7 +195,7 @@ static void fail_with(struct post *p, const struct fault *f) {
 
 static void fail_call(struct post *p, enum fault_code code, const char *what) {
   struct fault f;
-  if (!p->call) return;  // usually because the call is already answered
+  if (!p->call) return;  // the call was answered before, or this exchange has no call
   fault_set(&f, code, "%s", what);
   fail_with(p, &f);
 }

@@ -15,7 +15,7 @@ struct event_stream_options {
   struct buf *scratch;  // shared
   // Time between SSE comments; also the longest time from a POST to the first byte of its response.
   uint64_t keepalive_ms;
-  uint64_t resume_ms;  // time for a client to resume a broken stream
+  uint64_t resume_ms;  // time in which a client may resume a stream that has lost its connection
   bool ids;            // events have ids and are stored; false for HTTP+SSE
   size_t backlog;      // the client is disconnected if more bytes are unsent; 0 for the default maximum
   bool priming;        // the stream starts with an event without data
@@ -33,7 +33,7 @@ struct event_stream_events {
 
 struct event_stream *event_stream_new(const struct event_stream_options *opt, const struct event_stream_events *ev,
                                       uint32_t number, void *owner);
-void event_stream_free(struct event_stream **stream);  // drops the connection, if any
+void event_stream_free(struct event_stream **stream);  // frees the stream, and drops its connection if it has one
 
 void *event_stream_owner(const struct event_stream *es);
 // Returns the number of the stream (uint32_t) as the key of a map; borrowed.

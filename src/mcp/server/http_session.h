@@ -33,7 +33,7 @@ struct http_session {
 
 void http_sessions_init(struct http_sessions *all, struct mcp_server *m, const struct http_sessions_options *opt);
 void http_sessions_close(struct http_sessions *all);
-void http_sessions_done(struct http_sessions *all);  // all sessions must be closed
+void http_sessions_done(struct http_sessions *all);  // must be called after all sessions were closed
 
 // Ends standing streams. Requests in flight continue; an HTTP+SSE session ends with its last request.
 void http_sessions_drain(struct http_sessions *all);

@@ -134,7 +134,7 @@ struct session {
   const struct mcp_revision *revision;
   struct arena arena;
   str client;                      // clientInfo as the client wrote it, or STR_NONE
-  const struct client_row *known;  // row of this client in clients_known, or NULL
+  const struct client_row *known;  // row of this client in clients_known; NULL if it is unknown
   bool asks_structured;            // the client asked for structuredContent at the handshake (mcp/server/clients.h)
   str capabilities;                // the client's capabilities as it wrote them
   str profile;                     // capabilities in canonical form, for comparison
@@ -175,7 +175,7 @@ struct mcp_server_limits {
 
 void mcp_server_init(struct mcp_server *m, struct loop *l, const struct surface_ops *surface, void *ctx,
                      const struct mcp_server_limits *limits);
-void mcp_server_done(struct mcp_server *m);  // every session must be closed
+void mcp_server_done(struct mcp_server *m);  // must be called after all sessions were closed
 
 // Whether another session can be created.
 enum session_room {
@@ -225,7 +225,7 @@ void session_text_received(struct session *s, str text);  // reports text that i
 
 // Counts one more parked call: the session stays open for it until session_unpark.
 void session_park(struct session *s);
-void session_unpark(struct session *s);  // may free a lent session
+void session_unpark(struct session *s);  // counts one parked call less; may free a lent session
 
 // Returns the request in flight with this id, or NULL.
 struct request *session_find_request(struct session *s, const struct json *id);

@@ -18,7 +18,7 @@ struct memory {
 
   struct list records;   // struct kept_record, in the order of their numbers
   struct map documents;  // documents (struct kept_document) by owner and name
-  uint64_t last_record;  // number of the last record
+  uint64_t last_record;  // number of the record that was added last
   uint64_t archive_bytes;
 
   struct map notes_by_id;  // notes (struct kept_note) by space and id
