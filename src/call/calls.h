@@ -98,6 +98,12 @@ void calls_count_unknown(struct call_context *x, enum fault_code code);
 // that the request names, or STR_NONE. The key is in the arena or belongs to the session.
 str call_owner(struct arena *a, const struct session *s, str agent);
 
+// Applies the flow guard to a view of an artifact: the view gives the viewer's run the marks of the tool or, with tool
+// STR_NONE, of the server from which the artifact came. Returns false with FLOW_DENIED in `f`, and with details (raw
+// JSON in the request's memory, or STR_NONE), if the guard refuses the view.
+bool calls_may_view(struct call_context *x, struct request *r, const struct caller *caller, str server, str tool,
+                    struct fault *f, str *details);
+
 // Returns an error text of the server `by` in a form that callers may read: on one line, without secrets and addresses
 // (mask_errors.c).
 str call_said(struct arena *a, const struct upstream_spec *by, str text);

@@ -7,6 +7,7 @@
 #include "call/bridge/tasks.h"
 #include "call/call_journal.h"
 #include "call/controls/checkers.h"
+#include "call/controls/flows.h"
 #include "call/pipeline.h"
 
 void calls_limit_principals(struct call_context *x, const struct allowance_limits *limits) {
@@ -43,6 +44,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->rules = opt->rules ? opt->rules : &none;
   x->governed = call_journal_new(opt->journal);
   x->run_budgets = run_budgets_new(&x->loop->seed);
+  x->flows = flows_new(&x->loop->seed);
   x->checkers = checkers_new("inputSchema", &opt->schemas, &opt->loop->seed);
   x->output_checkers = checkers_new("outputSchema", &opt->schemas, &opt->loop->seed);
   map_init(&x->parked.waiting, &opt->loop->seed);
@@ -62,7 +64,11 @@ void call_context_done(struct call_context *x) {
   allowances_free(&x->allowances);
   result_cache_free(&x->cache);
   run_budgets_free(&x->run_budgets);
+<<<<<<< HEAD
   call_journal_free(&x->governed);
+=======
+  flows_free(&x->flows);
+>>>>>>> dc7a8b3c (Refuse calls that join private data, strangers' text and a way out)
   tasks_done(x->tasks);
   mem_free(x->tasks);
   tickets_done(&x->tickets);

@@ -18,6 +18,7 @@
   ROW(STEP_GOVERN, step_govern)               /* applies the governance file */ \
   ROW(STEP_SCHEMA_PINS, step_schema_pins)     /* compares schemas with the governance file */ \
   ROW(STEP_QUOTA, step_quota)                 /* applies rate limits */ \
+  ROW(STEP_FLOW, step_flow)                   /* applies the flow guard */ \
   ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
   ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \
   ROW(STEP_BUDGET, step_budget)               /* counts the call against the budget of its run */ \

@@ -86,7 +86,8 @@ bool governance_read_question(const struct json *v, struct arena *a, struct gove
   X(DELEGATION_REQUIRED, "act for a user whose token has the scopes of the capability") \
   X(DELEGATION_EXPIRED, "ask the user for a new delegation") \
   X(ARG_CONSTRAINT_VIOLATION, "correct the arguments that are listed") \
-  X(CLASS_INTENT_CONFLICT, "use capabilities of the classes that the intent allows; a read_only plan has no class act")
+  X(CLASS_INTENT_CONFLICT, "use capabilities of the classes that the intent allows; read_only allows no act") \
+  X(FLOW_DENIED, "in one run, do not join private data, untrusted input and a capability that sends data out")
 
 enum governance_code {
 #define X(name, advice) GOVERNANCE_##name,

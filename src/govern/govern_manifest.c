@@ -94,6 +94,7 @@ static const struct governance_field capability_fields[] = {
     {"cost", governance_cost, AT(cost), false, NULL},
     {"retry", read_retry, AT(retry), false, NULL},
     {"risk", read_risk, AT(risk), false, NULL},
+    {"flow", governance_read_marks, AT(flow), false, NULL},
 };
 #undef AT
 
@@ -104,6 +105,7 @@ static void read_capability(struct governance_reader *r, str pointer, const stru
   c->class = CLASS_NONE;
   c->mode = APPROVAL_NONE;
   governance_read_members(r, pointer, v, capability_fields, COUNT(capability_fields), c);
+  if (c->flow) c->flow_pointer = arena_printf(r->arena, "%.*s/flow", STR_ARG(pointer));
   if (c->class != CLASS_NONE && c->mode != APPROVAL_NONE && !approval_mode_fits(c->class, c->mode))
     governance_report(r, pointer, "CLASS_MODE_CONFLICT: a capability of class %s cannot have the approval mode %s",
                       capability_class_name(c->class), approval_mode_name(c->mode));

@@ -281,7 +281,11 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 // Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
+<<<<<<< HEAD
     const struct json *adapters, *permissions, *bundles, *intents, *context, *records;
+=======
+    const struct json *adapters, *permissions, *bundles, *intents, *context, *flow;
+>>>>>>> dc7a8b3c (Refuse calls that join private data, strangers' text and a way out)
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
@@ -292,6 +296,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"bundles", keep_node, offsetof(struct parts, bundles), false, NULL},
       {"intents", keep_node, offsetof(struct parts, intents), false, NULL},
       {"context", keep_node, offsetof(struct parts, context), false, NULL},
+      {"flow", keep_node, offsetof(struct parts, flow), false, NULL},
       {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
       {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
       {"output_schemas", governance_choice, offsetof(struct parts, output_schemas), false, governance_outputs},
@@ -306,6 +311,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   if (parts.bundles) read_bundles(r, STR("/bundles"), parts.bundles);
   if (parts.intents) governance_read_intents(r, STR("/intents"), parts.intents);
   governance_read_context(r, STR("/context"), parts.context);
+  governance_read_flow(r, STR("/flow"), parts.flow);
   r->governance->pins = parts.pins;
   governance_read_records(r, STR("/records"), parts.records);
 }

@@ -61,7 +61,9 @@ struct governance_capability {
   str environment;                  // STR_NONE: every environment; by default that of the adapter
   str input_schema, output_schema;  // expected hashes of the schemas: "sha256:HEX"
   uint64_t timeout_ms;
-  double cost;  // of one call, in the unit of max_cost; 0 if absent
+  uint8_t flow;      // marks of the flow guard (govern/flow.h), as bits
+  str flow_pointer;  // the place of these marks in the file
+  double cost;       // of one call, in the unit of max_cost; 0 if absent
   struct governance_retry retry;
   struct governance_risk risk;
   // The permissions for this capability, in the order of the file.

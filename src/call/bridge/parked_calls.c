@@ -9,6 +9,7 @@
 #include "call/bridge/session_questions.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
+#include "call/flow_guard.h"
 #include "call/report.h"
 #include "call/steps/steps.h"
 #include "mcp/meta.h"
@@ -273,6 +274,7 @@ const struct call_step step_park = {
 void calls_forget(struct call_context *x, struct session *s) {
   quota_forget(x, s);
   budget_forget(x, s);
+  flow_forget(x, s);
   tasks_forget(x->tasks, s);
   asks_forget(x, s);
   struct fault f;

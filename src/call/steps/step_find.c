@@ -266,7 +266,10 @@ static enum call_result by_task(struct call *c, const struct json *named) {
     task = NULL;
   }
   if (task && task->tool.n) c->task_tool = arena_str(&c->request->arena, task->tool);
-  if (task && task->result) return task_finished(c, task);
+  if (task && task->result) {
+    enum call_result allowed = flow_of_task(c, task->source, task->tool);
+    return allowed == CALL_NEXT ? task_finished(c, task) : allowed;
+  }
   if (task && task->owner) {
     c->owner = task->owner;
     callers_touch(c->owner);  // the task needs this session's connection: keep the session open

@@ -138,6 +138,11 @@ enum approval_mode call_mode(const struct call *c);                         // t
 // the decision, for a dry run, and for a call that is not governed. The text is in the call's state.
 str call_decision_id(const struct call *c);
 
+// ---- step_flow.c
+// Applies the flow guard to a request for the result of a task that the gateway stores. Returns CALL_NEXT, or ends the
+// call.
+enum call_result flow_of_task(struct call *c, unsigned source, str tool);
+
 // ---- step_budget.c
 void budget_forget(struct call_context *x, const struct session *s);
 

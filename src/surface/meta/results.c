@@ -29,6 +29,7 @@ struct viewing {
   bool shown;  // true if `text` contains the view; otherwise `fault` is set
   bool damaged;
   struct fault fault;
+  str details;  // of the fault, raw JSON in the request's memory; STR_NONE if the fault has no details
   uv_work_t job;
 };
 
@@ -108,9 +109,9 @@ static void answer(struct viewing *v) {
     meta_reply(d, r, buf_view(&v->text), whole.over ? STR_NONE : buf_view(&whole));
     buf_done(&whole);
   } else {
-    v->fault.code = FAULT_VIEW_FAILED;
+    if (v->fault.code != FAULT_FLOW_DENIED) v->fault.code = FAULT_VIEW_FAILED;
     fault_set_path(&v->fault, v->handle);
-    meta_fail(d, r, &v->fault, STR_NONE);
+    meta_fail(d, r, &v->fault, v->details);
   }
 }
 
@@ -135,12 +136,13 @@ void meta_views_forget(struct surface *d) {
 }
 
 // Returns whether the rules let the caller use the tool or resource that a piece came from. If the function returns
-// false, the client gets the same answer as for an unknown handle.
-static bool may_view(struct surface *d, struct request *r, str agent, const struct piece_origin *origin) {
+// false, the client gets the same answer as for an unknown handle, unless v->fault is set.
+static bool may_view(struct viewing *v, struct request *r, const struct piece_origin *origin) {
+  struct surface *d = v->d;
   struct caller caller;
   struct fault f;
   if (!rulebook_limits(d->calls.rules)) return true;
-  if (!caller_find(d->calls.rules, r->session, agent, &caller, &f)) return false;
+  if (!caller_find(d->calls.rules, r->session, v->agent, &caller, &f)) return false;
   if (!caller_is_limited(&caller)) return true;
   if (!origin->server.n) return false;
   bool tool = origin->tool.n;
@@ -150,13 +152,14 @@ static bool may_view(struct surface *d, struct request *r, str agent, const stru
     audit_recorder_tool(r, origin->server, tool ? origin->tool : STR_NONE);
     audit_recorder_decided(r, &decision);
   }
-  return decision.allowed;
+  return decision.allowed &&
+         calls_may_view(&d->calls, r, &caller, origin->server, origin->tool, &v->fault, &v->details);
 }
 
 static void on_piece(struct found_artifact *piece) {
   struct viewing *v = CONTAINER_OF(piece, struct viewing, piece);
   struct request *r = v->request;
-  bool found = r && piece->find.read.ok && may_view(v->d, r, v->agent, &piece->find.found.piece.origin);
+  bool found = r && piece->find.read.ok && may_view(v, r, &piece->find.found.piece.origin);
   if (found && !v->selector) {  // `toolgate view` without a selector shows the whole artifact
     struct fault f;
     str text = arena_printf(&v->arena, "{\"type\":\"head\",\"chars\":%zu}", piece->artifact.bytes.n);
@@ -167,7 +170,7 @@ static void on_piece(struct found_artifact *piece) {
     return;
   }
   if (found) look(v);
-  else
+  else if (v->fault.code == FAULT_NONE)
     fault_set(&v->fault, FAULT_VIEW_FAILED, "unknown handle: the handle is wrong or has expired; call the tool again");
   if (r) answer(v);
   viewing_free(v);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flow guard with real clients and servers: what survives a restart, and results of tasks.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
+import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+
+import { PATIENT, startGateway } from './lib/gateway.mjs';
+import { onEnd, tempDir, writeJson } from './lib/process.mjs';
+import { everything } from './lib/servers.mjs';
+
+const MARKS = [
+  { tools: ['everything:get-env'], flow: ['reads_private'] },
+  { tools: ['everything:simulate-*', 'everything:get-sum'], flow: ['untrusted_input'] },
+  { tools: ['everything:echo'], flow: ['sends_out'] },
+];
+const governed = (flow) => ({ context: { unlisted_servers: 'allow' }, flow });
+
+async function connect(t, url) {
+  const client = new Client({ name: 'flow', version: '1' }, { capabilities: { elicitation: { form: {} } }, taskStore: new InMemoryTaskStore() });
+  client.setRequestHandler(ElicitRequestSchema, async () => ({ action: 'cancel' }));
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  onEnd(t, () => client.close());
+  await client.listTools();
+  return client;
+}
+
+const echo = (client) => client.callTool({ name: 'echo', arguments: { message: 'out' } });
+const refused = (error) => error.data?.error === 'FLOW_DENIED';
+
+function world(t, flow) {
+  const dir = tempDir(t);
+  const file = writeJson(path.join(dir, 'governance.json'), governed(flow));
+  const config = { ...PATIENT, governance: file, state_dir: path.join(dir, 'state'), reload: 'signal' };
+  return { dir, file, start: () => startGateway(t, { servers: { everything: everything() }, dir, config }) };
+}
+
+test('with scope agent, the marks of an agent survive a restart of the gateway', async (t) => {
+  const w = world(t, { scope: 'agent', marks: MARKS });
+  const first = await w.start();
+  const before = await connect(t, first.url);
+  await before.callTool({ name: 'get-env', arguments: {} });
+  await echo(before);
+  await before.close();
+  await first.stop();
+  const after = await connect(t, (await w.start()).url);
+  await echo(after);
+  const call = after.callTool({ name: 'get-sum', arguments: { a: 1, b: 2 } });
+  await assert.rejects(call, (error) => refused(error) && error.data.details.flow.earlier.some((it) => it.tool === 'get-env'));
+});
+
+test('the result of a task gives the marks of its tool to the session that reads the result', async (t) => {
+  const w = world(t, { mode: 'off', marks: MARKS });
+  const { url, program } = await w.start();
+  const client = await connect(t, url);
+  let id;
+  for await (const message of client.experimental.tasks.callToolStream({ name: 'simulate-research-query', arguments: { topic: 'x' } })) {
+    if (message.type === 'error') throw message.error;
+    if (message.type === 'taskCreated') id = message.task.taskId;
+  }
+  writeJson(w.file, governed({ marks: MARKS }));
+  process.kill(program.pid, 'SIGHUP');
+  await program.says(/reload: applied/);
+  await client.callTool({ name: 'get-env', arguments: {} });
+  await client.experimental.tasks.getTaskResult(id, CallToolResultSchema);
+  await assert.rejects(echo(client), (error) => refused(error) && error.data.details.flow.earlier.some((it) => it.tool === 'simulate-research-query'));
+});
