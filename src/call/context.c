@@ -64,11 +64,8 @@ void call_context_done(struct call_context *x) {
   allowances_free(&x->allowances);
   result_cache_free(&x->cache);
   run_budgets_free(&x->run_budgets);
-<<<<<<< HEAD
   call_journal_free(&x->governed);
-=======
   flows_free(&x->flows);
->>>>>>> dc7a8b3c (Refuse calls that join private data, strangers' text and a way out)
   tasks_done(x->tasks);
   mem_free(x->tasks);
   tickets_done(&x->tickets);

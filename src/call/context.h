@@ -87,13 +87,9 @@ struct call_context {
   struct allowances *allowances;
   struct result_cache *cache;
   struct run_budgets *run_budgets;
-<<<<<<< HEAD
   struct store *store;            // stores the pieces that are cut from results
   struct call_journal *governed;  // records governed calls
-=======
-  struct flows *flows;  // marks of the flow guard
-  struct store *store;  // stores the pieces that are cut from results
->>>>>>> dc7a8b3c (Refuse calls that join private data, strangers' text and a way out)
+  struct flows *flows;           // marks of the flow guard
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;

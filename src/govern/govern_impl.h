@@ -87,12 +87,9 @@ struct governance {
   uint8_t pins;                    // enum governance_pins
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
   size_t claim_count;
-<<<<<<< HEAD
   struct governance_records records;
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
-=======
   struct governance_flow flow;
->>>>>>> dc7a8b3c (Refuse calls that join private data, strangers' text and a way out)
   // Run contexts (govern/run.h), the only part that changes.
   bool runs_ready;
   struct map runs;        // by the text of the context
@@ -167,16 +164,14 @@ void governance_sort_unique(struct governance_reader *r, struct governance_named
 
 void governance_read_adapters(struct governance_reader *r, str pointer, const struct json *v);
 
-<<<<<<< HEAD
 // ---- govern_records.c
 
 void governance_read_records(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
-=======
+
 // ---- govern_flow.c
 
 governance_read_field governance_read_marks;  // uint8_t: marks of the flow guard, as bits
 void governance_read_flow(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
->>>>>>> dc7a8b3c (Refuse calls that join private data, strangers' text and a way out)
 
 // ---- govern.c
 

@@ -281,11 +281,7 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 // Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
-<<<<<<< HEAD
-    const struct json *adapters, *permissions, *bundles, *intents, *context, *records;
-=======
-    const struct json *adapters, *permissions, *bundles, *intents, *context, *flow;
->>>>>>> dc7a8b3c (Refuse calls that join private data, strangers' text and a way out)
+    const struct json *adapters, *permissions, *bundles, *intents, *context, *records, *flow;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
