@@ -202,7 +202,7 @@ static void check_algorithms(struct config_loader *l, const struct config_docume
     config_error(l, &at, "HS256 needs the key auth.jwt.secret: keys from a URL are public keys");
   else if (jwt->algorithms && !(jwt->algorithms & possible))
     config_error(l, &at, "the configured keys support none of these algorithms: list an algorithm that they support");
-  ASSERT(possible);  // read_key_file rejects a set without a usable key
+  ASSERT(possible);  // read_key_file rejects a key set without a usable key
   if (!jwt->algorithms) jwt->algorithms = possible;
 }
 

@@ -132,7 +132,7 @@ static bool put_view_command(const struct arguments *args, const struct gateway_
 // Prints a fault of the gateway on one line, then its details.
 static void print_fault(struct arena *a, const struct json *fault) {
   str code = STR("?"), message = STR_NONE;
-  struct fault f;  // used because fault_set makes the message one line
+  struct fault f;  // fault_set turns the message into one line
   json_string(json_get(fault, STR("error")), a, &code);
   json_string(json_get(fault, STR("message")), a, &message);
   fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s: %.*s", STR_ARG(code), STR_ARG(for_people(a, message)));
