@@ -30,7 +30,7 @@ struct tracer_options {
   bool records;              // send log records instead of spans
 };
 
-// Returns NULL on failure, with a reason in f.
+// Creates a tracer. Returns NULL on failure, with a reason in f.
 struct tracer *tracer_new(const struct tracer_options *opt, struct fault *f);
 void tracer_free(struct tracer **t);  // drops spans that were not sent
 

@@ -22,7 +22,8 @@ struct http_fetch {
   struct http_origin *origin;  // private
   struct http_conn_out *conn;  // private; NULL while the fetch waits for a connection
   str request;                 // private; copy of the request while the fetch waits
-  // Set before start. Allows sending the request again if a kept-alive connection broke without a response.
+  // Must be set before http_fetch_start. Allows sending the request again if a kept-alive connection broke without a
+  // response.
   bool replayable;
   bool replayed;  // private
   bool paused;    // private
@@ -32,7 +33,7 @@ struct http_fetch {
   void (*on_done)(struct http_fetch *f, const struct fault *fault);
 };
 
-// A member that is 0 stands for its default value.
+// Options of an origin. A member of 0 selects its default value.
 struct http_origin_options {
   size_t max_connections;     // default 256; further fetches wait
   uint64_t connect_ms;        // time limit for connecting, default 10 000

@@ -33,7 +33,7 @@ struct outgoing {
   struct timer deadline;
 };
 
-// Returns false on failure, with a reason in f.
+// Initializes *e. Returns false on failure, with a reason in f.
 bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struct fault *f);
 // Cancels a request in flight without a callback. May be called after a failed outgoing_init, and on a zeroed struct.
 void outgoing_done(struct outgoing *e);

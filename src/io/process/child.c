@@ -191,8 +191,8 @@ static int strings_file(const struct child *c) {
   return fd;
 }
 
-// Opens the descriptors that the guard gets (`theirs`) and those that the gateway keeps (c->fds). On failure,
-// descriptors that were not opened stay -1.
+// Opens the descriptors for the guard (`theirs`) and for the gateway (c->fds). On failure, descriptors that were not
+// opened stay -1.
 static bool open_fds(struct child *c, int theirs[GUARD_FDS]) {
   theirs[0] = strings_file(c);
   if (theirs[0] < 0) return false;

@@ -41,8 +41,8 @@ struct child_spec {
   const char *const *argv;  // begins with argv[0] and ends with NULL
   const char *const *envp;  // ends with NULL
   const char *cwd;          // NULL: the directory in which guard_start was called
-  // The child is a launcher, such as npx: it installs a program before it starts it. During the installation, it is not
-  // killed until CHILD_INSTALL_GRACE_MS after it was asked to end, even if the gateway dies, because an incomplete
+  // The child is a launcher, such as npx, which installs a program and then starts it. During the installation, it is
+  // killed only CHILD_INSTALL_GRACE_MS after it was asked to end, even if the gateway dies, because an incomplete
   // installation may stay broken.
   bool launcher;
   bool unconfined;  // the child keeps all capabilities and enters no Landlock domain (io/process/lockdown.h)
@@ -53,14 +53,15 @@ enum { CHILD_INSTALL_GRACE_MS = 30 * 1000 };
 struct child;
 
 struct child_events {
-  // The child runs. The callee owns these ends of its pipes and passes them, for example, to stream_open_fd.
+  // Called when the child runs. The callee owns these ends of its pipes and passes them, for example, to
+  // stream_open_fd.
   void (*on_start)(void *ctx, struct child *c, int stdin_fd, int stdout_fd, int stderr_fd);
-  // The child could not be started. Called instead of on_start.
+  // Called instead of on_start if the child could not be started.
   void (*on_fail)(void *ctx, struct child *c, const struct fault *f);
-  // The process has ended (its descendants may still run). status: exit code, or 128 + signal.
+  // Called when the process has ended (its descendants may still run). status: exit code, or 128 + signal.
   void (*on_exit)(void *ctx, struct child *c, int status);
-  // For a launcher: a process below it that is not a launcher has the child's standard input and output, so the
-  // installation is complete. Called at most once, and not if the launcher replaces itself with the program. May be
+  // Called when a launcher has completed its installation: a process below it that is not a launcher has the child's
+  // standard input and output. Called at most once, and not if the launcher replaces itself with the program. May be
   // NULL.
   void (*on_serving)(void *ctx, struct child *c);
 };

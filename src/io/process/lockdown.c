@@ -85,7 +85,7 @@ static long domain_abi(void) {
   return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-// Equals struct landlock_ruleset_attr of newer kernel headers.
+// Copy of struct landlock_ruleset_attr from newer kernel headers.
 struct ruleset {
   uint64_t files, net, scopes;
 };

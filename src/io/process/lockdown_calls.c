@@ -111,7 +111,7 @@ static void put_calls(struct filter_program *p, const int *calls, size_t count, 
   }
 }
 
-// Checks the architecture first, because the numbers of system calls depend on it.
+// Writes the filter program. It checks the architecture first, because the numbers of system calls depend on it.
 static void write_filter(struct filter_program *p) {
   put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
   put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));

@@ -13,10 +13,10 @@ struct stream;
 
 struct stream_events {
   void (*on_data)(void *ctx, str bytes);
-  // The peer has ended its side (f is NULL) or the connection broke. No callback follows; the owner must close the
-  // stream.
+  // Called when the peer has ended its side (f is NULL) or the connection broke. No callback follows; the owner must
+  // close the stream.
   void (*on_end)(void *ctx, const struct fault *f);
-  // All queued bytes have been written. May be NULL.
+  // Called when all queued bytes have been written. May be NULL.
   void (*on_drain)(void *ctx);
 };
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "mcp/auth/credentials.h"
 
-// The strings are borrowed and must outlive the challenge.
+// Data for the header and the metadata. The strings are borrowed and must outlive the challenge.
 //
 // A client accepts metadata only if the resource named in them is the URL that the client called (RFC 9728, 3.3). So
 // each path of the endpoint is a resource: the configured URL for /mcp, and the same URL followed by /NAME for

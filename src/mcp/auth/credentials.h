@@ -19,7 +19,7 @@ struct credentials_token {
   str name;   // given by the operator; may be empty
 };
 
-// Arrays and strings are borrowed: they must outlive the credentials.
+// Options of credentials_new. Arrays and strings are borrowed: they must outlive the credentials.
 struct credentials_options {
   struct loop *loop;
   struct principals *principals;  // shared by all credentials of the process
@@ -31,7 +31,7 @@ struct credentials_options {
   size_t scope_count;
 };
 
-// Returns NULL on failure, with a reason in f.
+// Creates credentials with their keyring. Returns NULL on failure, with a reason in f.
 struct credentials *credentials_new(const struct credentials_options *opt, struct fault *f);
 void credentials_free(struct credentials **c);
 

@@ -20,7 +20,7 @@ struct keyring_options {
   uint64_t longest_ms;
 };
 
-// Does not fetch keys yet. Returns NULL on failure, with a reason in f.
+// Creates a keyring without fetching keys. Returns NULL on failure, with a reason in f.
 struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f);
 void keyring_free(struct keyring **k);  // does not call `ready` of waiting structs
 

@@ -22,10 +22,10 @@ struct event_stream_options {
 };
 
 struct event_stream_events {
-  // The connection was lost, and the client has not resumed the stream in time. The owner must cancel the requests of
-  // the stream and free the stream. Called from the loop, never inside a function of this file.
+  // Called when the connection was lost and the client has not resumed the stream in time. The owner must cancel the
+  // requests of the stream and free the stream. Called from the loop, never inside a function of this file.
   void (*lost)(struct event_stream *es);
-  // All messages were sent, and the time to resume the stream is over. The owner must free the stream.
+  // Called when all messages were sent and the time to resume the stream is over. The owner must free the stream.
   void (*over)(struct event_stream *es);
   // Too many messages wait to be sent (go = false), or the client has read them (go = true).
   void (*flow)(struct event_stream *es, bool go);

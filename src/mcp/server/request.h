@@ -18,7 +18,7 @@ struct work {
 };
 struct work_ops {
   const char *name;
-  // The client has cancelled r, or its session ends. r->work is already NULL; r is freed after this call.
+  // Called when the client has cancelled r or its session ends. r->work is already NULL; r is freed after this call.
   void (*cancel)(struct work *w, struct request *r, str reason);
 };
 
