@@ -92,6 +92,7 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
   if (kind == ITEM_TOOL)
     d.hints = (struct item_hints){hints_at(entry, "readOnlyHint"), hints_at(entry, "idempotentHint"),
                                   hints_at(entry, "destructiveHint")};
+  size_t hidden = r->cleaned.hidden;
   str text =
       clean_definition(&r->arena, entry, str_of(item_kind_rules[kind].name_key), r->description_max, &r->cleaned);
   if (!text.p) {
@@ -100,6 +101,7 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
   }
   d.name = arena_str(&r->arena, name);
   d.text = text.p == entry->p ? arena_str(&r->arena, text) : text;
+  if (r->cleaned.hidden > hidden) d.raw = arena_str(&r->arena, json_span(entry));
   add(r, kind, d);
 }
 
@@ -120,6 +122,7 @@ void definitions_copy(struct definitions *r, const struct definitions *from, enu
     struct definition d = from->defs[kind][i];
     d.name = arena_str(&r->arena, d.name);
     d.text = arena_str(&r->arena, d.text);
+    if (d.raw.p) d.raw = arena_str(&r->arena, d.raw);
     add(r, kind, d);
   }
   if (from->paged[kind]) keep_for(r, kind, from->ttl_ms[kind], from->is_public[kind]);

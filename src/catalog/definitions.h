@@ -27,6 +27,7 @@ struct definition {
   str text;    // JSON text as sent, without hidden characters
   bool plain;  // the tool declares neither x-mcp-header nor tasks; always true for items that are not tools
   struct item_hints hints;
+  str raw;  // the definition as sent, if it has hidden characters that `text` lacks; otherwise STR_NONE
 };
 
 // The kind of server that sent the definitions.

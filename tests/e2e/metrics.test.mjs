@@ -115,7 +115,8 @@ describe('metrics', () => {
 
   test('docs/reference/metrics.md has every metric, reason and kind of work, and no other', async (t) => {
     const collector = { endpoint: 'http://127.0.0.1:1/v1/x' }, file = path.join(tempDir(t), 'audit.jsonl');
-    const { get } = await start(t, { config: { audit: { file }, traces: collector, logs: collector } });
+    const governance = writeJson(path.join(tempDir(t), 'governance.json'), {});
+    const { get } = await start(t, { config: { audit: { file }, governance, traces: collector, logs: collector } });
     const page = await (await get('/metrics')).text();
     const tables = fs.readFileSync(path.join(ROOT, 'docs/reference/metrics.md'), 'utf8').split(/^## /m)
       .map((section) => section.split('\n').filter((line) => /^\| `[^|]*` \| (?!callback)/.test(line)).map((line) => line.split(' | ')));

@@ -28,6 +28,7 @@ function place(t, { pins, governance = {}, servers } = {}) {
   const run = (...args) => runToolgate(['pins', ...args], { cwd: dir, env, timeoutMs: 120_000 });
   return {
     dir, lists, run,
+    status: async () => JSON.parse((await runToolgate(['status', '--json'], { cwd: dir, env })).stdout),
     serve: () => startGateway(t, { servers, config, mode: 'direct', dir, env }),
     states: async (...args) => {
       const { pins: list } = JSON.parse((await run('list', ...args, '--json')).stdout);
@@ -93,6 +94,8 @@ describe('a tool that changed while the gateway was down', () => {
     const after = await here.serve();
     assert.equal((await call(await open(t, after), 'find')).result.content[0].text, 'find was called');
     assert.deepEqual(await here.states(), { find: 'changed' });
+    assert.deepEqual((await here.status()).pins, { enforced: false, accepted: 1, changed: 1, new: 0, suspect: 0 });
+    assert.match(await (await fetch(after.url.replace(/mcp$/, 'metrics'))).text(), /^toolgate_pins\{state="changed"\} 1$/m);
     assert.match(after.program.stderr, /the tool "find" has changed since it was accepted/);
     assert.deepEqual(here.audited().map((it) => [it.tool, it.decision, it.code]), [['find', 'ALLOW', 'SCHEMA_DRIFT']]);
   });

@@ -194,6 +194,15 @@ static void put_totals(struct json_writer *w, const struct gateway *g) {
   json_end_object(w);
 }
 
+static void put_pins(const struct pins *p, struct json_writer *w) {
+  json_put_key(w, STR("pins"));
+  json_begin_object(w);
+  json_member_bool(w, STR("enforced"), pins_mode(p) == GOVERNANCE_PINS_ENFORCE);
+  for (int i = 0; i < PIN_STATES; i++)
+    json_member_u64(w, str_of(pin_state_name((enum pin_state)i)), pins_count(p, (enum pin_state)i));
+  json_end_object(w);
+}
+
 void model_put_status(const struct model *m, bool whole, struct json_writer *w) {
   struct gateway *g = m->gateway;
   ASSERT((int)g->config->mode < MODE_COUNT);
@@ -209,6 +218,7 @@ void model_put_status(const struct model *m, bool whole, struct json_writer *w) 
   if (whole) put_files(w, g);
   model_put_stale(g, w);
   if (whole) put_clients(w, g);
+  if (g->rules.pins) put_pins(g->rules.pins, w);
   json_put_key(w, STR("last_calls"));
   put_calls(g, w);
   json_put_key(w, STR("servers"));

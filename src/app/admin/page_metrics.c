@@ -90,6 +90,13 @@ static void put_loop(struct buf *out, const struct loop *l) {
              l->slow_max_ms);
 }
 
+static void put_pins(struct buf *out, const struct pins *p) {
+  metrics_put_head(out, "toolgate_pins", "gauge", "Tools and servers by the state of their definition.");
+  for (int i = 0; i < PIN_STATES; i++)
+    metrics_put_value(out, "toolgate_pins", "state", str_of(pin_state_name((enum pin_state)i)),
+                      pins_count(p, (enum pin_state)i));
+}
+
 static void put_metrics(struct buf *out, const struct gateway *g) {
   metrics_write(g->metrics, out);
   put_reloads(out, &g->reload);
@@ -101,6 +108,7 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
   put_single(out, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers in flight.",
              g->loop.bulk.used);
   put_loop(out, &g->loop);
+  if (g->rules.pins) put_pins(out, g->rules.pins);
   if (g->tracer)
     put_single(out, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",
                tracer_dropped(g->tracer));

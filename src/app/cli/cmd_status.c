@@ -48,6 +48,17 @@ static void put_head(struct buf *out, struct arena *a, const struct json *s) {
   if (stale.n) buf_printf(out, "  the files have changed and were rejected: %.*s\n", STR_ARG(stale));
 }
 
+// Writes a line if tools differ from their pins.
+static void put_pins(struct buf *out, const struct json *pins) {
+  static const char *const states[] = {"changed", "new", "suspect"};
+  size_t put = 0;
+  for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+    uint64_t count = console_number(pins, states[i]);
+    if (count) buf_printf(out, "%s%llu %s", put++ ? ", " : "  tools to review: ", (unsigned long long)count, states[i]);
+  }
+  if (put) buf_str(out, STR("; see \"toolgate pins diff\"\n"));
+}
+
 static void put_client(struct buf *out, struct arena *a, const struct json *c, uint64_t now_ms) {
   str name = console_line(console_text(c, "name", a), a), agent = console_text(c, "agent", a);
   uint64_t busy = console_number(c, "in_flight");
@@ -81,6 +92,7 @@ static void put_text(struct buf *out, struct arena *a, const struct json *s, uns
   if (others)
     buf_printf(out, "  %u other gateway%s serve%s the same files; this is the newest\n", others, others == 1 ? "" : "s",
                others == 1 ? "s" : "");
+  put_pins(out, json_get(s, STR("pins")));
   buf_printf(out, "\nclients: %u\n", clients ? clients->count : 0);
   if (json_is(clients, JSON_ARRAY))
     JSON_EACH(it, clients) put_client(out, a, it, console_number(s, "now_ms"));

@@ -20,7 +20,7 @@ const char *pin_state_name(enum pin_state state) {
 }
 
 const char *pin_finding_name(enum pin_finding finding) {
-  static const char *const names[PIN_FINDINGS] = {"hidden_characters", "instruction", "lookalike"};
+  static const char *const names[PIN_FINDINGS] = {"hidden_characters", "instruction", "lookalike", "same_name"};
   ASSERT((unsigned)finding < PIN_FINDINGS);
   return names[finding];
 }
@@ -40,7 +40,7 @@ void pin_set(str *text, str value) {
 
 enum pin_state pin_state_of(const struct pin *pin) {
   if (pin->current.p) return pin->accepted.p ? PIN_CHANGED : PIN_NEW;
-  return pin->findings & ~pin->reviewed ? PIN_SUSPECT : PIN_ACCEPTED;
+  return pin->findings & ~pin->reviewed & PIN_SERIOUS ? PIN_SUSPECT : PIN_ACCEPTED;
 }
 
 static void pin_done(struct pin *pin) {
@@ -165,10 +165,12 @@ static str form_of(str text, struct arena *a) {
   return form;
 }
 
-// Stores what a server lists now. `first`: nothing of this server was pinned before.
-static void take(struct pins *p, struct pin *pin, str form, bool first) {
+// Stores what a server lists now. `first`: nothing of this server was pinned before. Returns whether the definition
+// was not seen before.
+static bool take(struct pins *p, struct pin *pin, str form, bool first) {
   bool accept = !pin->accepted.p && (first || p->mode == GOVERNANCE_PINS_WARN);
   bool same = pin->accepted.p && str_eq(pin->accepted, form);
+  bool known = same || (pin->current.p && str_eq(pin->current, form));
   pin->listed = true;
   if (accept) {
     pin_set(&pin->current, form);
@@ -179,11 +181,12 @@ static void take(struct pins *p, struct pin *pin, str form, bool first) {
   } else if (same && pin->current.p) {
     pin_set(&pin->current, STR_NONE);
     pins_save(p, pin);
-  } else if (!same && !(pin->current.p && str_eq(pin->current, form))) {
+  } else if (!known) {
     pin_set(&pin->current, form);
     pin->reviewed = 0;
     pins_save(p, pin);
   }
+  return !known;
 }
 
 static void look_at_tools(struct pins *p, struct pin_server *s, const struct catalog_source *source, bool first) {
@@ -197,7 +200,8 @@ static void look_at_tools(struct pins *p, struct pin_server *s, const struct cat
       struct pin *pin = pins_tool(p, s, d->name);
       if (pin->passed) continue;  // the catalog uses the first definition of a name
       pin->passed = true;
-      take(p, pin, form_of(d->text, &a), first);
+      bool fresh = take(p, pin, form_of(d->text, &a), first);
+      pins_scan(pin, d, fresh);
       arena_reset(&a);
     }
   }
@@ -223,6 +227,7 @@ static bool has_pins(const struct pin_server *s) {
 static bool look_at(struct pins *p, const struct catalog_source *source) {
   struct pin_server *s = pins_server(p, source->server);
   struct pin *pin;
+  s->order = source->order;
   if (s->looked && s->version == source->version) return false;
   s->looked = true;
   s->version = source->version;
@@ -253,6 +258,16 @@ static void log_state(const struct pins *p, const struct pin *pin, enum pin_stat
            texts[state], then, STR_ARG(server), STR_ARG(tool));
 }
 
+// Saves the pins whose findings have changed.
+static void save_findings(struct pins *p) {
+  struct pins_walk walk = {0};
+  for (struct pin *pin; (pin = pins_next(p, &walk));) {
+    uint8_t now = pin->findings & (uint8_t)~pin->reviewed;
+    if (now != pin->before) pins_save(p, pin);
+    pin->before = now;
+  }
+}
+
 static void report(struct pins *p) {
   struct pins_walk walk = {0};
   size_t logged = 0;
@@ -277,7 +292,10 @@ void pins_look(struct pins *p, const struct catalog_source *sources, size_t coun
   bool any = false;
   if (p->mode == GOVERNANCE_PINS_OFF) return;
   for (size_t i = 0; i < count; i++) any |= look_at(p, &sources[i]);
-  if (any) report(p);
+  if (!any) return;
+  pins_compare_names(p);
+  save_findings(p);
+  report(p);
 }
 
 void pins_look_again(struct pins *p) {

@@ -19,6 +19,7 @@ struct pin {
   uint8_t findings;  // bits of enum pin_finding
   uint8_t reviewed;  // the findings that a person has accepted
   str why[PIN_FINDINGS];
+  uint8_t before;       // `findings` that are not in `reviewed`, before the current pass
   enum pin_state told;  // the state that was reported last
 };
 
@@ -28,6 +29,7 @@ struct pin_server {
   struct pin identity;
   uint64_t version;  // catalog_source.version of the last comparison
   bool looked;
+  size_t order;  // position among the sources
 };
 
 struct pins {
@@ -51,6 +53,16 @@ struct pins_walk {
   size_t servers, tools;
 };
 struct pin *pins_next(const struct pins *p, struct pins_walk *at);
+
+// ---- pins_scan.c
+
+// The findings that quarantine a tool. PIN_SAME_NAME is only a note, because clients see both tools under other names.
+enum { PIN_SERIOUS = 1u << PIN_HIDDEN | 1u << PIN_INSTRUCTION | 1u << PIN_LOOKALIKE };
+
+// Searches the texts of a definition. `fresh`: the definition was not seen before.
+void pins_scan(struct pin *pin, const struct definition *d, bool fresh);
+// Compares the names of all listed tools of different servers.
+void pins_compare_names(struct pins *p);
 
 // ---- pins_store.c
 

@@ -85,6 +85,7 @@ static bool read_pin(struct pins *p, str text, struct arena *a) {
   pin->by_operator = json_is(json_get(v, STR("by_operator")), JSON_TRUE);
   pin->findings = pin->reviewed = 0;
   read_findings(pin, json_get(v, STR("findings")), a);
+  pin->before = pin->findings & (uint8_t)~pin->reviewed;
   pin->told = pin_state_of(pin);
   return pin->accepted.p || pin->current.p;
 }

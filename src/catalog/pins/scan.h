@@ -5,9 +5,28 @@
 #include "json/json.h"
 
 enum pin_finding {
-  PIN_HIDDEN,       // texts have hidden characters, which the gateway removes
+  PIN_HIDDEN,       // texts have hidden characters, which the gateway removes from definitions
   PIN_INSTRUCTION,  // a text instructs the model
   PIN_LOOKALIKE,    // the name looks like the name of another server's tool
+  PIN_SAME_NAME,    // another server has a tool with this name; clients see both tools under other names
   PIN_FINDINGS
 };
-const char *pin_finding_name(enum pin_finding finding);  // "hidden_characters", "instruction", "lookalike"
+const char *pin_finding_name(enum pin_finding finding);  // "hidden_characters", "instruction", …
+
+// Finds a text with hidden characters in a definition that was not cleaned. Appends the text, with escapes, to `out`.
+// Returns false if there is no such text.
+bool scan_hidden(const struct json *definition, struct buf *out);
+
+// Finds a text that instructs a model: that tells it to ignore its instructions or to conceal something, that imitates
+// a message of the system, or that names files with secrets. Appends the text, shortened, to `out`. Returns false if
+// there is no such text. Names of tools and values of _meta are not searched.
+bool scan_instruction(const struct json *definition, struct buf *out);
+
+enum { SCAN_SKELETON = 128 };
+
+// Writes the skeleton of a name: names that people can mistake for each other have equal skeletons. Ignores case,
+// separators, and which of several similar letters is used (0 and o, Cyrillic and Latin a). Returns its length.
+size_t scan_skeleton(str name, char out[SCAN_SKELETON]);
+
+// Returns whether two skeletons begin alike and differ in at most one character.
+bool scan_similar(str a, str b);

@@ -8,6 +8,7 @@
 #include "app/gateway_client/console.h"
 #include "app/pins_answer.h"
 #include "base/crypto/rand.h"
+#include "base/text/visible.h"
 #include "json/write.h"
 
 enum { MAX_OUTPUT = 256 << 20 };
@@ -123,7 +124,7 @@ static int ask(struct pins_command *c) {
 static str shown(const struct json *pin, const char *key, struct arena *a) {
   struct buf b;
   buf_init(&b, 1 << 20);
-  pins_put_visible(console_text(pin, key, a), &b);
+  visible_put(console_text(pin, key, a), &b);
   str text = arena_str(a, buf_view(&b));
   buf_done(&b);
   return text;

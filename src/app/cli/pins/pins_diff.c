@@ -2,8 +2,7 @@
 #include "app/cli/pins/pins_diff.h"
 
 #include "base/arena.h"
-#include "base/text/plain.h"
-#include "base/text/utf8.h"
+#include "base/text/visible.h"
 #include "json/pointer.h"
 
 struct differ {
@@ -13,28 +12,15 @@ struct differ {
   struct arena arena;
 };
 
-void pins_put_visible(str text, struct buf *out) {
-  for (str rest = text; rest.n;) {
-    str from = rest;
-    bool hidden = plain_hidden((str){text.p, text.n - rest.n}, rest) > 0;
-    uint32_t c = utf8_next(&rest);
-    bool control = c < ' ' || (c >= 0x7f && c < 0xa0);
-    if (c == '\n') buf_str(out, STR("\\n"));
-    else if (c == '\t') buf_str(out, STR("\\t"));
-    else if (hidden || control) buf_printf(out, "\\u{%x}", (unsigned)c);
-    else buf_add(out, from.p, from.n - rest.n);
-  }
-}
-
 static void put_value(struct differ *d, char sign, const struct json *v) {
   buf_printf(d->out, "%s%c %.*s: ", d->indent, sign, STR_ARG(d->path.n ? buf_view(&d->path) : STR("/")));
   str text = json_span(v);
   if (v->type == JSON_STRING && json_string(v, &d->arena, &text)) {
     buf_char(d->out, '"');
-    pins_put_visible(text, d->out);
+    visible_put(text, d->out);
     buf_char(d->out, '"');
   } else {
-    pins_put_visible(text, d->out);
+    visible_put(text, d->out);
   }
   buf_char(d->out, '\n');
 }
@@ -48,7 +34,7 @@ static str cut_line(str *rest) {
 static void put_lines(struct differ *d, char sign, str text) {
   while (text.n) {
     buf_printf(d->out, "%s%c   ", d->indent, sign);
-    pins_put_visible(cut_line(&text), d->out);
+    visible_put(cut_line(&text), d->out);
     buf_char(d->out, '\n');
   }
 }

@@ -11,6 +11,3 @@
 
 // Appends the lines to `out`, each after `indent`. A NULL definition has no members.
 void pins_diff(const struct json *before, const struct json *after, const char *indent, struct buf *out);
-
-// Appends a text with its hidden and control characters as escapes.
-void pins_put_visible(str text, struct buf *out);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings of pins: in the texts of definitions, and by comparison of the names of tools.
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/text/visible.h"
+#include "catalog/pins/pins_impl.h"
+
+enum {
+  WHY_BYTES = 1024,
+  COMPARISONS = 2000000,     // most pairs of names that one pass compares for similarity
+  FIRST_USE_MS = 10 * 60000  // pins that were made within this time count as equally old
+};
+
+static void set(struct pin *pin, enum pin_finding finding, str why) {
+  uint8_t bit = (uint8_t)(1u << finding);
+  if (!pin->why[finding].p || !str_eq(pin->why[finding], why)) {
+    pin->reviewed &= (uint8_t)~bit;
+    pin_set(&pin->why[finding], why);
+  }
+  pin->findings |= bit;
+}
+
+static void clear(struct pin *pin, enum pin_finding finding) {
+  pin->findings &= (uint8_t) ~(1u << finding);
+}
+
+// ---- texts
+
+static bool find_hidden(const struct definition *d, struct arena *a, struct buf *why) {
+  struct fault f;
+  if (visible_has_hidden(d->name)) {
+    visible_put(d->name, why);
+    return true;
+  }
+  const struct json *raw = d->raw.p ? json_parse(a, d->raw, &json_default_limits, &f) : NULL;
+  return raw && scan_hidden(raw, why);
+}
+
+// A definition from the cache (upstream/definition_cache.h) has lost its hidden characters, so an earlier finding stays
+// while the definition is the same.
+void pins_scan(struct pin *pin, const struct definition *d, bool fresh) {
+  struct arena a;
+  struct buf why;
+  struct fault f;
+  arena_init(&a);
+  buf_init(&why, WHY_BYTES);
+  if (find_hidden(d, &a, &why)) set(pin, PIN_HIDDEN, buf_view(&why));
+  else if (fresh) clear(pin, PIN_HIDDEN);
+  buf_reset(&why);
+  const struct json *v = json_parse(&a, d->text, &json_default_limits, &f);
+  if (v && scan_instruction(v, &why)) set(pin, PIN_INSTRUCTION, buf_view(&why));
+  else clear(pin, PIN_INSTRUCTION);
+  buf_done(&why);
+  arena_done(&a);
+}
+
+// ---- names
+
+struct named {
+  struct pin *pin;
+  str skeleton;
+};
+
+static int compare(const void *x, const void *y) {
+  const struct named *a = x, *b = y;
+  int by_skeleton = str_cmp(a->skeleton, b->skeleton);
+  return by_skeleton ? by_skeleton : str_cmp(a->pin->tool, b->pin->tool);
+}
+
+// Returns the tools that are listed, sorted by skeleton.
+static struct named *list_names(const struct pins *p, struct arena *a, size_t *out_count) {
+  struct pins_walk walk = {0};
+  struct named *list = NULL;
+  size_t count = 0, cap = 0;
+  char skeleton[SCAN_SKELETON];
+  for (struct pin *pin; (pin = pins_next(p, &walk));) {
+    clear(pin, PIN_LOOKALIKE);
+    clear(pin, PIN_SAME_NAME);
+    if (!pin->listed || !pin->tool.n) continue;
+    if (count == cap) list = mem_grow(list, (cap = cap ? 2 * cap : 256) * sizeof *list);
+    size_t n = scan_skeleton(pin->tool, skeleton);
+    list[count++] = (struct named){pin, arena_str(a, (str){skeleton, n})};
+  }
+  if (count) qsort(list, count, sizeof *list, compare);
+  *out_count = count;
+  return list;
+}
+
+// Returns whether `a` counts as the imitation of `b`: it was pinned later or, if both were pinned at about the same
+// time, its server comes later in the configuration.
+static bool is_younger(const struct pin *a, const struct pin *b) {
+  if (!a->accepted.p != !b->accepted.p) return !a->accepted.p;
+  int64_t later = a->at - b->at;
+  if (later > FIRST_USE_MS || later < -FIRST_USE_MS) return later > 0;
+  return a->server->order > b->server->order;
+}
+
+static void note_pair(struct pin *a, struct pin *b) {
+  struct pin *imitation = is_younger(a, b) ? a : b, *original = imitation == a ? b : a;
+  enum pin_finding finding = str_eq(a->tool, b->tool) ? PIN_SAME_NAME : PIN_LOOKALIKE;
+  struct buf why;
+  if (imitation->findings & 1u << finding) return;
+  buf_init(&why, WHY_BYTES);
+  buf_printf(&why, "\"");
+  visible_put(original->tool, &why);
+  buf_printf(&why, "\" of %.*s", STR_ARG(original->server->name));
+  set(imitation, finding, buf_view(&why));
+  buf_done(&why);
+}
+
+// Names with equal skeletons are neighbours in the list; similar ones share their first bytes.
+void pins_compare_names(struct pins *p) {
+  struct arena a;
+  size_t count, pairs = 0;
+  arena_init(&a);
+  struct named *list = list_names(p, &a, &count);
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = i + 1; k < count && pairs < COMPARISONS; k++, pairs++) {
+      str x = list[i].skeleton, y = list[k].skeleton;
+      bool equal = x.n && str_eq(x, y);
+      if (!equal && (x.n < 3 || y.n < 3 || memcmp(x.p, y.p, 3) != 0)) break;
+      if (list[i].pin->server != list[k].pin->server && (equal || scan_similar(x, y)))
+        note_pair(list[i].pin, list[k].pin);
+    }
+  if (pairs >= COMPARISONS) log_info(p->opt.log, "there are too many tools to compare all their names with each other");
+  mem_free(list);
+  arena_done(&a);
+}
