@@ -35,6 +35,7 @@ void governance_put_members(struct json_writer *w, const struct governance_decis
   json_member_str_or_null(w, STR("mode_requested"), d->requested);
   put_mode(w, STR("mode_effective"), d->effective);
   put_mode(w, STR("mode_highest"), d->highest);
+  if (d->capability && d->capability->provisional) json_member_bool(w, STR("provisional"), true);
   put_gates(w, d);
   json_put_key(w, STR("rules"));
   json_begin_array(w);
@@ -51,6 +52,7 @@ void governance_put_text(struct buf *out, const struct governance_decision *d) {
   } else {
     buf_printf(out, "DENY  %s", governance_code_name(d->code));
   }
+  if (d->capability && d->capability->provisional) buf_str(out, STR("  provisional"));
   buf_printf(out, "  %.*s", STR_ARG(d->pointer));
   for (size_t i = 0; i < d->match_count; i++)
     buf_printf(out, "%s%.*s%s", i ? ", " : "  (", STR_ARG(d->matches[i].id), i + 1 < d->match_count ? "" : ")");

@@ -162,7 +162,8 @@ void governance_sort_unique(struct governance_reader *r, struct governance_named
 
 // ---- govern_manifest.c
 
-void governance_read_adapters(struct governance_reader *r, str pointer, const struct json *v);
+// Reads the members `adapters` and `manifests` of the file; NULL if absent.
+void governance_read_adapters(struct governance_reader *r, const struct json *adapters, const struct json *manifests);
 
 // ---- govern_records.c
 

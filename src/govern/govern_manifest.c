@@ -81,6 +81,7 @@ static const struct governance_field capability_fields[] = {
     {"name", governance_id, AT(name), true, NULL},
     {"class", governance_choice, AT(class), true, classes},
     {"approval_mode", governance_mode, AT(mode), true, NULL},
+    {"provisional", governance_flag, AT(provisional), false, NULL},
     {"scopes", governance_texts, AT(scopes), false, NULL},
     {"claims", governance_texts, AT(claims), false, NULL},
     {"evidence", governance_texts, AT(evidence), false, NULL},
@@ -109,6 +110,8 @@ static void read_capability(struct governance_reader *r, str pointer, const stru
   if (c->class != CLASS_NONE && c->mode != APPROVAL_NONE && !approval_mode_fits(c->class, c->mode))
     governance_report(r, pointer, "CLASS_MODE_CONFLICT: a capability of class %s cannot have the approval mode %s",
                       capability_class_name(c->class), approval_mode_name(c->mode));
+  // A hint of the server cannot lower the mode of a capability that has an effect.
+  if (c->provisional && c->class == CLASS_ACT) c->mode = APPROVAL_DESTRUCTIVE;
 }
 
 // The capabilities of one adapter. gather_capabilities later joins the lists of all adapters.
@@ -199,9 +202,25 @@ static void gather_capabilities(struct governance_reader *r, struct adapter_entr
   for (size_t i = 0; i < total; i++) g->capabilities[i] = *(struct governance_capability *)ids[i].object;
 }
 
-void governance_read_adapters(struct governance_reader *r, str pointer, const struct json *v) {
+// Returns the adapters of a list and, after these, the adapters of an object.
+static struct adapter_entry *read_entries(struct governance_reader *r, const struct json *adapters,
+                                          const struct json *manifests, size_t *out_count) {
+  size_t more = json_is(manifests, JSON_OBJECT) ? manifests->count : 0, count = 0;
+  struct adapter_entry *listed = NULL;
+  if (adapters) listed = governance_read_list(r, STR("/adapters"), adapters, sizeof *listed, read_adapter, &count);
+  if (manifests && !json_is(manifests, JSON_OBJECT))
+    governance_report(r, STR("/manifests"), "must be a list of files, which cannot be read here, or an object");
+  struct adapter_entry *all = arena_zero(r->arena, sizeof *all * (count + more));
+  if (count) memcpy(all, listed, sizeof *all * count);
+  if (more)
+    JSON_EACH(it, manifests) read_adapter(r, governance_below(r, STR("/manifests"), it), it, &all[count++]);
+  *out_count = count;
+  return all;
+}
+
+void governance_read_adapters(struct governance_reader *r, const struct json *adapters, const struct json *manifests) {
   struct governance *g = r->governance;
-  struct adapter_entry *entries = governance_read_list(r, pointer, v, sizeof *entries, read_adapter, &g->adapter_count);
+  struct adapter_entry *entries = read_entries(r, adapters, manifests, &g->adapter_count);
   g->adapters = ARENA_ARRAY(r->arena, struct governance_adapter, g->adapter_count);
   for (size_t i = 0; i < g->adapter_count; i++) g->adapters[i] = entries[i].adapter;
   check_adapter_ids(r);

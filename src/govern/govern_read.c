@@ -282,12 +282,14 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *intents, *context, *records, *flow;
+    const struct json *manifests;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
   } parts = {.pins = GOVERNANCE_PINS_WARN};
   static const struct governance_field fields[] = {
       {"adapters", keep_node, offsetof(struct parts, adapters), false, NULL},
+      {"manifests", keep_node, offsetof(struct parts, manifests), false, NULL},
       {"permissions", keep_node, offsetof(struct parts, permissions), false, NULL},
       {"bundles", keep_node, offsetof(struct parts, bundles), false, NULL},
       {"intents", keep_node, offsetof(struct parts, intents), false, NULL},
@@ -301,7 +303,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
   r->governance->offers_plan_check = parts.plan_check;
-  if (parts.adapters) governance_read_adapters(r, STR("/adapters"), parts.adapters);
+  governance_read_adapters(r, parts.adapters, parts.manifests);
   settle_outputs(r->governance, parts.output_schemas);
   if (parts.permissions) read_permissions(r, STR("/permissions"), parts.permissions);
   if (parts.bundles) read_bundles(r, STR("/bundles"), parts.bundles);

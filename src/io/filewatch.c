@@ -137,7 +137,9 @@ static bool concerns(const struct filewatch *w, const struct inotify_event *e) {
   if (e->mask & IN_Q_OVERFLOW) return true;
   if (e->mask & (IN_IGNORED | IN_MOVE_SELF)) return is_watched(w, e->wd);  // the folder was removed or moved
   for (size_t i = 0; i < w->place_count; i++)
-    if (w->places[i].folder == e->wd && str_eq(w->places[i].name, str_of(e->len ? e->name : ""))) return true;
+    if (w->places[i].folder == e->wd &&
+        (!w->places[i].name.n || str_eq(w->places[i].name, str_of(e->len ? e->name : ""))))
+      return true;
   return false;
 }
 

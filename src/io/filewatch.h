@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watches files for changes: a write, a rename over the file, a changed symbolic link, removal, re-creation. Ignores
-// other files in the same folders.
+// other files in the same folders. A path that ends with a slash is a folder, which changes if an entry is added to it
+// or removed from it.
 //
 // A file counts as changed if its inode, size or time differs once `settle_ms` have passed without further events. An
 // editor that saves in several steps therefore causes only one callback.

@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // The governance file, YAML or JSON: reads it, and compares it with the configured servers.
 #include "app/config/config_load.h"
+#include "app/config/config_manifests.h"
 #include "base/assert.h"
 #include "govern/run.h"
 
 struct governance_reading {
   struct config_loader *loader;
   str file;
+  struct manifests manifests;
 };
 
 static void on_problem(void *ctx, str pointer, const char *message) {
   struct governance_reading *r = ctx;
-  config_error(r->loader, &(struct config_place){r->file, pointer}, "%s", message);
+  struct config_place at = config_manifests_place(&r->manifests, r->file, pointer);
+  config_error(r->loader, &at, "%s", message);
 }
 
 // Reads a governance file. If the file cannot be read or has an error, reports the problems and returns NULL.
 static struct governance *read_file(struct config_loader *l, str path, str named_by) {
   struct config_document d;
+  struct governance *g = NULL;
   l->max_file = GOVERNANCE_BYTES_MAX;
   bool open = config_document_open(l, path, named_by, &d);
+  if (open) {
+    struct governance_reading r = {.loader = l, .file = d.file};
+    const struct json *joined = config_manifests_join(l, &d, &r.manifests);
+    if (joined) g = governance_read(joined, on_problem, &r);
+    config_document_done(&d);
+  }
   l->max_file = 0;
-  if (!open) return NULL;
-  struct governance *g = governance_read(d.root, on_problem, &(struct governance_reading){l, d.file});
-  config_document_done(&d);
   return g;
 }
 

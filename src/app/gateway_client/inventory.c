@@ -17,6 +17,8 @@ static struct inventory_server describe_server(const struct upstreams *all, unsi
   struct inventory_server s = {.name = upstreams_name(all, index), .available = !error};
   if (lane && lane->state == LANE_READY) {
     s.revision = link_revision(lane->link)->name;
+    str version = link_server_version(lane->link);
+    s.version = version.p ? arena_cstr(a, version) : NULL;
     s.start_ms = lane->ready_at - lane->started_at;
   }
   char progress[LANE_PROGRESS];
@@ -56,6 +58,7 @@ void inventory_put_definitions(const struct gateway *g, const struct session *se
     json_member_str(w, STR("name"), s.name);
     if (s.error) json_member_str(w, STR("error"), str_of(s.error));
     if (s.revision) json_member_str(w, STR("revision"), str_of(s.revision));
+    if (s.version) json_member_str(w, STR("version"), str_of(s.version));
     json_member_u64(w, STR("start_ms"), s.start_ms);
     upstreams_put_definitions(g->upstreams, k, w);
     json_end_object(w);
@@ -78,6 +81,7 @@ static void read_server(const struct json *v, struct arena *a, struct inventory_
   out->start_ms = (uint64_t)start_ms;
   out->error = text_of(v, STR("error"), a);
   out->revision = text_of(v, STR("revision"), a);
+  out->version = text_of(v, STR("version"), a);
   out->available = !out->error;
 }
 

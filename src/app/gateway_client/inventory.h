@@ -9,6 +9,7 @@ struct inventory_server {
   bool available;
   const char *error;     // reason why the server is not available, or NULL
   const char *revision;  // revision of MCP, or NULL if unknown
+  const char *version;   // version that the server names, or NULL
   uint64_t start_ms;     // time until the server was ready
   size_t count[DIRECTORY_KINDS];
   size_t tokens;       // tokens of all definitions

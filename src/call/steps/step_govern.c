@@ -89,6 +89,7 @@ static str put_details(struct call *c, const struct governance_decision *d, cons
   if (d->requested.p) json_member_str(&w, STR("mode_requested"), utf8_cut(d->requested, ID_SHOWN));
   put_mode(&w, STR("mode_effective"), d->effective);
   put_mode(&w, STR("mode_highest"), d->highest);
+  if (d->capability && d->capability->provisional) json_member_bool(&w, STR("provisional"), true);
   if (d->gate_count) json_member_str(&w, STR("gate"), d->gates[0]->gate_id);
   put_violations(&w, &d->violations);
   json_end_object(&w);
