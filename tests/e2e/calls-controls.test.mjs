@@ -113,7 +113,7 @@ describe('dry run', () => {
   test('a dry run of another request than a tool call is refused, and nothing is sent', async (t) => {
     const { client } = await startDirect(t, { prompts: { hello: () => assert.fail('it was asked') } });
     const asked = client.ask('prompts/get', { name: 'hello', _meta: { 'toolgate/dryRun': true } });
-    assert.match((await errorOf(asked)).message, /for tools only/);
+    assert.match((await errorOf(asked)).message, /only for tool calls/);
   });
 
   test('it is for servers that are down, too', async (t) => {
