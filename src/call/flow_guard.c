@@ -65,10 +65,7 @@ static void put_place(struct buf *out, const struct flow_call *c) {
 
 static void put_marks(struct json_writer *w, str key, unsigned marks) {
   json_put_key(w, key);
-  json_begin_array(w);
-  for (unsigned bit = 1; bit < FLOW_ALL; bit <<= 1)
-    if (marks & bit) json_put_str(w, str_of(flow_mark_name(bit)));
-  json_end_array(w);
+  flow_marks_put(w, marks);
 }
 
 static const char *first_mark(unsigned marks) {
@@ -143,8 +140,10 @@ static void put_sentence(const struct flow_step *s, unsigned own, const struct f
   struct flow_call here = {.server = s->server, .tool = s->tool};
   buf_init(&b, SENTENCE);
   put_place(&b, &here);
-  buf_printf(&b, " (%s) is refused: with earlier calls of this run it would join private data, untrusted input and a "
-                 "way out", first_mark(own));
+  buf_printf(&b,
+             " (%s) is refused: with earlier calls of this run it would join private data, untrusted input and a "
+             "way out",
+             first_mark(own));
   for (size_t i = 0; i < count; i++) {
     buf_str(&b, i ? STR(", ") : STR(": "));
     put_place(&b, &earlier[i]);
@@ -152,12 +151,6 @@ static void put_sentence(const struct flow_step *s, unsigned own, const struct f
   }
   fault_set(f, FAULT_FLOW_DENIED, "%.*s", STR_ARG(buf_view(&b)));
   buf_done(&b);
-}
-
-static str pointer_of(const struct flow_marks *own) {
-  for (size_t i = 0; i < FLOW_MARKS; i++)
-    if (own->pointers[i].p) return own->pointers[i];
-  return STR("/flow");
 }
 
 static str path_of(struct arena *a, str pointer) {
@@ -173,7 +166,7 @@ static str path_of(struct arena *a, str pointer) {
 static void refuse(const struct flow_step *s, const struct flow_marks *own, const struct runs *runs, unsigned before,
                    struct flow_verdict *out) {
   struct flow_call earlier[FLOW_SHOWN];
-  str pointer = pointer_of(own);
+  str pointer = flow_marks_pointer(own);
   size_t count = earlier_calls(s, runs, before & ~own->set, earlier);
   out->refused = true;
   out->rule = path_of(s->arena, pointer);
@@ -196,8 +189,7 @@ static void refuse_unknown(const struct flow_step *s, enum flow_found found, str
 static bool find_runs(struct call_context *x, const struct governance_flow *flow, const struct flow_step *s,
                       uint64_t now, struct runs *runs, struct flow_verdict *out) {
   for (size_t i = runs->count; i-- > 0;) {
-    enum flow_found found =
-        flows_get(x->flows, x->store, &runs->names[i], now, flow->keep_s * 1000, &runs->found[i]);
+    enum flow_found found = flows_get(x->flows, x->store, &runs->names[i], now, flow->keep_s * 1000, &runs->found[i]);
     if (found == FLOW_RUN_FOUND) continue;
     refuse_unknown(s, found, out);
     return false;
@@ -236,6 +228,18 @@ void flow_decide(struct call_context *x, const struct flow_step *s, struct flow_
   }
   // If a run was not found, found[0] is NULL.
   if (!out->refused && !s->dry_run && runs.found[0]) record(x, flow, s, own.set, &runs, now, out);
+}
+
+unsigned flow_before(struct call_context *x, const struct flow_step *s) {
+  const struct governance *g = s->caller->governance;
+  const struct governance_flow *flow = governance_flow_of(g);
+  unsigned before = 0;
+  struct flow_verdict unknown;
+  if (!flow || !governance_flow_marks(g, s->server, s->tool).set) return 0;
+  struct runs runs = name_runs(flow, s);
+  if (!find_runs(x, flow, s, loop_now(x->loop), &runs, &unknown)) return FLOW_ALL;
+  for (size_t i = 0; i < runs.count; i++) before |= flow_run_marks(runs.found[i]);
+  return before;
 }
 
 bool calls_may_view(struct call_context *x, struct request *r, const struct caller *caller, str server, str tool,

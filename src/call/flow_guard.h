@@ -25,9 +25,9 @@ struct flow_step {
 
 struct flow_verdict {
   bool refused;
-  struct fault fault;  // if refused
-  str rule;            // dotted path of the mark that decided
-  str details;         // raw JSON object
+  struct fault fault;                    // if refused
+  str rule;                              // dotted path of the mark that decided
+  str details;                           // raw JSON object
   struct flow_run *unstored[FLOW_RUNS];  // runs that must be stored before anything is sent
   size_t unstored_count;
 };
@@ -35,5 +35,9 @@ struct flow_verdict {
 // Decides a step and, unless it is refused or a dry run, gives the run its marks. `unstored` is valid until the next
 // call of this function; the caller must store these runs (flows_store).
 void flow_decide(struct call_context *x, const struct flow_step *s, struct flow_verdict *out);
+
+// Returns the marks of the step's runs before the step, or FLOW_ALL if they are unknown. Returns 0 if the step itself
+// has no marks.
+unsigned flow_before(struct call_context *x, const struct flow_step *s);
 
 void flow_forget(struct call_context *x, const struct session *s);  // must be called before a session ends

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "govern/decision_record.h"
 
+#include "govern/flow.h"
 #include "json/canon.h"
 
 static void put_mode(struct json_writer *w, str key, enum approval_mode mode) {
@@ -43,6 +44,11 @@ void decision_record_inputs(const struct governance_question *q, struct hasher *
   json_put_str(&w, q->capability);
   buf_str(scratch, STR(",\"context\":"));
   put_canonical(scratch, q->context);
+  if (q->flow) {
+    buf_str(scratch, STR(",\"flow\":"));
+    w.comma = false;
+    flow_marks_put(&w, q->flow);
+  }
   buf_str(scratch, STR(",\"mode\":"));
   w.comma = false;
   if (q->mode.p) json_put_str(&w, q->mode);
@@ -59,6 +65,10 @@ static void put_question(struct json_writer *w, const struct decision_record *r)
   json_begin_object(w);
   json_member_str(w, STR("capability"), q->capability);
   json_member_str_or_null(w, STR("mode"), q->mode);
+  if (q->flow) {
+    json_put_key(w, STR("flow"));
+    flow_marks_put(w, q->flow);
+  }
   if (r->args.p) json_member_raw(w, STR("args"), r->args);
   if (q->context) json_member_raw(w, STR("context"), json_span(q->context));
   json_end_object(w);

@@ -13,7 +13,9 @@
 //
 // `flow: warn` is the same as `flow: {mode: warn}`. The file only says what is marked; call/flow_guard.h applies it.
 #pragma once
+#include "base/arena.h"
 #include "govern/manifest.h"
+#include "json/write.h"
 
 struct governance;
 
@@ -33,8 +35,8 @@ struct governance_flow_entry {
 };
 
 struct governance_flow {
-  uint8_t mode;  // enum flow_mode
-  uint8_t scope;  // 0: a run without an id is a session; 1: it is everything that an agent does
+  uint8_t mode;     // enum flow_mode
+  uint8_t scope;    // 0: a run without an id is a session; 1: it is everything that an agent does
   uint64_t keep_s;  // a run without marked calls is forgotten after this time
   struct governance_flow_entry *entries;
   size_t entry_count;
@@ -53,5 +55,11 @@ unsigned flow_mark_find(str name);         // 0 for an unknown name
 // Returns the settings, or NULL if the guard is off or nothing is marked.
 const struct governance_flow *governance_flow_of(const struct governance *g);
 
+void flow_marks_put(struct json_writer *w, unsigned set);  // writes a list of marks
+// Reads a list of marks; false if it is malformed.
+bool flow_marks_read(const struct json *v, struct arena *a, unsigned *out);
+str flow_marks_pointer(const struct flow_marks *m);  // the place of the first mark
+
+struct flow_marks governance_capability_marks(const struct governance *g, const struct governance_capability *c);
 // Returns the marks of a server's tool or, if `tool` is STR_NONE, of its other items.
 struct flow_marks governance_flow_marks(const struct governance *g, str server, str tool);

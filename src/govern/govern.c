@@ -81,6 +81,7 @@ bool governance_check_context(const struct json *context, struct fault *f) {
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f) {
   struct governance_question q = {.args = json_get(v, STR("args")), .context = json_get(v, STR("context"))};
   const struct json *mode = json_get(v, STR("mode")), *now = json_get(v, STR("now"));
+  const struct json *flow = json_get(v, STR("flow"));
   if (is_absent(q.args)) q.args = NULL;
   if (is_absent(q.context)) q.context = NULL;
   if (!json_string(json_get(v, STR("capability")), a, &q.capability))
@@ -89,6 +90,8 @@ bool governance_read_question(const struct json *v, struct arena *a, struct gove
   else if (q.args && !json_is(q.args, JSON_OBJECT)) fault_set(f, FAULT_INVALID, "args must be an object");
   else if (!is_absent(mode) && !json_string(mode, a, &q.mode)) fault_set(f, FAULT_INVALID, "mode must be a string");
   else if (now && !(json_int(now, &q.now) && q.now > 0)) fault_set(f, FAULT_INVALID, "now must be a positive integer");
+  else if (!is_absent(flow) && !flow_marks_read(flow, a, &q.flow))
+    fault_set(f, FAULT_INVALID, "flow must be a list of reads_private, untrusted_input and sends_out");
   else if (governance_check_context(q.context, f)) {
     *out = q;
     return true;
@@ -375,10 +378,22 @@ static bool check_arguments(struct deciding *d) {
   return !o->violations.first || deny(d, GOVERNANCE_ARG_CONSTRAINT_VIOLATION, o->violations.first->pointer);
 }
 
+// ---- step 7
+
+// In mode warn, the flow guard does not deny calls.
+static bool check_flow(struct deciding *d) {
+  const struct governance_flow *flow = governance_flow_of(d->governance);
+  if (!flow || flow->mode == FLOW_WARN) return true;
+  struct flow_marks own = governance_capability_marks(d->governance, d->out->capability);
+  if (!own.set || (own.set | d->question->flow) != FLOW_ALL) return true;
+  return deny(d, GOVERNANCE_FLOW_DENIED, flow_marks_pointer(&own));
+}
+
 void governance_decide(const struct governance *g, const struct governance_question *q, struct arena *a,
                        struct governance_decision *out) {
   static bool (*const steps[])(struct deciding *) = {find_capability, match_permissions, match_bundles,
-                                                     select_mode,     check_delegation,  check_arguments};
+                                                     select_mode,     check_delegation,  check_arguments,
+                                                     check_flow};
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   *out = (struct governance_decision){.requested = q->mode, .effective = APPROVAL_NONE, .highest = APPROVAL_NONE};
   struct deciding d = {.governance = g, .question = q, .arena = a, .out = out, .budget = {LOGIC_STEPS, LOGIC_BYTES}};

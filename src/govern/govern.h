@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Governance: which capabilities exist (adapters), who may use them with which arguments (permissions), and which rules
-// and approvals apply (bundles). A decision depends only on the file and the question. It has six steps:
+// and approvals apply (bundles). A decision depends only on the file and the question. It has seven steps:
 //
 //   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it, PERMISSION_DENIED if it is for another
 //      environment than that of the context.
@@ -14,6 +14,7 @@
 //      if a scope is missing or a call in mode delegated has no user as its origin, DELEGATION_EXPIRED if the
 //      delegation is no longer valid.
 //   6. Checks the arguments. ARG_CONSTRAINT_VIOLATION if they violate constraints.
+//   7. Checks the flow. FLOW_DENIED if the run would have all marks of the flow guard (govern/flow.h).
 //
 // The first step that fails denies the call. A struct governance is immutable and reference-counted.
 #pragma once
@@ -59,6 +60,7 @@ struct governance_question {
   const struct json *context;  // an object that governance_check_context accepts, or NULL
   str mode;                    // requested mode; STR_NONE if absent
   int64_t now;                 // seconds since 1970; 0 if unknown: a delegation then never expires
+  unsigned flow;               // marks of the flow guard (govern/flow.h) that the run has before this call
   bool partial;                // some arguments are not known yet, so a missing argument is no violation
 };
 
@@ -67,8 +69,8 @@ struct governance_question {
 // run_budget_read requires; each may be null or absent. Other members are not checked: only expressions read them.
 bool governance_check_context(const struct json *context, struct fault *f);
 
-// Reads {"capability", "args"?, "context"?, "mode"?, "now"?} and ignores other members. *out points into `v`. On
-// failure, returns false with the reason in f.
+// Reads {"capability", "args"?, "context"?, "mode"?, "now"?, "flow"?} and ignores other members. *out points into `v`.
+// On failure, returns false with the reason in f.
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f);
 
 // The codes of decisions. Each row has a name, and advice for a caller whose call is denied.

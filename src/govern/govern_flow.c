@@ -30,18 +30,31 @@ unsigned flow_mark_find(str name) {
 
 // ---- reading
 
+void flow_marks_put(struct json_writer *w, unsigned set) {
+  json_begin_array(w);
+  for (size_t i = 0; i < FLOW_MARKS; i++)
+    if (set & marks[i].bit) json_put_str(w, str_of(marks[i].name));
+  json_end_array(w);
+}
+
+bool flow_marks_read(const struct json *v, struct arena *a, unsigned *out) {
+  unsigned set = 0;
+  if (!json_is(v, JSON_ARRAY)) return false;
+  JSON_EACH(it, v) {
+    str name = STR("");
+    json_string(it, a, &name);
+    unsigned bit = flow_mark_find(name);
+    if (!bit || (set & bit)) return false;
+    set |= bit;
+  }
+  *out = set;
+  return true;
+}
+
 void governance_read_marks(struct governance_reader *r, str pointer, const struct json *v,
                            const struct governance_field *f, void *to) {
   unsigned set = 0;
-  bool ok = json_is(v, JSON_ARRAY) && v->count && v->count <= FLOW_MARKS;
-  if (ok) JSON_EACH(it, v) {
-      str name = STR("");
-      json_string(it, r->arena, &name);
-      unsigned bit = flow_mark_find(name);
-      ok &= bit && !(set & bit);
-      set |= bit;
-    }
-  if (!ok) {
+  if (!flow_marks_read(v, r->arena, &set) || !set) {
     governance_report(r, pointer, "must be a list of reads_private, untrusted_input and sends_out, each at most once");
     return;
   }
@@ -131,4 +144,17 @@ struct flow_marks governance_flow_marks(const struct governance *g, str server, 
   }
   buf_done(&name);
   return out;
+}
+
+struct flow_marks governance_capability_marks(const struct governance *g, const struct governance_capability *c) {
+  struct flow_marks out = {0};
+  if (c->adapter->server.p) return governance_flow_marks(g, c->adapter->server, c->name);
+  if (governance_flow_of(g) && c->flow) add_marks(&out, c->flow, c->flow_pointer);
+  return out;
+}
+
+str flow_marks_pointer(const struct flow_marks *m) {
+  for (size_t i = 0; i < FLOW_MARKS; i++)
+    if (m->pointers[i].p) return m->pointers[i];
+  return STR("/flow");
 }

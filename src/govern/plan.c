@@ -108,29 +108,24 @@ bool plan_read(const struct json *v, const struct plan_caller *caller, struct ar
   return true;
 }
 
-// Returns whether the flow guard would refuse this step after the steps before it. A step that the guard refuses
-// adds no marks.
-static bool completes_flow(const struct governance *g, const struct governance_plan *p, size_t step) {
-  const struct governance_flow *flow = governance_flow_of(g);
+// Returns the marks of the flow guard that the run has before a step. A step that the guard refuses adds no marks.
+static unsigned marks_before(const struct governance *g, const struct governance_plan *p, size_t step) {
   unsigned marks = 0;
-  for (size_t i = 0; flow && flow->mode != FLOW_WARN && i <= step; i++) {
+  for (size_t i = 0; governance_flow_of(g) && i < step; i++) {
     const struct governance_capability *c = governance_find(g, p->steps[i].question.capability);
-    bool completes = c && c->flow && (marks | c->flow) == FLOW_ALL;
-    if (i == step) return completes;
-    if (c && !completes) marks |= c->flow;
+    unsigned own = c ? governance_capability_marks(g, c).set : 0;
+    if ((marks | own) != FLOW_ALL) marks |= own;
   }
-  return false;
+  return marks;
 }
 
 void plan_decide(const struct governance *g, const struct governance_plan *p, size_t step, struct arena *a,
                  struct governance_decision *out) {
   ASSERT(step < p->count);
-  governance_decide(g, &p->steps[step].question, a, out);
+  struct governance_question question = p->steps[step].question;
+  question.flow = marks_before(g, p, step);
+  governance_decide(g, &question, a, out);
   const struct governance_capability *c = out->capability;
-  if (out->code == GOVERNANCE_ALLOWED && completes_flow(g, p, step)) {
-    out->code = GOVERNANCE_FLOW_DENIED;
-    out->pointer = c->flow_pointer;
-  }
   if (!p->read_only || !c || c->class != CLASS_ACT) return;
   out->code = GOVERNANCE_CLASS_INTENT_CONFLICT;
   out->pointer = c->pointer;

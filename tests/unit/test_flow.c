@@ -45,10 +45,8 @@ static struct servers guarded(struct world *w, const char *members) {
 
 static struct agent *arrives_with(struct world *w, const char *name, const char *claims) {
   return enters(w,
-                (struct client_identity){.mode = MODE_GATEWAY,
-                                         .name = str_of(name),
-                                         .agent = str_of(name),
-                                         .claims = quoted(w, claims)},
+                (struct client_identity){
+                    .mode = MODE_GATEWAY, .name = str_of(name), .agent = str_of(name), .claims = quoted(w, claims)},
                 "{}");
 }
 
@@ -258,9 +256,9 @@ static void resources_of_a_marked_server_give_its_marks(void **state) {
   struct world *w = *state;
   struct servers s = two_servers(w);
   has_resource(s.net, "{'uri':'net://page','name':'page'}");
-  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT
-                          ",'flow':{'marks':[{'servers':['net'],'flow':['untrusted_input']},"
-                          "{'tools':['*:post'],'flow':['sends_out']}]}");
+  governed_by(w,
+              ADAPTERS "," PERMISSIONS "," CONTEXT ",'flow':{'marks':[{'servers':['net'],'flow':['untrusted_input']},"
+                       "{'tools':['*:post'],'flow':['sends_out']}]}");
   struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
   calls(ann, "data:mail", "{}");
   asks(ann, "resources/read", "{'uri':'net://page'}");
@@ -294,7 +292,7 @@ static void marks_of_a_stored_run_survive_a_restart(void **state) {
   struct flow_run *r = run_of(f, s, "ann", "r1", 1);
   assert_true(flows_add(f, r, &c, 1, KEEP));
   flows_store(s, r, 1, KEEP, NULL);
-  assert_false(flows_add(f, r, &c, 2, KEEP));       // nothing new to store
+  assert_false(flows_add(f, r, &c, 2, KEEP));        // nothing new to store
   assert_true(flows_add(f, r, &c, KEEP / 2, KEEP));  // only that the run is still used
   flows_free(&f);
   f = flows_new(&seed);

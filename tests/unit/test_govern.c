@@ -526,6 +526,44 @@ static void an_error_in_bundles_refuses_the_file(void **state) {
                  "/bundles/0/approval_gates/0 needs the member \"required_approver_role\"");
 }
 
+static void marks_of_the_flow_guard_decide_after_everything_else(void **state) {
+#define MARKED(mode) \
+  "{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':[" \
+  "{'name':'post','class':'act','approval_mode':'network','flow':['sends_out','untrusted_input']}]}]," \
+  "'permissions':[{'permission_id':'p','adapter_id':'a','capability':'post','allow':true," \
+  "'arg_constraints':{'n':{'max':1}}}]" mode "}"
+  struct governance *g = governance_of(MARKED(""));
+  const char *allowed = "ALLOWED effective=network rules=p at=/permissions/0";
+  assert_decides(g, "{'capability':'a.post','flow':[]}", allowed);
+  assert_decides(g, "{'capability':'a.post','flow':['sends_out','untrusted_input']}", allowed);
+  assert_decides(g, "{'capability':'a.post','flow':['reads_private']}",
+                 "FLOW_DENIED effective=network rules=p at=/adapters/0/capabilities/0/flow");
+  assert_decides(g, "{'capability':'a.post','flow':['reads_private'],'args':{'n':2}}",
+                 "ARG_CONSTRAINT_VIOLATION effective=network rules=p violations=n:max "
+                 "at=/permissions/0/arg_constraints/n");
+  governance_unref(&g);
+  static const char *const without[] = {MARKED(",'flow':'off'"), MARKED(",'flow':{'mode':'warn'}")};
+  for (size_t i = 0; i < 2; i++) {
+    g = governance_of(without[i]);
+    assert_decides(g, "{'capability':'a.post','flow':['reads_private']}", allowed);
+    governance_unref(&g);
+  }
+}
+
+static void an_error_in_marks_refuses_the_file(void **state) {
+  assert_refused("{'flow':'on'}", "/flow must be off, warn or enforce");
+  assert_refused("{'flow':{'marks':[{'flow':['sends_out']}]}}",
+                 "/flow/marks/0 needs the member \"tools\" or \"servers\"");
+  assert_refused("{'flow':{'marks':[{'servers':['s'],'flow':['sends_out','sends_out']}]}}",
+                 "/flow/marks/0/flow must be a list of reads_private, untrusted_input and sends_out, "
+                 "each at most once");
+  assert_refused("{'flow':{'marks':[{'tools':['post'],'flow':['sends_out']}]}}",
+                 "/flow/marks/0 the pattern \"post\" must have the form SERVER:TOOL");
+  assert_refused("{'flow':{'scope':'run','keep_seconds':0}}",
+                 "/flow/scope must be session or agent\n"
+                 "/flow/keep_seconds must be a whole number from 1 to 1000000000");
+}
+
 static void many_permissions_of_other_capabilities_do_not_slow_a_decision(void **state) {
   enum { MANY = 20000 };
   struct buf b;
@@ -575,6 +613,8 @@ int main(void) {
       cmocka_unit_test(an_error_in_adapters_refuses_the_file),
       cmocka_unit_test(an_error_in_permissions_refuses_the_file),
       cmocka_unit_test(an_error_in_bundles_refuses_the_file),
+      cmocka_unit_test(marks_of_the_flow_guard_decide_after_everything_else),
+      cmocka_unit_test(an_error_in_marks_refuses_the_file),
       cmocka_unit_test(many_permissions_of_other_capabilities_do_not_slow_a_decision),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

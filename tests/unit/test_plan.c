@@ -11,7 +11,7 @@
 #include "govern/plan.h"
 #include "governance_world.h"
 
-static const char file[] =
+static const char file_of_plans[] =
     "{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':["
     "{'name':'look','class':'observe','approval_mode':'read_only'},"
     "{'name':'check','class':'verify','approval_mode':'network'},"
@@ -22,7 +22,7 @@ static const char file[] =
     "'arg_constraints':{'n':{'required':true,'max':5}}}]}";
 
 // "s1 ALLOWED, s2 PERMISSION_DENIED"
-static void assert_plan(const char *text, const char *expected) {
+static void assert_plan_with(const char *file, const char *text, const char *expected) {
   struct arena a;
   struct buf b;
   struct fault f = {0};
@@ -45,12 +45,34 @@ static void assert_plan(const char *text, const char *expected) {
   governance_unref(&g);
 }
 
+static void assert_plan(const char *text, const char *expected) {
+  assert_plan_with(file_of_plans, text, expected);
+}
+
 static void a_read_only_plan_has_no_act(void **state) {
 #define STEPS "'steps':[{'id':'x','capability':'a.look'},{'capability':'a.check'},{'capability':'a.pay'}]"
   assert_plan("{'intent':'read_only'," STEPS "}", "x ALLOWED, 2 ALLOWED, 3 CLASS_INTENT_CONFLICT");
   assert_plan("{'intent':'refund','read_only':true," STEPS "}", "x ALLOWED, 2 ALLOWED, 3 CLASS_INTENT_CONFLICT");
   assert_plan("{'intent':'refund'," STEPS "}", "x ALLOWED, 2 ALLOWED, 3 ALLOWED");
   assert_plan("{" STEPS "}", "x ALLOWED, 2 ALLOWED, 3 PERMISSION_DENIED");
+}
+
+static void a_plan_does_not_join_private_data_untrusted_input_and_a_way_out(void **state) {
+  static const char marked[] =
+      "{'adapters':[{'adapter_id':'a','type':'MCP','server':'s','capabilities':["
+      "{'name':'mail','class':'observe','approval_mode':'read_only','flow':['reads_private']},"
+      "{'name':'page','class':'observe','approval_mode':'read_only','flow':['untrusted_input']},"
+      "{'name':'post','class':'observe','approval_mode':'read_only'}]}],"
+      "'flow':{'marks':[{'tools':['s:po*'],'flow':['sends_out']}]},'permissions':["
+      "{'permission_id':'p1','adapter_id':'a','capability':'mail','allow':true},"
+      "{'permission_id':'p2','adapter_id':'a','capability':'page','allow':true},"
+      "{'permission_id':'p3','adapter_id':'a','capability':'post','allow':true}]}";
+  assert_plan_with(marked,
+                   "{'steps':[{'capability':'a.mail'},{'capability':'a.post'},{'capability':'a.page'},"
+                   "{'capability':'a.post'}]}",
+                   "1 ALLOWED, 2 ALLOWED, 3 FLOW_DENIED, 4 ALLOWED");
+  assert_plan_with(marked, "{'steps':[{'capability':'a.mail'},{'capability':'a.page','flow':['sends_out']}]}",
+                   "/steps/1/flow is an unknown member");
 }
 
 static void a_verification_in_a_read_only_plan_still_obeys_the_ceiling_of_the_run(void **state) {
@@ -92,6 +114,7 @@ static void a_malformed_plan_is_refused_with_its_place(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_read_only_plan_has_no_act),
+      cmocka_unit_test(a_plan_does_not_join_private_data_untrusted_input_and_a_way_out),
       cmocka_unit_test(a_verification_in_a_read_only_plan_still_obeys_the_ceiling_of_the_run),
       cmocka_unit_test(arguments_that_are_not_known_yet_are_no_violation),
       cmocka_unit_test(the_intent_of_the_context_comes_first),

@@ -139,10 +139,7 @@ bool flows_add(struct flows *f, struct flow_run *r, const struct flow_call *c, u
 static void put_call(struct json_writer *w, const struct flow_call *c) {
   json_begin_object(w);
   json_put_key(w, STR("marks"));
-  json_begin_array(w);
-  for (unsigned bit = 1; bit < FLOW_ALL; bit <<= 1)
-    if (c->marks & bit) json_put_str(w, str_of(flow_mark_name(bit)));
-  json_end_array(w);
+  flow_marks_put(w, c->marks);
   json_member_str(w, STR("server"), c->server);
   if (c->tool.p) json_member_str(w, STR("tool"), c->tool);
   if (c->call.p) json_member_str(w, STR("call"), c->call);
@@ -150,15 +147,9 @@ static void put_call(struct json_writer *w, const struct flow_call *c) {
 }
 
 static bool read_call(const struct json *v, struct arena *a, struct flow_call *out) {
-  const struct json *marks = json_get(v, STR("marks"));
   *out = (struct flow_call){0};
-  if (!json_is(marks, JSON_ARRAY) || !json_string(json_get(v, STR("server")), a, &out->server)) return false;
-  JSON_EACH(it, marks) {
-    str name;
-    unsigned bit = json_string(it, a, &name) ? flow_mark_find(name) : 0;
-    if (!bit) return false;
-    out->marks |= bit;
-  }
+  if (!flow_marks_read(json_get(v, STR("marks")), a, &out->marks)) return false;
+  if (!json_string(json_get(v, STR("server")), a, &out->server)) return false;
   json_string(json_get(v, STR("tool")), a, &out->tool);
   json_string(json_get(v, STR("call")), a, &out->call);
   return true;
@@ -170,7 +161,8 @@ static bool read_run(struct flow_run *r, str text) {
   arena_init(&a);
   const struct json *calls = json_get(json_parse(&a, text, &json_default_limits, &f), STR("calls"));
   bool ok = json_is(calls, JSON_ARRAY) && calls->count <= FLOW_CALLS;
-  if (ok) JSON_EACH(it, calls) {
+  if (ok)
+    JSON_EACH(it, calls) {
       struct flow_call c;
       ok = ok && read_call(it, &a, &c);
       if (ok) keep_call(r, &c);
@@ -221,8 +213,8 @@ static bool load(struct store *s, struct flow_run *r) {
   struct loading *l = MEM_NEW(struct loading);
   memcpy(l->id, r->id, sizeof l->id);
   l->run = r;
-  l->search = (struct entry_search){.read.done = on_loaded, .id = str_of(l->id), .limit = 1,
-                                     .each = on_entry, .ctx = l};
+  l->search =
+      (struct entry_search){.read.done = on_loaded, .id = str_of(l->id), .limit = 1, .each = on_entry, .ctx = l};
   entry_find(s, KIND, &l->search);
   bool ok = l->search.read.over && l->search.read.ok && (!l->found || l->ok);
   if (l->search.read.over) mem_free(l);

@@ -7,7 +7,7 @@
 #include "call/steps/steps.h"
 
 struct flow_state {
-  struct call *call;                  // NULL: the call never waited
+  struct call *call;                   // NULL: the call never waited
   struct store_wait waits[FLOW_RUNS];  // while runs are stored
   size_t waiting;
 };
@@ -18,20 +18,35 @@ static enum call_result refuse(struct call *c, struct flow_verdict *v) {
   return call_end(c, &v->fault, RPC_INVALID_PARAMS, v->details);
 }
 
-static void decide(struct call *c, str server, str tool, struct flow_verdict *out) {
-  bool task = c->method->target == CALL_BY_TASK;
-  struct flow_step step = {
+static struct flow_step step_of(struct call *c, str server, str tool) {
+  return (struct flow_step){
       .session = c->session,
       .caller = &c->caller,
       .named_run = c->options.run_id,
       .server = server,
       .tool = tool,
       .call = call_decision_id(c),
-      .only = task ? FLOW_DATA : FLOW_ALL,
+      .only = c->method->target == CALL_BY_TASK ? FLOW_DATA : FLOW_ALL,
       .dry_run = c->options.dry_run,
       .arena = &c->request->arena,
   };
+}
+
+static void decide(struct call *c, str server, str tool, struct flow_verdict *out) {
+  struct flow_step step = step_of(c, server, tool);
   flow_decide(c->context, &step, out);
+}
+
+unsigned flow_marks_before(struct call *c) {
+  struct flow_step step = step_of(c, call_server(c), call_tool_name(c));
+  return flow_before(c->context, &step);
+}
+
+enum call_result flow_refuse(struct call *c) {
+  struct flow_verdict v;
+  decide(c, call_server(c), call_tool_name(c), &v);
+  ASSERT(v.refused);  // the same marks as in the decision
+  return refuse(c, &v);
 }
 
 static bool is_guarded(const struct call *c) {

@@ -150,6 +150,7 @@ static enum call_result run(struct call *c, void *state) {
       .context = governance_context(&c->run->governed, ceiling, a),
       .mode = c->options.mode,
       .now = clock_wall_ms(x->loop->clock) / 1000,
+      .flow = flow_marks_before(c),
   };
   struct governance_decision d;
   governance_decide(g, &question, a, &d);
@@ -160,7 +161,8 @@ static enum call_result run(struct call *c, void *state) {
     make_id(s, x->loop->rand);
     call_journal_decided(c, &question, &d, call_decision_id(c));
   }
-  if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
+  if (d.code == GOVERNANCE_FLOW_DENIED) r = flow_refuse(c);
+  else if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
   arena_reset(a);
   return r;
 }

@@ -139,6 +139,8 @@ enum approval_mode call_mode(const struct call *c);                         // t
 str call_decision_id(const struct call *c);
 
 // ---- step_flow.c
+unsigned flow_marks_before(struct call *c);     // marks of the call's run; 0 if the call itself has no marks
+enum call_result flow_refuse(struct call *c);   // ends a call whose decision is FLOW_DENIED
 // Applies the flow guard to a request for the result of a task that the gateway stores. Returns CALL_NEXT, or ends the
 // call.
 enum call_result flow_of_task(struct call *c, unsigned source, str tool);
