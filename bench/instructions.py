@@ -28,6 +28,8 @@ KINDS = {  # name: configuration, whether tool_execute makes the calls
     "toolgate to HTTP": ({}, False),
     "toolgate, tool_execute": ({}, True),
     "toolgate, tool_execute, audit": (AUDIT, True),
+    "toolgate, tool_execute, governed": (targets.GOVERNED, True),
+    "toolgate, tool_execute, governed, audit": ({**targets.GOVERNED, **AUDIT}, True),
 }
 
 
@@ -38,6 +40,7 @@ def run(program, config, execute, upstream, secs, connections):
         servers = {"up": {"url": f"http://127.0.0.1:{upstream}/mcp"}}
         with open(os.path.join(folder, "toolgate.json"), "w") as f:
             json.dump({**config, "mode": "direct", "modes": ["gateway"], "servers": servers}, f)
+        targets.write_governance(folder)
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out.%p", program, "serve",
                    "--config", f.name, "--transport", "http", "--listen", f"127.0.0.1:{port}"]
         gateway = targets.Target("gateway", port, command, folder)

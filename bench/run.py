@@ -79,11 +79,13 @@ def run_targets(factory, number, options):
     if factory.nginx_program:
         servers.append(factory.nginx(direct.port))
     gateway, audited = factory.toolgate_http(direct.port), factory.toolgate_http(direct.port, audit=True)
+    governed = factory.toolgate_http(direct.port, governed=True)
     servers += [gateway, factory.toolgate_stdio()]
     blocks = [[Case(server.name, server, count, "handshake") for server in servers] +
               [Case("toolgate, tool_execute", gateway, count, "handshake", "echo"),
-               Case("toolgate, tool_execute, audit", audited, count, "handshake", "echo")] for count in CONNECTIONS]
-    return run_blocks(number, servers + [audited], blocks, options)
+               Case("toolgate, tool_execute, audit", audited, count, "handshake", "echo"),
+               Case("toolgate, tool_execute, governed", governed, count, "handshake", "echo")] for count in CONNECTIONS]
+    return run_blocks(number, servers + [audited, governed], blocks, options)
 
 
 def run_eras(factory, number, options):

@@ -99,6 +99,22 @@ def list_tools(port, era):
         return [tool["name"] for tool in answer["result"]["tools"]]
 
 
+GOVERNANCE = {  # a permission with constraints, a rule with a condition, and records of every decision and call
+    "adapters": [{"adapter_id": "adp_up", "type": "MCP", "server": "up", "capabilities": [
+        {"name": "echo", "class": "act", "approval_mode": "network"}]}],
+    "permissions": [{"permission_id": "p", "adapter_id": "adp_up", "capability": "echo", "allow": True,
+                     "arg_constraints": {"message": {"required": True, "maxLength": 1000}}}],
+    "bundles": [{"bundle_id": "b", "policy_dsl": {"language": "jsonlogic", "rules": [
+        {"rule_id": "r", "if": {"!=": [{"var": "args.message"}, "no"]}, "then": {"allow": True}}]}}],
+}
+GOVERNED = {"governance": "governance.json", "state_dir": "state"}
+
+
+def write_governance(folder):
+    with open(os.path.join(folder, GOVERNED["governance"]), "w") as f:
+        json.dump(GOVERNANCE, f)
+
+
 def tool_id(port, name):
     """The id by which tool_execute calls a tool."""
     with Endpoint(port, "/mcp/gateway") as endpoint:
@@ -179,14 +195,15 @@ class Factory:
 
     def _toolgate(self, name, servers, config=None):
         port, folder = free_port(), self._folder()
+        write_governance(folder)
         with open(os.path.join(folder, "toolgate.json"), "w") as f:
             json.dump({**(config or {}), "modes": ["gateway"], "servers": servers}, f)
         return Target(name, port, [self.gateway, "serve", "--config", f.name, "--mode", "direct", "--transport",
                                    "http", "--listen", f"127.0.0.1:{port}"], folder)
 
-    def toolgate_http(self, upstream_port, audit=False):
-        config = {"audit": {"file": "audit.jsonl", "on_failure": "deny"}} if audit else {}
-        return self._toolgate("toolgate to HTTP" + (", audit" if audit else ""),
+    def toolgate_http(self, upstream_port, audit=False, governed=False):
+        config = {"audit": {"file": "audit.jsonl", "on_failure": "deny"}} if audit else GOVERNED if governed else {}
+        return self._toolgate("toolgate to HTTP" + (", audit" if audit else ", governed" if governed else ""),
                               {"up": {"url": f"http://127.0.0.1:{upstream_port}/mcp"}}, config)
 
     def toolgate_stdio(self, upstreams=1):
