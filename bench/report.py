@@ -7,6 +7,7 @@ HEAD = ["conn.", "target", "calls/s", "÷ direct", "÷ nginx", "p50 µs", "p95 �
         "p50, p95, p99 × direct", "× nginx", "CPU µs/call", "spread"]
 TIMES = ["p50_us", "p95_us", "p99_us"]
 NAMES = ["direct", "nginx", "toolgate to HTTP", "toolgate, tool_execute", "toolgate, tool_execute, audit",
+         "toolgate, tool_execute, governed",
          "toolgate to stdio"]
 
 # Era of the client → era of the server; the others are compared with the first.
