@@ -38,6 +38,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  plan check FILE              decide every step of a plan, without making a call\n"
                             "  pins list | diff | accept    review tools that have changed\n"
                             "  decisions ...                show the recorded decisions about calls\n"
+                            "  calls ...                    show the recorded governed calls\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"
                             "  context ...                  build prompts within a budget from a conversation\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
@@ -76,6 +77,7 @@ static const struct {
     {"plan", cmd_plan},
     {"pins", cmd_pins},
     {"decisions", cmd_decisions},
+    {"calls", cmd_calls},
     {"audit", cmd_audit},
     {"context", cmd_context},
     {"tokens", cmd_tokens},

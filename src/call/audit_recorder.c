@@ -317,6 +317,11 @@ void audit_recorder_trace(struct request *r, str trace) {
   if (n) n->event.trace = trace;
 }
 
+void audit_recorder_governed(struct request *r, str decision_id) {
+  struct audit_recorder_note *n = r->note;
+  if (n) n->event.decision_id = keep(r, decision_id);
+}
+
 void audit_recorder_fault(struct request *r, enum fault_code code) {
   struct audit_recorder_note *n = r->note;
   if (n) n->fault = code;

@@ -64,7 +64,8 @@ void audit_recorder_rule(struct request *r, str rule);
 void audit_recorder_unknown(struct request *r, str rule);
 // Sets the known secrets to mask in the line. Text that looks like a secret is always masked.
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
-void audit_recorder_trace(struct request *r, str trace);  // `trace` is the trace id, or STR_NONE
+void audit_recorder_trace(struct request *r, str trace);           // `trace` is the trace id, or STR_NONE
+void audit_recorder_governed(struct request *r, str decision_id);  // the id of the Decision Record, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);
 // These two functions set the part of the answer whose tokens are counted: the part that the client shows its model
 // (mcp/server/clients.h). If neither is called, the whole answer is counted. `structured` is the raw structuredContent

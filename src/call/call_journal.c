@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "call/call_journal.h"
-
 #include "base/assert.h"
 #include "base/mem.h"
-#include "call/steps/steps.h"
+#include "base/text/utf8.h"
+#include "call/call_journal_impl.h"
+#include "call/report.h"
 #include "text/secrets.h"
 
 enum {
   ARGS_MAX = 64 << 10,  // larger arguments are not recorded
   SCRATCH_KEPT = 1 << 20,
   SESSION_SHOWN = 8,  // bytes of a session id: the whole id would let a reader use the session
-};
-
-struct call_journal {
-  struct journal *journal;
-  struct hasher *hasher;
-  struct buf line, args, scratch;
+  NAME_MOST = 256,
+  ID_BYTES = 8,
 };
 
 struct call_journal *call_journal_new(struct journal *journal) {
@@ -52,76 +48,126 @@ bool call_journal_ready(const struct call *c, struct fault *f) {
 
 // ---- lines
 
-static void put_time(struct json_writer *w, str key, int64_t wall_ms) {
+void call_journal_put_time(struct json_writer *w, str key, int64_t wall_ms) {
   char text[CLOCK_TEXT];
   size_t n = clock_print(wall_ms, text);
   json_member_str(w, key, (str){text, n});
 }
 
-// Adds a line to the journal. White space between the tokens of copied JSON may contain line ends.
-static void add_line(struct call_journal *j) {
+// White space between the tokens of copied JSON may contain line ends.
+void call_journal_add(struct call_journal *j) {
   if (j->line.over) return;
   for (char *at = j->line.p, *end = at + j->line.n; (at = memchr(at, '\n', (size_t)(end - at)));) *at = ' ';
   journal_add(j->journal, buf_view(&j->line));
 }
 
-// Chooses how the arguments are recorded.
-static void choose_args(struct call *c, const struct json *args, struct decision_record *r,
-                        char digest[RECORD_DIGEST_SIZE]) {
+// Chooses how the arguments are recorded. The text is in j->args.
+static void choose_args(struct call *c, const struct json *args, struct recorded_args *out) {
   struct call_journal *j = c->context->governed;
   enum records_arguments how = governance_records(c->governance)->arguments;
-  r->kept = how == RECORDS_NONE ? "none" : how == RECORDS_DIGEST ? "digest" : "full";
+  *out = (struct recorded_args){.kept = how == RECORDS_NONE ? "none" : how == RECORDS_DIGEST ? "digest" : "full"};
   if (!args || how == RECORDS_NONE) return;
   bool large = how == RECORDS_FULL && args->n > ARGS_MAX;
-  if (large) r->kept = "too_large";
+  if (large) out->kept = "too_large";
   if (how == RECORDS_DIGEST || large) {
-    decision_record_digest(args, j->hasher, &j->scratch, digest);
-    r->args_digest = digest;
+    decision_record_digest(args, j->hasher, &j->scratch, out->digest);
+    out->has_digest = true;
     return;
   }
   buf_reset(&j->args);
-  if (secrets_put_json(&j->args, args, c->route_count ? &call_spec(c)->secrets : NULL)) r->kept = "masked";
-  r->args = buf_view(&j->args);
+  if (secrets_put_json(&j->args, args, c->route_count ? &call_spec(c)->secrets : NULL)) out->kept = "masked";
+  out->text = buf_view(&j->args);
 }
 
-static void put_decision(struct call *c, struct json_writer *w, const struct governance_question *q,
-                         const struct governance_decision *d) {
+static void write_decision(struct call *c, const struct governed_call *g, const struct governance_question *q,
+                           const struct governance_decision *d, const struct recorded_args *args) {
   struct call_journal *j = c->context->governed;
   const struct rulebook *rules = c->context->rules;
-  char inputs[RECORD_DIGEST_SIZE], args[RECORD_DIGEST_SIZE];
+  char inputs[RECORD_DIGEST_SIZE];
   struct decision_record r = {
       .governance = c->governance,
       .question = q,
       .decision = d,
-      .agent = c->caller.id,
+      .tenant = g->tenant,
+      .agent = g->agent,
       .principal = session_principal(c->session),
-      .server = call_server(c),
-      .tool = call_tool_name(c),
+      .server = g->server,
+      .tool = g->tool,
       .inputs = inputs,
       .access = c->policy && *rules->digest ? str_of(rules->digest) : STR_NONE,
+      .args = args->text,
+      .kept = args->kept,
+      .args_digest = args->has_digest ? args->digest : NULL,
   };
-  json_string(json_get(q->context, STR("tenant")), &c->context->scratch, &r.tenant);
   decision_record_inputs(q, j->hasher, &j->scratch, inputs);
-  choose_args(c, q->args, &r, args);
-  decision_record_put(w, &r);
-  buf_trim(&j->scratch, SCRATCH_KEPT);
-}
-
-void call_journal_decided(struct call *c, const struct governance_question *q, const struct governance_decision *d,
-                          str id) {
-  struct call_journal *j = c->context->governed;
-  ASSERT(id.n);
-  if (!j->journal || !governance_records(c->governance)->enabled) return;
   buf_reset(&j->line);
   struct json_writer w = json_writer(&j->line);
   json_begin_object(&w);
   json_member_str(&w, STR("record"), STR("decision"));
-  json_member_str(&w, STR("id"), id);
-  put_time(&w, STR("time"), clock_wall_ms(c->context->loop->clock));
-  json_member_str_or_null(&w, STR("trace_id"), call_trace_id(c));
+  json_member_str(&w, STR("id"), g->decision_id);
+  call_journal_put_time(&w, STR("time"), g->started_ms);
+  json_member_str(&w, STR("call_id"), g->id);
+  json_member_str(&w, STR("trace_id"), g->trace_id);
   if (!c->session->callers) json_member_str(&w, STR("session"), (str){c->session->id, SESSION_SHOWN});
   json_put_key(&w, STR("decision"));
-  put_decision(c, &w, q, d);
+  decision_record_put(&w, &r);
   json_end_object(&w);
-  add_line(j);
+  call_journal_add(j);
+}
+
+// ---- the record of a call
+
+void governed_call_free(struct governed_call **g) {
+  struct governed_call *was = *g;
+  *g = NULL;
+  if (!was) return;
+  arena_done(&was->arena);
+  mem_free(was);
+}
+
+static struct governed_call *governed_call_new(struct call *c, const struct governance_question *q,
+                                               const struct governance_decision *d, str id) {
+  struct governed_call *g = MEM_NEW(struct governed_call);
+  struct arena *a = &g->arena;
+  unsigned char random[ID_BYTES + TRACE_ID];
+  char hex[2 * sizeof random + 1];
+  arena_init(a);
+  rand_fill(c->context->loop->rand, random, sizeof random);
+  hash_hex(random, sizeof random, hex);
+  str trace = call_trace_id(c);
+  g->id = arena_printf(a, "tool_%.*s", 2 * ID_BYTES, hex);
+  g->trace_id = arena_str(a, trace.p ? trace : (str){hex + 2 * ID_BYTES, 2 * TRACE_ID});
+  g->decision_id = arena_str(a, id);
+  json_string(json_get(q->context, STR("tenant")), a, &g->tenant);
+  g->agent = arena_str(a, c->caller.id);
+  str server = call_ended_at(c), tool = call_ended_tool(c);
+  g->server = arena_str(a, utf8_cut(server.p ? server : c->place.server, NAME_MOST));
+  g->tool = arena_str(a, utf8_cut(tool.p ? tool : c->place.tool, NAME_MOST));
+  g->capability_id =
+      d->capability ? d->capability->id : arena_printf(a, "mcp_%.*s.%.*s", STR_ARG(g->server), STR_ARG(g->tool));
+  g->adapter = d->capability ? d->capability->adapter : NULL;
+  g->effective = d->effective != APPROVAL_NONE ? d->effective
+                 : d->highest != APPROVAL_NONE ? d->highest
+                                               : APPROVAL_DESTRUCTIVE;
+  g->code = d->code;
+  if (d->code == GOVERNANCE_ALLOWED && d->gate_count) g->gate = d->gates[0]->gate_id;
+  g->started_ms = clock_wall_ms(c->context->loop->clock);
+  return g;
+}
+
+struct governed_call *call_journal_decided(struct call *c, const struct governance_question *q,
+                                           const struct governance_decision *d, str id) {
+  struct call_journal *j = c->context->governed;
+  const struct governance_records *settings = governance_records(c->governance);
+  struct recorded_args args;
+  ASSERT(id.n);
+  bool recorded = j->journal && settings->enabled;
+  if (!recorded && !settings->return_envelope) return NULL;
+  struct governed_call *g = governed_call_new(c, q, d, id);
+  choose_args(c, q->args, &args);
+  if (recorded) write_decision(c, g, q, d, &args);
+  g->recorded = recorded;
+  governed_call_begin(c, g, q, d, &args);
+  buf_trim(&j->scratch, SCRATCH_KEPT);
+  return g;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records governed calls in the journal of the gateway: a Decision Record for each decision.
+// Records governed calls in the journal of the gateway: a Decision Record for each decision, and the envelopes of each
+// call when it ends.
 //
-// A line of the journal is an object with `record` ("decision"), `id`, `time` and the record itself
+// A line of the journal is an object with `record` ("decision" or "call"), `id`, `time` and the record itself
 // (docs/reference/governance.md).
 #pragma once
 #include "call/call.h"
@@ -9,6 +10,7 @@
 #include "observe/journal.h"
 
 struct call_journal;
+struct governed_call;  // the record of one call until it ends
 
 // `journal` may be NULL: then nothing is recorded. It must outlive the call_journal.
 struct call_journal *call_journal_new(struct journal *journal);
@@ -17,6 +19,18 @@ void call_journal_free(struct call_journal **j);
 // Returns false, with the reason in f, if the governance file of the call requires records and they cannot be written.
 bool call_journal_ready(const struct call *c, struct fault *f);
 
-// Records a decision. `id` is the id of the decision.
-void call_journal_decided(struct call *c, const struct governance_question *q, const struct governance_decision *d,
-                          str id);
+// Records a decision. `id` is the id of the decision. Returns the record of the call, which the caller must free, or
+// NULL if neither records nor envelopes are wanted.
+struct governed_call *call_journal_decided(struct call *c, const struct governance_question *q,
+                                           const struct governance_decision *d, str id);
+void governed_call_free(struct governed_call **g);
+
+// Notes the server's result, of which the envelope has a hash and citations. Does nothing if the call has no record.
+void call_journal_result(struct call *c, const struct json *result);
+
+// Records the end of a call. A call of a tool that the governance file hides is recorded as a denied call.
+void call_journal_ended(struct call *c, bool cancelled);
+
+// Returns the envelopes for the answer, {"call", "result"}, in the request's memory. Returns STR_NONE if the governance
+// file does not ask for them.
+str call_journal_envelopes(struct call *c);

@@ -6,6 +6,7 @@
 #include "base/crypto/hash.h"
 #include "base/text/utf8.h"
 #include "call/audit_recorder.h"
+#include "call/call_journal.h"
 #include "observe/metrics.h"
 #include "result/envelope/fault_forms.h"
 #include "text/tokens.h"
@@ -89,6 +90,7 @@ void call_audit(struct call *c, bool asked) {
   audit_target(c);
   audit_recorder_mark(r, marks, call_retries(c));
   audit_recorder_trace(r, call_trace_id(c));
+  audit_recorder_governed(r, call_decision_id(c));
   if (c->rule.n) audit_recorder_rule(r, c->rule);
   if (c->shown) audit_recorder_shown(r, c->shown);
   else if (c->reply && c->reply->kind == RPC_RESULT && !asked) audit_recorder_shown(r, c->reply->result);
@@ -192,6 +194,7 @@ static void report_event(struct call *c, bool cancelled) {
 }
 
 void call_report(struct call *c, bool cancelled) {
+  call_journal_ended(c, cancelled);
   call_audit(c, false);
   measure(c, cancelled);
   call_trace_end(c, cancelled);

@@ -50,6 +50,7 @@ struct audit_event {
   str request_id, session, principal;
   str subject, issuer;  // subject and issuer of the credential; STR_NONE if unknown
   str trace;            // W3C trace id, or STR_NONE
+  str decision_id;      // of the governance file; STR_NONE if the request is not governed
   size_t bytes_in, bytes_out;
   str counted_in, counted_out;  // request and response text, to log their token counts; for STR_NONE, null is logged
   unsigned attempts;            // failed attempts before this one

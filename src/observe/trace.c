@@ -243,6 +243,17 @@ static void put_time(struct json_writer *w, const char *key, uint64_t ns) {
   json_member_str(w, str_of(key), str_from_u64(ns, &room));
 }
 
+static void put_governed(struct json_writer *w, const struct trace_span *s) {
+  struct str_digits room;
+  put_attribute(w, "policy_decision_id", s->decision_id);
+  put_attribute(w, "contextos.action.approval_mode_effective", s->mode);
+  put_attribute(w, "contextos.action.capability", s->capability);
+  put_attribute(w, "contextos.action.adapter", s->adapter);
+  put_attribute(w, "contextos.action.tenant", s->tenant);
+  put_attribute(w, "contextos.action.outcome", s->error ? STR("failed") : STR("completed"));
+  put_attribute(w, "contextos.action.attempt", str_from_u64(s->attempts, &room));
+}
+
 // Attribute names follow the OpenTelemetry conventions for MCP.
 static void put_attributes(struct json_writer *w, const struct trace_span *s) {
   json_put_key(w, STR("attributes"));
@@ -252,6 +263,7 @@ static void put_attributes(struct json_writer *w, const struct trace_span *s) {
   put_attribute(w, "mcp.session.id", s->session);
   put_attribute(w, "toolgate.server", s->server);
   put_attribute(w, "toolgate.agent", s->agent);
+  if (s->decision_id.p) put_governed(w, s);
   if (s->error) put_attribute(w, "error.type", str_of(s->error));
   if (s->step) put_attribute(w, "toolgate.step", str_of(s->step));
   json_end_array(w);

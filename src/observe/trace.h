@@ -44,6 +44,9 @@ struct trace_span {
   struct trace_context self;
   const unsigned char *parent;  // the caller's span; NULL if the trace begins here
   str method, tool, server, agent, session;
+  // Of a governed call; STR_NONE if the call is not governed.
+  str decision_id, mode, capability, adapter, tenant;
+  unsigned attempts;
   const char *error;  // the code of the fault with which the call failed; NULL on success
   const char *step;   // the pipeline step in which the call failed; NULL on success
   int64_t began_ms;   // since 1970

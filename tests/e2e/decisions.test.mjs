@@ -6,7 +6,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import { runToolgate } from './lib/gateway.mjs';
+import Ajv2020 from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+import { ROOT, runToolgate } from './lib/gateway.mjs';
 import { execute, faultOf, open, snapshot, startMeta } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
 
@@ -108,5 +111,46 @@ describe('decisions', () => {
     writeJson(path.join(stateless, 'toolgate.yaml'), { state_dir: 'none' });
     assert.equal((await runToolgate(['decisions', 'list'], { cwd: stateless })).status, 3);
     assert.deepEqual((await runToolgate(['decisions', 'list', '--json'], { cwd: tempDir(t) })).stdout, '');
+  });
+});
+
+describe('calls', () => {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  (addFormats.default ?? addFormats)(ajv);
+  const schemas = Object.fromEntries(['call', 'result'].map((kind) =>
+    [kind, ajv.compile(JSON.parse(fs.readFileSync(path.join(ROOT, `data/schemas/contextos.tool_${kind}.v1.json`), 'utf8')))]));
+  const assertValid = (kind, envelope) => assert.ok(schemas[kind](envelope), ajv.errorsText(schemas[kind].errors));
+
+  test('both envelopes of a call match their schemas and name the decision', async (t) => {
+    const { as, cli, lines, decisions } = await startShop(t), ann = await as('ann');
+    await execute(ann, 'shop', 'find', {});
+    await execute(ann, 'shop', 'order', { amount: 1, idempotency_key: 'ik_1' });
+    faultOf(await execute(ann, 'shop', 'order', { amount: 500 }), 'ARG_CONSTRAINT_VIOLATION');
+    const decided = await decisions(3);
+    const calls = await until(async () => {
+      const found = await lines('calls', 'list');
+      return found.length >= 3 && found;
+    }, 'three calls');
+    for (const { call } of calls) for (const kind of ['call', 'result']) assertValid(kind, call[kind]);
+    assert.deepEqual(calls.map((it) => it.call.result.status), ['completed', 'completed', 'denied']);
+    assert.deepEqual(calls.map((it) => it.call.call.policy_decision_id), decided.map((it) => it.id));
+    assert.deepEqual(calls.map((it) => it.id), decided.map((it) => it.call_id));
+    assert.equal(calls[1].call.call.idempotency_key, 'ik_1');
+    assert.deepEqual(calls[1].call.call.principal_chain.at(-1), { kind: 'agent', id: 'ann', tenant_id: 'acme' });
+    assert.match((await cli('calls', 'list')).stdout, /^(\S+Z {2}tool_\w{16} {2}(completed|denied) {2}ann {2}adp_shop\.\w+ {2}[\d.]+ ms\n){3}$/);
+    const shown = await cli('calls', 'show', calls[2].id);
+    assert.match(shown.stdout, /^error +ARG_CONSTRAINT_VIOLATION$/m);
+    assert.match(shown.stdout, /^remediation +correct /m);
+    assert.equal((await cli('calls', 'show', calls[2].id, '--tenant', 'globex')).status, 1);
+  });
+
+  test('an answer has the envelopes if the governance file asks for them', async (t) => {
+    const { as } = await startShop(t, { governance: { ...GOVERNANCE, records: { return_envelope: true } } }), ann = await as('ann');
+    for (const amount of [1, 500]) {
+      const result = await execute(ann, 'shop', 'order', { amount }), both = result._meta['toolgate/envelopes'];
+      for (const kind of ['call', 'result']) assertValid(kind, both[kind]);
+      assert.equal(both.result.status, amount === 1 ? 'completed' : 'denied');
+      assert.equal(both.result.tool_call_id, both.call.tool_call_id);
+    }
   });
 });

@@ -3,6 +3,7 @@
 #include "gateway_world.h"
 
 #include "observe/journal.h"
+#include "schema/schema.h"
 
 #define ADAPTERS \
   "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':[" \
@@ -213,6 +214,177 @@ static void records_can_be_switched_off(void **state) {
   assert_int_equal(records(w, "decision").count, 0);
 }
 
+// ---- envelopes
+
+static struct schema *schema_of(struct world *w, const char *name) {
+  char path[PATH_MAX], *text = malloc(65536);
+  struct fault f;
+  snprintf(path, sizeof path, "data/schemas/%s.json", name);
+  int fd = openat(w->place->origin, path, O_RDONLY | O_CLOEXEC);
+  FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+  assert_non_null(file);
+  size_t n = fread(text, 1, 65536, file);
+  fclose(file);
+  const struct json *root = json_parse(&w->arena, arena_str(&w->arena, (str){text, n}), &json_default_limits, &f);
+  struct schema_options options = schema_default_options;
+  options.assert_formats = true;
+  struct schema *s = schema_compile(root, &options, &f);
+  assert_non_null(s);
+  free(text);
+  return s;
+}
+
+static void expect_valid(struct world *w, const char *schema, const struct json *v) {
+  struct schema_result r;
+  struct fault f;
+  struct schema *s = schema_of(w, schema);
+  assert_non_null(v);
+  // Validation needs a value that was parsed alone.
+  const struct json *alone = json_parse(&w->arena, arena_str(&w->arena, json_span(v)), &json_default_limits, &f);
+  if (!schema_validate(s, alone, &w->arena, &r))
+    fail_msg("%.*s %.*s: %.*s", STR_ARG(r.errors[0].instance), STR_ARG(r.errors[0].message), STR_ARG(json_span(v)));
+  schema_free(&s);
+}
+
+static void expect_envelopes(struct world *w, const struct json *both) {
+  expect_valid(w, "contextos.tool_call.v1", json_get(both, STR("call")));
+  expect_valid(w, "contextos.tool_result.v1", json_get(both, STR("result")));
+}
+
+static void each_governed_call_has_two_envelopes_that_match_their_schemas(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, RULES);
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  expect_text(calls(ann, "shop:order", "{'amount':7,'idempotency_key':'ik_1'}"), "ok");
+  reports(shop, "sold out");
+  calls(ann, "shop:order", "{'amount':7}");
+  fails(shop, -32000, "broken", NULL);
+  calls(ann, "shop:order", "{'amount':7}");
+  calls(ann, "shop:order", "{'amount':70}");
+  calls(ann, "shop:order", "{'amount':101}");
+  calls_with(ann, "shop:order", "{'amount':7}", "'mode':'admin'");
+  struct lines all = records(w, "call");
+  assert_true(all.count >= 5);
+  for (size_t i = 0; i < all.count; i++) expect_envelopes(w, json_get(all.list[i], STR("call")));
+  const struct json *first = all.list[0];
+  expect_member(w, first, "call.tenant", "acme");
+  expect_member(w, first, "call.call.capability_id", "adp_shop.order");
+  expect_member(w, first, "call.call.args", "{'amount':7,'idempotency_key':'ik_1'}");
+  expect_member(w, first, "call.call.idempotency_key", "ik_1");
+  expect_member(w, first, "call.call.approval_mode_requested", "destructive");
+  expect_member(w, first, "call.call.approval_mode_effective", "network");
+  expect_member(w, first, "call.call.evidence_refs", "['permission:p_order','policy:b#R_SMALL']");
+  expect_member(w, first, "call.result.status", "completed");
+  expect_member(w, first, "call.result.error", "null");
+  expect_member(w, first, "call.result.attempts", "1");
+  assert_true(str_starts(member(w, first, "call.result.output_hash"), STR("sha256:")));
+  expect_member(w, all.list[1], "call.result.status", "failed");
+  expect_member(w, all.list[2], "call.result.status", "failed");
+  expect_member(w, all.list[2], "call.result.error.code", "UPSTREAM_ERROR");
+  expect_member(w, all.list[3], "call.result.status", "approval_required");
+  expect_member(w, all.list[3], "call.result.approval", "{'gate_id':'GATE_LEAD'}");
+  expect_member(w, all.list[4], "call.result.status", "denied");
+  expect_member(w, all.list[4], "call.result.error.code", "ARG_CONSTRAINT_VIOLATION");
+  expect_member(w, all.list[4], "call.result.error.retryable", "false");
+  expect_member(w, all.list[4], "call.result.attempts", "0");
+  // The decision has the id of the call, and the envelope that of the decision.
+  struct lines decisions = records(w, "decision");
+  expect_member(w, decisions.list[0], "call_id", arena_cstr(&w->arena, member(w, first, "id")));
+  expect_member(w, first, "call.result.policy_decision_id", arena_cstr(&w->arena, member(w, decisions.list[0], "id")));
+}
+
+static void a_write_that_ends_without_an_answer_has_an_unknown_outcome(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  holds(shop);
+  cancels(ann, begins(ann, "shop:order", "{'amount':7}"));
+  holds(shop);
+  cancels(ann, begins(ann, "shop:find", "{}"));
+  struct lines all = records(w, "call");
+  assert_int_equal(all.count, 2);
+  for (size_t i = 0; i < all.count; i++) expect_envelopes(w, json_get(all.list[i], STR("call")));
+  expect_member(w, all.list[0], "call.result.status", "unknown");
+  expect_member(w, all.list[0], "call.result.error.retryable", "false");
+  expect_member(w, all.list[1], "call.result.status", "cancelled");
+}
+
+static void the_result_cites_the_resources_that_it_links_to(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  returns(shop, "{'content':[{'type':'text','text':'x'},{'type':'resource_link','uri':'docs://a','name':'a'},"
+                "{'type':'resource','resource':{'uri':'docs://b','text':'b'}}]}");
+  calls(ann, "shop:find", "{}");
+  struct lines all = records(w, "call");
+  assert_int_equal(all.count, 1);
+  expect_envelopes(w, json_get(all.list[0], STR("call")));
+  expect_member(w, all.list[0], "call.result.citations", "[{'ref':'docs://a'},{'ref':'docs://b'}]");
+}
+
+static void a_call_of_a_hidden_tool_is_recorded_as_denied(void **state) {
+  struct world *w = *state;
+  a_shop(w);
+  governed_by(w, RULES);
+  struct agent *bob = arrives_as(w, MODE_SERVERS, "bob"), *direct = arrives_as(w, MODE_DIRECT, "bob");
+  expect_fault(calls(bob, "shop:order", "{'amount':7}"), "DENIED_BY_POLICY");
+  struct lines all = records(w, "decision");
+  assert_int_equal(all.count, 1);
+  expect_member(w, all.list[0], "decision.code", "PERMISSION_DENIED");
+  expect_member(w, all.list[0], "decision.tenant", "globex");
+  struct lines ended = records(w, "call");
+  assert_int_equal(ended.count, 1);
+  expect_envelopes(w, json_get(ended.list[0], STR("call")));
+  expect_member(w, ended.list[0], "call.result.status", "denied");
+  expect_member(w, ended.list[0], "call.result.error.code", "PERMISSION_DENIED");
+  expect_fault(calls(direct, "shop:order", "{'amount':7}"), "ARGS_INVALID");
+  assert_int_equal(records(w, "decision").count, 2);
+}
+
+static const struct json *part(const struct json *v, const char *path) {
+  str rest = str_of(path), name;
+  for (bool more = true; more && v;) {
+    more = str_cut(rest, '.', &name, &rest);
+    v = json_get(v, name);
+  }
+  return v;
+}
+
+static void the_answer_has_the_envelopes_if_the_file_asks_for_them(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, RULES ",'records':{'return_envelope':true}");
+  static const enum surface_mode modes[] = {MODE_DIRECT, MODE_GATEWAY, MODE_SERVERS};
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    struct agent *ann = arrives_as(w, modes[i], "ann");
+    returns(shop, "{'content':[{'type':'text','text':'ok'}],'_meta':{'own':1}}");
+    const struct json *m = calls(ann, "shop:order", "{'amount':7}");
+    expect_text(m, "ok");
+    const struct json *both = json_get(part(m, "result._meta"), STR("toolgate/envelopes"));
+    assert_non_null(both);
+    expect_envelopes(w, both);
+    assert_true(str_eq(member(w, both, "result.status"), STR("completed")));
+    m = calls(ann, "shop:order", "{'amount':101}");
+    expect_fault(m, "ARG_CONSTRAINT_VIOLATION");
+    both = json_get(part(m, modes[i] == MODE_DIRECT ? "error.data" : "result._meta"), STR("toolgate/envelopes"));
+    assert_non_null(both);
+    expect_envelopes(w, both);
+    assert_true(str_eq(member(w, both, "result.error.code"), STR("ARG_CONSTRAINT_VIOLATION")));
+  }
+}
+
+static void without_the_setting_no_answer_has_envelopes(void **state) {
+  struct world *w = *state;
+  a_shop(w);
+  governed_by(w, RULES);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_no_part(calls(ann, "shop:order", "{'amount':7}"), "contextos.tool");
+  expect_no_part(calls(ann, "shop:order", "{'amount':101}"), "contextos.tool");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_WORLD(each_decision_is_recorded_with_its_inputs_its_rules_and_its_outcome),
@@ -223,6 +395,12 @@ int main(void) {
       IN_A_WORLD(calls_are_refused_while_required_records_cannot_be_written),
       IN_A_WORLD(calls_that_are_not_governed_and_dry_runs_leave_no_record),
       IN_A_WORLD(records_can_be_switched_off),
+      IN_A_WORLD(each_governed_call_has_two_envelopes_that_match_their_schemas),
+      IN_A_WORLD(a_write_that_ends_without_an_answer_has_an_unknown_outcome),
+      IN_A_WORLD(the_result_cites_the_resources_that_it_links_to),
+      IN_A_WORLD(a_call_of_a_hidden_tool_is_recorded_as_denied),
+      IN_A_WORLD(the_answer_has_the_envelopes_if_the_file_asks_for_them),
+      IN_A_WORLD(without_the_setting_no_answer_has_envelopes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

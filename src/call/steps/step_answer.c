@@ -4,11 +4,50 @@
 #include "base/assert.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
+#include "call/call_journal.h"
 #include "call/report.h"
 #include "call/scrub.h"
 #include "call/steps/steps.h"
 #include "result/envelope/fault_forms.h"
 #include "json/write.h"
+
+// ---- envelopes of governed calls
+
+#define ENVELOPES "toolgate/envelopes"
+
+// Returns a copy of a JSON object with the envelopes in its member `member`, or the text itself if it is no object.
+static str with_envelopes(struct call *c, str object, str member, str envelopes) {
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  const struct json *v = json_parse(a, object, &json_default_limits, &f);
+  const struct json *meta = json_get(v, STR("_meta"));
+  if (!json_is(v, JSON_OBJECT)) return object;
+  struct json_edit edit = {member, envelopes};
+  if (!str_eq(member, STR("_meta"))) return json_edited(a, v, &edit, 1);
+  struct json_edit inner = {STR(ENVELOPES), envelopes};
+  edit.raw = json_edited(a, json_is(meta, JSON_OBJECT) ? meta : &json_empty_object, &inner, 1);
+  return json_edited(a, v, &edit, 1);
+}
+
+// Adds the envelopes to the _meta of the answer, if the governance file asks for them. A large result, which would have
+// to be copied, gets none.
+static void add_envelopes(struct call *c) {
+  struct arena *a = &c->request->arena;
+  str envelopes = call_journal_envelopes(c);
+  if (!envelopes.p) return;
+  const struct json *result = c->reply && c->reply->kind == RPC_RESULT ? c->reply->result : NULL;
+  if (c->answer.p) {
+    c->answer = with_envelopes(c, c->answer, STR("_meta"), envelopes);
+  } else if (!call_large(c) && json_is(result, JSON_OBJECT) && !json_is_folded(result)) {
+    const struct json *own = json_get(result, STR("_meta"));
+    struct fault f;
+    const struct json *meta = c->meta.n ? json_parse(a, c->meta, &json_default_limits, &f) : own;
+    struct json_edit edit = {STR(ENVELOPES), envelopes};
+    if (meta && (!json_is(meta, JSON_OBJECT) || json_is_folded(meta))) return;
+    c->reply = call_with_meta(c, c->reply, json_edited(a, meta ? meta : &json_empty_object, &edit, 1));
+    c->meta = STR_NONE;
+  }
+}
 
 // ---- a failure
 
@@ -52,7 +91,8 @@ static void put_failure(struct call *c, str details, struct buf *out) {
 static enum call_result answer_failure(struct call *c) {
   const struct call_failure *f = c->failure;
   if (c->method->form == CALL_DIRECT) {
-    str data = data_of(c, f);
+    str data = data_of(c, f), envelopes = call_journal_envelopes(c);
+    if (envelopes.p) data = with_envelopes(c, data, STR(ENVELOPES), envelopes);
     request_fail(call_release_request(c), f->code, f->fault.message, data);
     return CALL_DONE;
   }
@@ -60,7 +100,9 @@ static enum call_result answer_failure(struct call *c) {
   struct buf *out = &c->context->text;
   put_failure(c, details, out);
   if (out->over) put_failure(c, STR_NONE, out);
-  request_reply(call_release_request(c), buf_view(out));
+  str envelopes = call_journal_envelopes(c), text = buf_view(out);
+  if (envelopes.p) text = with_envelopes(c, text, STR("_meta"), envelopes);
+  request_reply(call_release_request(c), text);
   return CALL_DONE;
 }
 
@@ -71,6 +113,7 @@ static enum call_result run(struct call *c, void *state) {
   ASSERT(c->reply || c->failure || c->answer.p);
   if (c->context->recorder) call_record(c);
   if (c->failure && !(direct && c->reply)) return answer_failure(c);
+  add_envelopes(c);
   if (!c->answer.p) {
     translate_reply(c, c->reply);
     return CALL_DONE;

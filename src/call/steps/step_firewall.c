@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
+#include "call/call_journal.h"
 #include "call/report.h"
 #include "call/scrub.h"
 #include "call/steps/steps.h"
@@ -252,6 +253,8 @@ static enum call_result run(struct call *c, void *state) {
   ASSERT(c->failure || c->reply);
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
   bool odd = result && !json_is(c->reply->result, JSON_OBJECT);
+  if (result && !c->reply->large_message && result_type(c, c->reply) != RESULT_INPUT_REQUIRED)
+    call_journal_result(c, c->reply->result);
   if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
   if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd && c->method->form != CALL_DIRECT)

@@ -13,6 +13,7 @@ struct govern_state {
   const struct governance_capability *capability;  // NULL: the call is not governed
   enum approval_mode effective;
   char id[ID_PREFIX + 2 * ID_RANDOM + 1];  // id of the Decision Record; empty if there is none
+  struct governed_call *record;            // NULL: nothing is recorded
 };
 
 const struct governance_capability *call_capability(const struct call *c) {
@@ -27,6 +28,14 @@ enum approval_mode call_mode(const struct call *c) {
 str call_decision_id(const struct call *c) {
   const struct govern_state *s = call_state(c, STEP_GOVERN);
   return *s->id ? str_of(s->id) : STR_NONE;
+}
+
+struct governed_call **call_governed(const struct call *c) {
+  return &((struct govern_state *)call_state(c, STEP_GOVERN))->record;
+}
+
+static void done(struct call *c, void *state) {
+  governed_call_free(&((struct govern_state *)state)->record);
 }
 
 static void make_id(struct govern_state *s, const struct rand_source *rand) {
@@ -156,10 +165,11 @@ static enum call_result run(struct call *c, void *state) {
   governance_decide(g, &question, a, &d);
   enum call_result r = CALL_NEXT;
   struct govern_state *s = state;
+  done(c, s);
   *s = (struct govern_state){.capability = d.capability, .effective = d.effective};
   if (!c->options.dry_run) {
     make_id(s, x->loop->rand);
-    call_journal_decided(c, &question, &d, call_decision_id(c));
+    s->record = call_journal_decided(c, &question, &d, call_decision_id(c));
   }
   if (d.code == GOVERNANCE_FLOW_DENIED) r = flow_refuse(c);
   else if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
@@ -172,4 +182,5 @@ const struct call_step step_govern = {
     .does = "Applies the governance file: permissions, rules, approval modes, constraints on arguments.",
     .state = sizeof(struct govern_state),
     .run = run,
+    .done = done,
 };

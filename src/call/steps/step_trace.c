@@ -4,6 +4,7 @@
 // span.
 #include "base/crypto/hash.h"
 #include "call/report.h"
+#include "call/steps/steps.h"
 #include "observe/trace.h"
 
 struct trace_state {
@@ -90,6 +91,21 @@ void call_trace_headers(struct call *c, str *headers) {
   *headers = arena_printf(a, "%.*straceparent: %.*s\r\n%.*s", STR_ARG(*headers), STR_ARG(out.parent), STR_ARG(more));
 }
 
+// Adds what governance decided about the call.
+static void add_governed(struct call *c, struct trace_span *span) {
+  const struct governance_capability *capability = call_capability(c);
+  enum approval_mode mode = call_mode(c);
+  span->decision_id = call_decision_id(c);
+  span->attempts = c->sent ? call_retries(c) + 1 : 0;
+  if (capability) {
+    span->capability = capability->id;
+    span->adapter = capability->adapter->adapter_id;
+  }
+  if (mode != APPROVAL_NONE) span->mode = str_of(approval_mode_name(mode));
+  if (c->run && c->request)
+    json_string(json_get(c->run->governed.context, STR("tenant")), &c->request->arena, &span->tenant);
+}
+
 void call_trace_end(struct call *c, bool cancelled) {
   const struct trace_state *s = state_of(c);
   if (!c->context->tracer || !s->self.sampled) return;
@@ -108,6 +124,7 @@ void call_trace_end(struct call *c, bool cancelled) {
       .began_ms = s->began_at,
       .took_us = clock_mono_us(c->context->loop->clock) - c->began_us,
   };
+  add_governed(c, &span);
   tracer_end(c->context->tracer, &span);
 }
 

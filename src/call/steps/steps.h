@@ -137,6 +137,7 @@ enum approval_mode call_mode(const struct call *c);                         // t
 // Returns the id of the Decision Record of a governed call: "pol_" and 16 hexadecimal digits. Returns STR_NONE before
 // the decision, for a dry run, and for a call that is not governed. The text is in the call's state.
 str call_decision_id(const struct call *c);
+struct governed_call **call_governed(const struct call *c);  // where the record of the call is; NULL there without one
 
 // ---- step_flow.c
 unsigned flow_marks_before(struct call *c);     // marks of the call's run; 0 if the call itself has no marks

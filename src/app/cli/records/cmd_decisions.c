@@ -3,8 +3,6 @@
 #include "app/cli/records/records.h"
 #include "json/write.h"
 
-enum { MOST_OUTPUT = 1 << 30 };
-
 // ---- list
 
 static const struct command list = {
@@ -40,24 +38,7 @@ static void put_line(struct records *r, const struct record *it, struct buf *out
 }
 
 static int run_list(int argc, char **argv) {
-  struct arguments args = {0};
-  struct records_query q;
-  struct records found;
-  struct buf out;
-  int status;
-  if (!command_parse(&list, argc, argv, &args, &status)) return status;
-  const char *wrong = records_query(&args.records, "decision", &q);
-  if (wrong) return command_misused(argv[0], wrong);
-  if (!records_find(&args.config, &q, &found, &status)) return status;
-  buf_init(&out, MOST_OUTPUT);
-  for (size_t i = 0; i < found.count; i++) {
-    if (args.json) buf_printf(&out, "%.*s\n", STR_ARG(found.list[i].line));
-    else put_line(&found, &found.list[i], &out);
-  }
-  if (!found.count) fputs("toolgate: no decision is recorded that fits\n", stderr);
-  command_print_done(&out);
-  records_done(&found);
-  return EXIT_OK;
+  return records_list(&list, "decision", put_line, argc, argv);
 }
 
 // ---- show
@@ -73,24 +54,10 @@ static const struct command show = {
     .missing = "give the id of a decision",
 };
 
-static void put_member(struct records *r, const struct json *v, const char *name, const char *path, struct buf *out) {
-  buf_printf(out, "%-12s %.*s\n", name, STR_ARG(record_text(r, v, path)));
-}
-
 static void put_modes(struct records *r, const struct json *d, struct buf *out) {
   buf_printf(out, "%-12s requested %.*s", "modes", STR_ARG(record_text(r, d, "mode_requested")));
   buf_printf(out, ", effective %.*s", STR_ARG(record_text(r, d, "mode_effective")));
   buf_printf(out, ", highest %.*s\n", STR_ARG(record_text(r, d, "mode_highest")));
-}
-
-// Prints a line for each element of a list, with two of its members.
-static void put_each(struct records *r, const struct json *all, const char *name, const char *first, const char *second,
-                     struct buf *out) {
-  if (!json_is(all, JSON_ARRAY)) return;
-  JSON_EACH(it, all) {
-    buf_printf(out, "%-12s %.*s", name, STR_ARG(record_text(r, it, first)));
-    buf_printf(out, "  %.*s\n", STR_ARG(record_text(r, it, second)));
-  }
 }
 
 static void put_record(struct records *r, const struct record *it, struct buf *out) {
@@ -103,34 +70,18 @@ static void put_record(struct records *r, const struct record *it, struct buf *o
   buf_printf(out, "%.*s  %.*s  ", STR_ARG(it->time), STR_ARG(it->id));
   put_verdict(r, d, out);
   buf_printf(out, "  %.*s\n", STR_ARG(record_text(r, d, "pointer")));
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) put_member(r, d, rows[i].name, rows[i].path, out);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) records_put_member(r, d, rows[i].name, rows[i].path, out);
   put_modes(r, d, out);
-  put_each(r, record_member(d, "matches"), "matched", "pointer", "id", out);
-  put_each(r, record_member(d, "gates"), "gate", "id", "role", out);
-  put_each(r, record_member(d, "violations"), "violated", "path", "constraint", out);
-  put_member(r, d, "inputs", "inputs", out);
-  put_member(r, d, "governance", "rules.governance", out);
-  put_member(r, d, "rules", "rules.access", out);
+  records_put_each(r, record_member(d, "matches"), "matched", "pointer", "id", out);
+  records_put_each(r, record_member(d, "gates"), "gate", "id", "role", out);
+  records_put_each(r, record_member(d, "violations"), "violated", "path", "constraint", out);
+  records_put_member(r, d, "inputs", "inputs", out);
+  records_put_member(r, d, "governance", "rules.governance", out);
+  records_put_member(r, d, "rules", "rules.access", out);
 }
 
 static int run_show(int argc, char **argv) {
-  struct arguments args = {0};
-  struct records_query q;
-  struct records found;
-  struct buf out;
-  int status;
-  if (!command_parse(&show, argc, argv, &args, &status)) return status;
-  records_query(&args.records, "decision", &q);
-  q.id = str_of(args.operands[0]);
-  if (!records_find(&args.config, &q, &found, &status)) return status;
-  buf_init(&out, MOST_OUTPUT);
-  if (found.count && args.json) buf_printf(&out, "%.*s\n", STR_ARG(found.list[0].line));
-  else if (found.count) put_record(&found, &found.list[0], &out);
-  else fputs("toolgate: no decision with this id is recorded\n", stderr);
-  status = found.count ? EXIT_OK : EXIT_NO;
-  command_print_done(&out);
-  records_done(&found);
-  return status;
+  return records_show(&show, "decision", put_record, argc, argv);
 }
 
 static const char usage[] = "usage: toolgate decisions list [options]\n"

@@ -174,3 +174,63 @@ const char *records_query(const struct record_arguments *said, const char *kind,
   out->agent = said->agent ? str_of(said->agent) : STR_NONE;
   return NULL;
 }
+
+// ---- commands
+
+enum { MOST_OUTPUT = 1 << 30 };
+
+int records_list(const struct command *c, const char *kind, records_put *put, int argc, char **argv) {
+  struct arguments args = {0};
+  struct records_query q;
+  struct records found;
+  struct buf out;
+  int status;
+  if (!command_parse(c, argc, argv, &args, &status)) return status;
+  const char *wrong = records_query(&args.records, kind, &q);
+  if (wrong) return command_misused(argv[0], wrong);
+  if (!records_find(&args.config, &q, &found, &status)) return status;
+  buf_init(&out, MOST_OUTPUT);
+  for (size_t i = 0; i < found.count; i++) {
+    if (!args.json) put(&found, &found.list[i], &out);
+    else buf_str(&out, found.list[i].line);
+    if (args.json) buf_char(&out, '\n');
+  }
+  if (!found.count) fprintf(stderr, "toolgate: no %s is recorded that fits\n", kind);
+  command_print_done(&out);
+  records_done(&found);
+  return EXIT_OK;
+}
+
+int records_show(const struct command *c, const char *kind, records_put *put, int argc, char **argv) {
+  struct arguments args = {0};
+  struct records_query q;
+  struct records found;
+  struct buf out;
+  int status;
+  if (!command_parse(c, argc, argv, &args, &status)) return status;
+  records_query(&args.records, kind, &q);
+  q.id = str_of(args.operands[0]);
+  if (!records_find(&args.config, &q, &found, &status)) return status;
+  buf_init(&out, MOST_OUTPUT);
+  if (found.count && args.json) buf_printf(&out, "%.*s\n", STR_ARG(found.list[0].line));
+  else if (found.count) put(&found, &found.list[0], &out);
+  else fprintf(stderr, "toolgate: no %s with this id is recorded\n", kind);
+  status = found.count ? EXIT_OK : EXIT_NO;
+  command_print_done(&out);
+  records_done(&found);
+  return status;
+}
+
+void records_put_member(struct records *r, const struct json *v, const char *name, const char *path, struct buf *out) {
+  str text = record_text(r, v, path);
+  buf_printf(out, "%-12s %.*s\n", name, STR_ARG(text));
+}
+
+void records_put_each(struct records *r, const struct json *all, const char *name, const char *first,
+                      const char *second, struct buf *out) {
+  if (!json_is(all, JSON_ARRAY)) return;
+  JSON_EACH(it, all) {
+    str one = record_text(r, it, first), two = record_text(r, it, second);
+    buf_printf(out, "%-12s %.*s  %.*s\n", name, STR_ARG(one), STR_ARG(two));
+  }
+}

@@ -8,7 +8,7 @@ enum { RECORDS_LIMIT = 50 };
 
 // The records to find. All members may be absent.
 struct records_query {
-  const char *kind;   // "decision"
+  const char *kind;   // "decision" or "call"
   str tenant, agent;  // only of these
   str id;             // only the record with this id
   int64_t since_ms;   // only from this time on
@@ -40,3 +40,17 @@ void records_done(struct records *r);
 // Returns the text of a member. `path` has dots between names. Returns "-" if the member is absent or null.
 str record_text(struct records *r, const struct json *v, const char *path);
 const struct json *record_member(const struct json *v, const char *path);  // or NULL
+
+// Writes one record for people.
+typedef void records_put(struct records *r, const struct record *it, struct buf *out);
+
+// Run a command that lists records of a kind, or that shows the record whose id is its operand. `put` writes a record;
+// with --json, the record itself is printed.
+int records_list(const struct command *c, const char *kind, records_put *put, int argc, char **argv);
+int records_show(const struct command *c, const char *kind, records_put *put, int argc, char **argv);
+
+// Writes "NAME VALUE" and a line end; the value is the text of a member.
+void records_put_member(struct records *r, const struct json *v, const char *name, const char *path, struct buf *out);
+// Writes a line for each element of a list, with two of its members.
+void records_put_each(struct records *r, const struct json *all, const char *name, const char *first,
+                      const char *second, struct buf *out);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// toolgate calls list | show
+#include "app/cli/records/records.h"
+
+static const struct command list = {
+    .usage = "[options]",
+    .about = "Prints the recorded governed calls, one per line, the latest last: time, id, status, agent,\n"
+             "capability, duration. With --json, prints the records with both envelopes, one per line.\n"
+             "Reads the files in state_dir, so that no gateway needs to run.",
+    .options = "+=|#cj",
+};
+
+static void put_line(struct records *r, const struct record *it, struct buf *out) {
+  const struct json *call = json_get(it->root, STR("call"));
+  str status = record_text(r, call, "result.status"), agent = record_text(r, call, "agent");
+  str capability = record_text(r, call, "call.capability_id"), ms = record_text(r, call, "result.latency_ms");
+  buf_printf(out, "%.*s  %.*s  %.*s  %.*s  %.*s  %.*s ms\n", STR_ARG(it->time), STR_ARG(it->id), STR_ARG(status),
+             STR_ARG(agent), STR_ARG(capability), STR_ARG(ms));
+}
+
+static int run_list(int argc, char **argv) {
+  return records_list(&list, "call", put_line, argc, argv);
+}
+
+static const struct command show = {
+    .usage = "ID [options]",
+    .about = "Prints one governed call: who made it, the decision, and how it ended. With --json, prints\n"
+             "both envelopes. Exit code 1: there is no such record.",
+    .options = "+cj",
+    .min = 1,
+    .max = 1,
+    .missing = "give the id of a call",
+};
+
+static void put_record(struct records *r, const struct record *it, struct buf *out) {
+  static const struct {
+    const char *name, *path;
+  } rows[] = {{"tenant", "tenant"},
+              {"agent", "agent"},
+              {"server", "server"},
+              {"tool", "tool"},
+              {"arguments", "call.args"},
+              {"principals", "call.principal_chain"},
+              {"run", "call.run_id"},
+              {"trace", "call.trace_id"},
+              {"decision", "call.policy_decision_id"},
+              {"requested", "call.approval_mode_requested"},
+              {"effective", "call.approval_mode_effective"},
+              {"highest", "call.approval_mode_highest"},
+              {"evidence", "call.evidence_refs"},
+              {"key", "call.idempotency_key"},
+              {"error", "result.error.code"},
+              {"message", "result.error.message"},
+              {"retryable", "result.error.retryable"},
+              {"remediation", "result.error.remediation"},
+              {"citations", "result.citations"},
+              {"attempts", "result.attempts"},
+              {"started", "result.started_at"},
+              {"completed", "result.completed_at"},
+              {"output hash", "result.output_hash"}};
+  const struct json *call = json_get(it->root, STR("call"));
+  put_line(r, it, out);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (record_member(call, rows[i].path)) records_put_member(r, call, rows[i].name, rows[i].path, out);
+}
+
+static int run_show(int argc, char **argv) {
+  return records_show(&show, "call", put_record, argc, argv);
+}
+
+static const char usage[] = "usage: toolgate calls list [options]\n"
+                            "       toolgate calls show ID [options]\n\n"
+                            "Shows the recorded governed calls. toolgate calls COMMAND --help shows the options.\n";
+
+int cmd_calls(int argc, char **argv) {
+  static const struct command_part parts[] = {{"list", run_list}, {"show", run_show}, {NULL, NULL}};
+  return command_run_part(parts, usage, argc, argv);
+}

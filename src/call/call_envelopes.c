@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The envelopes of governed calls: made when the call is decided and when it ends.
+#include "base/assert.h"
+#include "base/mem.h"
+#include "call/call_journal_impl.h"
+#include "call/remedies.h"
+#include "call/report.h"
+
+enum { CITATIONS_MAX = 32, CITATION_BYTES = 1024, ENVELOPE_BYTES = 1 << 20, SESSION_SHOWN = 8 };
+
+// ---- the call
+
+// The run_id of the token or, without it, a name for the session that does not reveal its id.
+static str run_id(const struct call *c, struct arena *a) {
+  const struct session *s = c->session;
+  if (c->run->id.p) return arena_str(a, c->run->id);
+  str seed = s->revision->stateless ? c->run->agent : str_of(s->id);
+  return arena_printf(a, "run_%016llx", (unsigned long long)hash_sip(&c->context->loop->seed, seed));
+}
+
+static str auth_ref(const struct call *c, struct arena *a) {
+  unsigned char digest[SHA256_SIZE];
+  char hex[2 * SHA256_SIZE + 1];
+  if (!c->session->claims.p) return STR_NONE;
+  hash_sha256_with(c->context->governed->hasher, c->session->claims, digest);
+  hash_hex(digest, sizeof digest, hex);
+  return arena_printf(a, "claim_hash:sha256:%s", hex);
+}
+
+static str principals_of(const struct governance_question *q) {
+  const struct json *list = json_get(q->context, STR("principals"));
+  return json_is(list, JSON_ARRAY) ? json_span(list) : STR("[{\"kind\":\"service\",\"id\":\"local\"}]");
+}
+
+void governed_call_begin(struct call *c, struct governed_call *g, const struct governance_question *q,
+                         const struct governance_decision *d, const struct recorded_args *args) {
+  struct call_journal *j = c->context->governed;
+  struct arena *a = &g->arena;
+  const struct session *s = c->session;
+  json_string(json_get(q->args, STR("idempotency_key")), a, &g->idempotency_key);
+  g->run_id = run_id(c, a);
+  struct tool_call_envelope e = {
+      .tool_call_id = g->id,
+      .run_id = g->run_id,
+      .trace_id = g->trace_id,
+      .session_id = s->callers ? STR_NONE : arena_printf(a, "sess_%.*s", SESSION_SHOWN, s->id),
+      .capability_id = g->capability_id,
+      .args = args->text.p ? args->text : STR("{}"),
+      .principals = principals_of(q),
+      .requested = q->mode,
+      .effective = g->effective,
+      .highest = d->highest,
+      .decision_id = g->decision_id,
+      .governance = c->governance,
+      .decision = d,
+      .idempotency_key = g->idempotency_key,
+      .auth_ref = auth_ref(c, a),
+      .arguments = args->kept,
+      .args_digest = args->has_digest ? args->digest : NULL,
+  };
+  buf_reset(&j->line);
+  struct json_writer w = json_writer(&j->line);
+  tool_call_envelope_put(&w, &e);
+  g->envelope = j->line.over ? STR_NONE : arena_str(a, buf_view(&j->line));
+}
+
+// ---- the result
+
+// Appends a citation of each resource that the result links to or contains.
+static void put_citations(struct json_writer *w, const struct json *content) {
+  size_t count = 0;
+  if (!json_is(content, JSON_ARRAY) || json_is_folded(content)) return;
+  JSON_EACH(it, content) {
+    if (!json_is(it, JSON_OBJECT) || json_is_folded(it)) continue;
+    const struct json *resource = json_get(it, STR("resource"));
+    bool embedded = json_is(resource, JSON_OBJECT) && !json_is_folded(resource);
+    const struct json *uri = embedded ? json_get(resource, STR("uri")) : json_get(it, STR("uri"));
+    if (!json_is(uri, JSON_STRING) || uri->n > CITATION_BYTES || count++ >= CITATIONS_MAX) continue;
+    json_begin_object(w);
+    json_member_raw(w, STR("ref"), json_span(uri));
+    json_end_object(w);
+  }
+}
+
+void call_journal_result(struct call *c, const struct json *result) {
+  struct governed_call *g = *call_governed(c);
+  struct call_journal *j = c->context->governed;
+  unsigned char digest[SHA256_SIZE];
+  if (!g || !json_is(result, JSON_OBJECT) || json_is_folded(result)) return;
+  hash_sha256_with(j->hasher, json_span(result), digest);
+  memcpy(g->output_hash, "sha256:", 7);
+  hash_hex(digest, sizeof digest, g->output_hash + 7);
+  g->hashed = true;
+  buf_reset(&j->line);
+  struct json_writer w = json_writer(&j->line);
+  put_citations(&w, json_get(result, STR("content")));
+  if (j->line.n && !j->line.over) g->citations = arena_str(&g->arena, buf_view(&j->line));
+}
+
+// Returns whether the call may have had an effect although its outcome is not known.
+static bool is_uncertain(const struct call *c, const struct governed_call *g) {
+  return c->sent && g->effective > APPROVAL_READ_ONLY && !(c->failure && c->failure->fault.undone);
+}
+
+static enum tool_status status_of(const struct call *c, const struct governed_call *g, bool cancelled) {
+  if (g->code != GOVERNANCE_ALLOWED) return TOOL_DENIED;
+  if (cancelled) return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
+  if (!c->failure) return c->tool_failed ? TOOL_FAILED : TOOL_COMPLETED;
+  switch (c->failure->fault.code) {
+  case FAULT_APPROVAL_REQUIRED: return TOOL_APPROVAL_REQUIRED;
+  case FAULT_UPSTREAM_TIMEOUT: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_TIMEOUT;
+  case FAULT_UPSTREAM_UNAVAILABLE:
+  case FAULT_PROTOCOL: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_FAILED;
+  case FAULT_CANCELLED: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
+  default: return TOOL_FAILED;
+  }
+}
+
+static void set_error(const struct call *c, const struct governed_call *g, bool cancelled,
+                      struct tool_result_envelope *e) {
+  enum fault_code code = c->failure ? c->failure->fault.code : cancelled ? FAULT_CANCELLED : FAULT_UPSTREAM_ERROR;
+  bool denied = g->code != GOVERNANCE_ALLOWED;
+  e->code = denied ? governance_code_name(g->code) : fault_name(code);
+  e->remedy = denied ? governance_code_advice(g->code) : call_remedy(code);
+  e->message = c->failure  ? str_of(c->failure->fault.message)
+               : cancelled ? STR("the client cancelled the call")
+                           : STR("the tool reported an error");
+  e->retryable = fault_retryable(code) || (c->failure && c->failure->fault.passes);
+  // A write whose outcome is unknown must not be repeated.
+  if (e->status == TOOL_UNKNOWN) e->retryable = false;
+  if (c->failure) {
+    e->after_ms = c->failure->fault.after_ms;
+    e->details = c->failure->details.n > 2 ? c->failure->details : STR_NONE;
+  }
+}
+
+static void put_result(struct call *c, const struct governed_call *g, bool cancelled, struct json_writer *w) {
+  struct call_context *x = c->context;
+  char span[2 * TRACE_SPAN_ID + 1];
+  hash_hex(call_trace(c)->span, TRACE_SPAN_ID, span);
+  struct tool_result_envelope e = {
+      .tool_call_id = g->id,
+      .run_id = g->run_id,
+      .trace_id = g->trace_id,
+      .capability_id = g->capability_id,
+      .decision_id = g->decision_id,
+      .status = status_of(c, g, cancelled),
+      .effective = g->effective,
+      .citations = g->citations,
+      .gate = g->gate,
+      .idempotency_key = g->idempotency_key,
+      .attempts = c->sent ? call_retries(c) + 1 : 0,
+      .took_us = c->began_us ? clock_mono_us(x->loop->clock) - c->began_us : 0,
+      .started_ms = g->started_ms,
+      .completed_ms = clock_wall_ms(x->loop->clock),
+      .adapter = g->adapter,
+      .span_id = x->tracer ? str_of(span) : STR_NONE,
+      .output_hash = g->hashed ? str_of(g->output_hash) : STR_NONE,
+      .cached = cache_answered(c),
+  };
+  if (e.status != TOOL_COMPLETED) set_error(c, g, cancelled, &e);
+  tool_result_envelope_put(w, &e);
+}
+
+str call_journal_envelopes(struct call *c) {
+  const struct governed_call *g = *call_governed(c);
+  struct buf b;
+  if (!g || !g->envelope.p || !governance_records(c->governance)->return_envelope) return STR_NONE;
+  buf_init(&b, 2 * ENVELOPE_BYTES);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_raw(&w, STR("call"), g->envelope);
+  json_put_key(&w, STR("result"));
+  put_result(c, g, false, &w);
+  json_end_object(&w);
+  str text = b.over ? STR_NONE : arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+// ---- the end of a call
+
+static void write_call(struct call *c, const struct governed_call *g, bool cancelled) {
+  struct call_journal *j = c->context->governed;
+  buf_reset(&j->line);
+  struct json_writer w = json_writer(&j->line);
+  json_begin_object(&w);
+  json_member_str(&w, STR("record"), STR("call"));
+  json_member_str(&w, STR("id"), g->id);
+  call_journal_put_time(&w, STR("time"), clock_wall_ms(c->context->loop->clock));
+  json_put_key(&w, STR("call"));
+  json_begin_object(&w);
+  json_member_str_or_null(&w, STR("tenant"), g->tenant);
+  json_member_str_or_null(&w, STR("agent"), g->agent);
+  json_member_str_or_null(&w, STR("server"), g->server);
+  json_member_str_or_null(&w, STR("tool"), g->tool);
+  json_member_raw(&w, STR("call"), g->envelope);
+  json_put_key(&w, STR("result"));
+  put_result(c, g, cancelled, &w);
+  json_end_object(&w);
+  json_end_object(&w);
+  call_journal_add(j);
+}
+
+// Decides about a call of a tool that the caller may not see. Returns a record if the governance file denies the call.
+static struct governed_call *decide_hidden(struct call *c) {
+  struct call_context *x = c->context;
+  const struct governance *g = c->governance;
+  const struct call_hidden *hidden = policy_hidden(c);
+  str server = call_ended_at(c), tool = hidden ? hidden->tool : c->place.tool;
+  if (!g || !c->run || c->options.dry_run || !c->failure || !call_is_tool(c) || !server.p || !tool.n) return NULL;
+  if (!(hidden || c->failure->fault.code == FAULT_DENIED_BY_POLICY)) return NULL;
+  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return NULL;
+  const struct json *args = json_get(c->request->msg.params, STR("arguments"));
+  const struct governance_capability *capability = governance_find_tool(g, server, tool);
+  struct governance_question q = {
+      .capability = capability ? capability->id : STR(""),
+      .args = json_is(args, JSON_OBJECT) ? args : NULL,
+      .context = governance_context(&c->run->governed, APPROVAL_NONE, &c->request->arena),
+      .mode = c->options.mode,
+      .now = clock_wall_ms(x->loop->clock) / 1000,
+  };
+  struct governance_decision d;
+  unsigned char random[8];
+  char hex[2 * sizeof random + 1];
+  governance_decide(g, &q, &c->request->arena, &d);
+  if (d.code == GOVERNANCE_ALLOWED) return NULL;  // the access rules hide the tool
+  rand_fill(x->loop->rand, random, sizeof random);
+  hash_hex(random, sizeof random, hex);
+  return call_journal_decided(c, &q, &d, arena_printf(&c->request->arena, "pol_%s", hex));
+}
+
+void call_journal_ended(struct call *c, bool cancelled) {
+  struct governed_call **g = call_governed(c);
+  if (!c->governance || !c->request) return;
+  if (!*g) *g = decide_hidden(c);
+  if (!*g || !(*g)->recorded || !(*g)->envelope.p) return;
+  (*g)->recorded = false;
+  write_call(c, *g, cancelled);
+}
