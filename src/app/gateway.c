@@ -286,6 +286,7 @@ static void take_rules(struct gateway *g, const struct config *c) {
   struct journal_limits limits = record_limits(c);
   set_rules(g, c);
   if (g->journal) journal_limit(g->journal, &limits);
+  g->rules.epoch++;
   make_pins(g);
   if (g->rules.pins) {
     pins_look_again(g->pins);

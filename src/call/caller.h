@@ -12,6 +12,7 @@ struct rulebook {
   struct policy *policy;          // NULL: there are no rules
   struct governance *governance;  // NULL: there is no governance file
   struct pins *pins;              // NULL: tools are not compared with pins
+  uint64_t epoch;                 // changes whenever `policy` or `governance` changes
   str fallback;                   // the agent of a request that names none; may be empty
   bool trust_stated;              // accept the agent that a request names even if the request has no credential for it
   char digest[2 * SHA256_SIZE + 1];  // SHA-256 of the rules file; empty without rules

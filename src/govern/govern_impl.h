@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "govern/agents.h"
+#include "govern/aliases.h"
 #include "govern/flow.h"
 #include "govern/logic.h"
 #include "govern/records.h"
@@ -85,6 +86,8 @@ struct governance {
   bool checks_output;              // the results of some server are validated
   bool allows_unlisted;            // servers without an adapter may be used
   uint8_t pins;                    // enum governance_pins
+  struct governance_alias *aliases;
+  size_t alias_count;
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
   size_t claim_count;
   struct governance_records records;
@@ -173,6 +176,10 @@ void governance_read_records(struct governance_reader *r, str pointer, const str
 
 governance_read_field governance_read_marks;  // uint8_t: marks of the flow guard, as bits
 void governance_read_flow(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
+
+// ---- aliases.c
+
+void governance_read_aliases(struct governance_reader *r, str pointer, const struct json *v);
 
 // ---- govern.c
 

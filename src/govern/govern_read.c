@@ -282,7 +282,7 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *intents, *context, *records, *flow;
-    const struct json *manifests;
+    const struct json *manifests, *aliases;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
@@ -296,6 +296,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"context", keep_node, offsetof(struct parts, context), false, NULL},
       {"flow", keep_node, offsetof(struct parts, flow), false, NULL},
       {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
+      {"aliases", keep_node, offsetof(struct parts, aliases), false, NULL},
       {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
       {"output_schemas", governance_choice, offsetof(struct parts, output_schemas), false, governance_outputs},
       {"records", keep_node, offsetof(struct parts, records), false, NULL},
@@ -311,6 +312,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   governance_read_context(r, STR("/context"), parts.context);
   governance_read_flow(r, STR("/flow"), parts.flow);
   r->governance->pins = parts.pins;
+  if (parts.aliases) governance_read_aliases(r, STR("/aliases"), parts.aliases);
   governance_read_records(r, STR("/records"), parts.records);
 }
 

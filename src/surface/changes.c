@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
+#include "surface/meta/aliases.h"
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 
@@ -114,6 +115,8 @@ static const struct difference *compare(struct comparison *x, const struct catal
   found = ARENA_NEW(&x->arena, struct difference);
   found->key = key;
   found->meta = meta_tools_for(x->d, before) != meta_tools_for(x->d, after);
+  found->meta |= meta_aliases_digest(x->d, &before->caller, before->catalog, before->views, before->count) !=
+                 meta_aliases_digest(x->d, &after->caller, after->catalog, after->views, after->count);
   for (int kind = 0; kind < ITEM_KINDS; kind++)
     found->lists[kind] = !same_list(x->d, before, after, (enum item_kind)kind);
   ASSERT(map_add(&x->memo, (str){(const char *)&found->key, sizeof found->key}, found));
@@ -260,6 +263,7 @@ void surface_rules_changed(struct surface *d, const struct rulebook *before) {
   }
   comparison_done(&x);
   direct_unsubscribe_denied(d);
+  meta_aliases_forget(d);
   surface_forget_visibilities(d);
 }
 

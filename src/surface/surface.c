@@ -10,6 +10,7 @@
 #include "surface/direct/direct_listen.h"
 #include "surface/direct/direct_watch.h"
 #include "surface/index_jobs.h"
+#include "surface/meta/aliases.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/meta/results.h"
 #include "surface/servers/servers.h"
@@ -286,6 +287,7 @@ struct surface *surface_new(const struct surface_options *opt) {
   list_init(&d->viewings);
   list_init(&d->index_jobs);
   list_init(&d->visibilities);
+  list_init(&d->aliases);
   map_init(&d->visibility_of, &opt->loop->seed);
   buf_init(&d->answer, 1u << 30);
   arena_init(&d->scratch);
@@ -343,6 +345,7 @@ void surface_free(struct surface **surface) {
   buf_done(&d->answer);
   arena_done(&d->scratch);
   surface_forget_visibilities(d);
+  meta_aliases_forget(d);
   ASSERT(!d->visibility_bytes && list_empty(&d->visibilities) && list_empty(&d->viewings));
   map_done(&d->visibility_of);
   directory_unref(&d->directory);

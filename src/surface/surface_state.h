@@ -27,6 +27,7 @@ struct surface {
   struct list visibilities;     // cached visibilities, least recently used first (visibility.c)
   struct map visibility_of;     // cached visibilities by key
   size_t visibility_bytes;
+  struct list aliases;  // copies of the definitions of aliases (meta/aliases.c)
 };
 
 // The open subscriptions/listen request of a stateless client. The session of this request has no other requests.

@@ -229,6 +229,11 @@ void meta_tool_execute(struct surface *d, struct request *r) {
   if (e) become(d, r, e, STR_NONE, meta_args_text(args), &options);
 }
 
+void meta_execute_id(struct surface *d, struct request *r, str id, str args) {
+  const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
+  if (e) become(d, r, e, STR_NONE, args, &no_options);
+}
+
 bool meta_call_by_id(struct surface *d, struct request *r) {
   str id;
   json_string(json_get(r->msg.params, STR("name")), &r->arena, &id);

@@ -13,6 +13,9 @@ meta_tool meta_tool_execute, meta_tool_hydrate, meta_resource_read, meta_prompt_
 // is unknown.
 bool meta_call_by_id(struct surface *d, struct request *r);
 
+// Calls the tool with this id, as tool_execute does. `args` is raw JSON.
+void meta_execute_id(struct surface *d, struct request *r, str id, str args);
+
 // Finds the entry with this id, and records the entry in the audit log. If there is no such entry, refuses the request
 // and returns NULL.
 const struct entry *meta_lookup(struct surface *d, struct request *r, enum directory_kind kind, str id);

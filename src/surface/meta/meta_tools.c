@@ -10,6 +10,7 @@
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
 #include "surface/instructions.h"
+#include "surface/meta/aliases.h"
 #include "surface/meta/browse.h"
 #include "surface/meta/execute.h"
 #include "surface/meta/plan_check.h"
@@ -179,6 +180,7 @@ static void put_meta_tools(struct surface *d, const struct session *s, struct bu
     comma = true;
     put_tool(&table[i], out);
   }
+  meta_put_aliases(d, s, out);
 }
 
 // Answers tools/list. The meta-tools are at the end of the last page; in transparent mode, all tools come before them.
@@ -234,6 +236,7 @@ static void call(struct surface *d, struct request *r) {
   if (args && args->type != JSON_OBJECT && args->type != JSON_NULL) meta_refuse(d, r, "arguments must be an object");
   else if (!surface_caller(d, r->session, &caller, &f)) meta_fail(d, r, &f, STR_NONE);
   else if (e) run(d, r, e);
+  else if (meta_call_alias(d, r, name)) return;
   else if (mode != MODE_TRANSPARENT || !meta_call_by_id(d, r))
     request_fail(r, RPC_INVALID_PARAMS,
                  mode == MODE_GATEWAY ? "Unknown tool: find tools with tool_browse and call them with tool_execute"
@@ -264,7 +267,9 @@ static bool is_named(struct surface *d, const struct request *r) {
   str id;
   unsigned source;
   const struct meta_entry *e = find_named(d, r, &id);
-  if (!e) return !json_is(json_get(r->msg.params, STR("name")), JSON_STRING);
+  if (!e)
+    return !json_string(json_get(r->msg.params, STR("name")), (struct arena *)&r->arena, &id) ||
+           meta_has_alias(d, r->session, id);
   // A call with a hidden name waits as long as a call with an unknown name, so that the response time does not reveal
   // hidden names.
   const struct entry *known = meta_find(d, r->session, e->needs, id);
