@@ -39,7 +39,7 @@ void loop_end(struct loop *l, enum loop_work work, const char *name) {
               *name ? " " : "", name);
 }
 
-// Runs the deferred functions just before the loop waits. The first callback after the wait then reads the clock again.
+// Runs the deferred functions just before the loop waits, and marks the cached time as stale.
 static void on_turn(uv_prepare_t *turn) {
   struct loop *l = CONTAINER_OF(turn, struct loop, turn);
   if (l->busy) loop_end(l, LOOP_OTHER, "");

@@ -278,7 +278,7 @@ static inline bool key_is(const struct json_walk *w, str key) {
 
 enum { HINT_BYTES = 32 };
 
-// Compares `n` bytes, sixteen at once. HINT_BYTES bytes must be readable at `a` and `b`.
+// Compares `n` bytes, sixteen at a time. May read beyond `n`: HINT_BYTES bytes must be readable at both `a` and `b`.
 static inline bool same_bytes(const char *a, const char *b, size_t n) {
 #ifdef __SSE2__
   for (size_t i = 0;; i += 16) {

@@ -219,7 +219,7 @@ void audit_close(struct audit **audit) {
   }
   if (a->pending.n + a->batch.n)
     log_error(a->opt.log,
-              "lines of the audit log are lost, because they could not be written before the log was closed: %s",
+              "some lines of the audit log were lost because they could not be written before the log was closed: %s",
               a->why.message);
   audit_file_close(&a->file);
   buf_done(&a->pending);

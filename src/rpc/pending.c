@@ -26,7 +26,7 @@ static void on_deadline(struct timer *t) {
     fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not finish within %.3g s (timeouts.request_max)",
               (double)w->max_ms / 1000);
   else
-    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (%s)", (double)w->renew_ms / 1000,
+    fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "did not answer within %.3g s (limit: %s)", (double)w->renew_ms / 1000,
               w->limit ? w->limit : "timeouts.request, or the server's timeout");
   rpc_wait_fail(w, &f);
 }

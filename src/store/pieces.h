@@ -44,7 +44,7 @@ str piece_batch_handle(const struct piece_batch *b, size_t i);
 // be NULL. Must be called on the loop.
 void pieces_put(struct store *s, struct piece_batch **b, struct store_wait *w);
 
-// Embedded in the struct of the backend that holds the bytes of a found piece.
+// Keeps the bytes of a found piece valid. Each backend embeds it in its own struct, which owns those bytes.
 struct piece_hold {
   // Implements found_piece_intact. NULL if the bytes cannot change.
   bool (*intact)(const struct piece_hold *h, const struct store_piece *p);

@@ -117,7 +117,8 @@ void profiles_note_client(struct upstreams *all, const struct lane_user *who);
 void profile_set(struct lane *lane, struct definitions *definitions, str instructions);
 void profile_leave(struct lane *lane);  // must be called when the lane's connection closes
 
-str upstream_instructions(const struct upstream *u);  // returns the first nonempty instructions of a profile
+// Returns the instructions of the first profile of the upstream that has any; otherwise an empty string.
+str upstream_instructions(const struct upstream *u);
 
 void profiles_init(struct upstreams *all);  // loads the stored capabilities of the last client
 void profiles_keep(struct upstreams *all);  // writes changed definitions to disk now

@@ -565,7 +565,7 @@ describe('toolgate check', () => {
     ['a strong secret', { issuer: 'us', audience: 'gw', secret: 'short' }, /^\/auth\/jwt\/secret is a weak secret/],
     ['a secret that cannot be guessed', { issuer: 'us', audience: 'gw', secret: 'x'.repeat(32) }, /^\/auth\/jwt\/secret is a weak secret/],
     ['algorithms that exist', { ...good, algorithms: ['none'] }, /^\/auth\/jwt\/algorithms\/0 must be one of HS256/],
-    ['no secret from a URL', { ...good, algorithms: ['HS256'] }, /^\/auth\/jwt\/algorithms HS256 needs the key auth.jwt.secret/],
+    ['no secret from a URL', { ...good, algorithms: ['HS256'] }, /^\/auth\/jwt\/algorithms HS256 needs a shared secret/],
     ['algorithms for its keys', { issuer: 'us', secret: GOOD_SECRET, algorithms: ['ES256'] }, /^\/auth\/jwt\/algorithms the configured keys support none/],
     ['scopes without quotes', { ...good, scopes: ['a"b'] }, /^\/auth\/jwt\/scopes\/0 must be a scope/],
     ['a file that is there', { issuer: 'us', key_file: 'nowhere.pem' }, / cannot be read: .*key_file/],

@@ -156,7 +156,7 @@ static void a_lane_that_goes_down_fails_those_who_wait(void **state) {
   hears(o, "a agreed\n");
   start(b, lane, "a://2");
   lose_session(held(o, 1));  // so soon that it is not well
-  hears(o, "b failed UPSTREAM_SESSION_LOST has ended the session of the gateway\n");
+  hears(o, "b failed UPSTREAM_SESSION_LOST has ended its session with the gateway\n");
   assert_int_equal(lane->state, LANE_DOWN);
   start(b, lane, "a://3");
   hears(o, "b failed UPSTREAM_UNAVAILABLE is not connected\n");

@@ -17,7 +17,7 @@ int admin_find(const struct admin_route *rows, size_t count, const struct admin_
                const struct admin_route **out) {
   enum admin_role needed = ADMIN_NOBODY;  // role required by the row; if only the path matches, the lowest
   ASSERT(who->role != ADMIN_NOBODY);
-  ASSERT(!who->known || !who->at_endpoint);  // tokens of admin.* are valid at admin.listen only
+  ASSERT(!who->known || !who->at_endpoint);  // tokens configured under admin.* are accepted only at admin.listen
   *out = NULL;
   for (size_t i = 0; i < count && !*out; i++) {
     enum admin_role role = who->at_endpoint ? rows[i].endpoint : rows[i].role;

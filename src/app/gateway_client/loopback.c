@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client inside the process of the gateway. The session may send a message from inside another function of the
-// gateway, so messages are queued, and read in a later turn of the loop.
+// A client in the gateway's own process. The gateway may send a message while its own functions are still on the call
+// stack, so messages are queued and delivered in a later turn of the loop.
 #include "app/gateway_client/loopback.h"
 
 #include "base/assert.h"

@@ -86,7 +86,8 @@ static void forget(struct path_run *r, const struct path_wanted *parent) {
   }
 }
 
-// Records in `end` how far a walk has read a container. `inner` says how far the current value of the walk was read.
+// Records in `end` how far the walk has read into its container. `inner` says how far it has read into the current
+// value.
 static void learn(struct path_end *end, const struct json_walk *w, const struct path_end *inner) {
   const char *at = w->after ? w->after : inner->after;
   if (!w->close) end->after = w->after;

@@ -165,7 +165,7 @@ void link_call_send(struct link_call *c, str method, str params) {
   rpc_put_request(b, str_from_u64(c->wait.id, &id), method, params);
   if (b->over) {
     struct fault f;
-    fault_set(&f, FAULT_LIMIT, "cannot receive this request: it is larger than limits.message");
+    fault_set(&f, FAULT_LIMIT, "was not sent the request, because the request is larger than limits.message");
     link_call_fail(c, &f);
     return;
   }
@@ -314,7 +314,7 @@ void link_reachable(struct link *l, const struct fault *f) {
 
 void link_session_lost(struct link *l, struct link_call *c) {
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended the session of the gateway");
+  fault_set(&f, FAULT_UPSTREAM_SESSION_LOST, "has ended its session with the gateway");
   break_link(l, &f, c ? c->wait.id : 0);
 }
 

@@ -172,7 +172,8 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
   return s;
 }
 
-// Reports a refused request to the surface. The request gets a temporary session, which identifies the client.
+// Reports a refused request to the callbacks of this MCP server (m->surface). The request gets a temporary session,
+// from which the callbacks identify the client.
 static void note_refusal(struct callers *c, struct request *r, struct client_identity who, int code) {
   struct mcp_server *m = c->server;
   if (!m->surface->refused) return;

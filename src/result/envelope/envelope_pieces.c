@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses which data of a result to store as pieces, and adds these to the batch.
+// Chooses which data of a result to store separately, as pieces, and adds the pieces to the batch of writes for that
+// result.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "result/envelope/envelope_impl.h"

@@ -28,8 +28,8 @@ struct grid {
 // room.
 size_t grid_add_column(struct grid *g, struct cell name);
 
-// Analyses all columns. Must be called once, after the last row was added and before anything is written. Columns with
-// long values, lists or objects will not be shown in rows.
+// Analyses all columns. Must be called once, after the last row is added and before anything is written. Columns that
+// contain lists, objects or long values are not shown in rows.
 void grid_finish(struct grid *g);
 
 // Appends the names of the first columns, separated by commas.

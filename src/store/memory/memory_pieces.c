@@ -68,8 +68,8 @@ static void drop(struct memory *m, struct kept_piece *k) {
   mem_free(o);
 }
 
-// Creates the stored piece for an entry of a batch. If the entry has heap memory with large bytes, takes ownership of
-// it.
+// Creates the stored piece for an entry of a batch. If the entry's content is large and therefore in a heap block of
+// its own, the piece takes ownership of that block.
 static struct kept_piece *keep(struct piece_batch *b, struct piece_entry *e) {
   struct kept_piece *k = MEM_NEW(struct kept_piece);
   const struct store_piece *p = &e->piece;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends requests of the gateway and ignores their answers.
+// Sends the gateway's own requests to a server and ignores the answers.
 #pragma once
 #include "upstream/upstream.h"
 
