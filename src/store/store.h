@@ -60,8 +60,9 @@ bool store_usable(const struct store *s, struct fault *f);
 // Queues the removal of old data and of files that remain from a crash. Does nothing if the store has no data.
 void store_tidy(struct store *s);
 
-// Writes all accepted data, calls the `done` callback of every pending write, then calls `closed`. With a loop, `closed`
-// is called from the loop; without one, before store_close returns. The store must not be used after this call.
+// Writes all accepted data, calls the `done` callback of every pending write, then calls `closed`. With a loop,
+// `closed` is called from the loop; without one, before store_close returns. The store must not be used after this
+// call.
 void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 
 // Waits for the result of one write. The caller embeds it in a struct of its own. `done` is called once, or never after

@@ -199,7 +199,8 @@ static void check_algorithms(struct config_loader *l, const struct config_docume
   struct config_jwt *jwt = &l->config->jwt;
   unsigned possible = jwt->keys ? jwt_keys_algorithms(jwt->keys) : PUBLIC_ALGORITHMS;
   if (!jwt->keys && (jwt->algorithms & jwt_bit(JWT_HS256)))
-    config_error(l, &at, "HS256 needs a shared secret (auth.jwt.secret); it cannot use the public keys of auth.jwt.jwks_url");
+    config_error(l, &at,
+                 "HS256 needs a shared secret (auth.jwt.secret); it cannot use the public keys of auth.jwt.jwks_url");
   else if (jwt->algorithms && !(jwt->algorithms & possible))
     config_error(l, &at, "the configured keys support none of these algorithms: list an algorithm that they support");
   ASSERT(possible);  // read_key_file rejects a key set without a usable key

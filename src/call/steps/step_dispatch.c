@@ -163,7 +163,8 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   if (reply) reply = calls_unhide(c->context, reply, reply_arena(c));
   struct fault unreadable;
   if (!reply && !f) {
-    fault_set(&unreadable, FAULT_PROTOCOL, "answered with invalid JSON-RPC, even after the gateway removed hidden characters");
+    fault_set(&unreadable, FAULT_PROTOCOL,
+              "answered with invalid JSON-RPC, even after the gateway removed hidden characters");
     f = &unreadable;
   }
   state_of(c)->done(lc, reply, f);

@@ -47,7 +47,8 @@ static enum call_result run(struct call *c, void *state) {
   struct ticket_use use = call_use(c);
   if (!json_string(sent, &c->request->arena, &text))
     return call_refuse(c, RPC_INVALID_PARAMS,
-                       "requestState must be the unchanged string from the result that contained inputRequests", STR_NONE);
+                       "requestState must be the unchanged string from the result that contained inputRequests",
+                       STR_NONE);
   if (!ticket_redeem(&c->context->tickets, text, &use, &c->request->arena, &s->ticket, &f))
     return call_refuse(c, RPC_INVALID_PARAMS, f.message, STR_NONE);
   s->ticketed = true;
