@@ -27,6 +27,14 @@ static bool unescape(str token, char *out, size_t *out_n) {
   return true;
 }
 
+bool json_pointer_token(struct arena *a, str token, str *out) {
+  char *text = arena_alloc(a, token.n + 1);
+  size_t n;
+  if (!unescape(token, text, &n)) return false;
+  *out = (str){text, n};
+  return true;
+}
+
 static struct json *find_member(struct json *object, str token) {
   if (!token.n || !memchr(token.p, '~', token.n)) return json_get(object, token);
   struct arena scratch;

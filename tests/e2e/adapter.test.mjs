@@ -45,7 +45,8 @@ describe('toolgate adapter new', () => {
       const { items } = JSON.parse(catalog.stdout);
       assert.deepEqual(capabilities.map((it) => it.name),
         items.filter((it) => it.server === server && it.kind === 'tool').map((it) => it.name));
-      const { protocol_version, ...rest } = adapter;
+      const { protocol_version, version, ...rest } = adapter;
+      assert.ok(version);
       assert.match(protocol_version, /^\d{4}-\d\d-\d\d$/);
       assert.deepEqual(rest, { adapter_id: `adp_${server}`, type: 'MCP', server, protocol: 'mcp', transport: 'stdio' });
       for (const it of capabilities) assert.match(it.input_schema, /^sha256:[0-9a-f]{64}$/, it.name);
@@ -53,8 +54,8 @@ describe('toolgate adapter new', () => {
 
   test('prints YAML to edit, the same each time', async () => {
     const text = await official.answers('new', 'memory');
-    assert.match(text, /^ {6}- name: "create_entities"\n {8}class: act\n {8}approval_mode: \w+ {2}# provisional: from the server's hints\n/m);
-    assert.match(text, /^ {6}- name: "read_graph"\n {8}class: observe\n {8}approval_mode: read_only {2}# provisional: /m);
+    assert.match(text, /^ {6}- name: "create_entities"\n {8}class: act\n {8}approval_mode: \w+\n {8}provisional: true {2}# class and mode are from the server's hints\n/m);
+    assert.match(text, /^ {6}- name: "read_graph"\n {8}class: observe\n {8}approval_mode: read_only\n {8}provisional: true /m);
     assert.match(text, /^# permissions:\n# {3}- permission_id: "perm_1"\n# {5}adapter_id: "adp_memory"\n# {5}capability: "create_entities"\n/m);
     assert.equal(await official.answers('new', 'memory'), text);
   });
@@ -152,6 +153,8 @@ describe('toolgate adapter check', () => {
     fs.writeFileSync(path.join(here.cwd, name), typeof text === 'string' ? text : JSON.stringify(text));
     return name;
   };
+  /** A draft after a person has confirmed each class and mode. */
+  const confirmed = (text) => text.replace(/^ *provisional: true.*\n/gm, '').replaceAll('"provisional":true,', '');
   const found = ({ stdout }) => JSON.parse(stdout).findings.map((it) => `${it.code} ${it.pointer} ${it.tool ?? '-'}`);
 
   for (const server of ['files', 'memory', 'everything'])
@@ -159,12 +162,35 @@ describe('toolgate adapter check', () => {
       const yaml = await official.answers('new', server), json = await official.answers('new', server, '--json');
       const [before, example] = yaml.split(/^(?=# permissions:)/m);
       for (const [name, text] of [['a.yaml', yaml], ['a.json', json], ['b.yaml', before + example.replace(/^# /gm, '')]])
-        assert.equal(await official.answers('check', put(official, `${server}-${name}`, text)), '0 findings, 0 remarks\n', name);
+        assert.equal(await official.answers('check', put(official, `${server}-${name}`, confirmed(text))), '0 findings, 0 remarks\n', name);
+      const unconfirmed = JSON.parse(await official.answers('check', put(official, `${server}.yaml`, yaml), '--json'));
+      assert.deepEqual([unconfirmed.ok, [...new Set(unconfirmed.findings.map((it) => it.code))]], [true, ['CAPABILITY_PROVISIONAL']]);
     });
+
+  test('accepts a manifest, alone and as a part of a governance file, and names it', async (t) => {
+    const here = folder(t, { docs: snapshot(t, { tools: [tool('a')] }) });
+    for (const [name, json] of [['docs.yaml', []], ['docs.json', ['--json']]]) {
+      const manifest = await here.answers('new', 'docs', '--manifest', ...json);
+      const file = put(here, 'g.json', { manifests: [put(here, name, confirmed(manifest))] });
+      assert.equal(await here.answers('check', name), '0 findings, 0 remarks\n');
+      assert.equal(await here.answers('check', file), '0 findings, 0 remarks\n');
+      put(here, name, manifest);
+      assert.match(await here.answers('check', file), new RegExp(`^${name}:/capabilities/0: remark: CAPABILITY_PROVISIONAL: `));
+    }
+  });
+
+  test('reports versions that differ from those of the server', async () => {
+    const draft = JSON.parse(await official.answers('new', 'memory', '--json'));
+    const { version, ...adapter } = draft.adapters[0];
+    Object.assign(adapter, { version: `${version}-other`, protocol: 'a2a', protocol_version: '2024-11-05', transport: 'streamable_http' });
+    const r = await official.adapter('check', put(official, 'versions.json', confirmed(JSON.stringify({ adapters: [adapter] }))), '--json');
+    assert.deepEqual([r.status, found(r)], [1, ['version', 'protocol', 'protocol_version', 'transport'].map((it) => `VERSION_MISMATCH /adapters/0/${it} -`)]);
+    assert.match(JSON.parse(r.stdout).findings[0].message, new RegExp(` is ${version.replaceAll('.', '\\.')}$`));
+  });
 
   test('accepts the draft of hostile names', async (t) => {
     const here = folder(t, { 'a.b "c": é': snapshot(t, { tools: NAMES.map((name) => tool(name)) }) });
-    const file = put(here, 'g.yaml', await here.answers('new', 'a.b "c": é'));
+    const file = put(here, 'g.yaml', confirmed(await here.answers('new', 'a.b "c": é')));
     assert.equal(await here.answers('check', file, '--json'), '{"ok":true,"findings":[]}\n');
   });
 
@@ -205,7 +231,7 @@ describe('toolgate adapter check', () => {
 
   test('remarks alone are no findings', async (t) => {
     const here = folder(t, { docs: snapshot(t, { tools: [tool('a')] }) });
-    const file = put(here, 'g.yaml', (await here.answers('new', 'docs')).replace('class: act\n        approval_mode: destructive',
+    const file = put(here, 'g.yaml', confirmed(await here.answers('new', 'docs')).replace('class: act\n        approval_mode: destructive',
       'class: observe\n        approval_mode: network'));
     assert.match(await here.answers('check', file), /: remark: CAPABILITY_BELOW_HINTS: .*\n0 findings, 1 remark\n$/);
   });
@@ -228,7 +254,7 @@ describe('toolgate adapter check', () => {
     assert.deepEqual([wrong.status, syntax.status, none.status, missing.status], [1, 1, 3, 2]);
     assert.equal(wrong.stdout, 'g.yaml:/adapters/0: GOVERNANCE_INVALID: adapter_id must not contain a dot\n1 finding, 0 remarks\n');
     assert.match(syntax.stdout, /^h\.json: GOVERNANCE_INVALID: line 1, column 15: /);
-    assert.match(none.stderr, /^toolgate: none\.yaml: does not exist\n/);
+    assert.match(none.stderr, /^toolgate: none\.yaml: cannot be read: /);
     assert.deepEqual([none.stdout, missing.stdout], ['', '']);
   });
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // toolgate adapter new | check
 #include <stdio.h>
+#include <unistd.h>
 
 #include "app/cli/adapter/adapter_check.h"
 #include "app/cli/adapter/adapter_write.h"
 #include "app/cli/adapter/governance_file.h"
 #include "app/cli/command.h"
-#include "app/clients/text_file.h"
 #include "app/gateway_client/inventory.h"
-#include "upstream/kind.h"
 
 enum { MAX_REPORT = 256 << 20 };
 
@@ -19,27 +18,11 @@ static const struct command new_command = {
     .about = "Prints a governance file with the tools of a server, in YAML, for a person to edit.\n"
              "Classes and approval modes follow hints of the server: review each of them.\n"
              "Exit code 1: there is no such server, or a tool was left out.",
-    .options = "cmuCWjY",
+    .options = "cmuCWj!Y",
     .min = 1,
     .max = 1,
     .missing = "give the name of a server",
 };
-
-// Returns the kind of a server, or NULL if the server is not in this configuration.
-static const struct upstream_kind *kind_of(const struct config *c, str server) {
-  for (size_t i = 0; i < c->upstream_count; i++)
-    if (str_eq(c->upstreams[i].name, server)) return c->upstreams[i].kind;
-  return NULL;
-}
-
-// Sets the protocol revision and the transport that the draft expects, if they are known. A server inside this
-// process has neither, because it does not use MCP.
-static void pin_protocol(struct adapter_draft *d, const struct upstream_kind *kind, const char *revision) {
-  if (kind && kind->local) return;
-  d->protocol_version = str_of(revision);
-  if (kind == &upstream_http) d->transport = STR("streamable_http");
-  else if (kind == &upstream_stdio || kind == &upstream_sse) d->transport = str_of(kind->name);
-}
 
 static void on_problem(void *ctx, str pointer, const char *message) {
   struct fault *f = ctx;
@@ -77,26 +60,26 @@ static int print(const struct adapter_draft *d, bool json) {
   return EXIT_NO;
 }
 
-static int print_server(struct gateway_client *client, const struct inventory *i, unsigned source, bool json) {
+static int print_server(struct gateway_client *client, const struct inventory *i, unsigned source,
+                        const struct arguments *args) {
   const struct inventory_server *s = &i->servers[source];
-  struct adapter_draft draft = {.server = s->name};
+  struct adapter_draft draft = {s->name, adapter_live(&client->config, s), args->manifest, NULL, 0};
   if (s->error) {
     fprintf(stderr, "toolgate: %.*s: not available: %s\n", STR_ARG(s->name), s->error);
     return EXIT_CANNOT;
   }
-  pin_protocol(&draft, kind_of(&client->config, s->name), s->revision);
   draft.tools = adapter_tools(i->directory, source, &client->arena, &draft.count);
-  return print(&draft, json);
+  return print(&draft, args->json);
 }
 
-static int write_new(struct gateway_client *client, str server, bool json) {
+static int write_new(struct gateway_client *client, str server, const struct arguments *args) {
   struct inventory i;
   struct fault f;
   if (!inventory_take(client, &i, &f)) return command_failed(&f, EXIT_CANNOT);
   unsigned source = 0;
   while (source < i.server_count && !str_eq(i.servers[source].name, server)) source++;
   int status = EXIT_NO;
-  if (source < i.server_count) status = print_server(client, &i, source, json);
+  if (source < i.server_count) status = print_server(client, &i, source, args);
   else fprintf(stderr, "toolgate: no server \"%.*s\" is in use; toolgate check lists the servers\n", STR_ARG(server));
   inventory_done(&i);
   return status;
@@ -111,7 +94,7 @@ static int run_new(int argc, char **argv) {
   args.config.only = &server;
   args.config.only_count = 1;
   if (!gateway_client_open(&client, &args.config, &status)) return status;
-  status = write_new(&client, server, args.json);
+  status = write_new(&client, server, &args);
   gateway_client_close(&client);
   return status;
 }
@@ -122,7 +105,7 @@ static const struct command check_command = {
     .usage = "FILE [options]",
     .about = "Compares the adapters of a governance file with the tools of their servers, and prints\n"
              "each difference with its place in the file: tools and capabilities without the other,\n"
-             "schemas that differ from their pins, unknown servers. A capability that is lower than\n"
+             "schemas and versions that differ from their pins, unknown servers. A capability that is lower than\n"
              "the server's hints is a remark. Exit code 1: there are differences.",
     .options = "cmuCWjY",
     .min = 1,
@@ -130,24 +113,32 @@ static const struct command check_command = {
     .missing = "give a governance file",
 };
 
-static void on_invalid(void *ctx, str pointer, const char *message) {
-  adapter_report_add(ctx, ADAPTER_GOVERNANCE_INVALID, pointer, STR_NONE, "%s", message);
+// Adds the errors of a governance file. An error in a manifest is reported with the file of the manifest.
+static void report_problems(struct adapter_report *r, const struct config_problems *problems) {
+  str file = r->file;
+  for (size_t i = 0; i < problems->count; i++) {
+    const struct config_problem *p = &problems->list[i];
+    if (p->warning) continue;
+    r->file = p->file;
+    adapter_report_add(r, ADAPTER_GOVERNANCE_INVALID, p->pointer, STR_NONE, "%.*s", STR_ARG(p->message));
+    r->file = file;
+  }
 }
 
-// Returns the governance file, which the caller must release. Returns NULL if the file is invalid (the report has the
-// error), or if it cannot be read (*out_status is set).
-static struct governance *open_file(const char *path, struct arena *a, struct adapter_report *r, int *out_status) {
-  struct text_file file;
-  struct fault f;
-  bool ok = text_file_open(&file, str_of(path), a, &f);
-  if (ok && !file.exists) fault_set(&f, FAULT_IO, "does not exist");
-  if (ok && file.exists) {
-    bool yaml = str_ends(r->file, STR(".yaml")) || str_ends(r->file, STR(".yml"));
-    return governance_file_read(file.text, yaml, on_invalid, r);
+// Returns the governance file with its manifests; the caller must release it. Returns NULL if the file is invalid (the
+// report has the errors), or if it cannot be read (*out_status is set).
+static struct governance *open_file(const char *path, struct adapter_report *r, int *out_status) {
+  struct config_problems problems;
+  config_problems_init(&problems);
+  struct governance *g = config_load_governance(path, STR("the command line"), &problems);
+  bool readable = access(path, R_OK) == 0;
+  if (!g && readable) report_problems(r, &problems);
+  if (!g && !readable) {
+    command_print_problems(&problems);
+    *out_status = EXIT_CANNOT;
   }
-  fprintf(stderr, "toolgate: %s: %s\n", path, f.message);
-  *out_status = EXIT_CANNOT;
-  return NULL;
+  config_problems_done(&problems);
+  return g;
 }
 
 // Compares the file with its servers. Starts only the servers that the file names. Returns EXIT_OK if the comparison
@@ -165,7 +156,7 @@ static int compare(struct config_options *opt, const struct governance *g, struc
   // If the configuration is unusable, nothing was compared. EXIT_NO would mean that the comparison found differences.
   if (!gateway_client_open(&client, opt, &status)) return status == EXIT_USAGE ? EXIT_USAGE : EXIT_CANNOT;
   if (inventory_take(&client, &i, &f)) {
-    adapter_check(r, g, &i, a);
+    adapter_check(r, g, &client.config, &i, a);
     inventory_done(&i);
   } else {
     status = command_failed(&f, EXIT_CANNOT);
@@ -193,7 +184,7 @@ static int run_check(int argc, char **argv) {
   status = EXIT_OK;
   arena_init(&a);
   buf_init(&r.out, MAX_REPORT);
-  struct governance *g = open_file(args.operands[0], &a, &r, &status);
+  struct governance *g = open_file(args.operands[0], &r, &status);
   if (g) status = compare(&args.config, g, &a, &r);
   if (r.out.over) {
     fprintf(stderr, "toolgate: the findings are larger than %d bytes\n", MAX_REPORT);

@@ -34,6 +34,7 @@ static const struct option_row rows[] = {
     {'L', "log-level", "LEVEL", "debug, info (default), warn, error or off; on stderr"},
     {'W', "log-level", "LEVEL", "debug, info, warn (default), error or off; on stderr"},
     {'j', "json", NULL, "print JSON"},
+    {'!', "manifest", NULL, "print only the adapter, for a file that manifests names"},
     {'Y', "fresh", NULL, "start new copies of the servers, even if a gateway runs"},
     {'0', "once", NULL, "print once and exit"},
     {'z', "follow", NULL, "then print new lines as they are written (-f)"},
@@ -210,6 +211,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'd': out->dry_run = true; break;
   case '9': out->full = true; break;
   case 'b': out->batch = true; break;
+  case '!': out->manifest = true; break;
   case 'p': out->path = optarg; break;
   case 'K': out->kind = optarg; break;
   case 'k': out->top_k = optarg; break;

@@ -54,7 +54,7 @@ struct record_arguments {
 // The parsed command line. An absent option is NULL.
 struct arguments {
   struct config_options config;
-  bool json, batch, connect, dry_run, full, once, follow, decision;
+  bool json, batch, manifest, connect, dry_run, full, once, follow, decision;
   bool all;
   const char *tenant;
   const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance;

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "text/oneline.h"
+#include "json/pointer.h"
 #include "json/write.h"
 
 // ---- findings
@@ -22,23 +23,36 @@ static const struct {
 #undef X
 };
 
-static void put_text(struct adapter_report *r, enum adapter_code code, str pointer, str message) {
+// Splits a pointer /manifests/NAME/… into the file of the manifest and a pointer into it. Other pointers are places in
+// the governance file.
+static str place_of(const struct adapter_report *r, str *pointer, struct arena *a) {
+  str start = STR("/manifests/"), name, token, rest;
+  if (!str_starts(*pointer, start)) return r->file;
+  bool more = str_cut(str_from(*pointer, start.n), '/', &token, &rest);
+  const char *folder = memrchr(r->file.p, '/', r->file.n);
+  if (!json_pointer_token(a, token, &name)) return r->file;
+  *pointer = more ? arena_printf(a, "/%.*s", STR_ARG(rest)) : STR("");
+  if (!folder || str_starts(name, STR("/"))) return name;
+  return arena_printf(a, "%.*s%.*s", (int)(folder - r->file.p) + 1, r->file.p, STR_ARG(name));
+}
+
+static void put_text(struct adapter_report *r, enum adapter_code code, str file, str pointer, str message) {
   struct arena a;
   arena_init(&a);
-  str line = arena_printf(&a, "%.*s%s%.*s: %s%s: %.*s", STR_ARG(r->file), pointer.n ? ":" : "", STR_ARG(pointer),
+  str line = arena_printf(&a, "%.*s%s%.*s: %s%s: %.*s", STR_ARG(file), pointer.n ? ":" : "", STR_ARG(pointer),
                           codes[code].remark ? "remark: " : "", codes[code].name, STR_ARG(message));
   buf_str(&r->out, oneline(&a, line));
   buf_char(&r->out, '\n');
   arena_done(&a);
 }
 
-static void put_json(struct adapter_report *r, enum adapter_code code, str pointer, str tool, str message) {
+static void put_json(struct adapter_report *r, enum adapter_code code, str file, str pointer, str tool, str message) {
   struct json_writer w = json_writer(&r->out);
   w.comma = r->findings + r->remarks > 1;
   json_begin_object(&w);
   json_member_str(&w, STR("code"), str_of(codes[code].name));
   json_member_str(&w, STR("level"), codes[code].remark ? STR("remark") : STR("error"));
-  json_member_str(&w, STR("file"), r->file);
+  json_member_str(&w, STR("file"), file);
   json_member_str(&w, STR("pointer"), pointer);
   if (tool.p) json_member_str(&w, STR("tool"), tool);
   json_member_str(&w, STR("message"), message);
@@ -54,8 +68,12 @@ void adapter_report_add(struct adapter_report *r, enum adapter_code code, str po
   va_end(ap);
   str shown = utf8_cut(str_of(message), sizeof message - 2);  // vsnprintf may have cut the message inside a character
   ++*(codes[code].remark ? &r->remarks : &r->findings);
-  if (r->json) put_json(r, code, pointer, tool, shown);
-  else put_text(r, code, pointer, shown);
+  struct arena a;
+  arena_init(&a);
+  str file = place_of(r, &pointer, &a);
+  if (r->json) put_json(r, code, file, pointer, tool, shown);
+  else put_text(r, code, file, pointer, shown);
+  arena_done(&a);
 }
 
 // ---- servers
@@ -74,6 +92,7 @@ struct compared {
 
 struct adapter_comparison {
   struct adapter_report *report;
+  const struct config *config;
   const struct governance *governance;
   const struct inventory *inventory;
   struct arena *arena;
@@ -143,6 +162,9 @@ static void compare_capability(struct adapter_comparison *c, const struct govern
   found->covered = true;
   compare_pin(c, capability, "input_schema", capability->input_schema, t->input_schema);
   compare_pin(c, capability, "output_schema", capability->output_schema, t->output_schema);
+  if (capability->provisional)
+    adapter_report_add(c->report, ADAPTER_CAPABILITY_PROVISIONAL, capability->pointer, capability->name,
+                       "class and mode follow hints of the server: confirm them, then remove `provisional`");
   if (capability->mode < t->mode || (t->class == CLASS_ACT && capability->class != CLASS_ACT))
     adapter_report_add(c->report, ADAPTER_CAPABILITY_BELOW_HINTS, capability->pointer, capability->name,
                        "%s and %s are lower than the server's hints suggest: %s and %s",
@@ -167,14 +189,33 @@ static void report_missing(struct adapter_comparison *c, const struct governance
                      STR_ARG(adapter->server));
 }
 
-// Reports an unknown server, and the tools that no capability names. The tools of a server may be divided among several
-// adapters, so compare_capability must be called for all capabilities before.
+static void compare_version(struct adapter_comparison *c, const struct governance_adapter *adapter, const char *member,
+                            str expected, str live) {
+  if (!expected.p || (live.p && str_eq(expected, live))) return;
+  if (!live.p) live = STR("unknown");
+  adapter_report_add(c->report, ADAPTER_VERSION_MISMATCH, below(c, adapter->pointer, member), STR_NONE,
+                     "the %s of the server \"%.*s\" is %.*s", member, STR_ARG(adapter->server), STR_ARG(live));
+}
+
+static void compare_versions(struct adapter_comparison *c, const struct governance_adapter *adapter) {
+  const struct inventory_server *s = c->inventory->servers;
+  while (!str_eq(s->name, adapter->server)) s++;
+  struct adapter_live live = adapter_live(c->config, s);
+  compare_version(c, adapter, "version", adapter->version, live.version);
+  compare_version(c, adapter, "protocol", adapter->protocol, live.protocol);
+  compare_version(c, adapter, "protocol_version", adapter->protocol_version, live.protocol_version);
+  compare_version(c, adapter, "transport", adapter->transport, live.transport);
+}
+
+// Reports an unknown server, versions that differ, and the tools that no capability names. The tools of a server may be
+// divided among several adapters, so compare_capability must be called for all capabilities before.
 static void compare_adapter(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   struct compared *s = server_of(c, adapter);
   if (!s) {
     if (adapter->server.p) report_missing(c, adapter);
     return;
   }
+  compare_versions(c, adapter);
   for (size_t i = 0; i < s->count && !s->listed; i++)
     if (!s->tools[i].covered)
       adapter_report_add(c->report, ADAPTER_TOOL_WITHOUT_CAPABILITY, below(c, adapter->pointer, "capabilities"),
@@ -183,8 +224,9 @@ static void compare_adapter(struct adapter_comparison *c, const struct governanc
   s->listed = true;
 }
 
-void adapter_check(struct adapter_report *r, const struct governance *g, const struct inventory *i, struct arena *a) {
-  struct adapter_comparison c = {r, g, i, a, ARENA_ARRAY(a, struct compared, i->server_count)};
+void adapter_check(struct adapter_report *r, const struct governance *g, const struct config *config,
+                   const struct inventory *i, struct arena *a) {
+  struct adapter_comparison c = {r, config, g, i, a, ARENA_ARRAY(a, struct compared, i->server_count)};
   for (size_t k = 0; k < governance_capability_count(g); k++) compare_capability(&c, governance_capability_at(g, k));
   for (size_t k = 0; k < governance_adapter_count(g); k++) compare_adapter(&c, governance_adapter_at(g, k));
 }

@@ -11,6 +11,8 @@
   X(SERVER_UNAVAILABLE, false)      /* it did not start: nothing could be compared */ \
   X(CAPABILITY_WITHOUT_TOOL, false) /* the server has no such tool */ \
   X(TOOL_WITHOUT_CAPABILITY, false) /* no adapter of the server has a capability for this tool */ \
+  X(VERSION_MISMATCH, false)        /* the server has another version, protocol or transport */ \
+  X(CAPABILITY_PROVISIONAL, true)   /* no person has confirmed its class and mode */ \
   X(SCHEMA_DRIFT, false)            /* the schema is not the pinned one */ \
   X(CAPABILITY_BELOW_HINTS, true)   /* its class or mode is lower than the hints of the server suggest */
 
@@ -30,9 +32,11 @@ struct adapter_report {
   bool incomplete;  // at least one server could not be compared
 };
 
-// Adds a finding. `tool` may be STR_NONE.
+// Adds a finding. `tool` may be STR_NONE. A pointer to an adapter in a manifest (/manifests/NAME/…) becomes the file of
+// the manifest and a pointer into it.
 void adapter_report_add(struct adapter_report *r, enum adapter_code code, str pointer, str tool, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
 // Compares all adapters that name a server. Memory is taken from the arena.
-void adapter_check(struct adapter_report *r, const struct governance *g, const struct inventory *i, struct arena *a);
+void adapter_check(struct adapter_report *r, const struct governance *g, const struct config *config,
+                   const struct inventory *i, struct arena *a);

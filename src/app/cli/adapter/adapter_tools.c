@@ -4,6 +4,28 @@
 #include "base/assert.h"
 #include "govern/govern.h"
 #include "govern/schema_pin.h"
+#include "upstream/kind.h"
+
+// Returns the kind of a server, or NULL if the server is not in this configuration.
+static const struct upstream_kind *kind_of(const struct config *c, str server) {
+  for (size_t i = 0; i < c->upstream_count; i++)
+    if (str_eq(c->upstreams[i].name, server)) return c->upstreams[i].kind;
+  return NULL;
+}
+
+struct adapter_live adapter_live(const struct config *c, const struct inventory_server *s) {
+  const struct upstream_kind *kind = kind_of(c, s->name);
+  struct adapter_live live = {STR_NONE, STR_NONE, STR_NONE, STR_NONE};
+  if (kind && kind->local) return live;
+  if (s->version && governance_is_id(str_of(s->version))) live.version = str_of(s->version);
+  if (s->revision) {
+    live.protocol = STR("mcp");
+    live.protocol_version = str_of(s->revision);
+  }
+  if (kind == &upstream_http) live.transport = STR("streamable_http");
+  else if (kind == &upstream_stdio || kind == &upstream_sse) live.transport = str_of(kind->name);
+  return live;
+}
 
 static bool says(const struct json *annotations, str hint, bool value) {
   bool given;

@@ -38,24 +38,40 @@ static void put_member(struct buf *out, const char *key, str value) {
   buf_char(out, '\n');
 }
 
-static void put_capability(struct buf *out, const struct adapter_tool *t) {
-  if (!t->usable) {
-    buf_str(out, STR("      # left out, because ids have 1 to 256 bytes and no control characters: "));
-    put_quoted(out, t->name);
-    buf_char(out, '\n');
-    return;
-  }
-  put_member(out, "      - name", t->name);
-  buf_printf(out, "        class: %s\n", capability_class_name(t->class));
-  buf_printf(out, "        approval_mode: %s  # provisional: from the server's hints\n", approval_mode_name(t->mode));
-  put_member(out, "        input_schema", t->input_schema);
-  put_member(out, "        output_schema", t->output_schema);
-}
-
 static const struct adapter_tool *first_usable(const struct adapter_draft *d) {
   size_t i = 0;
   while (i < d->count && !d->tools[i].usable) i++;
   return i < d->count ? &d->tools[i] : NULL;
+}
+
+// Writes the start of a line: `in` blanks, less for a manifest, whose adapter is not in a list.
+static void put_start(struct buf *out, const struct adapter_draft *d, int in) {
+  buf_printf(out, "%*s", d->manifest ? in - 4 : in, "");
+}
+
+static void put_line(struct buf *out, const struct adapter_draft *d, int in, const char *key, str value) {
+  if (!value.p) return;
+  put_start(out, d, in);
+  put_member(out, key, value);
+}
+
+static void put_capability(struct buf *out, const struct adapter_draft *d, const struct adapter_tool *t) {
+  if (!t->usable) {
+    put_start(out, d, 6);
+    buf_str(out, STR("# left out, because ids have 1 to 256 bytes and no control characters: "));
+    put_quoted(out, t->name);
+    buf_char(out, '\n');
+    return;
+  }
+  put_line(out, d, 6, "- name", t->name);
+  put_start(out, d, 8);
+  buf_printf(out, "class: %s\n", capability_class_name(t->class));
+  put_start(out, d, 8);
+  buf_printf(out, "approval_mode: %s\n", approval_mode_name(t->mode));
+  put_start(out, d, 8);
+  buf_str(out, STR("provisional: true  # class and mode are from the server's hints\n"));
+  put_line(out, d, 8, "input_schema", t->input_schema);
+  put_line(out, d, 8, "output_schema", t->output_schema);
 }
 
 static void put_permissions(struct buf *out, str id, str capability) {
@@ -69,23 +85,33 @@ static void put_permissions(struct buf *out, str id, str capability) {
                    "#     roles: [\"support\"]\n"));
 }
 
+static const char review[] =
+    "# The tools of one server, and the most that each may do. Classes and modes are provisional: they\n"
+    "# follow hints of the server, which nobody has verified. Review each, then remove `provisional`.\n";
+
+static void put_adapter(struct buf *out, const struct adapter_draft *d, str id) {
+  put_line(out, d, d->manifest ? 4 : 2, d->manifest ? "adapter_id" : "- adapter_id", id);
+  put_start(out, d, 4);
+  buf_str(out, STR("type: MCP\n"));
+  put_line(out, d, 4, "server", d->server);
+  put_line(out, d, 4, "version", d->live.version);
+  put_line(out, d, 4, "protocol", d->live.protocol);
+  put_line(out, d, 4, "protocol_version", d->live.protocol_version);
+  put_line(out, d, 4, "transport", d->live.transport);
+  put_start(out, d, 4);
+  buf_str(out, first_usable(d) ? STR("capabilities:\n") : STR("capabilities: []\n"));
+  for (size_t i = 0; i < d->count; i++) put_capability(out, d, &d->tools[i]);
+}
+
 void adapter_write_yaml(struct buf *out, const struct adapter_draft *d) {
   const struct adapter_tool *example = first_usable(d);
   struct arena a;
   arena_init(&a);
   str id = adapter_id(d->server, &a);
-  buf_str(out, STR("# The tools of one server, and the most that each may do. Classes and modes are provisional: they\n"
-                   "# follow hints of the server, which nobody has verified. Review each, then remove its comment.\n"
-                   "adapters:\n"));
-  put_member(out, "  - adapter_id", id);
-  buf_str(out, STR("    type: MCP\n"));
-  put_member(out, "    server", d->server);
-  if (d->protocol_version.p) buf_str(out, STR("    protocol: \"mcp\"\n"));
-  put_member(out, "    protocol_version", d->protocol_version);
-  put_member(out, "    transport", d->transport);
-  buf_str(out, example ? STR("    capabilities:\n") : STR("    capabilities: []\n"));
-  for (size_t i = 0; i < d->count; i++) put_capability(out, &d->tools[i]);
-  if (example) put_permissions(out, id, example->name);
+  buf_str(out, str_of(review));
+  if (!d->manifest) buf_str(out, STR("adapters:\n"));
+  put_adapter(out, d, id);
+  if (example && !d->manifest) put_permissions(out, id, example->name);
   arena_done(&a);
 }
 
@@ -100,6 +126,7 @@ static void put_json_capability(struct json_writer *w, const struct adapter_tool
   json_member_str(w, STR("name"), t->name);
   json_member_str(w, STR("class"), str_of(capability_class_name(t->class)));
   json_member_str(w, STR("approval_mode"), str_of(approval_mode_name(t->mode)));
+  json_member_bool(w, STR("provisional"), true);
   put_known(w, STR("input_schema"), t->input_schema);
   put_known(w, STR("output_schema"), t->output_schema);
   json_end_object(w);
@@ -110,9 +137,10 @@ static void put_json_adapter(struct json_writer *w, const struct adapter_draft *
   json_member_str(w, STR("adapter_id"), id);
   json_member_str(w, STR("type"), STR("MCP"));
   json_member_str(w, STR("server"), d->server);
-  if (d->protocol_version.p) json_member_str(w, STR("protocol"), STR("mcp"));
-  put_known(w, STR("protocol_version"), d->protocol_version);
-  put_known(w, STR("transport"), d->transport);
+  put_known(w, STR("version"), d->live.version);
+  put_known(w, STR("protocol"), d->live.protocol);
+  put_known(w, STR("protocol_version"), d->live.protocol_version);
+  put_known(w, STR("transport"), d->live.transport);
   json_put_key(w, STR("capabilities"));
   json_begin_array(w);
   for (size_t i = 0; i < d->count; i++)
@@ -125,15 +153,20 @@ void adapter_write_json(struct buf *out, const struct adapter_draft *d) {
   struct json_writer w = json_writer(out);
   struct arena a;
   arena_init(&a);
-  json_begin_object(&w);
-  json_put_key(&w, STR("adapters"));
-  json_begin_array(&w);
-  put_json_adapter(&w, d, adapter_id(d->server, &a));
-  json_end_array(&w);
-  json_put_key(&w, STR("permissions"));
-  json_begin_array(&w);
-  json_end_array(&w);
-  json_end_object(&w);
+  str id = adapter_id(d->server, &a);
+  if (d->manifest) {
+    put_json_adapter(&w, d, id);
+  } else {
+    json_begin_object(&w);
+    json_put_key(&w, STR("adapters"));
+    json_begin_array(&w);
+    put_json_adapter(&w, d, id);
+    json_end_array(&w);
+    json_put_key(&w, STR("permissions"));
+    json_begin_array(&w);
+    json_end_array(&w);
+    json_end_object(&w);
+  }
   buf_char(out, '\n');
   arena_done(&a);
 }

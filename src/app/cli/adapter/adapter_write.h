@@ -5,7 +5,8 @@
 
 struct adapter_draft {
   str server;
-  str protocol_version, transport;  // STR_NONE if unknown
+  struct adapter_live live;
+  bool manifest;  // write only the adapter, for a file that `manifests` names
   const struct adapter_tool *tools;
   size_t count;
 };

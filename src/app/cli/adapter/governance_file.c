@@ -18,6 +18,11 @@ static const struct json *parse(str text, bool yaml, struct buf *json, struct ar
   return NULL;
 }
 
+// Returns a governance file with this adapter only.
+static str alone(struct arena *a, const struct json *adapter) {
+  return arena_printf(a, "{\"adapters\":[%.*s]}", STR_ARG(json_span(adapter)));
+}
+
 struct governance *governance_file_read(str text, bool yaml, governance_problem *problem, void *ctx) {
   struct governance *g = NULL;
   struct fault f = {0};
@@ -26,6 +31,7 @@ struct governance *governance_file_read(str text, bool yaml, governance_problem 
   arena_init(&a);
   buf_init(&json, GOVERNANCE_BYTES_MAX);
   const struct json *root = parse(text, yaml, &json, &a, &f);
+  if (json_get(root, STR("adapter_id"))) root = json_parse(&a, alone(&a, root), &json_default_limits, &f);
   if (root) g = governance_read(root, problem, ctx);
   else problem(ctx, STR(""), arena_printf(&a, "%s%s%s", f.path, *f.path ? ": " : "", f.message).p);
   buf_done(&json);
