@@ -96,6 +96,7 @@ static void write_decision(struct call *c, const struct governed_call *g, const 
       .inputs = inputs,
       .access = c->policy && *rules->digest ? str_of(rules->digest) : STR_NONE,
       .args = args->text,
+      .ceiling = c->options.safety_mode,
       .kept = args->kept,
       .args_digest = args->has_digest ? args->digest : NULL,
   };

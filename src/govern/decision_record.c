@@ -49,6 +49,7 @@ void decision_record_inputs(const struct governance_question *q, struct hasher *
     w.comma = false;
     flow_marks_put(&w, q->flow);
   }
+  if (q->flow) buf_printf(scratch, ",\"flow\":%u", q->flow);
   buf_str(scratch, STR(",\"mode\":"));
   w.comma = false;
   if (q->mode.p) json_put_str(&w, q->mode);
@@ -69,6 +70,8 @@ static void put_question(struct json_writer *w, const struct decision_record *r)
     json_put_key(w, STR("flow"));
     flow_marks_put(w, q->flow);
   }
+  if (r->ceiling.p) json_member_str(w, STR("ceiling"), r->ceiling);
+  if (q->flow) json_member_u64(w, STR("flow"), q->flow);
   if (r->args.p) json_member_raw(w, STR("args"), r->args);
   if (q->context) json_member_raw(w, STR("context"), json_span(q->context));
   json_end_object(w);

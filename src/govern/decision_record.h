@@ -9,8 +9,8 @@
 // "sha256:", 64 hexadecimal digits and a NUL.
 enum { RECORD_DIGEST_SIZE = 7 + 2 * SHA256_SIZE + 1 };
 
-// The SHA-256 of the canonical form (RFC 8785) of {"args", "capability", "context", "mode"}. `scratch` is emptied. If
-// a number has no canonical form, the numbers are hashed as they were written.
+// The SHA-256 of the canonical form (RFC 8785) of {"args", "capability", "context", "flow"?, "mode"}. `scratch` is
+// emptied. If a number has no canonical form, the numbers are hashed as they were written.
 void decision_record_inputs(const struct governance_question *q, struct hasher *h, struct buf *scratch,
                             char out[RECORD_DIGEST_SIZE]);
 // The same of one value.
@@ -27,6 +27,7 @@ struct decision_record {
   str args;
   const char *kept;         // "full", "masked", "digest", "too_large", "none"
   const char *args_digest;  // or NULL
+  str ceiling;              // safety_mode that the request asked for, or STR_NONE
 };
 
 // Writes the record as an object.

@@ -114,6 +114,79 @@ describe('decisions', () => {
   });
 });
 
+describe('explain and replay', () => {
+  const replay = async (cli, dir, governance, ...args) => {
+    const file = writeJson(path.join(dir, 'new.json'), governance);
+    const r = await cli('decisions', 'replay', '--rules', file, '--json', ...args);
+    return { status: r.status, stderr: r.stderr, ...(r.stdout && JSON.parse(r.stdout)) };
+  };
+  const withPermission = (change) => ({ ...GOVERNANCE, permissions: GOVERNANCE.permissions.map((it) => (it.permission_id === 'p_order' ? { ...it, ...change } : it)) });
+
+  test('explain says what was asked, what matched and why', async (t) => {
+    const { as, cli, decisions, dir } = await startShop(t);
+    faultOf(await execute(await as('ann'), 'shop', 'order', { amount: 500 }), 'ARG_CONSTRAINT_VIOLATION');
+    const [{ id }] = await decisions(1);
+    const { status, stdout } = await cli('decisions', 'explain', id);
+    assert.equal(status, 0);
+    for (const part of [/^Agent ann \(tenant acme\) called tool order of server shop with \{"amount":500\}\.$/m, /^Permission p_order matched \(\/permissions\/1\)\.$/m,
+      /^Argument amount violates the constraint max \(/m, /^The call is denied with ARG_CONSTRAINT_VIOLATION, decided at \/permissions\/1\/arg_constraints\/amount\.$/m,
+      /^To be allowed: correct /m, /^The governance file has not changed/m]) assert.match(stdout, part);
+    writeJson(path.join(dir, 'governance.json'), withPermission({ arg_constraints: {} }));
+    assert.match((await cli('decisions', 'explain', id)).stdout, /^The governance file has changed/m);
+    assert.equal((await cli('decisions', 'explain', 'pol_0')).status, 1);
+  });
+
+  test('replay by the same file changes nothing, and by another file prints what would change', async (t) => {
+    const { as, cli, decisions, dir, gateway } = await startShop(t), ann = await as('ann');
+    for (const amount of [1, 60, 500]) await execute(ann, 'shop', 'order', { amount });
+    await execute(await as('bob'), 'shop', 'find', {});
+    const recorded = await decisions(4);
+    await gateway.stop();
+    assert.deepEqual(await replay(cli, dir, GOVERNANCE), { status: 0, stderr: '', decisions: 4, same: 4, changed: [], undecided: [] });
+    const lower = await replay(cli, dir, withPermission({ arg_constraints: { amount: { max: 50 } } }));
+    assert.equal(lower.status, 1);
+    assert.deepEqual(lower.changed.map((it) => [it.id, it.before.code, it.after.code]), [[recorded[1].id, 'ALLOWED', 'ARG_CONSTRAINT_VIOLATION']]);
+    const none = await replay(cli, dir, withPermission({ allow: false }));
+    assert.deepEqual(none.changed.map((it) => it.after.code), ['PERMISSION_DENIED', 'PERMISSION_DENIED', 'PERMISSION_DENIED']);
+    assert.equal((await replay(cli, dir, withPermission({ allow: false }), '--tenant', 'globex')).status, 0);
+    assert.equal((await replay(cli, dir, withPermission({ allow: false }), '--since', '2999-01-01')).decisions, 0);
+    const text = await cli('decisions', 'replay', '--rules', path.join(dir, 'new.json'));
+    assert.match(text.stdout, /^\S+Z {2}pol_\w+ {2}ann {2}shop\.order {2}ALLOW destructive -> DENY PERMISSION_DENIED {2}\/permissions\/1$/m);
+    assert.match(text.stdout, /^4 decisions: 1 the same, 3 changed, 0 cannot be decided$/m);
+  });
+
+  test('replay uses the contexts of agents in the new file', async (t) => {
+    const { as, cli, decisions, dir } = await startShop(t);
+    await execute(await as('ann'), 'shop', 'order', { amount: 1 });
+    await decisions(1);
+    const other = { ...GOVERNANCE, context: { ...GOVERNANCE.context, agents: { ...GOVERNANCE.context.agents, ann: { tenant: 'acme', role: 'visitor' } } } };
+    assert.deepEqual((await replay(cli, dir, other)).changed.map((it) => it.after.code), ['PERMISSION_DENIED']);
+  });
+
+  test('replay applies access rules', async (t) => {
+    const { as, cli, decisions, dir } = await startShop(t);
+    await execute(await as('ann'), 'shop', 'order', { amount: 1 });
+    await execute(await as('bob'), 'shop', 'order', { amount: 1 });
+    await decisions(2);
+    const rules = { agents: { ann: { allow: { servers: ['shop'], tools: { '*': ['*'] } } }, bob: { allow: { servers: ['shop'], tools: { '*': ['*'] } }, deny: { tools: { shop: ['order'] } } } } };
+    const { status, changed } = await replay(cli, dir, rules);
+    assert.equal(status, 1);
+    assert.deepEqual(changed.map((it) => [it.agent, it.after.code, it.after.pointer]), [['bob', 'DENIED_BY_POLICY', '/agents/bob/deny/tools/shop/0']]);
+  });
+
+  test('replay says which decisions it cannot decide', async (t) => {
+    const { as, cli, decisions, dir } = await startShop(t, { governance: { ...GOVERNANCE, records: { arguments: 'digest' } } });
+    await execute(await as('ann'), 'shop', 'order', { amount: 1 });
+    const [{ id }] = await decisions(1);
+    const { status, undecided, changed } = await replay(cli, dir, withPermission({ allow: false }));
+    assert.deepEqual([status, changed, undecided.map((it) => it.id)], [3, [], [id]]);
+    assert.match(undecided[0].reason, /digest/);
+    assert.equal((await cli('decisions', 'replay')).status, 2);
+    assert.equal((await cli('decisions', 'replay', '--rules', path.join(dir, 'none.json'))).status, 3);
+    assert.equal((await replay(cli, dir, { adapter: [] })).status, 3);
+  });
+});
+
 describe('calls', () => {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   (addFormats.default ?? addFormats)(ajv);

@@ -54,6 +54,7 @@ static const struct option_row rows[] = {
     {'u', "rules", "FILE", "access rules (default: .mcp-gateway-rules.json here)"},
     {'A', "agent", "AGENT", "the caller: an agent of the rules"},
     {'J', "method", "METHOD", "a method that the protocol does not have, instead of a server"},
+    {'{', "rules", "FILE", "the new governance file or rules file"},
     {'^', "governance", "FILE", "adapters, permissions and bundles, YAML or JSON"},
     {'y', "key", "FILE", "the key that signs the lines and FILE.head (audit.key_file)"},
     {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
@@ -218,6 +219,7 @@ static void take_option(int letter, struct arguments *out) {
   case 's': out->schema = optarg; break;
   case 'S': out->selected = optarg; break;
   case 'v': out->decision = true; break;
+  case '{':
   case 'u': out->config.rules = optarg; break;
   case 'A': out->config.agent = optarg; break;
   case 'y': out->key = optarg; break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// toolgate decisions list | show
+// toolgate decisions list | show | explain | replay
 #include "app/cli/records/records.h"
 #include "json/write.h"
 
@@ -85,11 +85,17 @@ static int run_show(int argc, char **argv) {
 }
 
 static const char usage[] = "usage: toolgate decisions list [options]\n"
-                            "       toolgate decisions show ID [options]\n\n"
+                            "       toolgate decisions show ID [options]\n"
+                            "       toolgate decisions explain ID [options]\n"
+                            "       toolgate decisions replay --rules FILE [options]\n\n"
                             "Shows the recorded decisions about governed calls. toolgate decisions COMMAND --help\n"
                             "shows the options.\n";
 
 int cmd_decisions(int argc, char **argv) {
-  static const struct command_part parts[] = {{"list", run_list}, {"show", run_show}, {NULL, NULL}};
+  static const struct command_part parts[] = {{"list", run_list},
+                                              {"show", run_show},
+                                              {"explain", decisions_explain},
+                                              {"replay", decisions_replay},
+                                              {NULL, NULL}};
   return command_run_part(parts, usage, argc, argv);
 }

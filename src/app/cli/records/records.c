@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-
-enum { MOST_KEPT = 1000000 };
+#include "govern/records.h"
 
 // ---- members
 
@@ -152,6 +151,7 @@ bool records_find(const struct config_options *opt, const struct records_query *
     arena_init(&a);
     ok = search(arena_printf(&a, "%.*s/records", STR_ARG(c.state_dir)), q, out, &f);
     if (!ok) *out_status = command_failed(&f, EXIT_CANNOT);
+    if (ok && c.governance) out->digest = arena_str(&out->arena, governance_digest(c.governance));
     arena_done(&a);
   }
   config_done(&c);
@@ -167,7 +167,7 @@ const char *records_query(const struct record_arguments *said, const char *kind,
   *out = (struct records_query){.kind = kind};
   if (said->since && !command_time(said->since, &out->since_ms))
     return "--since must be a date, a time in RFC 3339, or seconds";
-  if (said->limit && !(str_to_u64(str_of(said->limit), &limit) && limit && limit <= MOST_KEPT))
+  if (said->limit && !(str_to_u64(str_of(said->limit), &limit) && limit && limit <= RECORDS_ALL))
     return "--limit must be a number from 1 to 1000000";
   out->limit = (size_t)limit;
   out->tenant = said->tenant ? str_of(said->tenant) : STR_NONE;

@@ -4,7 +4,8 @@
 #include "app/cli/command.h"
 #include "observe/journal.h"
 
-enum { RECORDS_LIMIT = 50 };
+// RECORDS_LIMIT: records that are listed without --limit. RECORDS_ALL: the most that a command reads.
+enum { RECORDS_LIMIT = 50, RECORDS_ALL = 1000000 };
 
 // The records to find. All members may be absent.
 struct records_query {
@@ -25,6 +26,7 @@ struct record {
 struct records {
   struct record *list;
   size_t count;
+  str digest;  // of the configured governance file, or STR_NONE
   struct arena arena;
 };
 
@@ -54,3 +56,6 @@ void records_put_member(struct records *r, const struct json *v, const char *nam
 // Writes a line for each element of a list, with two of its members.
 void records_put_each(struct records *r, const struct json *all, const char *name, const char *first,
                       const char *second, struct buf *out);
+
+// Subcommands of `toolgate decisions` in files of their own.
+command_run decisions_explain, decisions_replay;

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "govern/replay.h"
+
+#include "govern/govern_impl.h"
+#include "json/write.h"
+
+enum { EDITS = GOVERNANCE_CLAIMS_MAX + 8 };
+
+static str text_of(const struct json *v, const char *key, struct arena *a) {
+  str text = STR_NONE;
+  json_string(json_get(v, str_of(key)), a, &text);
+  return text;
+}
+
+static void add_gate(str *gates, str id, struct arena *a) {
+  *gates = gates->n ? arena_printf(a, "%.*s,%.*s", STR_ARG(*gates), STR_ARG(id)) : id;
+}
+
+bool replay_recorded(const struct json *record, struct arena *a, struct replay_outcome *out) {
+  bool allowed;
+  const struct json *gates = json_get(record, STR("gates"));
+  if (!json_bool(json_get(record, STR("allowed")), &allowed)) return false;
+  str mode = text_of(record, "mode_effective", a);
+  *out = (struct replay_outcome){.code = allowed ? STR("ALLOWED") : text_of(record, "code", a),
+                                 .mode = mode.p ? mode : STR("-"),
+                                 .gates = STR(""),
+                                 .pointer = text_of(record, "pointer", a)};
+  if (json_is(gates, JSON_ARRAY))
+    JSON_EACH(it, gates) add_gate(&out->gates, text_of(it, "id", a), a);
+  return out->code.p != NULL;
+}
+
+// ---- the question
+
+static bool is_from_token(const struct governance *g, const struct json *member) {
+  static const str always[] = {STR("principals"), STR("scopes"), STR("user"), STR("agent")};
+  if (json_key_in(member, always, sizeof always / sizeof *always)) return true;
+  for (size_t i = 0; i < g->claim_count; i++)
+    if (json_key_is(member, g->claims[i].member)) return true;
+  return false;
+}
+
+// Returns the context that the agent would have by the file `g`.
+static const struct json *context_of(const struct governance *g, const struct json *question, str agent,
+                                     struct arena *a) {
+  const struct governance_agent *own = governance_agent_get(g, agent);
+  const struct json *recorded = json_get(question, STR("context"));
+  struct json_edit edits[EDITS];
+  size_t count = 0;
+  struct fault f;
+  enum approval_mode lowest = own->safety;
+  if (!json_is(recorded, JSON_OBJECT)) recorded = &json_empty_object;
+  JSON_EACH(it, recorded) {
+    if (!is_from_token(g, it) || count == EDITS) continue;
+    str mode = STR_NONE;
+    // A claim can only lower safety_mode.
+    if (json_key_is(it, STR("safety_mode")) && json_string(it, a, &mode) && approval_mode_find(mode) < lowest)
+      lowest = approval_mode_find(mode);
+    if (!mode.p) edits[count++] = (struct json_edit){json_key(it, a), json_span(it)};
+  }
+  const struct json *made = json_parse(a, json_edited(a, own->context, edits, count), &json_default_limits, &f);
+  if (!made || !governance_check_context(made, &f)) return NULL;
+  struct governance_agent settled = {0};
+  governance_agent_settle(&settled, made, a);
+  str asked = text_of(question, "ceiling", a);
+  if (asked.p && approval_mode_find(asked) < lowest) lowest = approval_mode_find(asked);
+  return governance_context(&settled, lowest, a);
+}
+
+static const struct governance_capability *capability_of(const struct governance *g, const struct json *record,
+                                                         struct arena *a) {
+  str server = text_of(record, "server", a), tool = text_of(record, "tool", a);
+  const struct governance_capability *c = server.p && tool.p ? governance_find_tool(g, server, tool) : NULL;
+  str id = text_of(json_get(record, STR("question")), "capability", a);
+  return c || !id.p ? c : governance_find(g, id);
+}
+
+static bool read_question(const struct governance *g, const struct json *record, struct arena *a,
+                          struct governance_question *out, struct fault *f) {
+  const struct json *question = json_get(record, STR("question"));
+  str kept = text_of(record, "arguments", a), agent = text_of(record, "agent", a);
+  int64_t flow = 0;
+  if (!kept.p || !str_eq(kept, STR("full"))) {
+    fault_set(f, FAULT_INVALID, "the arguments were not recorded in full (%.*s)", STR_ARG(kept));
+    return false;
+  }
+  const struct governance_capability *c = capability_of(g, record, a);
+  json_int(json_get(question, STR("flow")), &flow);
+  *out = (struct governance_question){
+      .capability = c ? c->id : STR(""),
+      .args = json_get(question, STR("args")),
+      .context = context_of(g, question, agent.p ? agent : STR(""), a),
+      .mode = text_of(question, "mode", a),
+      .flow = (unsigned)flow,
+  };
+  if (!out->context) fault_set(f, FAULT_INVALID, "the recorded claims make an invalid context");
+  return out->context != NULL;
+}
+
+// ---- the decision
+
+bool replay_decide(const struct governance *g, const struct json *record, int64_t now, struct arena *a,
+                   struct replay_outcome *out, struct fault *f) {
+  struct governance_question q;
+  struct governance_decision d;
+  str server = text_of(record, "server", a);
+  if (server.p && !governance_governs(g, server) && governance_allows_unlisted(g)) {
+    *out = (struct replay_outcome){STR("ALLOWED"), STR("-"), STR(""), STR("/context/unlisted_servers")};
+    return true;
+  }
+  if (!read_question(g, record, a, &q, f)) return false;
+  q.now = now;
+  governance_decide(g, &q, a, &d);
+  bool allowed = d.code == GOVERNANCE_ALLOWED;
+  *out = (struct replay_outcome){
+      .code = str_of(governance_code_name(d.code)),
+      .mode = d.effective == APPROVAL_NONE ? STR("-") : str_of(approval_mode_name(d.effective)),
+      .gates = STR(""),
+      .pointer = arena_str(a, d.pointer),
+  };
+  for (size_t i = 0; allowed && i < d.gate_count; i++) add_gate(&out->gates, d.gates[i]->gate_id, a);
+  return true;
+}
+
+bool replay_same(const struct replay_outcome *a, const struct replay_outcome *b) {
+  return str_eq(a->code, b->code) && str_eq(a->mode, b->mode) && str_eq(a->gates, b->gates);
+}

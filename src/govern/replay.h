@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides recorded questions again, by another governance file.
+#pragma once
+#include "govern/agents.h"
+
+// The outcome of a decision, as a caller sees it.
+struct replay_outcome {
+  str code;   // "ALLOWED", or the code of the denial
+  str mode;   // effective mode, or "-"
+  str gates;  // ids of the gates that must approve the call, separated by commas; or ""
+  str pointer;
+};
+
+// Reads the outcome of a Decision Record (the object `decision` of govern/decision_record.h).
+bool replay_recorded(const struct json *record, struct arena *a, struct replay_outcome *out);
+
+// Decides the question of a record by the file `g`. The context has the members that `g` gives the agent; only values
+// that come from the token, such as principals and scopes, are the recorded ones. `now` is the time of the decision in
+// seconds since 1970. Returns false, with the reason in f, if the record does not have all inputs.
+bool replay_decide(const struct governance *g, const struct json *record, int64_t now, struct arena *a,
+                   struct replay_outcome *out, struct fault *f);
+
+// Returns whether a caller would see no difference.
+bool replay_same(const struct replay_outcome *a, const struct replay_outcome *b);
