@@ -16,6 +16,8 @@
 #include "base/rate.h"
 #include "io/stream/lines.h"
 #include "io/stream/stream.h"
+#include "observe/govern_metrics.h"
+#include "observe/metrics.h"
 #include "rpc/message.h"
 
 enum {
@@ -264,6 +266,16 @@ static void pins(const struct question *q) {
   buf_done(&b);
 }
 
+static void governance(const struct question *q) {
+  struct buf b;
+  buf_init(&b, MOST_QUEUED);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  govern_metrics_put(metrics_governed(q->peer->control->opt.model->gateway->metrics), &w);
+  json_end_object(&w);
+  reply_with(q->peer, q->id, &b);
+}
+
 static const struct {
   str method;
   void (*answer)(const struct question *q);
@@ -271,6 +283,7 @@ static const struct {
     {STR("toolgate/hello"), hello},   {STR("toolgate/ask"), ask},
     {STR("toolgate/status"), status}, {STR("toolgate/definitions"), definition_sets},
     {STR("toolgate/logs"), logs},     {STR("toolgate/pins"), pins},
+    {STR("toolgate/governance"), governance},
 };
 
 static void answer(struct control_peer *p, const struct rpc_message *m, struct arena *a) {

@@ -9,6 +9,7 @@
 //   toolgate/ask {"mode", "method", "params"?}    sends an MCP request as a client in this mode; returns its result
 //   toolgate/status                               state of the gateway, its clients and its servers
 //   toolgate/definitions                          definitions of the servers, to build a catalog from
+//   toolgate/governance                           counters of governed calls (observe/govern_metrics.h)
 //   toolgate/pins {"action", …}                   pins of tools (app/pins_answer.h)
 //   toolgate/logs {"server", "after"?, "lines"?}  lines that the server wrote to stderr
 //

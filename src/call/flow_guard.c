@@ -6,6 +6,8 @@
 #include "call/audit_recorder.h"
 #include "call/calls.h"
 #include "call/controls/flows.h"
+#include "observe/govern_metrics.h"
+#include "observe/metrics.h"
 #include "json/write.h"
 
 enum { NAME_SHOWN = 60, SENTENCE = 512, DETAILS = 64 << 10, SESSION_NAME = 64 };
@@ -222,6 +224,8 @@ void flow_decide(struct call_context *x, const struct flow_step *s, struct flow_
     for (size_t i = 0; i < runs.count; i++) before |= flow_run_marks(runs.found[i]);
     if ((before | own.set) == FLOW_ALL) refuse(s, &own, &runs, before, out);
   }
+  if (out->refused && x->metrics && !s->dry_run)
+    govern_metrics_flow(metrics_governed(x->metrics), flow->mode != FLOW_WARN);
   if (out->refused && flow->mode == FLOW_WARN) {
     log_warn(x->loop->log, "flow guard (mode warn): %s", out->fault.message);
     out->refused = false;

@@ -7,6 +7,7 @@
 #include "base/text/utf8.h"
 #include "call/audit_recorder.h"
 #include "call/call_journal.h"
+#include "observe/govern_metrics.h"
 #include "observe/metrics.h"
 #include "result/envelope/fault_forms.h"
 #include "text/tokens.h"
@@ -108,6 +109,29 @@ void calls_refused(struct call_context *x, struct request *r, const struct call_
   call_trace_refused(x, r, c);
 }
 
+static enum governed_end governed_end(const struct call *c, bool cancelled) {
+  enum fault_code code = c->failure ? c->failure->fault.code : FAULT_NONE;
+  bool connected = c->sent || code == FAULT_UPSTREAM_UNAVAILABLE;
+  if (cancelled) return GOVERNED_CANCELLED;
+  if (code == FAULT_UPSTREAM_TIMEOUT) return GOVERNED_TIMEOUT;
+  if (code) return connected || c->failure->upstream ? GOVERNED_FAILED : GOVERNED_DENIED;
+  return c->tool_failed ? GOVERNED_FAILED : GOVERNED_COMPLETED;
+}
+
+static void measure_governed(const struct call *c, const struct metrics_call *m, bool cancelled) {
+  const struct governance_capability *capability = call_capability(c);
+  if (!capability || c->options.dry_run) return;
+  const struct item_hints *hints = c->item ? &c->item->hints : NULL;
+  struct governed_call end = {
+      .capability = capability,
+      .end = governed_end(c, cancelled),
+      .answered = m->answered,
+      .us = m->us,
+      .misclassified = capability->class != CLASS_ACT && hints && hints->destructive && !hints->read_only,
+  };
+  govern_metrics_call(metrics_governed(c->context->metrics), &end);
+}
+
 static void measure(struct call *c, bool cancelled) {
   struct metrics *m = c->context->metrics;
   if (!m) return;
@@ -123,6 +147,7 @@ static void measure(struct call *c, bool cancelled) {
       .us = clock_mono_us(c->context->loop->clock) - c->began_us,
   };
   metrics_count_call(m, &end);
+  measure_governed(c, &end, cancelled);
 }
 
 // Estimates the tokens of a long text from its beginning.

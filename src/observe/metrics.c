@@ -6,17 +6,8 @@
 #include "base/assert.h"
 #include "base/map.h"
 #include "base/mem.h"
-
-// Upper bounds of the histogram buckets: in microseconds, and as printed, in seconds.
-static const struct {
-  uint64_t us;
-  const char *le;
-} bounds[] = {
-    {250, "0.00025"}, {500, "0.0005"}, {1000, "0.001"},  {2500, "0.0025"}, {5000, "0.005"},  {10000, "0.01"},
-    {25000, "0.025"}, {50000, "0.05"}, {100000, "0.1"},  {250000, "0.25"}, {500000, "0.5"},  {1000000, "1"},
-    {2500000, "2.5"}, {5000000, "5"},  {10000000, "10"}, {30000000, "30"}, {60000000, "60"},
-};
-enum { BOUNDS = sizeof bounds / sizeof *bounds };
+#include "observe/govern_metrics.h"
+#include "observe/histogram.h"
 
 // Outcomes of a call. A call that failed has the outcome END_FAULTS plus its fault code.
 enum { END_OK, END_TOOL_ERROR, END_CACHED, END_DRY_RUN, END_FAULTS };
@@ -24,7 +15,7 @@ enum { END_OK, END_TOOL_ERROR, END_CACHED, END_DRY_RUN, END_FAULTS };
 struct served {
   char *name;
   uint64_t ends[END_FAULTS + FAULT_COUNT];
-  uint64_t times[BOUNDS + 1], time_count, time_us;
+  struct histogram times;
 };
 
 struct metrics {
@@ -39,6 +30,7 @@ struct metrics {
     uint64_t us;
   } last[METRICS_LAST];  // ring buffer of the most recent calls
   uint64_t calls;
+  struct govern_metrics *governed;
 };
 
 static struct served *served_new(str name) {
@@ -59,6 +51,7 @@ struct metrics *metrics_new(const struct hash_key *seed) {
   map_init(&m->servers, seed);
   m->nowhere = served_new(STR_NONE);
   m->others = served_new(STR("(others)"));
+  m->governed = govern_metrics_new(seed);
   return m;
 }
 
@@ -71,6 +64,7 @@ void metrics_free(struct metrics **metrics) {
   map_done(&m->servers);
   served_free(m->nowhere);
   served_free(m->others);
+  govern_metrics_free(&m->governed);
   mem_free(m);
 }
 
@@ -102,11 +96,11 @@ void metrics_count_call(struct metrics *m, const struct metrics_call *c) {
   m->last[slot].end = end;
   m->last[slot].us = c->answered ? c->us : 0;
   if (!c->answered) return;
-  size_t i = 0;
-  while (i < BOUNDS && c->us > bounds[i].us) i++;
-  s->times[i]++;
-  s->time_count++;
-  s->time_us += c->us;
+  histogram_add(&s->times, c->us);
+}
+
+struct govern_metrics *metrics_governed(const struct metrics *m) {
+  return m->governed;
 }
 
 void metrics_count_saved(struct metrics *m, uint64_t tokens) {
@@ -120,17 +114,6 @@ void metrics_count_rejection(struct metrics *m, enum rejection why) {
 
 // ---- one server
 
-// Returns the time that `permille` of 1000 answered calls did not exceed, interpolated linearly within a bucket.
-static uint64_t quantile(const struct served *s, uint64_t permille) {
-  uint64_t wanted = (s->time_count * permille + 999) / 1000, before = 0;
-  for (size_t i = 0; s->time_count && i <= BOUNDS; i++) {
-    uint64_t from = i ? bounds[i - 1].us : 0, to = i < BOUNDS ? bounds[i].us : from;
-    if (before + s->times[i] >= wanted) return from + (to - from) * (wanted - before) / s->times[i];
-    before += s->times[i];
-  }
-  return 0;
-}
-
 struct metrics_tally metrics_of(const struct metrics *m, str server) {
   const struct served *s = map_find(&m->servers, server);
   struct metrics_tally t = {0};
@@ -139,22 +122,12 @@ struct metrics_tally metrics_of(const struct metrics *m, str server) {
     t.calls += s->ends[i];
     if (i != END_OK && i != END_CACHED && i != END_DRY_RUN) t.errors += s->ends[i];
   }
-  t.p50_us = quantile(s, 500);
-  t.p95_us = quantile(s, 950);
+  t.p50_us = histogram_quantile(&s->times, 500);
+  t.p95_us = histogram_quantile(&s->times, 950);
   return t;
 }
 
 // ---- the page
-
-// Writes the value of a label. The format requires escapes for three characters.
-static void put_label(struct buf *out, str value) {
-  for (size_t i = 0; i < value.n; i++) {
-    char c = value.p[i];
-    if (c == '\n') buf_str(out, STR("\\n"));
-    else if (c == '"' || c == '\\') buf_printf(out, "\\%c", c);
-    else buf_char(out, c);
-  }
-}
 
 void metrics_put_head(struct buf *out, const char *name, const char *type, const char *help) {
   buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
@@ -164,7 +137,7 @@ void metrics_put_value(struct buf *out, const char *name, const char *label, str
   buf_str(out, str_of(name));
   if (label) {
     buf_printf(out, "{%s=\"", label);
-    put_label(out, value_of_label);
+    metrics_put_label(out, value_of_label);
     buf_str(out, STR("\"}"));
   }
   buf_printf(out, " %" PRIu64 "\n", value);
@@ -188,25 +161,13 @@ static void put_ends(struct buf *out, const struct served *s) {
   for (size_t i = 0; i < END_FAULTS + FAULT_COUNT; i++) {
     if (!s->ends[i]) continue;
     buf_str(out, STR("toolgate_calls_total{server=\""));
-    put_label(out, str_of(s->name));
+    metrics_put_label(out, str_of(s->name));
     buf_printf(out, "\",outcome=\"%s\"} %" PRIu64 "\n", end_name(i), s->ends[i]);
   }
 }
 
 static void put_times(struct buf *out, const struct served *s) {
-  uint64_t sum = 0;
-  if (!s->time_count) return;
-  for (size_t i = 0; i <= BOUNDS; i++) {
-    sum += s->times[i];
-    buf_str(out, STR("toolgate_call_seconds_bucket{server=\""));
-    put_label(out, str_of(s->name));
-    buf_printf(out, "\",le=\"%s\"} %" PRIu64 "\n", i < BOUNDS ? bounds[i].le : "+Inf", sum);
-  }
-  ASSERT(sum == s->time_count);
-  buf_str(out, STR("toolgate_call_seconds_sum{server=\""));
-  put_label(out, str_of(s->name));
-  buf_printf(out, "\"} %" PRIu64 ".%06" PRIu64 "\n", s->time_us / 1000000, s->time_us % 1000000);
-  metrics_put_value(out, "toolgate_call_seconds_count", "server", str_of(s->name), s->time_count);
+  histogram_write(&s->times, "toolgate_call_seconds", "server", str_of(s->name), out);
 }
 
 static void put_each(const struct metrics *m, struct buf *out, void put(struct buf *out, const struct served *s)) {

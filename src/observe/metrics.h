@@ -10,12 +10,16 @@
 #include "observe/rejection.h"
 
 struct metrics;
+struct govern_metrics;
 
 // Maximum number of servers that are counted separately. All further servers are counted together as "(others)".
 enum { METRICS_SERVERS = 1024 };
 
 struct metrics *metrics_new(const struct hash_key *seed);
 void metrics_free(struct metrics **m);
+
+// Returns the counters of governed calls (observe/govern_metrics.h).
+struct govern_metrics *metrics_governed(const struct metrics *m);
 
 struct metrics_call {
   str server;            // STR_NONE if the call reached no server

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flow guard with real clients and servers: what survives a restart, and results of tasks.
+// The flow guard with real clients and servers: what survives a restart, and results of tasks; toolgate stats
+// --governance.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -9,8 +10,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
 import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
-import { PATIENT, startGateway } from './lib/gateway.mjs';
-import { onEnd, tempDir, writeJson } from './lib/process.mjs';
+import { gatewayEnv, PATIENT, startGateway, toolgate } from './lib/gateway.mjs';
+import { onEnd, run, tempDir, writeJson } from './lib/process.mjs';
 import { everything } from './lib/servers.mjs';
 
 const MARKS = [
@@ -68,4 +69,27 @@ test('the result of a task gives the marks of its tool to the session that reads
   await client.callTool({ name: 'get-env', arguments: {} });
   await client.experimental.tasks.getTaskResult(id, CallToolResultSchema);
   await assert.rejects(echo(client), (error) => refused(error) && error.data.details.flow.earlier.some((it) => it.tool === 'simulate-research-query'));
+});
+
+test('toolgate stats --governance prints the counters of the running gateway', async (t) => {
+  const dir = tempDir(t), governance = path.join(dir, 'governance.json');
+  writeJson(governance, {
+    adapters: [{ adapter_id: 'adp', type: 'MCP', server: 'everything', capabilities: [{ name: 'echo', class: 'act', approval_mode: 'network' }] }],
+    permissions: [{ permission_id: 'p', adapter_id: 'adp', capability: 'echo', allow: true, arg_constraints: { message: { enum: ['out'] } } }],
+  });
+  const config = { ...PATIENT, governance, state_dir: path.join(dir, 'state') };
+  const { url } = await startGateway(t, { servers: { everything: everything() }, dir, config });
+  const client = await connect(t, url);
+  await echo(client);
+  await assert.rejects(client.callTool({ name: 'echo', arguments: { message: 'in' } }));
+  const stats = (...args) => run(toolgate(), ['stats', '--governance', ...args], { cwd: dir, env: gatewayEnv() });
+  const { status, stdout, stderr } = await stats('--json');
+  assert.equal(status, 0, stderr);
+  const { capabilities, decisions, adapters } = JSON.parse(stdout);
+  assert.deepEqual(decisions, { ALLOWED: 1, ARG_CONSTRAINT_VIOLATION: 1 });
+  assert.deepEqual([capabilities[0].adapter, capabilities[0].capability, capabilities[0].completed, capabilities[0].denied, capabilities[0].success_rate], ['adp', 'echo', 1, 1, 1]);
+  assert.equal(adapters[0].audited, 1);
+  assert.match((await stats()).stdout, /^adp\.echo +2 +1 +0 +0 +0 +1 +100\.0 %$/m);
+  const page = await (await fetch(new URL('/metrics', url))).text();
+  assert.match(page, /^toolgate_govern_calls_total\{adapter="adp",capability="echo",outcome="completed"\} 1$/m);
 });

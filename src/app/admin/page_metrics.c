@@ -4,6 +4,7 @@
 
 #include "app/admin/admin.h"
 #include "call/audit_recorder.h"
+#include "observe/govern_metrics.h"
 #include "observe/metrics.h"
 
 struct series {
@@ -108,6 +109,7 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
   put_single(out, "toolgate_large_bytes", "gauge", "Bytes of large messages from servers in flight.",
              g->loop.bulk.used);
   put_loop(out, &g->loop);
+  if (g->rules.governance) govern_metrics_write(metrics_governed(g->metrics), out);
   if (g->rules.pins) put_pins(out, g->rules.pins);
   if (g->tracer)
     put_single(out, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app/cli/command.h"
+#include "app/cli/stats_governance.h"
 #include "app/gateway_client/inventory.h"
 #include "result/envelope/envelope.h"
 #include "text/tokens.h"
@@ -16,7 +16,7 @@ static const struct command command = {
              "gets the meta-tools and the answer of one browse. For that answer, the command sends\n"
              "eight queries made of names of tools, and counts the longest answer of ten cards. A\n"
              "table shows how much of this each known client passes to its model.",
-    .options = "cmuCWjY",
+    .options = "cmuCWjY*",
 };
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };
@@ -350,6 +350,7 @@ int cmd_stats(int argc, char **argv) {
   struct fault f;
   int status;
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
+  if (args.count_governed) return stats_governance(&args);
   if (!gateway_client_open(&client, &args.config, &status)) return status;
   // The first use of a mode starts its servers. `gateway` mode is used later, but its servers start now, while
   // inventory_take waits for the servers in direct mode.

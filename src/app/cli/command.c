@@ -61,6 +61,7 @@ static const struct option_row rows[] = {
     {'G', "dry-run", NULL, "change nothing; print the changes"},
     {'~', "tenant", "TENANT", "only what this tenant may use"},
     {'&', "all", NULL, "all servers"},
+    {'*', "governance", NULL, "print counters of governed calls of the running gateway" MORE "instead"},
     {'Q', "project", NULL, "the client's file in this folder"},
     {'U', "user", NULL, "the client's file in the home folder"},
     {'O', "http", "URL", "connect to a gateway that runs at this URL instead of" MORE "starting one"},
@@ -227,6 +228,7 @@ static void take_option(int letter, struct arguments *out) {
   case '^': out->governance = optarg; break;
   case '~': out->tenant = optarg; break;
   case '&': out->all = true; break;
+  case '*': out->count_governed = true; break;
   default: take_file_option(letter, out);
   }
 }

@@ -5,6 +5,8 @@
 #include "base/text/utf8.h"
 #include "call/call_journal.h"
 #include "call/steps/steps.h"
+#include "observe/govern_metrics.h"
+#include "observe/metrics.h"
 #include "json/write.h"
 
 enum { ID_SHOWN = 100, DETAILS = 1 << 20, ID_RANDOM = 8, ID_PREFIX = 4 };
@@ -163,6 +165,7 @@ static enum call_result run(struct call *c, void *state) {
   };
   struct governance_decision d;
   governance_decide(g, &question, a, &d);
+  if (x->metrics && !c->options.dry_run) govern_metrics_decision(metrics_governed(x->metrics), d.code);
   enum call_result r = CALL_NEXT;
   struct govern_state *s = state;
   done(c, s);

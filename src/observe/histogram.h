@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A histogram of durations from 250 µs to 60 s, as in the metrics page.
+#pragma once
+#include "base/buf.h"
+
+enum { HISTOGRAM_BOUNDS = 17 };
+
+struct histogram {
+  uint64_t times[HISTOGRAM_BOUNDS + 1], count, us;
+};
+
+void histogram_add(struct histogram *h, uint64_t us);
+
+// Returns the time that `permille` of the durations did not exceed, interpolated linearly within a bucket.
+uint64_t histogram_quantile(const struct histogram *h, uint64_t permille);
+
+// Writes the series NAME_bucket, NAME_sum and NAME_count with one label, unless the histogram is empty.
+void histogram_write(const struct histogram *h, const char *name, const char *label, str value, struct buf *out);
+
+// Escapes the three characters that the format requires to be escaped in values of labels.
+void metrics_put_label(struct buf *out, str value);
