@@ -47,6 +47,7 @@ bool pins_answer(const struct pins_operation *o, const struct json *params, stru
     json_member_str(w, STR("mode"), mode_name(pins_mode(o->pins)));
     json_put_key(w, STR("pins"));
     if (diff && !which.tool.n) which.pending = true;
+    which.server_too = !accept;
     if (!accept) pins_put(o->pins, &which, diff, w);
     else if (o->gateway) gateway_accept_pins(o->gateway, &which, w);
     else pins_accept(o->pins, &which, w);

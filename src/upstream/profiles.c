@@ -28,10 +28,32 @@ bool upstream_serves(const void *spec, str tool) {
   return spec_serves(spec, tool);
 }
 
-// Returns the configured identity of a server. `shown` has no secrets, and a changed secret is no other identity.
-static str identity_of(const struct upstream_spec *spec, struct arena *a) {
-  return arena_printf(a, "{\"kind\":%.*s,\"target\":%.*s}", STR_ARG(json_escaped(a, str_of(spec->kind->name))),
+// Returns the identity of a server. `shown` has no secrets, and a changed secret is no other identity.
+static str identity_of(const struct upstream *u, struct arena *a) {
+  const struct upstream_spec *spec = u->spec;
+  return arena_printf(a, "{\"kind\":%.*s%s%.*s,\"target\":%.*s}", STR_ARG(json_escaped(a, str_of(spec->kind->name))),
+                      u->server_info.n ? ",\"server\":" : "", STR_ARG(u->server_info),
                       STR_ARG(json_escaped(a, spec->shown)));
+}
+
+// Notes the name and version that the server of a connection reports. (A server without a program has those of this
+// gateway.)
+static void note_server_info(struct lane *lane) {
+  enum { SHOWN = 256 };
+  struct upstream *u = lane->upstream;
+  struct arena a;
+  if (!lane->link || (!u->spec->command.n && !u->spec->url.n)) return;
+  str name = link_server_name(lane->link), version = link_server_version(lane->link);
+  arena_init(&a);
+  str info = arena_printf(&a, "{\"name\":%.*s,\"version\":%.*s}",
+                          STR_ARG(json_escaped(&a, utf8_cut(name.p ? name : STR(""), SHOWN))),
+                          STR_ARG(json_escaped(&a, utf8_cut(version.p ? version : STR(""), SHOWN))));
+  if (!str_eq(info, u->server_info)) {
+    mem_free((char *)u->server_info.p);
+    u->server_info = upstream_copy(info);
+    catalog_outdated(u);
+  }
+  arena_done(&a);
 }
 
 static void build_catalog(struct upstreams *all) {
@@ -49,7 +71,7 @@ static void build_catalog(struct upstreams *all) {
         .definition_sets = definition_sets,
         .definitions_count = places,
         .instructions = upstream_instructions(u),
-        .identity = identity_of(u->spec, &a),
+        .identity = identity_of(u, &a),
         .version = u->version,
         .anonymous = u->spec->anonymous,
         .serves = upstream_serves,
@@ -197,6 +219,8 @@ static void profile_fill(struct upstream *u, struct profile *p, str key, struct 
 }
 
 void profiles_forget(struct upstream *u) {
+  mem_free((char *)u->server_info.p);
+  u->server_info = STR_NONE;
   for (size_t i = 0; i < MAX_PROFILES; i++)
     if (profile_at(u, i)) profile_done(u, profile_at(u, i));
 }
@@ -331,6 +355,7 @@ void profile_set(struct lane *lane, struct definitions *definitions, str instruc
   ASSERT_MAGIC(lane, LANE_MAGIC);
   struct upstream *u = lane->upstream;
   struct profile *before = profile_of(lane), *old = lane->view, *p;
+  note_server_info(lane);
   bool news = take(lane, definitions, instructions, &p);
   look_at(lane, p);
   if (p && make_base(lane, p)) news = true;

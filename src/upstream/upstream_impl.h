@@ -32,7 +32,8 @@ struct upstream {
   struct shares own;                      // number of lanes of each principal, without the common lane
   struct profile profiles[MAX_PROFILES];  // a profile never moves to another element; a profile from disk has index 0
   size_t profile_count, next_profile;     // number of used elements; where the search for an unused one starts
-  uint64_t version;                       // counts changes of the profiles
+  uint64_t version;                       // counts changes of the profiles and of server_info
+  str server_info;                        // canonical JSON of the name and version that the server reports, on the heap
   uint64_t starts, restarts, losses;      // number of connections opened, reopened after a failure, and lost
   bool gone;                              // removed from the configuration; its index stays reserved
   bool left;                              // removed or replaced: opens no more lanes

@@ -214,6 +214,40 @@ static bool has_listed(const struct catalog_source *source) {
   return false;
 }
 
+// Returns the identity to compare with the accepted one. The name and version of a server are unknown before its first
+// connection, so their absence is no change.
+static str identity_form(const struct pin *pin, str identity, struct arena *a) {
+  static const str member = STR("server");
+  struct fault f;
+  const struct json *now = json_parse(a, identity, &json_default_limits, &f);
+  const struct json *before = pin->accepted.p ? json_parse(a, pin->accepted, &json_default_limits, &f) : NULL;
+  const struct json *known = json_get(before, member);
+  if (!now || !known || json_get(now, member)) return identity;
+  return form_of(json_edited(a, now, &(struct json_edit){member, json_span(known)}, 1), a);
+}
+
+// Returns whether the identity differs from the accepted one only because the server has reported its name and version
+// for the first time.
+static bool is_completed(const struct pin *pin, str identity, struct arena *a) {
+  static const str member = STR("server");
+  struct fault f;
+  const struct json *now = json_parse(a, identity, &json_default_limits, &f);
+  const struct json *before = pin->accepted.p ? json_parse(a, pin->accepted, &json_default_limits, &f) : NULL;
+  if (!before || !now || json_get(before, member) || !json_get(now, member)) return false;
+  return str_eq(form_of(json_edited(a, now, &(struct json_edit){member, STR_NONE}, 1), a), pin->accepted);
+}
+
+static void look_at_identity(struct pins *p, struct pin *pin, str identity, bool first) {
+  struct arena a;
+  arena_init(&a);
+  if (is_completed(pin, identity, &a)) {
+    pin_set(&pin->accepted, identity);
+    pins_save(p, pin);
+  }
+  take(p, pin, identity_form(pin, identity, &a), first);
+  arena_done(&a);
+}
+
 // Returns whether a tool of the server, or its identity, was pinned before.
 static bool has_pins(const struct pin_server *s) {
   const struct pin *pin;
@@ -221,6 +255,18 @@ static bool has_pins(const struct pin_server *s) {
   for (size_t at = 0; (pin = map_next(&s->tools, &at));)
     if (pin->accepted.p || pin->current.p) return true;
   return false;
+}
+
+// A server that lists other tools each time must not fill the store.
+static void drop_surplus(struct pins *p, struct pin_server *s) {
+  struct pin *pin;
+  for (size_t at = 0; map_count(&s->tools) > PINS_MOST && (pin = map_next(&s->tools, &at));) {
+    if (pin->listed) continue;
+    map_remove(&s->tools, pin->tool);
+    pins_remove(p, pin);
+    pin_done(pin);
+    mem_free(pin);
+  }
 }
 
 // Returns whether anything was compared.
@@ -235,8 +281,9 @@ static bool look_at(struct pins *p, const struct catalog_source *source) {
   s->identity.listed = false;
   if (source->gone || !has_listed(source)) return true;
   bool first = !has_pins(s) && !p->unreadable;
-  if (source->identity.p) take(p, &s->identity, source->identity, first);
+  if (source->identity.p) look_at_identity(p, &s->identity, source->identity, first);
   look_at_tools(p, s, source, first);
+  drop_surplus(p, s);
   return true;
 }
 

@@ -68,9 +68,10 @@ size_t pins_count(const struct pins *p, enum pin_state state);
 
 // The pins that an operation is about.
 struct pins_choice {
-  str server;    // empty: all servers
-  str tool;      // empty: all tools of the server, and its identity
-  bool pending;  // only those that are listed and not accepted
+  str server;       // empty: all servers
+  str tool;         // empty: all tools of the server, and its identity
+  bool pending;     // only those that are listed and not accepted
+  bool server_too;  // with a tool: also the identity of its server, if it is not accepted
   // Returns whether a tenant may use the tool; NULL: all tools. `tool` is empty for the identity of a server.
   bool (*may)(const void *ctx, str server, str tool);
   const void *ctx;

@@ -4,7 +4,10 @@
 #include "catalog/pins/pins.h"
 #include "catalog/pins/scan.h"
 
-enum { PINS_MAGIC = 0x70696e73 };
+enum {
+  PINS_MAGIC = 0x70696e73,
+  PINS_MOST = 10000,  // pins of one server; beyond it, the pins of tools that are not listed are dropped
+};
 
 // Texts are on the heap. STR_NONE stands for an absent text.
 struct pin {
@@ -68,3 +71,4 @@ void pins_compare_names(struct pins *p);
 
 void pins_load(struct pins *p);  // sets `unreadable` on failure
 void pins_save(struct pins *p, const struct pin *pin);
+void pins_remove(struct pins *p, const struct pin *pin);  // from the store

@@ -9,7 +9,8 @@
 static bool is_chosen(const struct pin *pin, const struct pins_choice *which) {
   if (!pin->accepted.p && !pin->current.p) return false;
   if (which->server.n && !str_eq(pin->server->name, which->server)) return false;
-  if (which->tool.n && !str_eq(pin->tool, which->tool)) return false;
+  bool changed_server = which->server_too && !pin->tool.n && pin_state_of(pin) != PIN_ACCEPTED;
+  if (which->tool.n && !str_eq(pin->tool, which->tool) && !changed_server) return false;
   if (which->pending && pin_state_of(pin) == PIN_ACCEPTED) return false;
   return !which->may || which->may(which->ctx, pin->server->name, pin->tool);
 }

@@ -27,20 +27,35 @@ static void put_raw_or_null(struct json_writer *w, str key, str text) {
   else json_put_null(w);
 }
 
-void pins_save(struct pins *p, const struct pin *pin) {
+enum { ID_SIZE = 2 * SHA256_SIZE + 1 };
+
+static void make_id(const struct pin *pin, char id[ID_SIZE]) {
   unsigned char hash[SHA256_SIZE];
-  char id[2 * SHA256_SIZE + 1];
   struct buf b;
-  buf_init(&b, SHARED_BYTES);
+  buf_init(&b, 6 * (pin->server->name.n + pin->tool.n) + 16);
   struct json_writer w = json_writer(&b);
   json_begin_array(&w);
   json_put_str(&w, pin->server->name);
   json_put_str(&w, pin->tool);
   json_end_array(&w);
+  ASSERT(!b.over);
   hash_sha256(buf_view(&b), hash);
   hash_hex(hash, sizeof hash, id);
-  buf_reset(&b);
-  w = json_writer(&b);
+  buf_done(&b);
+}
+
+void pins_remove(struct pins *p, const struct pin *pin) {
+  char id[ID_SIZE];
+  make_id(pin, id);
+  entry_take(p->opt.store, kind, str_of(id), NULL);
+}
+
+void pins_save(struct pins *p, const struct pin *pin) {
+  char id[ID_SIZE];
+  struct buf b;
+  make_id(pin, id);
+  buf_init(&b, SHARED_BYTES);
+  struct json_writer w = json_writer(&b);
   json_begin_object(&w);
   json_member_str(&w, STR("server"), pin->server->name);
   json_member_str(&w, STR("tool"), pin->tool);

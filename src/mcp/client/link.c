@@ -117,6 +117,10 @@ str link_instructions(const struct link *l) {
 str link_server_version(const struct link *l) {
   return l->server_version;
 }
+
+str link_server_name(const struct link *l) {
+  return l->server_name;
+}
 str link_meta(const struct link *l) {
   return link_is_stateless(l) ? l->meta : STR_NONE;
 }

@@ -112,6 +112,7 @@ bool link_has_headers(const struct link *l);
 const struct json *link_server_capabilities(const struct link *l);
 // Returns the version that the server names (serverInfo.version), or STR_NONE.
 str link_server_version(const struct link *l);
+str link_server_name(const struct link *l);  // serverInfo.name, or STR_NONE
 // Returns the server's instructions without hidden characters.
 str link_instructions(const struct link *l);
 // Returns the beginning of the stderr line that best describes why the program ended. Do not show this text to clients.

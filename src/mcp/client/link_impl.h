@@ -50,6 +50,7 @@ struct link {
   const struct json *server_capabilities;
   str instructions;
   str server_version;  // STR_NONE if the server names none
+  str server_name;     // STR_NONE if the server has no name
   str meta;  // _meta of the gateway's own requests in the stateless revision
 };
 

@@ -49,6 +49,7 @@ static void take_description(struct link *l, const struct json *result) {
   const struct json *info = json_get(result, STR("serverInfo"));
   if (!info) info = json_get(json_get(result, STR("_meta")), META_SERVER);
   json_string(json_get(info, STR("version")), &l->arena, &l->server_version);
+  json_string(json_get(info, STR("name")), &l->arena, &l->server_name);
   str text = STR_NONE;
   json_string(json_get(result, STR("instructions")), &l->arena, &text);
   text = plain_copy(&l->arena, text, false);

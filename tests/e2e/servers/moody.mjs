@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stdio server that does as a file says: { mood: 'well' | 'hang' | 'gone', tools, instructions }. While it hangs it
-// takes what it is sent and answers nothing; it looks at the file again and goes on when it is well.
+// A stdio server that does as a file says: { mood: 'well' | 'hang' | 'gone', tools, instructions, version }. While it
+// hangs it takes what it is sent and answers nothing; it looks at the file again and goes on when it is well.
 // Usage: moody.mjs FILE [anything]
 import fs from 'node:fs';
 import readline from 'node:readline';
@@ -13,7 +13,7 @@ const answers = {
   initialize: ({ params }) => ({
     protocolVersion: params.protocolVersion,
     capabilities: { tools: { listChanged: true } },
-    serverInfo: { name: 'moody', version: '1' },
+    serverInfo: { name: 'moody', version: look().version ?? '1' },
     instructions: look().instructions,
   }),
   'tools/list': () => ({ tools: look().tools.map((name) => ({ name, inputSchema: { type: 'object' } })) }),

@@ -160,8 +160,8 @@ static int finish(struct pins_command *c) {
       pending += is_pending(it);
       if (c->args.json) continue;
       put_head(&out, it, &c->arena);
-      put_findings(&out, it, &c->arena);
       if (diff && is_pending(it)) pins_diff(json_get(it, STR("accepted")), json_get(it, STR("current")), "    ", &out);
+      put_findings(&out, it, &c->arena);
     }
   if (c->args.json) {
     buf_str(&out, json_span(c->answer));
