@@ -93,6 +93,16 @@ describe('decisions', () => {
     assert.deepEqual([foreign.status, foreign.stdout], [1, '']);
   });
 
+  test('check says where decisions are recorded, or why they are not', async (t) => {
+    const { cli, dir } = await startShop(t);
+    writeJson(path.join(dir, '.mcp.json'), { mcpServers: { shop: snapshot(t, { tools: [tool('find')] }) } });
+    assert.match((await cli('check')).stdout, /^records: \S+state\/records, for 30 days, with arguments; /m);
+    assert.equal(JSON.parse((await cli('check', '--json')).stdout).records.enabled, true);
+    const config = JSON.parse(fs.readFileSync(path.join(dir, 'toolgate.yaml'), 'utf8'));
+    writeJson(path.join(dir, 'toolgate.yaml'), { ...config, state_dir: 'none' });
+    assert.match((await cli('check')).stdout, /^records: off; state_dir /m);
+  });
+
   test('the files can be read by their owner only', async (t) => {
     const { as, decisions, dir } = await startShop(t);
     await execute(await as('ann'), 'shop', 'find', {});

@@ -2,6 +2,7 @@
 #include "app/check/check_services.h"
 
 #include "app/config/config_load.h"
+#include "govern/records.h"
 #include "io/http/http.h"
 
 enum { MAX_URL = 1 << 20 };
@@ -77,6 +78,20 @@ static void print_audit(struct buf *out, const struct config *c) {
              c->audit_required ? "requests are refused" : "calls continue and lines are kept in memory");
 }
 
+// Says whether governed calls are recorded.
+static void print_records(struct buf *out, const struct config *c) {
+  static const char *const arguments[] = {", with arguments", ", with digests of arguments", ", without arguments"};
+  const struct governance_records *r = governance_records(c->governance);
+  if (!r->enabled || !c->state_dir.n) {
+    buf_printf(out, "records: off; %s\n", !r->enabled ? "records.enabled is false" : "state_dir has the value none");
+    return;
+  }
+  buf_str(out, STR("records: "));
+  print_plain(out, c->state_dir);
+  buf_printf(out, "/records, for %llu days%s; if they cannot be written, %s\n", (unsigned long long)r->keep_days,
+             arguments[r->arguments], r->on_failure ? "governed calls are refused" : "calls continue");
+}
+
 static void print_traces(struct buf *out, const struct config *c) {
   ASSERT(c->trace_permille <= 1000);
   buf_str(out, STR("traces: "));
@@ -99,6 +114,7 @@ void check_print_services(struct buf *out, const struct config *c) {
   if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) print_issuer(out, c);
   if (c->audit_file.n) print_audit(out, c);
   else buf_printf(out, "audit: off; %s\n", audit_off(c));
+  if (c->governance) print_records(out, c);
   if (c->admin_listen.n) print_admin(out, c);
   if (c->traces.n) print_traces(out, c);
 }
@@ -153,6 +169,16 @@ static void write_audit(struct json_writer *w, const struct config *c) {
   json_end_object(w);
 }
 
+static void write_records(struct json_writer *w, const struct config *c) {
+  const struct governance_records *r = governance_records(c->governance);
+  json_put_key(w, STR("records"));
+  json_begin_object(w);
+  json_member_bool(w, STR("enabled"), r->enabled && c->state_dir.n > 0);
+  json_member_u64(w, STR("keep_days"), r->keep_days);
+  json_member_str(w, STR("on_failure"), r->on_failure ? STR("refuse") : STR("continue"));
+  json_end_object(w);
+}
+
 static void write_admin(struct json_writer *w, const struct config *c) {
   json_put_key(w, STR("admin"));
   json_begin_object(w);
@@ -178,6 +204,7 @@ static void write_traces(struct json_writer *w, const struct config *c) {
 void check_write_services(struct json_writer *w, const struct config *c) {
   if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) write_issuer(w, c);
   write_audit(w, c);
+  if (c->governance) write_records(w, c);
   if (c->admin_listen.n) write_admin(w, c);
   if (c->traces.n) write_traces(w, c);
 }
