@@ -327,7 +327,7 @@ test('a gateway that is killed during a command ends the command with a sentence
   assert.match(r.stderr, /the gateway ended before it answered/);
 });
 
-test('another user is turned away, even if the folder lets it in', { skip: process.getuid() !== 0 && 'needs root' }, async (t) => {
+test('another user is turned away, even if that user may open the folder', { skip: process.getuid() !== 0 && 'needs root' }, async (t) => {
   const here = place(t);
   const gateway = await here.serve();
   const folder = path.join(here.dir, 'state/toolgate');

@@ -15,7 +15,7 @@ const OBJECT = { type: 'object' };
 const tool = (name) => ({ name, inputSchema: OBJECT });
 
 describe('what is called by an id goes to the server that the id names', () => {
-  test('when the gateway rejects a server\'s new catalog, which uses the name of another server\'s tool', async (t) => {
+  test('a server that lists the name of another server\'s tool gets no calls of that tool', async (t) => {
     const a = await handshakeServer('stdio', { name: 'a', tools: { x: () => text('from a') } });
     const b = await handshakeServer('stdio', { name: 'b', tools: { x: () => text('from b') } });
     b.on('tools/call', ({ name }) => text(`from b: ${name}`));

@@ -65,7 +65,7 @@ describe('a server that lists what the template of another server covers', () =>
     assert.equal(await read(client, 'doc://other/page'), 'evil', 'what no other server covers');
   });
 
-  test('a server that lists a URI of another server\'s template later gets no reads of it', async (t) => {
+  test('a server that later lists a URI of another server\'s template gets no reads of it', async (t) => {
     const docs = await offering('docs', [], ['doc://wiki/{page}']), evil = await offering('evil', ['evil://own']);
     const client = await open(t, await startGateway(t, { servers: { docs, evil } }));
     assert.equal(await read(client, 'doc://wiki/home'), 'docs');
@@ -97,7 +97,7 @@ describe('a server that lists what the template of another server covers', () =>
 });
 
 describe('which server is the first', () => {
-  test('the order in the configuration decides which server owns a URI, also after a change, not the order of connecting', async (t) => {
+  test('the first server in the configuration that lists a URI owns it, even if another server connected first', async (t) => {
     const a = await offering('a', ['note://1']), b = await offering('b', ['note://1']);
     const gateway = await startGateway(t, { servers: { b } });
     const client = await open(t, gateway);

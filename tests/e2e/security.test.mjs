@@ -248,7 +248,7 @@ test('the credentials and cookies of a client never reach a server', async (t) =
   }
 });
 
-test('a child has a minimal environment and the variables of its configuration', async (t) => {
+test('a server gets only a few variables and those of its configuration', async (t) => {
   const secrets = {
     AWS_SECRET_ACCESS_KEY: 'not-for-children-1',
     GITHUB_TOKEN: 'not-for-children-2',

@@ -90,7 +90,7 @@ static void the_environment_is_exactly_what_was_given(void **state) {
   close_probe(&p);
 }
 
-static void arguments_arrive_as_given_without_a_shell_in_between(void **state) {
+static void a_program_gets_its_arguments_unchanged_and_without_a_shell(void **state) {
   struct world *w = *state;
   struct probe p;
   char text[256];
@@ -111,7 +111,7 @@ static void a_child_starts_in_its_cwd(void **state) {
 }
 
 // A directory that the shell itself opens to list it shows up as 3.
-static void a_child_has_no_descriptor_but_0_1_and_2(void **state) {
+static void a_child_has_only_the_descriptors_0_1_and_2(void **state) {
   struct world *w = *state;
   char text[256];
   int status, late = open("/dev/null", O_RDONLY);  // not close-on-exec
@@ -305,9 +305,9 @@ int main(void) {
       T(a_child_can_open_dev_stdout_and_dev_stderr),
       T(the_exit_code_is_told_and_a_signal_as_128_and_its_number),
       T(the_environment_is_exactly_what_was_given),
-      T(arguments_arrive_as_given_without_a_shell_in_between),
+      T(a_program_gets_its_arguments_unchanged_and_without_a_shell),
       T(a_child_starts_in_its_cwd),
-      T(a_child_has_no_descriptor_but_0_1_and_2),
+      T(a_child_has_only_the_descriptors_0_1_and_2),
       T(a_child_has_its_own_session_default_signals_and_gains_no_privileges),
       T(limits_that_the_gateway_sets_for_itself_do_not_reach_its_children),
       T(many_children_asked_for_at_once_all_start),

@@ -359,7 +359,7 @@ static void a_keeper_that_is_stopped_goes_on_at_once(void **state) {
 }
 
 // The guard has no time to continue its keeper: the kernel does.
-static void a_stopped_keeper_kills_its_tree_when_the_guard_dies(void **state) {
+static void all_processes_below_a_stopped_keeper_end_when_the_guard_dies(void **state) {
   struct world *w = *state;
   struct probe p;
   spawn_shell(w, &p, TREE "wait");
@@ -422,7 +422,7 @@ int main(void) {
       T(when_the_guard_is_killed_children_end_and_none_can_be_started),
       T(when_a_keeper_is_killed_its_child_counts_as_killed),
       T(a_keeper_that_is_stopped_goes_on_at_once),
-      T(a_stopped_keeper_kills_its_tree_when_the_guard_dies),
+      T(all_processes_below_a_stopped_keeper_end_when_the_guard_dies),
       T(the_guard_and_its_keepers_do_not_heed_sigterm_sigint_and_sighup),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
