@@ -26,6 +26,7 @@
   ROW(STEP_VERSION_PINS, step_version_pins)   /* compares versions with the governance file */ \
   ROW(STEP_TURN, step_turn)                   /* waits for a turn on that lane */ \
   ROW(STEP_ROOTS, step_roots)                 /* lets a server ask for the client's roots first */ \
+  ROW(STEP_SIGN, step_sign)                   /* signs the decision for the server */ \
   ROW(STEP_DISPATCH, step_dispatch)           /* sends the request, and waits for the reply */ \
   ROW(STEP_RETRY, step_retry)                 /* - waits before another attempt */ \
   ROW(STEP_ASKS, step_asks)                   /* - a server with a session asks during the call */ \

@@ -64,6 +64,8 @@ struct governance_intent {
   uint8_t classes;  // bits 1 << enum capability_class
 };
 
+struct governance_signing;
+
 struct governance {
   uint32_t magic;
   unsigned refs;
@@ -93,6 +95,7 @@ struct governance {
   struct governance_records records;
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   struct governance_flow flow;
+  struct governance_signing *signing;  // NULL if the file has no `signing`
   // Run contexts (govern/run.h), the only part that changes.
   bool runs_ready;
   struct map runs;        // by the text of the context
@@ -180,6 +183,11 @@ void governance_read_flow(struct governance_reader *r, str pointer, const struct
 // ---- aliases.c
 
 void governance_read_aliases(struct governance_reader *r, str pointer, const struct json *v);
+
+// ---- govern_signing.c
+
+void governance_read_signing(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
+void governance_signing_done(struct governance *g);
 
 // ---- govern.c
 

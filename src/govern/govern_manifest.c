@@ -151,6 +151,7 @@ static const struct governance_field adapter_fields[] = {
     {"timeout_ms", governance_count, AT(adapter.timeout_ms), false, NULL},
     {"output_schemas", governance_choice, AT(adapter.output_schemas), false, governance_outputs},
     {"retry", read_retry, AT(adapter.retry), false, NULL},
+    {"sign_metadata", governance_flag, AT(adapter.signs), false, NULL},
     {"capabilities", read_capabilities, AT(capabilities), true, NULL},
 };
 #undef AT

@@ -282,7 +282,7 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *intents, *context, *records, *flow;
-    const struct json *manifests, *aliases;
+    const struct json *manifests, *aliases, *signing;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
@@ -300,6 +300,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
       {"output_schemas", governance_choice, offsetof(struct parts, output_schemas), false, governance_outputs},
       {"records", keep_node, offsetof(struct parts, records), false, NULL},
+      {"signing", keep_node, offsetof(struct parts, signing), false, NULL},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
@@ -314,6 +315,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   r->governance->pins = parts.pins;
   if (parts.aliases) governance_read_aliases(r, STR("/aliases"), parts.aliases);
   governance_read_records(r, STR("/records"), parts.records);
+  governance_read_signing(r, STR("/signing"), parts.signing);
 }
 
 enum governance_pins governance_pins(const struct governance *g) {
@@ -370,6 +372,7 @@ void governance_unref(struct governance **g) {
   ASSERT(was->refs > 0);
   if (--was->refs) return;
   run_contexts_free(was);
+  governance_signing_done(was);
   was->magic = 0;
   arena_done(&was->arena);
   mem_free(was);

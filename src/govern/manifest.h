@@ -44,6 +44,7 @@ struct governance_adapter {
   str version, protocol, protocol_version, transport;  // values of the upstream that the file expects
   uint64_t timeout_ms;                                 // 0 if absent
   struct governance_retry retry;
+  bool signs;  // sign_metadata: calls carry a signed decision (govern/signing.h)
 };
 
 struct governance_permission;

@@ -167,7 +167,7 @@ describe('whom the pages tell', () => {
     assert.match(await (await get('/readyz', { headers }, origin)).text(), /tracker/);
     const missing = await get('/mcp', { headers, method: 'POST', body: '{}' }, origin);
     assert.equal(missing.status, 404);
-    assert.match(await missing.text(), /the pages are \/healthz, \/readyz, \/metrics, \/status, \/events, \/reload\n$/);
+    assert.match(await missing.text(), /the pages are \/healthz, \/\.well-known\/jwks\.json, \/readyz, \/metrics, \/status, \/events, \/reload\n$/);
     assert.equal((await get('/metrics', { headers, method: 'POST', body: '{}' }, origin)).status, 405);
     // A web page that has its name point here is not let in.
     assert.equal((await get('/metrics', { headers: { ...headers, origin: 'http://evil.example' } }, origin)).status, 403);

@@ -4,6 +4,7 @@
 // calls-schema.test.mjs, metrics in metrics.test.mjs, revisions and notifications in cli.test.mjs, configuration keys in
 // test_config.c, steps of calls in test_pipeline.c, keys of the audit log in audit.test.mjs.)
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -126,7 +127,7 @@ test('docs/operate/storage.md has the files of the state folder', async (t) => {
 
 /** The files that make a block a whole configuration, or null if it is none: `{ name: text }`. */
 function asFiles({ kind, text }) {
-  if (kind === 'yaml' && /^(adapters|aliases|context|flow|intents|manifests|output_schemas|pins|records|skills|unlisted_tools):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
+  if (kind === 'yaml' && /^(adapters|aliases|context|flow|intents|manifests|output_schemas|pins|records|signing|skills|unlisted_tools):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
   if (kind === 'yaml') return /^(scrape_configs|groups):/.test(text) ? null : { 'toolgate.yaml': `${/^transport:/m.test(text) ? '' : 'transport: http\n'}${text}` };
   if (kind !== 'json') return null;
   let value;
@@ -140,6 +141,12 @@ function asFiles({ kind, text }) {
   if (value.tools && value.server) return { '.mcp.json': '{"mcpServers": {"docs": {"type": "snapshot", "catalog": "docs.json"}}}', 'docs.json': text };
   if (value.tokens) return { 'toolgate.yaml': 'transport: http\nauth: {token_file: tokens.json}\n', 'tokens.json': text };
   return null;
+}
+
+/** Writes a new private key. */
+function writeKey(file) {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, crypto.generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
 }
 
 describe('toolgate check accepts the configurations of the documentation', { concurrency: 4 }, () => {
@@ -156,6 +163,7 @@ describe('toolgate check accepts the configurations of the documentation', { con
           fs.writeFileSync(path.join(dir, name), text.replaceAll('/srv/ada', dir), { mode: 0o600 });
         }
         fs.mkdirSync(bin);
+        for (const [, name] of block.text.matchAll(/key_file: (\w[\w./-]*\.pem)/g)) writeKey(path.join(dir, name));
         for (const [, name] of block.text.matchAll(/\$\{(\w+)\}/g)) env[name] = 'a-value-of-thirty-two-characters';
         for (const [, name] of block.text.matchAll(/"command": "([\w-]+)"/g)) fs.writeFileSync(path.join(bin, name), '#!/bin/sh\n', { mode: 0o755 });
         const { status, stdout } = await runToolgate(['check', '--json'], { cwd: dir, env });

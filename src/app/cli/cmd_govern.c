@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// toolgate govern decide | check
+// toolgate govern decide | check | keys
+#include <stdio.h>
+
 #include "app/cli/command.h"
 #include "govern/decision_text.h"
+#include "govern/signing.h"
 
 enum { MOST_OUTPUT = 16 << 20 };
 
@@ -149,12 +152,46 @@ static int run_check(int argc, char **argv) {
   return status;
 }
 
+// ---- keys
+
+static const struct command keys = {
+    .usage = "FILE [options]",
+    .about = "Prints the public keys that verify signed decisions, as a JWK set. The member `signing` of\n"
+             "the governance file FILE names the keys. A running gateway serves the same set at\n"
+             "/.well-known/jwks.json. Exit code 1: FILE names no keys.",
+    .options = "j",
+    .min = 1,
+    .max = 1,
+    .missing = "give a governance file",
+};
+
+static int run_keys(int argc, char **argv) {
+  struct arguments args = {0};
+  struct config_problems problems;
+  struct buf out;
+  int status;
+  if (!command_parse(&keys, argc, argv, &args, &status)) return status;
+  config_problems_init(&problems);
+  buf_init(&out, MOST_OUTPUT);
+  struct governance *g = config_load_signing(args.operands[0], STR("the command line"), &problems);
+  command_print_problems(&problems);
+  status = !g ? EXIT_CANNOT : governance_key_count(g) ? EXIT_OK : EXIT_NO;
+  if (status == EXIT_OK) governance_put_keys(g, &out);
+  else if (g) fprintf(stderr, "%s: the file has no member \"signing\", which names keys\n", args.operands[0]);
+  command_print_done(&out);
+  governance_unref(&g);
+  config_problems_done(&problems);
+  return status;
+}
+
 static const char usage[] = "usage: toolgate govern decide --governance FILE --batch | QUESTION [--json]\n"
-                            "       toolgate govern check FILE [--json]\n\n"
-                            "Decides calls by a governance file, and checks such a file. The gateway does not apply\n"
-                            "governance files to calls yet. toolgate govern COMMAND --help shows the options.\n";
+                            "       toolgate govern check FILE [--json]\n"
+                            "       toolgate govern keys FILE\n\n"
+                            "Decides calls by a governance file, checks such a file, and prints the keys that it\n"
+                            "names. toolgate govern COMMAND --help shows the options.\n";
 
 int cmd_govern(int argc, char **argv) {
-  static const struct command_part parts[] = {{"decide", run_decide}, {"check", run_check}, {NULL, NULL}};
+  static const struct command_part parts[] = {
+      {"decide", run_decide}, {"check", run_check}, {"keys", run_keys}, {NULL, NULL}};
   return command_run_part(parts, usage, argc, argv);
 }

@@ -241,6 +241,8 @@ bool config_load_rules(struct config *out, const struct config_options *given, c
 struct governance;
 // Reads a governance file (YAML or JSON). If the file cannot be read or has an error, adds problems and returns NULL.
 struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems);
+// Does the same, and reads the keys that the file names (govern/signing.h).
+struct governance *config_load_signing(const char *path, str named_by, struct config_problems *problems);
 
 // Returns the path of a file in Toolgate's configuration folder of the user: $XDG_CONFIG_HOME/toolgate/NAME or
 // ~/.config/toolgate/NAME. Returns STR_NONE if HOME is not set.

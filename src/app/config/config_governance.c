@@ -4,6 +4,7 @@
 #include "app/config/config_manifests.h"
 #include "base/assert.h"
 #include "govern/run.h"
+#include "govern/signing.h"
 
 struct governance_reading {
   struct config_loader *loader;
@@ -17,8 +18,31 @@ static void on_problem(void *ctx, str pointer, const char *message) {
   config_error(r->loader, &at, "%s", message);
 }
 
-// Reads a governance file. If the file cannot be read or has an error, reports the problems and returns NULL.
-static struct governance *read_file(struct config_loader *l, str path, str named_by) {
+// Reads the keys that sign decisions. Relative paths refer to the folder of the governance file.
+static bool read_keys(struct config_loader *l, struct governance *g, str file, str folder) {
+  bool ok = true;
+  for (size_t i = 0; i < governance_key_count(g); i++) {
+    struct config_document d;
+    struct fault f;
+    str pointer, name = governance_key_file(g, i, &pointer);
+    str by = arena_printf(&l->work, "%.*s:%.*s", STR_ARG(file), STR_ARG(pointer));
+    bool open = config_file_open(l, config_path(l, name, folder, &l->work), by, &d), set = false;
+    if (open) {
+      struct config_place at = {d.file, STR_NONE};
+      set = governance_key_set(g, i, (str){d.text, d.text_n}, &f);
+      if (!set) config_error(l, &at, "%s (%.*s)", f.message, STR_ARG(by));
+      else if (d.world_readable && governance_key_signs(g, i))
+        config_warn(l, &at, "every user of this machine can read this key, and sign with it: chmod o-r");
+      config_document_done(&d);
+    }
+    ok = ok && set;
+  }
+  return ok;
+}
+
+// Reads a governance file and, if `with_keys` is set, the keys that it names. If a file cannot be read or has an error,
+// reports the problems and returns NULL.
+static struct governance *read_file(struct config_loader *l, str path, str named_by, bool with_keys) {
   struct config_document d;
   struct governance *g = NULL;
   l->max_file = GOVERNANCE_BYTES_MAX;
@@ -27,18 +51,27 @@ static struct governance *read_file(struct config_loader *l, str path, str named
     struct governance_reading r = {.loader = l, .file = d.file};
     const struct json *joined = config_manifests_join(l, &d, &r.manifests);
     if (joined) g = governance_read(joined, on_problem, &r);
+    if (g && with_keys && !read_keys(l, g, d.file, d.folder)) governance_unref(&g);
     config_document_done(&d);
   }
   l->max_file = 0;
   return g;
 }
 
-struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems) {
+static struct governance *load_alone(const char *path, str named_by, bool with_keys, struct config_problems *problems) {
   struct config_loader l = {.problems = problems};
   arena_init(&l.work);
-  struct governance *g = read_file(&l, str_of(path), named_by);
+  struct governance *g = read_file(&l, str_of(path), named_by, with_keys);
   arena_done(&l.work);
   return g;
+}
+
+struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems) {
+  return load_alone(path, named_by, false, problems);
+}
+
+struct governance *config_load_signing(const char *path, str named_by, struct config_problems *problems) {
+  return load_alone(path, named_by, true, problems);
 }
 
 // Warns about each adapter whose server is not configured, and about each configured server without an adapter.
@@ -65,12 +98,13 @@ void config_governance_read(struct config_loader *l, const struct config_documen
   if (json_get(d->root, STR("governance"))) {
     str named_by = arena_printf(&l->work, "%.*s:/governance", STR_ARG(d->file));
     c->governance_file = arena_str(&c->arena, config_path(l, c->governance_file, d->folder, &l->work));
-    c->governance = read_file(l, c->governance_file, named_by);
+    c->governance = read_file(l, c->governance_file, named_by, true);
     if (c->governance && !l->opt->serverless) check_servers(l, c->governance_file);
     if (c->governance) {
       str tenant = governance_tenant_claim(c->governance);
       c->jwt.tenant = tenant.p ? arena_str(&c->arena, tenant) : STR_NONE;
       c->jwt.keep_claims = true;
+      if (governance_key_count(c->governance) && c->resource.n) governance_issuer_set(c->governance, c->resource);
     }
   } else if (before && before->governance) {
     // An edit must not switch off governance while the gateway runs.

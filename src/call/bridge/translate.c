@@ -7,6 +7,7 @@
 #include "call/bridge/translate.h"
 #include "call/mask_errors.h"
 #include "call/steps/steps.h"
+#include "govern/signing.h"
 #include "mcp/gateway_chain.h"
 #include "mcp/meta.h"
 #include "json/write.h"
@@ -107,6 +108,20 @@ static bool chain_meta(struct call *c, struct json_edit *out, bool edited_before
   return true;
 }
 
+// Adds the signed decision about the call to _meta. If `edited_before` is set, *out already has an edited _meta.
+// Returns false if nothing was added.
+static bool decision_meta(struct call *c, struct json_edit *out, bool edited_before) {
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  str token = call_signed(c);
+  if (!token.p) return false;
+  const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
+  if (edited_before) meta = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
+  out->key = STR("_meta");
+  out->raw = meta_with(a, meta, DECISION_META, json_escaped(a, token));
+  return true;
+}
+
 // Makes edits of the params that set or remove inputResponses (the answers to questions) and requestState. Returns the
 // number of edits.
 static size_t edit_round(struct call *c, struct json_edit *out) {
@@ -142,6 +157,7 @@ bool translate_params(struct call *c, str *out) {
   bool meta = edit_meta(c, &edits[n]);
   meta |= trace_meta(c, &edits[n], meta);
   meta |= chain_meta(c, &edits[n], meta);
+  meta |= decision_meta(c, &edits[n], meta);
   if (meta) n++;
   n += edit_round(c, &edits[n]);
   ASSERT(n <= sizeof edits / sizeof *edits);

@@ -240,6 +240,7 @@ static enum call_result run(struct call *c, void *state) {
   if (call_is_stateless(c)) asks_due(c);
   bool fits = call_put_headers(c, &s->link.name, &s->link.headers);
   call_trace_headers(c, &s->link.headers);
+  call_sign_header(c, &s->link.headers);
   if (fits && translate_params(c, &params)) {
     c->sent = true;
     request_holds(c->request, params.n);

@@ -3,6 +3,7 @@
 // every mode, by members of _meta. If an option is set in both places, the stricter value applies.
 #include "base/assert.h"
 #include "call/steps/steps.h"
+#include "govern/signing.h"
 #include "schema/exact.h"
 #include "json/write.h"
 
@@ -145,15 +146,17 @@ static const char *read_options(struct call *c) {
   return NULL;
 }
 
-// Removes the members of _meta that only Toolgate reads, so that they are not sent to servers.
-static void remove_options(struct request *r) {
+// Removes the members of _meta that only Toolgate reads, so that they are not sent to servers. With a governance file,
+// removes the signed decision too, which only the gateway may send.
+static void remove_options(struct request *r, bool governs) {
   const struct json *params = r->msg.params, *meta = json_get(params, STR("_meta"));
   if (!json_is(meta, JSON_OBJECT) || json_is_folded(meta)) return;
   struct json_edit *edits = ARENA_ARRAY(&r->arena, struct json_edit, meta->count);
   size_t count = 0;
   JSON_EACH(m, meta) {
     str key = json_key(m, &r->arena);
-    if (str_starts(key, STR("toolgate/"))) edits[count++] = (struct json_edit){key, STR_NONE};
+    if (str_starts(key, STR("toolgate/")) || (governs && str_eq(key, DECISION_META)))
+      edits[count++] = (struct json_edit){key, STR_NONE};
   }
   if (!count) return;
   struct json_edit edit = {STR("_meta"), json_edited(&r->arena, meta, edits, count)};
@@ -169,7 +172,7 @@ static enum call_result run(struct call *c, void *state) {
   struct caller_options *o = &c->options;
   const char *wrong = read_options(c);
   if (wrong) return refuse(c, wrong);
-  remove_options(c->request);
+  remove_options(c->request, c->context->rules && c->context->rules->governance);
   if (o->dry_run && !call_is_tool(c)) return refuse(c, "a dry run is possible only for tool calls");
   if (!o->timeout_ms || o->timeout_ms >= upstreams_timeout_max(c->context->upstreams) || !call_may_ask(c))
     return CALL_NEXT;

@@ -81,6 +81,10 @@ void call_turn_end(struct call *c);                       // ends the turn, with
 // ---- step_roots.c
 void roots_answered(struct call *c);  // must be called when the client of a delayed call has answered
 
+// ---- step_sign.c
+str call_signed(const struct call *c);                  // the token of the signed decision, or STR_NONE
+void call_sign_header(struct call *c, str *headers);  // adds the header with the token, if there is one
+
 // ---- step_dispatch.c
 typedef void call_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f);
 uint64_t call_timeout(const struct call *c);        // configured timeout of the tool or server

@@ -21,8 +21,8 @@ struct link_call {
   struct rpc_wait wait;  // used by the link only; wait.id is the request's id and progress token
   struct link *link;     // NULL if the call is not in flight
   void *exchange;        // owned by the transport
-  // Only for stateless servers on HTTP: the value of the header Mcp-Name, and additional header lines, each with CRLF.
-  // Must be valid during link_call_send.
+  // Only for Streamable HTTP: the value of the header Mcp-Name (stateless servers), and additional header lines, each
+  // with CRLF. Must be valid during link_call_send.
   str name, headers;
   // Called once, with a reply or a fault. The reply is valid until the callback returns.
   void (*done)(struct link_call *c, const struct rpc_message *reply, const struct fault *f);
