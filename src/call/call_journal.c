@@ -126,6 +126,13 @@ void governed_call_free(struct governed_call **g) {
   mem_free(was);
 }
 
+static str joined(struct arena *a, str first, str second) {
+  char *text = arena_alloc(a, first.n + second.n);
+  memcpy(text, first.p, first.n);
+  memcpy(text + first.n, second.p, second.n);
+  return (str){text, first.n + second.n};
+}
+
 static struct governed_call *governed_call_new(struct call *c, const struct governance_question *q,
                                                const struct governance_decision *d, str id) {
   struct governed_call *g = MEM_NEW(struct governed_call);
@@ -136,7 +143,7 @@ static struct governed_call *governed_call_new(struct call *c, const struct gove
   rand_fill(c->context->loop->rand, random, sizeof random);
   hash_hex(random, sizeof random, hex);
   str trace = call_trace_id(c);
-  g->id = arena_printf(a, "tool_%.*s", 2 * ID_BYTES, hex);
+  g->id = joined(a, STR("tool_"), (str){hex, 2 * ID_BYTES});
   g->trace_id = arena_str(a, trace.p ? trace : (str){hex + 2 * ID_BYTES, 2 * TRACE_ID});
   g->decision_id = arena_str(a, id);
   json_string(json_get(q->context, STR("tenant")), a, &g->tenant);

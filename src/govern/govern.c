@@ -290,14 +290,22 @@ static bool match_bundles(struct deciding *d) {
 
 // ---- step 4
 
+static str own_mode(struct deciding *d) {
+  return below(d, d->out->capability->pointer, "approval_mode");
+}
+
+// Denies a mode that the raising rule, if there is one, or else the capability has set.
+static bool deny_set_mode(struct deciding *d, enum governance_code code) {
+  return deny(d, code, d->raised ? d->raised->pointer : own_mode(d));
+}
+
 static bool select_mode(struct deciding *d) {
   struct governance_decision *o = d->out;
   const struct governance_capability *c = o->capability;
   enum approval_mode requested = o->requested.p ? approval_mode_find(o->requested) : APPROVAL_NONE;
-  str own = below(d, c->pointer, "approval_mode"), by = d->raised ? d->raised->pointer : own;
-  if (o->requested.p && requested == APPROVAL_NONE) return deny(d, GOVERNANCE_MODE_INVALID, own);
-  if (requested != APPROVAL_NONE && requested > o->highest) return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, own);
-  if (d->raised && d->raised->mode > o->highest) return deny(d, GOVERNANCE_MODE_RAISE_FORBIDDEN, by);
+  if (o->requested.p && requested == APPROVAL_NONE) return deny(d, GOVERNANCE_MODE_INVALID, own_mode(d));
+  if (requested != APPROVAL_NONE && requested > o->highest) return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, own_mode(d));
+  if (d->raised && d->raised->mode > o->highest) return deny_set_mode(d, GOVERNANCE_MODE_RAISE_FORBIDDEN);
   // Only a rule can lower the mode; a request alone cannot.
   o->effective = o->highest;
   if (d->raised) o->effective = d->raised->mode;
@@ -308,8 +316,8 @@ static bool select_mode(struct deciding *d) {
   str ceiling = context_text(d, "safety_mode");
   // If the ceiling is unknown, no mode is allowed. governance_check_context rejects such a context.
   enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
-  if (safety == APPROVAL_NONE || o->effective > safety) return deny(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING, by);
-  if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY) return deny(d, GOVERNANCE_CLASS_MODE_CONFLICT, by);
+  if (safety == APPROVAL_NONE || o->effective > safety) return deny_set_mode(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING);
+  if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY) return deny_set_mode(d, GOVERNANCE_CLASS_MODE_CONFLICT);
   return true;
 }
 

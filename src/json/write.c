@@ -40,10 +40,31 @@ void json_end_array(struct json_writer *w) {
   end(w, ']');
 }
 
+static inline char *room(struct buf *b, size_t n) {
+  return !b->over && n <= b->cap - b->n ? b->p + b->n : buf_room(b, n);
+}
+
+// Returns whether a string needs no escapes, the most frequent case.
+static inline bool is_plain(str s) {
+  return json_text_skip_plain(s.p, s.p + s.n) == s.p + s.n;
+}
+
 void json_put_key(struct json_writer *w, str key) {
-  before_value(w);
-  json_escape(w->out, key);
-  buf_char(w->out, ':');
+  char *to = key.n && is_plain(key) ? room(w->out, key.n + 3 + w->comma) : NULL;
+  if (to) {
+    char *at = to;
+    if (w->comma) *at++ = ',';
+    *at++ = '"';
+    memcpy(at, key.p, key.n);
+    at += key.n;
+    *at++ = '"';
+    *at++ = ':';
+    w->out->n += (size_t)(at - to);
+  } else {
+    before_value(w);
+    json_escape(w->out, key);
+    buf_char(w->out, ':');
+  }
   w->comma = false;
 }
 
@@ -113,7 +134,7 @@ void json_member_seconds(struct json_writer *w, str key, uint64_t ms) {
 void json_escape(struct buf *out, str s) {
   const char *p = s.p ? s.p : "", *end = p + s.n, *copied = p;
   p = json_text_skip_plain(p, end);
-  char *to = p == end ? buf_room(out, s.n + 2) : NULL;  // fast path for strings without escapes, the most frequent case
+  char *to = p == end ? room(out, s.n + 2) : NULL;  // fast path for strings without escapes, the most frequent case
   if (to) {
     to[0] = to[s.n + 1] = '"';
     memcpy(to + 1, copied, s.n);

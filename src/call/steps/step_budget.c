@@ -40,11 +40,15 @@ static bool has_limit(const struct run_budget *b) {
   return b->max_calls || b->max_wall_ms || b->max_call_ms || b->max_cost >= 0;
 }
 
-// Counts the call against one budget. Returns NULL, or the limit that is reached, and lowers *ms to the time left.
-static const char *take(struct call *c, str run, const struct run_budget *limits, uint64_t *ms) {
-  struct run_call call = {session_principal(c->session), run, call_capability(c)->cost, loop_now(c->context->loop)};
+// Counts the call against the budget of the run or, if `part` is set, of this part of the run. Returns NULL, or the
+// limit that is reached, and lowers *ms to the time left.
+static const char *take(struct call *c, str part, const struct run_budget *limits, uint64_t *ms) {
+  struct arena *a = &c->request->arena;
   uint64_t left;
   if (!has_limit(limits)) return NULL;
+  str run = run_of(c->session, c->run, a);
+  if (part.p) run = arena_printf(a, "%.*s part %.*s", STR_ARG(run), STR_ARG(part));
+  struct run_call call = {session_principal(c->session), run, call_capability(c)->cost, loop_now(c->context->loop)};
   const char *limit = run_budgets_take(c->context->run_budgets, &call, limits, &left);
   if (limit) return limit;
   if (limits->max_call_ms && limits->max_call_ms < left) left = limits->max_call_ms;
@@ -54,16 +58,11 @@ static const char *take(struct call *c, str run, const struct run_budget *limits
 
 static enum call_result run(struct call *c, void *state) {
   if (!call_capability(c) || call_ticket(c)) return CALL_NEXT;  // a retry with answers was counted before
-  struct arena *a = &c->request->arena;
   const struct governance_capability *capability = call_capability(c);
   uint64_t ms = capability->timeout_ms ? capability->timeout_ms : capability->adapter->timeout_ms;
   if (!ms) ms = UINT64_MAX;
-  str whole = run_of(c->session, c->run, a);
-  const char *limit = NULL;
-  if (c->options.run_id.p)
-    limit = take(c, arena_printf(a, "%.*s part %.*s", STR_ARG(whole), STR_ARG(c->options.run_id)),
-                 &c->options.run_budget, &ms);
-  if (!limit) limit = take(c, whole, &c->run->budget, &ms);
+  const char *limit = c->options.run_id.p ? take(c, c->options.run_id, &c->options.run_budget, &ms) : NULL;
+  if (!limit) limit = take(c, STR_NONE, &c->run->budget, &ms);
   if (limit) return refuse(c, limit);
   if (ms < upstreams_timeout_max(c->context->upstreams)) call_deadline_limit(c, ms);
   return CALL_NEXT;
