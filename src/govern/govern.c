@@ -304,7 +304,8 @@ static bool select_mode(struct deciding *d) {
   const struct governance_capability *c = o->capability;
   enum approval_mode requested = o->requested.p ? approval_mode_find(o->requested) : APPROVAL_NONE;
   if (o->requested.p && requested == APPROVAL_NONE) return deny(d, GOVERNANCE_MODE_INVALID, own_mode(d));
-  if (requested != APPROVAL_NONE && requested > o->highest) return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, own_mode(d));
+  if (requested != APPROVAL_NONE && requested > o->highest)
+    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, own_mode(d));
   if (d->raised && d->raised->mode > o->highest) return deny_set_mode(d, GOVERNANCE_MODE_RAISE_FORBIDDEN);
   // Only a rule can lower the mode; a request alone cannot.
   o->effective = o->highest;
@@ -317,7 +318,8 @@ static bool select_mode(struct deciding *d) {
   // If the ceiling is unknown, no mode is allowed. governance_check_context rejects such a context.
   enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
   if (safety == APPROVAL_NONE || o->effective > safety) return deny_set_mode(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING);
-  if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY) return deny_set_mode(d, GOVERNANCE_CLASS_MODE_CONFLICT);
+  if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY)
+    return deny_set_mode(d, GOVERNANCE_CLASS_MODE_CONFLICT);
   return true;
 }
 

@@ -170,7 +170,7 @@ static void what_is_wrong_is_told_with_its_place(void **state) {
   static const struct {
     const char *text, *says, *where;
   } cases[] = {
-      {"[1,\n 2", "the text ends where ',' or ']'", "line 2, column 3"},
+      {"[1,\n 2", "expected ',' or ']', but the text ends", "line 2, column 3"},
       {"{\"a\":1,}", "a key in quotes", "line 1, column 8"},
       {"{\"\xc3\xa4\" 1}", "':' after a key", "line 1, column 6"},
       {"[1 2]", "',' or ']'", "line 1, column 4"},
