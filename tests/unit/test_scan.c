@@ -179,7 +179,7 @@ static void what_is_wrong_is_told_with_its_place(void **state) {
       {"[[1,[2]", "a closing bracket", "line 1, column 8"},
       {"[1]]", "the end of the text", "line 1, column 4"},
       {"[tru]", "a value", "line 1, column 2"},
-      {"{\"\\x\":1}", "after the backslash", "line 1, column 4"},
+      {"{\"\\x\":1}", "after a backslash", "line 1, column 4"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct json_scan scan = json_scan(str_of(cases[i].text));
