@@ -225,6 +225,11 @@ static void on_listed(void *ctx, const struct catalog_source *sources, size_t co
   if (pins) pins_look(pins, sources, count);
 }
 
+static bool compares(void *ctx) {
+  const struct surface *d = ctx;
+  return d->opt.calls.rules && d->opt.calls.rules->pins;
+}
+
 static void on_lane_settled(void *ctx) {
   struct surface *d = ctx;
   surface_waits_check(d);
@@ -267,6 +272,7 @@ static bool may_use(void *ctx, const struct session *s, unsigned index) {
 
 const struct upstreams_events surface_for_upstreams = {
     .listed = on_listed,
+    .compares = compares,
     .catalog_changed = on_catalog_changed,
     .lane_settled = on_lane_settled,
     .request = on_upstream_request,

@@ -51,7 +51,7 @@ static void note_server_info(struct lane *lane) {
   if (!str_eq(info, u->server_info)) {
     mem_free((char *)u->server_info.p);
     u->server_info = upstream_copy(info);
-    catalog_outdated(u);
+    if (u->all->ev->compares && u->all->ev->compares(u->all->ctx)) catalog_outdated(u);
   }
   arena_done(&a);
 }

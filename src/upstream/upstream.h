@@ -114,6 +114,8 @@ struct lane_waiter {
 struct upstreams_events {
   // Called before a catalog is built from these sources. May be NULL.
   void (*listed)(void *ctx, const struct catalog_source *sources, size_t count);
+  // Returns whether `listed` must be called when only the identity of a server has changed. May be NULL.
+  bool (*compares)(void *ctx);
   // Called after the catalog was replaced. `changed` marks the kinds whose lists differ; if all are false, only
   // instructions changed.
   void (*catalog_changed)(void *ctx, const bool changed[ITEM_KINDS]);
