@@ -5,8 +5,16 @@
 #include "call/call_journal_impl.h"
 #include "call/remedies.h"
 #include "call/report.h"
+#include "json/put.h"
 
-enum { CITATIONS_MAX = 32, CITATION_BYTES = 1024, ENVELOPE_BYTES = 1 << 20, SESSION_SHOWN = 8 };
+enum {
+  CITATIONS_MAX = 32,
+  CITATION_BYTES = 1024,
+  ENVELOPE_BYTES = 1 << 20,
+  SESSION_SHOWN = 8,
+  SESSION_TEXT = 5 + SESSION_SHOWN,
+  RUN_HASH = 8
+};
 
 // ---- the call
 
@@ -15,7 +23,11 @@ static str run_id(const struct call *c, struct arena *a) {
   const struct session *s = c->session;
   if (c->run->id.p) return arena_str(a, c->run->id);
   str seed = s->revision->stateless ? c->run->agent : str_of(s->id);
-  return arena_printf(a, "run_%016llx", (unsigned long long)hash_sip(&c->context->loop->seed, seed));
+  uint64_t hash = hash_sip(&c->context->loop->seed, seed);
+  char *text = arena_alloc(a, 4 + 2 * RUN_HASH + 1);
+  memcpy(text, "run_", 4);
+  hash_hex((const unsigned char *)&hash, RUN_HASH, text + 4);
+  return (str){text, 4 + 2 * RUN_HASH};
 }
 
 static str auth_ref(const struct call *c, struct arena *a) {
@@ -25,6 +37,12 @@ static str auth_ref(const struct call *c, struct arena *a) {
   hash_sha256_with(c->context->governed->hasher, c->session->claims, digest);
   hash_hex(digest, sizeof digest, hex);
   return arena_printf(a, "claim_hash:sha256:%s", hex);
+}
+
+static str session_name(const struct session *s, char out[SESSION_TEXT]) {
+  memcpy(out, "sess_", SESSION_TEXT - SESSION_SHOWN);
+  memcpy(out + SESSION_TEXT - SESSION_SHOWN, s->id, SESSION_SHOWN);
+  return (str){out, SESSION_TEXT};
 }
 
 static str principals_of(const struct governance_question *q) {
@@ -37,13 +55,14 @@ void governed_call_begin(struct call *c, struct governed_call *g, const struct g
   struct call_journal *j = c->context->governed;
   struct arena *a = &g->arena;
   const struct session *s = c->session;
+  char session[SESSION_TEXT];
   json_string(json_get(q->args, STR("idempotency_key")), a, &g->idempotency_key);
   g->run_id = run_id(c, a);
   struct tool_call_envelope e = {
       .tool_call_id = g->id,
       .run_id = g->run_id,
       .trace_id = g->trace_id,
-      .session_id = s->callers ? STR_NONE : arena_printf(a, "sess_%.*s", SESSION_SHOWN, s->id),
+      .session_id = s->callers ? STR_NONE : session_name(s, session),
       .capability_id = g->capability_id,
       .args = args->text.p ? args->text : STR("{}"),
       .principals = principals_of(q),
@@ -59,8 +78,7 @@ void governed_call_begin(struct call *c, struct governed_call *g, const struct g
       .args_digest = args->has_digest ? args->digest : NULL,
   };
   buf_reset(&j->line);
-  struct json_writer w = json_writer(&j->line);
-  tool_call_envelope_put(&w, &e);
+  tool_call_envelope_put(&j->line, &e);
   g->envelope = j->line.over ? STR_NONE : arena_str(a, buf_view(&j->line));
 }
 
@@ -134,7 +152,7 @@ static void set_error(const struct call *c, const struct governed_call *g, bool 
   }
 }
 
-static void put_result(struct call *c, const struct governed_call *g, bool cancelled, struct json_writer *w) {
+static void put_result(struct call *c, const struct governed_call *g, bool cancelled, str completed, struct buf *out) {
   struct call_context *x = c->context;
   char span[2 * TRACE_SPAN_ID + 1];
   hash_hex(call_trace(c)->span, TRACE_SPAN_ID, span);
@@ -151,28 +169,32 @@ static void put_result(struct call *c, const struct governed_call *g, bool cance
       .idempotency_key = g->idempotency_key,
       .attempts = c->sent ? call_retries(c) + 1 : 0,
       .took_us = c->began_us ? clock_mono_us(x->loop->clock) - c->began_us : 0,
-      .started_ms = g->started_ms,
-      .completed_ms = clock_wall_ms(x->loop->clock),
+      .started = g->started,
+      .completed = completed,
       .adapter = g->adapter,
       .span_id = x->tracer ? str_of(span) : STR_NONE,
       .output_hash = g->hashed ? str_of(g->output_hash) : STR_NONE,
       .cached = cache_answered(c),
   };
   if (e.status != TOOL_COMPLETED) set_error(c, g, cancelled, &e);
-  tool_result_envelope_put(w, &e);
+  tool_result_envelope_put(out, &e);
+}
+
+static str now_text(const struct call *c, char time[CLOCK_TEXT]) {
+  size_t n = clock_print(clock_wall_ms(c->context->loop->clock), time);
+  return (str){time, n};
 }
 
 str call_journal_envelopes(struct call *c) {
   const struct governed_call *g = *call_governed(c);
   struct buf b;
+  char time[CLOCK_TEXT];
   if (!g || !g->envelope.p || !governance_records(c->governance)->return_envelope) return STR_NONE;
   buf_init(&b, 2 * ENVELOPE_BYTES);
-  struct json_writer w = json_writer(&b);
-  json_begin_object(&w);
-  json_member_raw(&w, STR("call"), g->envelope);
-  json_put_key(&w, STR("result"));
-  put_result(c, g, false, &w);
-  json_end_object(&w);
+  JSON_PUT_RAW(&b, "{\"call\":", g->envelope);
+  JSON_PUT(&b, ",\"result\":");
+  put_result(c, g, false, now_text(c, time), &b);
+  buf_char(&b, '}');
   str text = b.over ? STR_NONE : arena_str(&c->request->arena, buf_view(&b));
   buf_done(&b);
   return text;
@@ -182,23 +204,18 @@ str call_journal_envelopes(struct call *c) {
 
 static void write_call(struct call *c, const struct governed_call *g, bool cancelled) {
   struct call_journal *j = c->context->governed;
-  buf_reset(&j->line);
-  struct json_writer w = json_writer(&j->line);
-  json_begin_object(&w);
-  json_member_str(&w, STR("record"), STR("call"));
-  json_member_str(&w, STR("id"), g->id);
-  call_journal_put_time(&w, STR("time"), clock_wall_ms(c->context->loop->clock));
-  json_put_key(&w, STR("call"));
-  json_begin_object(&w);
-  json_member_str_or_null(&w, STR("tenant"), g->tenant);
-  json_member_str_or_null(&w, STR("agent"), g->agent);
-  json_member_str_or_null(&w, STR("server"), g->server);
-  json_member_str_or_null(&w, STR("tool"), g->tool);
-  json_member_raw(&w, STR("call"), g->envelope);
-  json_put_key(&w, STR("result"));
-  put_result(c, g, cancelled, &w);
-  json_end_object(&w);
-  json_end_object(&w);
+  struct buf *out = &j->line;
+  char time[CLOCK_TEXT];
+  str now = now_text(c, time);
+  call_journal_begin_line(j, "call", g->id, now);
+  JSON_PUT_TEXT(out, ",\"call\":{\"tenant\":", g->tenant);
+  JSON_PUT_TEXT(out, ",\"agent\":", g->agent);
+  JSON_PUT_TEXT(out, ",\"server\":", g->server);
+  JSON_PUT_TEXT(out, ",\"tool\":", g->tool);
+  JSON_PUT_RAW(out, ",\"call\":", g->envelope);
+  JSON_PUT(out, ",\"result\":");
+  put_result(c, g, cancelled, now, out);
+  JSON_PUT(out, "}}");
   call_journal_add(j);
 }
 

@@ -5,6 +5,7 @@
 #include "call/call_journal_impl.h"
 #include "call/report.h"
 #include "text/secrets.h"
+#include "json/put.h"
 
 enum {
   ARGS_MAX = 64 << 10,  // larger arguments are not recorded
@@ -12,6 +13,7 @@ enum {
   SESSION_SHOWN = 8,  // bytes of a session id: the whole id would let a reader use the session
   NAME_MOST = 256,
   ID_BYTES = 8,
+  SPARE_MAX = 64,
 };
 
 struct call_journal *call_journal_new(struct journal *journal) {
@@ -28,6 +30,11 @@ void call_journal_free(struct call_journal **j) {
   struct call_journal *was = *j;
   *j = NULL;
   if (!was) return;
+  for (struct governed_call *g; (g = was->spare);) {
+    was->spare = g->next;
+    arena_done(&g->arena);
+    mem_free(g);
+  }
   hasher_free(&was->hasher);
   buf_done(&was->line);
   buf_done(&was->args);
@@ -48,10 +55,11 @@ bool call_journal_ready(const struct call *c, struct fault *f) {
 
 // ---- lines
 
-void call_journal_put_time(struct json_writer *w, str key, int64_t wall_ms) {
-  char text[CLOCK_TEXT];
-  size_t n = clock_print(wall_ms, text);
-  json_member_str(w, key, (str){text, n});
+void call_journal_begin_line(struct call_journal *j, const char *kind, str id, str time) {
+  buf_reset(&j->line);
+  JSON_PUT_ID(&j->line, "{\"record\":", str_of(kind));
+  JSON_PUT_ID(&j->line, ",\"id\":", id);
+  JSON_PUT_ID(&j->line, ",\"time\":", time);
 }
 
 // White space between the tokens of copied JSON may contain line ends.
@@ -101,18 +109,13 @@ static void write_decision(struct call *c, const struct governed_call *g, const 
       .args_digest = args->has_digest ? args->digest : NULL,
   };
   decision_record_inputs(q, j->hasher, &j->scratch, inputs);
-  buf_reset(&j->line);
-  struct json_writer w = json_writer(&j->line);
-  json_begin_object(&w);
-  json_member_str(&w, STR("record"), STR("decision"));
-  json_member_str(&w, STR("id"), g->decision_id);
-  call_journal_put_time(&w, STR("time"), g->started_ms);
-  json_member_str(&w, STR("call_id"), g->id);
-  json_member_str(&w, STR("trace_id"), g->trace_id);
-  if (!c->session->callers) json_member_str(&w, STR("session"), (str){c->session->id, SESSION_SHOWN});
-  json_put_key(&w, STR("decision"));
-  decision_record_put(&w, &r);
-  json_end_object(&w);
+  call_journal_begin_line(j, "decision", g->decision_id, g->started);
+  JSON_PUT_ID(&j->line, ",\"call_id\":", g->id);
+  JSON_PUT_ID(&j->line, ",\"trace_id\":", g->trace_id);
+  if (!c->session->callers) JSON_PUT_ID(&j->line, ",\"session\":", ((str){c->session->id, SESSION_SHOWN}));
+  JSON_PUT(&j->line, ",\"decision\":");
+  decision_record_put(&j->line, &r);
+  buf_char(&j->line, '}');
   call_journal_add(j);
 }
 
@@ -122,8 +125,32 @@ void governed_call_free(struct governed_call **g) {
   struct governed_call *was = *g;
   *g = NULL;
   if (!was) return;
-  arena_done(&was->arena);
-  mem_free(was);
+  struct call_journal *j = was->journal;
+  if (j->spare_count < SPARE_MAX) {
+    arena_reset(&was->arena);
+    was->next = j->spare;
+    j->spare = was;
+    j->spare_count++;
+  } else {
+    arena_done(&was->arena);
+    mem_free(was);
+  }
+}
+
+// Returns a record with an empty arena.
+static struct governed_call *take_spare(struct call_journal *j) {
+  struct governed_call *g = j->spare;
+  if (!g) {
+    g = MEM_NEW(struct governed_call);
+    arena_init(&g->arena);
+  } else {
+    struct arena kept = g->arena;
+    j->spare = g->next;
+    j->spare_count--;
+    *g = (struct governed_call){.arena = kept};
+  }
+  g->journal = j;
+  return g;
 }
 
 static str joined(struct arena *a, str first, str second) {
@@ -135,11 +162,10 @@ static str joined(struct arena *a, str first, str second) {
 
 static struct governed_call *governed_call_new(struct call *c, const struct governance_question *q,
                                                const struct governance_decision *d, str id) {
-  struct governed_call *g = MEM_NEW(struct governed_call);
+  struct governed_call *g = take_spare(c->context->governed);
   struct arena *a = &g->arena;
   unsigned char random[ID_BYTES + TRACE_ID];
   char hex[2 * sizeof random + 1];
-  arena_init(a);
   rand_fill(c->context->loop->rand, random, sizeof random);
   hash_hex(random, sizeof random, hex);
   str trace = call_trace_id(c);
@@ -159,7 +185,9 @@ static struct governed_call *governed_call_new(struct call *c, const struct gove
                                                : APPROVAL_DESTRUCTIVE;
   g->code = d->code;
   if (d->code == GOVERNANCE_ALLOWED && d->gate_count) g->gate = d->gates[0]->gate_id;
-  g->started_ms = clock_wall_ms(c->context->loop->clock);
+  char time[CLOCK_TEXT];
+  size_t n = clock_print(clock_wall_ms(c->context->loop->clock), time);
+  g->started = arena_str(a, (str){time, n});
   return g;
 }
 

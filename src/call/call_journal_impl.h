@@ -9,6 +9,8 @@ struct call_journal {
   struct journal *journal;
   struct hasher *hasher;
   struct buf line, args, scratch;
+  struct governed_call *spare;  // freed records, for reuse
+  size_t spare_count;
 };
 
 // The arguments as recorded.
@@ -20,7 +22,9 @@ struct recorded_args {
 };
 
 struct governed_call {
-  struct arena arena;  // owns the strings
+  struct call_journal *journal;
+  struct governed_call *next;  // in journal->spare
+  struct arena arena;          // owns the strings
   str id, run_id, trace_id, decision_id, capability_id, gate, idempotency_key;
   str tenant, agent, server, tool;
   str envelope;  // ToolCallEnvelope
@@ -30,7 +34,7 @@ struct governed_call {
   bool recorded;  // a line must be written when the call ends
   enum governance_code code;
   bool hashed;
-  int64_t started_ms;
+  str started;  // time as text
   char output_hash[RECORD_DIGEST_SIZE];
 };
 
@@ -38,5 +42,6 @@ struct governed_call {
 void governed_call_begin(struct call *c, struct governed_call *g, const struct governance_question *q,
                          const struct governance_decision *d, const struct recorded_args *args);
 
-void call_journal_put_time(struct json_writer *w, str key, int64_t wall_ms);
+// Begins a line in j->line, up to the members `record`, `id` and `time`.
+void call_journal_begin_line(struct call_journal *j, const char *kind, str id, str time);
 void call_journal_add(struct call_journal *j);  // adds j->line to the journal

@@ -3,10 +3,7 @@
 
 #include "govern/flow.h"
 #include "json/canon.h"
-
-static void put_mode(struct json_writer *w, str key, enum approval_mode mode) {
-  json_member_str_or_null(w, key, mode == APPROVAL_NONE ? STR_NONE : str_of(approval_mode_name(mode)));
-}
+#include "json/put.h"
 
 // ---- digests
 
@@ -60,90 +57,81 @@ void decision_record_inputs(const struct governance_question *q, struct hasher *
 
 // ---- the record
 
-static void put_question(struct json_writer *w, const struct decision_record *r) {
+static void put_mode(struct buf *out, enum approval_mode mode) {
+  if (mode == APPROVAL_NONE) JSON_PUT(out, "null");
+  else JSON_PUT_ID(out, "", str_of(approval_mode_name(mode)));
+}
+
+static void put_question(struct buf *out, const struct decision_record *r) {
   const struct governance_question *q = r->question;
-  json_put_key(w, STR("question"));
-  json_begin_object(w);
-  json_member_str(w, STR("capability"), q->capability);
-  json_member_str_or_null(w, STR("mode"), q->mode);
-  if (q->flow) {
-    json_put_key(w, STR("flow"));
-    flow_marks_put(w, q->flow);
-  }
-  if (r->ceiling.p) json_member_str(w, STR("ceiling"), r->ceiling);
-  if (q->flow) json_member_u64(w, STR("flow"), q->flow);
-  if (r->args.p) json_member_raw(w, STR("args"), r->args);
-  if (q->context) json_member_raw(w, STR("context"), json_span(q->context));
-  json_end_object(w);
-  json_member_str(w, STR("arguments"), str_of(r->kept));
-  if (r->args_digest) json_member_str(w, STR("arguments_digest"), str_of(r->args_digest));
+  JSON_PUT_TEXT(out, ",\"question\":{\"capability\":", q->capability);
+  JSON_PUT_TEXT(out, ",\"mode\":", q->mode);
+  if (r->ceiling.p) JSON_PUT_TEXT(out, ",\"ceiling\":", r->ceiling);
+  if (q->flow) buf_printf(out, ",\"flow\":%u", q->flow);
+  if (r->args.p) JSON_PUT_RAW(out, ",\"args\":", r->args);
+  if (q->context) JSON_PUT_RAW(out, ",\"context\":", json_span(q->context));
+  JSON_PUT_ID(out, "},\"arguments\":", str_of(r->kept));
+  if (r->args_digest) JSON_PUT_ID(out, ",\"arguments_digest\":", str_of(r->args_digest));
 }
 
-static void put_gates(struct json_writer *w, const struct governance_decision *d) {
-  json_put_key(w, STR("gates"));
-  json_begin_array(w);
+static void put_gates(struct buf *out, const struct governance_decision *d) {
+  JSON_PUT(out, ",\"gates\":[");
   for (size_t i = 0; d->code == GOVERNANCE_ALLOWED && i < d->gate_count; i++) {
-    json_begin_object(w);
-    json_member_str(w, STR("id"), d->gates[i]->gate_id);
-    json_member_str(w, STR("role"), d->gates[i]->role);
-    json_end_object(w);
+    if (i) buf_char(out, ',');
+    JSON_PUT_TEXT(out, "{\"id\":", d->gates[i]->gate_id);
+    JSON_PUT_TEXT(out, ",\"role\":", d->gates[i]->role);
+    buf_char(out, '}');
   }
-  json_end_array(w);
 }
 
-static void put_matches(struct json_writer *w, const struct governance_decision *d) {
-  json_put_key(w, STR("matches"));
-  json_begin_array(w);
+static void put_matches(struct buf *out, const struct governance_decision *d) {
+  JSON_PUT(out, ",\"matches\":[");
   for (size_t i = 0; i < d->match_count; i++) {
-    json_begin_object(w);
-    json_member_str(w, STR("id"), d->matches[i].id);
-    json_member_str(w, STR("pointer"), d->matches[i].pointer);
-    json_end_object(w);
+    if (i) buf_char(out, ',');
+    JSON_PUT_TEXT(out, "{\"id\":", d->matches[i].id);
+    JSON_PUT_TEXT(out, ",\"pointer\":", d->matches[i].pointer);
+    buf_char(out, '}');
   }
-  json_end_array(w);
 }
 
-static void put_violations(struct json_writer *w, const struct violations *all) {
-  json_put_key(w, STR("violations"));
-  json_begin_array(w);
+static void put_violations(struct buf *out, const struct violations *all) {
+  JSON_PUT(out, "],\"violations\":[");
   for (const struct violation *v = all->first; v; v = v->next) {
-    json_begin_object(w);
-    json_member_str(w, STR("path"), v->path);
-    json_member_str(w, STR("constraint"), str_of(v->constraint));
-    json_member_str(w, STR("pointer"), v->pointer);
-    json_end_object(w);
+    if (v != all->first) buf_char(out, ',');
+    JSON_PUT_TEXT(out, "{\"path\":", v->path);
+    JSON_PUT_TEXT(out, ",\"constraint\":", str_of(v->constraint));
+    JSON_PUT_TEXT(out, ",\"pointer\":", v->pointer);
+    buf_char(out, '}');
   }
-  json_end_array(w);
 }
 
-static void put_outcome(struct json_writer *w, const struct governance_decision *d) {
-  bool allowed = d->code == GOVERNANCE_ALLOWED;
-  json_member_bool(w, STR("allowed"), allowed);
-  json_member_str_or_null(w, STR("code"), allowed ? STR_NONE : str_of(governance_code_name(d->code)));
-  put_mode(w, STR("mode_effective"), d->effective);
-  put_mode(w, STR("mode_highest"), d->highest);
-  put_gates(w, d);
-  json_member_str(w, STR("pointer"), d->pointer);
-  put_matches(w, d);
-  put_violations(w, &d->violations);
-  if (d->why) json_member_str(w, STR("why"), str_of(d->why));
+static void put_outcome(struct buf *out, const struct governance_decision *d) {
+  if (d->code == GOVERNANCE_ALLOWED) JSON_PUT(out, ",\"allowed\":true,\"code\":null");
+  else JSON_PUT_ID(out, ",\"allowed\":false,\"code\":", str_of(governance_code_name(d->code)));
+  JSON_PUT(out, ",\"mode_effective\":");
+  put_mode(out, d->effective);
+  JSON_PUT(out, ",\"mode_highest\":");
+  put_mode(out, d->highest);
+  put_gates(out, d);
+  JSON_PUT_TEXT(out, "],\"pointer\":", d->pointer);
+  put_matches(out, d);
+  put_violations(out, &d->violations);
+  buf_char(out, ']');
+  if (d->why) JSON_PUT_TEXT(out, ",\"why\":", str_of(d->why));
 }
 
-void decision_record_put(struct json_writer *w, const struct decision_record *r) {
-  json_begin_object(w);
-  json_member_str_or_null(w, STR("tenant"), r->tenant);
-  json_member_str_or_null(w, STR("agent"), r->agent);
-  json_member_str_or_null(w, STR("principal"), r->principal);
-  json_member_str_or_null(w, STR("server"), r->server);
-  json_member_str_or_null(w, STR("tool"), r->tool);
-  json_member_str(w, STR("inputs"), str_of(r->inputs));
-  json_put_key(w, STR("rules"));
-  json_begin_object(w);
-  json_member_str(w, STR("governance"), governance_digest(r->governance));
-  json_member_str_or_null(w, STR("access"), r->access);
-  json_end_object(w);
-  put_question(w, r);
-  json_member_str_or_null(w, STR("mode_requested"), r->decision->requested);
-  put_outcome(w, r->decision);
-  json_end_object(w);
+void decision_record_put(struct buf *out, const struct decision_record *r) {
+  JSON_PUT_TEXT(out, "{\"tenant\":", r->tenant);
+  JSON_PUT_TEXT(out, ",\"agent\":", r->agent);
+  JSON_PUT_TEXT(out, ",\"principal\":", r->principal);
+  JSON_PUT_TEXT(out, ",\"server\":", r->server);
+  JSON_PUT_TEXT(out, ",\"tool\":", r->tool);
+  JSON_PUT_ID(out, ",\"inputs\":", str_of(r->inputs));
+  JSON_PUT_ID(out, ",\"rules\":{\"governance\":", governance_digest(r->governance));
+  JSON_PUT_TEXT(out, ",\"access\":", r->access);
+  buf_char(out, '}');
+  put_question(out, r);
+  JSON_PUT_TEXT(out, ",\"mode_requested\":", r->decision->requested);
+  put_outcome(out, r->decision);
+  buf_char(out, '}');
 }

@@ -31,4 +31,4 @@ struct decision_record {
 };
 
 // Writes the record as an object.
-void decision_record_put(struct json_writer *w, const struct decision_record *r);
+void decision_record_put(struct buf *out, const struct decision_record *r);

@@ -1,63 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "govern/tool_envelopes.h"
 
-#include <stdio.h>
+#include "json/put.h"
 
-#include "base/clock.h"
-
-static void put_mode(struct json_writer *w, str key, enum approval_mode mode) {
-  // A denied call may have no mode: then the highest risk is assumed.
-  json_member_str(w, key, str_of(approval_mode_name(mode == APPROVAL_NONE ? APPROVAL_DESTRUCTIVE : mode)));
+// A denied call may have no mode: then the highest risk is assumed.
+static str mode_text(enum approval_mode mode) {
+  return str_of(approval_mode_name(mode == APPROVAL_NONE ? APPROVAL_DESTRUCTIVE : mode));
 }
 
 // ---- the call
 
 // Writes a reference to each permission and rule that matched: "permission:ID", or "policy:BUNDLE#RULE".
-static void put_evidence(struct json_writer *w, const struct tool_call_envelope *e) {
-  json_put_key(w, STR("evidence_refs"));
-  json_begin_array(w);
+static void put_evidence(struct buf *out, const struct tool_call_envelope *e) {
+  struct json_writer w = {.out = out};
+  JSON_PUT(out, ",\"evidence_refs\":[");
   for (size_t i = 0; i < e->decision->match_count; i++) {
     const struct governance_match *m = &e->decision->matches[i];
     str bundle = governance_bundle_of(e->governance, m->pointer);
-    char text[2 * GOVERNANCE_ID_MAX + 32];
-    int n = bundle.p ? snprintf(text, sizeof text, "policy:%.*s#%.*s", STR_ARG(bundle), STR_ARG(m->id))
-                     : snprintf(text, sizeof text, "permission:%.*s", STR_ARG(m->id));
-    ASSERT(n > 0 && (size_t)n < sizeof text);
-    json_put_str(w, (str){text, (size_t)n});
+    char text[2 * GOVERNANCE_ID_MAX + 32], *at = text;
+    ASSERT(bundle.n + m->id.n + 16 < sizeof text);
+    at = mempcpy(at, bundle.p ? "policy:" : "permission:", bundle.p ? 7 : 11);
+    if (bundle.p) at = mempcpy(at, bundle.p, bundle.n);
+    if (bundle.p) *at++ = '#';
+    at = mempcpy(at, m->id.p, m->id.n);
+    json_put_str(&w, (str){text, (size_t)(at - text)});
   }
-  json_end_array(w);
+  buf_char(out, ']');
 }
 
-static void put_metadata(struct json_writer *w, const struct tool_call_envelope *e) {
-  json_put_key(w, STR("metadata"));
-  json_begin_object(w);
-  json_member_str(w, STR("arguments"), str_of(e->arguments));
-  if (e->args_digest) json_member_str(w, STR("arguments_digest"), str_of(e->args_digest));
-  if (e->requested.p && approval_mode_find(e->requested) == APPROVAL_NONE)
-    json_member_str(w, STR("mode_requested"), e->requested);
-  json_end_object(w);
-}
-
-void tool_call_envelope_put(struct json_writer *w, const struct tool_call_envelope *e) {
+void tool_call_envelope_put(struct buf *out, const struct tool_call_envelope *e) {
   enum approval_mode requested = e->requested.p ? approval_mode_find(e->requested) : APPROVAL_NONE;
-  json_begin_object(w);
-  json_member_str(w, STR("envelope_version"), STR("contextos.tool_call.v1"));
-  json_member_str(w, STR("tool_call_id"), e->tool_call_id);
-  json_member_str(w, STR("run_id"), e->run_id);
-  json_member_str(w, STR("trace_id"), e->trace_id);
-  if (e->session_id.p) json_member_str(w, STR("session_id"), e->session_id);
-  json_member_str(w, STR("capability_id"), e->capability_id);
-  put_mode(w, STR("approval_mode_requested"), requested == APPROVAL_NONE ? e->highest : requested);
-  put_mode(w, STR("approval_mode_effective"), e->effective == APPROVAL_NONE ? e->highest : e->effective);
-  put_mode(w, STR("approval_mode_highest"), e->highest);
-  json_member_str_or_null(w, STR("policy_decision_id"), e->decision_id);
-  json_member_raw(w, STR("args"), e->args);
-  json_member_raw(w, STR("principal_chain"), e->principals);
-  put_evidence(w, e);
-  json_member_str_or_null(w, STR("idempotency_key"), e->idempotency_key);
-  json_member_str_or_null(w, STR("auth_ref"), e->auth_ref);
-  put_metadata(w, e);
-  json_end_object(w);
+  JSON_PUT_ID(out, "{\"envelope_version\":\"contextos.tool_call.v1\",\"tool_call_id\":", e->tool_call_id);
+  JSON_PUT_TEXT(out, ",\"run_id\":", e->run_id);
+  JSON_PUT_ID(out, ",\"trace_id\":", e->trace_id);
+  if (e->session_id.p) JSON_PUT_ID(out, ",\"session_id\":", e->session_id);
+  JSON_PUT_TEXT(out, ",\"capability_id\":", e->capability_id);
+  JSON_PUT_ID(out, ",\"approval_mode_requested\":", mode_text(requested == APPROVAL_NONE ? e->highest : requested));
+  JSON_PUT_ID(out, ",\"approval_mode_effective\":", mode_text(e->effective));
+  JSON_PUT_ID(out, ",\"approval_mode_highest\":", mode_text(e->highest));
+  JSON_PUT_ID(out, ",\"policy_decision_id\":", e->decision_id);
+  JSON_PUT_RAW(out, ",\"args\":", e->args);
+  JSON_PUT_RAW(out, ",\"principal_chain\":", e->principals);
+  put_evidence(out, e);
+  JSON_PUT_TEXT(out, ",\"idempotency_key\":", e->idempotency_key);
+  JSON_PUT_TEXT(out, ",\"auth_ref\":", e->auth_ref);
+  JSON_PUT_ID(out, ",\"metadata\":{\"arguments\":", str_of(e->arguments));
+  if (e->args_digest) JSON_PUT_ID(out, ",\"arguments_digest\":", str_of(e->args_digest));
+  if (e->requested.p && requested == APPROVAL_NONE) JSON_PUT_TEXT(out, ",\"mode_requested\":", e->requested);
+  JSON_PUT(out, "}}");
 }
 
 static enum approval_mode mode_of(const struct json *envelope, str key) {
@@ -89,91 +79,70 @@ const char *tool_status_name(enum tool_status s) {
   return names[s];
 }
 
-static void put_time(struct json_writer *w, str key, int64_t wall_ms) {
-  char text[CLOCK_TEXT];
-  size_t n = clock_print(wall_ms, text);
-  json_member_str(w, key, (str){text, n});
-}
-
-static void put_error(struct json_writer *w, const struct tool_result_envelope *e) {
-  json_put_key(w, STR("error"));
+static void put_error(struct buf *out, const struct tool_result_envelope *e) {
   if (e->status == TOOL_COMPLETED) {
-    json_put_null(w);
+    JSON_PUT(out, ",\"error\":null");
     return;
   }
-  json_begin_object(w);
-  json_member_str(w, STR("code"), str_of(e->code));
-  json_member_str(w, STR("message"), e->message);
-  json_member_bool(w, STR("retryable"), e->retryable);
-  if (e->after_ms) json_member_u64(w, STR("retry_after_ms"), e->after_ms);
-  json_member_str(w, STR("remediation"), str_of(e->remedy));
-  if (e->details.p) json_member_raw(w, STR("details"), e->details);
-  json_end_object(w);
+  JSON_PUT_ID(out, ",\"error\":{\"code\":", str_of(e->code));
+  JSON_PUT_TEXT(out, ",\"message\":", e->message);
+  if (e->retryable) JSON_PUT(out, ",\"retryable\":true");
+  else JSON_PUT(out, ",\"retryable\":false");
+  if (e->after_ms) {
+    JSON_PUT(out, ",\"retry_after_ms\":");
+    buf_u64(out, e->after_ms);
+  }
+  JSON_PUT_TEXT(out, ",\"remediation\":", str_of(e->remedy));
+  if (e->details.p) JSON_PUT_RAW(out, ",\"details\":", e->details);
+  buf_char(out, '}');
 }
 
-static void put_adapter(struct json_writer *w, const struct governance_adapter *a) {
+static void put_adapter(struct buf *out, const struct governance_adapter *a) {
   if (!a) return;
-  json_put_key(w, STR("adapter"));
-  json_begin_object(w);
-  json_member_str(w, STR("id"), a->adapter_id);
-  if (a->version.p) json_member_str(w, STR("version"), a->version);
-  if (a->protocol.p) json_member_str(w, STR("protocol"), a->protocol);
-  if (a->protocol_version.p) json_member_str(w, STR("protocol_version"), a->protocol_version);
-  json_end_object(w);
+  JSON_PUT_TEXT(out, ",\"adapter\":{\"id\":", a->adapter_id);
+  if (a->version.p) JSON_PUT_TEXT(out, ",\"version\":", a->version);
+  if (a->protocol.p) JSON_PUT_TEXT(out, ",\"protocol\":", a->protocol);
+  if (a->protocol_version.p) JSON_PUT_TEXT(out, ",\"protocol_version\":", a->protocol_version);
+  buf_char(out, '}');
 }
 
-static void put_approval(struct json_writer *w, const struct tool_result_envelope *e) {
-  json_put_key(w, STR("approval"));
-  if (e->gate.p) {
-    json_begin_object(w);
-    json_member_str(w, STR("gate_id"), e->gate);
-    json_end_object(w);
-  } else {
-    json_put_null(w);
-  }
-  json_put_key(w, STR("idempotency"));
-  if (e->idempotency_key.p) {
-    json_begin_object(w);
-    json_member_str(w, STR("key"), e->idempotency_key);
-    json_member_bool(w, STR("replayed"), false);
-    json_end_object(w);
-  } else {
-    json_put_null(w);
-  }
+static void put_approval(struct buf *out, const struct tool_result_envelope *e) {
+  if (e->gate.p) JSON_PUT_TEXT(out, ",\"approval\":{\"gate_id\":", e->gate);
+  else JSON_PUT(out, ",\"approval\":null");
+  if (e->gate.p) buf_char(out, '}');
+  if (e->idempotency_key.p) JSON_PUT_TEXT(out, ",\"idempotency\":{\"key\":", e->idempotency_key);
+  else JSON_PUT(out, ",\"idempotency\":null");
+  if (e->idempotency_key.p) JSON_PUT(out, ",\"replayed\":false}");
 }
 
-static void put_latency(struct json_writer *w, uint64_t us) {
-  char text[32];
-  int n = snprintf(text, sizeof text, "%llu.%03u", (unsigned long long)(us / 1000), (unsigned)(us % 1000));
-  json_member_raw(w, STR("latency_ms"), (str){text, (size_t)n});
+static void put_latency(struct buf *out, uint64_t us) {
+  unsigned rest = (unsigned)(us % 1000);
+  char fraction[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10)};
+  JSON_PUT(out, ",\"latency_ms\":");
+  buf_u64(out, us / 1000);
+  json_put_bytes(out, fraction, sizeof fraction);
 }
 
-void tool_result_envelope_put(struct json_writer *w, const struct tool_result_envelope *e) {
-  json_begin_object(w);
-  json_member_str(w, STR("envelope_version"), STR("contextos.tool_result.v1"));
-  json_member_str(w, STR("tool_call_id"), e->tool_call_id);
-  json_member_str(w, STR("run_id"), e->run_id);
-  json_member_str(w, STR("trace_id"), e->trace_id);
-  json_member_str(w, STR("capability_id"), e->capability_id);
-  json_member_str(w, STR("status"), str_of(tool_status_name(e->status)));
-  json_member_raw(w, STR("output"), STR("null"));  // the result itself has it
-  json_put_key(w, STR("citations"));
-  json_begin_array(w);
-  if (e->citations.n) json_put_raw(w, e->citations);
-  json_end_array(w);
-  json_member_raw(w, STR("mutations"), STR("[]"));
-  json_member_raw(w, STR("evidence_refs"), STR("[]"));
-  put_mode(w, STR("approval_mode_effective"), e->effective);
-  put_approval(w, e);
-  json_member_str_or_null(w, STR("policy_decision_id"), e->decision_id);
-  put_error(w, e);
-  json_member_u64(w, STR("attempts"), e->attempts);
-  put_latency(w, e->took_us);
-  put_time(w, STR("started_at"), e->started_ms);
-  put_time(w, STR("completed_at"), e->completed_ms);
-  put_adapter(w, e->adapter);
-  json_member_str_or_null(w, STR("span_id"), e->span_id);
-  json_member_str_or_null(w, STR("output_hash"), e->output_hash);
-  if (e->cached) json_member_raw(w, STR("metadata"), STR("{\"cache_hit\":true}"));
-  json_end_object(w);
+void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope *e) {
+  JSON_PUT_ID(out, "{\"envelope_version\":\"contextos.tool_result.v1\",\"tool_call_id\":", e->tool_call_id);
+  JSON_PUT_TEXT(out, ",\"run_id\":", e->run_id);
+  JSON_PUT_ID(out, ",\"trace_id\":", e->trace_id);
+  JSON_PUT_TEXT(out, ",\"capability_id\":", e->capability_id);
+  JSON_PUT_ID(out, ",\"status\":", str_of(tool_status_name(e->status)));
+  JSON_PUT(out, ",\"output\":null,\"citations\":[");  // the result itself has the output
+  json_put_bytes(out, e->citations.p, e->citations.n);
+  JSON_PUT_ID(out, "],\"mutations\":[],\"evidence_refs\":[],\"approval_mode_effective\":", mode_text(e->effective));
+  put_approval(out, e);
+  JSON_PUT_ID(out, ",\"policy_decision_id\":", e->decision_id);
+  put_error(out, e);
+  JSON_PUT(out, ",\"attempts\":");
+  buf_u64(out, e->attempts);
+  put_latency(out, e->took_us);
+  JSON_PUT_ID(out, ",\"started_at\":", e->started);
+  JSON_PUT_ID(out, ",\"completed_at\":", e->completed);
+  put_adapter(out, e->adapter);
+  JSON_PUT_TEXT(out, ",\"span_id\":", e->span_id);
+  JSON_PUT_TEXT(out, ",\"output_hash\":", e->output_hash);
+  if (e->cached) JSON_PUT(out, ",\"metadata\":{\"cache_hit\":true}");
+  buf_char(out, '}');
 }

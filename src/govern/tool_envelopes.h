@@ -20,7 +20,7 @@ struct tool_call_envelope {
   const char *args_digest;        // or NULL
 };
 
-void tool_call_envelope_put(struct json_writer *w, const struct tool_call_envelope *e);
+void tool_call_envelope_put(struct buf *out, const struct tool_call_envelope *e);
 
 // Checks what the JSON Schema of the envelope cannot express: args.idempotency_key must equal idempotency_key if both
 // are present, and the effective mode must not be above the highest mode.
@@ -51,10 +51,10 @@ struct tool_result_envelope {
   uint64_t after_ms;
   unsigned attempts;
   uint64_t took_us;
-  int64_t started_ms, completed_ms;          // wall clock
+  str started, completed;                    // times as text
   const struct governance_adapter *adapter;  // NULL if unknown
   str span_id, output_hash;                  // STR_NONE: null
   bool cached;
 };
 
-void tool_result_envelope_put(struct json_writer *w, const struct tool_result_envelope *e);
+void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope *e);
