@@ -61,7 +61,9 @@ str call_ref_member(const struct json *ref) {
 // server if the request names one. All of them are put into `method`.
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
-  str agent = c->named, server = find_is_set(c) ? call_server(c) : c->place.server;
+  str agent = c->named, server = !find_is_set(c)     ? c->place.server
+                                 : c->named_server.p ? c->named_server
+                                                     : call_server(c);
   str method = arena_printf(&r->arena, "%d %.*s %zu:%.*s %.*s", r->session->mode, STR_ARG(r->msg.method), agent.n,
                             STR_ARG(agent), STR_ARG(server));
   const struct json *original = repair_original(c);

@@ -42,6 +42,7 @@ struct call {
   const struct call_method *method;
   str about;                // the target as the client named it, for CALL_META
   str named;                // the agent that the request names, or STR_NONE
+  str named_server;         // server that the client named, if the call uses another version; otherwise STR_NONE
   struct call_place place;  // server and tool that the client named; server.p is NULL if it named no server
   struct caller_options options;
   // the caller

@@ -5,6 +5,7 @@
 #include "call/call_journal_impl.h"
 #include "call/remedies.h"
 #include "call/report.h"
+#include "govern/versions.h"
 #include "json/put.h"
 
 enum {
@@ -156,6 +157,8 @@ static void put_result(struct call *c, const struct governed_call *g, bool cance
   struct call_context *x = c->context;
   char span[2 * TRACE_SPAN_ID + 1];
   hash_hex(call_trace(c)->span, TRACE_SPAN_ID, span);
+  bool routed = c->governance && c->route_count;
+  const struct governance_version *version = routed ? governance_version_of(c->governance, call_server(c)) : NULL;
   struct tool_result_envelope e = {
       .tool_call_id = g->id,
       .run_id = g->run_id,
@@ -172,6 +175,7 @@ static void put_result(struct call *c, const struct governed_call *g, bool cance
       .started = g->started,
       .completed = completed,
       .adapter = g->adapter,
+      .version = version ? version->version : STR_NONE,
       .span_id = x->tracer ? str_of(span) : STR_NONE,
       .output_hash = g->hashed ? str_of(g->output_hash) : STR_NONE,
       .cached = cache_answered(c),

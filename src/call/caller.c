@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/text/utf8.h"
+#include "govern/versions.h"
 
 enum { NAME_SHOWN = 100 };  // maximum bytes of a name in an error message
 
@@ -103,4 +104,8 @@ struct policy_decision caller_decide(const struct caller *c, str server, enum it
     d.governed = STR("/pins");
   }
   return d;
+}
+
+bool caller_lists(const struct caller *c, str server, enum item_kind kind, str name) {
+  return caller_may(c, server, kind, name) && !(c->governance && governance_version_of(c->governance, server));
 }

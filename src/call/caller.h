@@ -60,3 +60,7 @@ void caller_describe_denial(const struct caller *c, const struct policy_decision
 static inline bool caller_may(const struct caller *c, str server, enum item_kind kind, str name) {
   return !caller_is_limited(c) || caller_decide(c, server, kind, name).allowed;
 }
+
+// Returns whether lists and searches show an item to a caller. They do not show servers of other versions of an adapter
+// (govern/versions.h): the adapter's own server stands for all of them.
+bool caller_lists(const struct caller *c, str server, enum item_kind kind, str name);

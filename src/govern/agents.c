@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "govern/govern_impl.h"
 #include "govern/run.h"
+#include "govern/versions.h"
 #include "json/write.h"
 
 static const char *const unlisted_words[] = {"deny", "allow", NULL};
@@ -173,15 +174,22 @@ const struct json *governance_context(const struct governance_agent *p, enum app
   return made;
 }
 
-static const struct governance_adapter *find_adapter(const struct governance *g, str server) {
+static bool has_server(const struct governance_adapter *a, str server) {
+  if (a->server.p && str_eq(a->server, server)) return true;
+  for (size_t i = 0; i < a->versions.count; i++)
+    if (str_eq(a->versions.list[i].server, server)) return true;
+  return false;
+}
+
+const struct governance_adapter *governance_adapter_of(const struct governance *g, str server) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   for (size_t i = 0; i < g->adapter_count; i++)
-    if (g->adapters[i].server.p && str_eq(g->adapters[i].server, server)) return &g->adapters[i];
+    if (has_server(&g->adapters[i], server)) return &g->adapters[i];
   return NULL;
 }
 
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool) {
-  const struct governance_adapter *adapter = find_adapter(g, server);
+  const struct governance_adapter *adapter = governance_adapter_of(g, server);
   char id[2 * GOVERNANCE_ID_MAX + 2];
   if (!adapter || !governance_is_id(tool)) return NULL;
   int n = snprintf(id, sizeof id, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool));
@@ -189,12 +197,12 @@ const struct governance_capability *governance_find_tool(const struct governance
 }
 
 bool governance_governs(const struct governance *g, str server) {
-  return find_adapter(g, server) != NULL;
+  return governance_adapter_of(g, server) != NULL;
 }
 
 enum governance_output governance_output_of(const struct governance *g, str server) {
   if (!g->checks_output) return OUTPUT_OFF;
-  const struct governance_adapter *adapter = find_adapter(g, server);
+  const struct governance_adapter *adapter = governance_adapter_of(g, server);
   return (enum governance_output)(adapter ? adapter->output_schemas : g->output_schemas);
 }
 
@@ -218,7 +226,7 @@ static bool lets_tenant(const struct governance_capability *c, str tenant) {
 }
 
 bool governance_serves_tenant(const struct governance *g, str tenant, str server, str tool) {
-  const struct governance_adapter *adapter = find_adapter(g, server);
+  const struct governance_adapter *adapter = governance_adapter_of(g, server);
   if (!adapter) return g->allows_unlisted;
   if (tool.n) {
     const struct governance_capability *c = governance_find_tool(g, server, tool);
@@ -264,7 +272,7 @@ static struct governance_outlook look_ahead(const struct governance *g, const st
 
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer) {
-  const struct governance_adapter *adapter = find_adapter(g, server);
+  const struct governance_adapter *adapter = governance_adapter_of(g, server);
   if (!adapter) return g->allows_unlisted || hide(STR("/adapters"), out_pointer);
   if (!tool.p) return true;
   const struct governance_capability *c = governance_find_tool(g, server, tool);

@@ -26,6 +26,8 @@ const struct json *governance_context(const struct governance_agent *p, enum app
 // Returns the capability of a server's tool, or NULL.
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool);
 
+// Returns the adapter that governs this server as its own or as the server of a version, or NULL.
+const struct governance_adapter *governance_adapter_of(const struct governance *g, str server);
 // Returns whether an adapter of the file governs this server.
 bool governance_governs(const struct governance *g, str server);
 // Returns what happens to results of a server's tools that do not match their output schemas.

@@ -2,6 +2,7 @@
 #include "govern/decision_record.h"
 
 #include "govern/flow.h"
+#include "govern/versions.h"
 #include "json/canon.h"
 #include "json/put.h"
 
@@ -126,6 +127,8 @@ void decision_record_put(struct buf *out, const struct decision_record *r) {
   JSON_PUT_TEXT(out, ",\"principal\":", r->principal);
   JSON_PUT_TEXT(out, ",\"server\":", r->server);
   JSON_PUT_TEXT(out, ",\"tool\":", r->tool);
+  const struct governance_version *v = r->server.p ? governance_version_of(r->governance, r->server) : NULL;
+  if (v) JSON_PUT_TEXT(out, ",\"adapter_version\":", v->version);
   JSON_PUT_ID(out, ",\"inputs\":", str_of(r->inputs));
   JSON_PUT_ID(out, ",\"rules\":{\"governance\":", governance_digest(r->governance));
   JSON_PUT_TEXT(out, ",\"access\":", r->access);

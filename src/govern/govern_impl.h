@@ -175,6 +175,10 @@ void governance_read_adapters(struct governance_reader *r, const struct json *ad
 
 void governance_read_records(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
 
+// ---- versions.c
+
+governance_read_field governance_read_versions;  // struct governance_versions
+
 // ---- govern_flow.c
 
 governance_read_field governance_read_marks;  // uint8_t: marks of the flow guard, as bits

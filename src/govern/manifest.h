@@ -9,6 +9,14 @@ struct governance_names {
   size_t count;
 };
 
+struct governance_version;
+
+// Versions of an adapter (govern/versions.h), in the order of the file.
+struct governance_versions {
+  struct governance_version *list;
+  size_t count;
+};
+
 enum adapter_type { ADAPTER_MCP, ADAPTER_A2A, ADAPTER_OPENAPI, ADAPTER_FUNCTION, ADAPTER_CUSTOM };
 
 // How a repeated call is kept from writing twice. IDEMPOTENCY_REQUIRED: the gateway must send an idempotency key.
@@ -45,6 +53,7 @@ struct governance_adapter {
   uint64_t timeout_ms;                                 // 0 if absent
   struct governance_retry retry;
   bool signs;  // sign_metadata: calls carry a signed decision (govern/signing.h)
+  struct governance_versions versions;
 };
 
 struct governance_permission;

@@ -97,10 +97,11 @@ static void put_error(struct buf *out, const struct tool_result_envelope *e) {
   buf_char(out, '}');
 }
 
-static void put_adapter(struct buf *out, const struct governance_adapter *a) {
+static void put_adapter(struct buf *out, const struct governance_adapter *a, str used) {
   if (!a) return;
+  str version = used.p ? used : a->version;
   JSON_PUT_TEXT(out, ",\"adapter\":{\"id\":", a->adapter_id);
-  if (a->version.p) JSON_PUT_TEXT(out, ",\"version\":", a->version);
+  if (version.p) JSON_PUT_TEXT(out, ",\"version\":", version);
   if (a->protocol.p) JSON_PUT_TEXT(out, ",\"protocol\":", a->protocol);
   if (a->protocol_version.p) JSON_PUT_TEXT(out, ",\"protocol_version\":", a->protocol_version);
   buf_char(out, '}');
@@ -140,7 +141,7 @@ void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope
   put_latency(out, e->took_us);
   JSON_PUT_ID(out, ",\"started_at\":", e->started);
   JSON_PUT_ID(out, ",\"completed_at\":", e->completed);
-  put_adapter(out, e->adapter);
+  put_adapter(out, e->adapter, e->version);
   JSON_PUT_TEXT(out, ",\"span_id\":", e->span_id);
   JSON_PUT_TEXT(out, ",\"output_hash\":", e->output_hash);
   if (e->cached) JSON_PUT(out, ",\"metadata\":{\"cache_hit\":true}");

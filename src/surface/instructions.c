@@ -28,7 +28,7 @@ static void add(void *ctx, str server, str text) {
   struct collected *h = ctx;
   ASSERT(h->count <= MOST_SERVERS);
   if (h->count == MOST_SERVERS || (h->only.p && !str_eq(server, h->only))) return;
-  if (!caller_may(&h->caller, server, ITEM_RESOURCE, STR_NONE) || !oneline(h->arena, utf8_cut(text, READ_BYTES)).n)
+  if (!caller_lists(&h->caller, server, ITEM_RESOURCE, STR_NONE) || !oneline(h->arena, utf8_cut(text, READ_BYTES)).n)
     return;
   h->servers[h->count] = server;
   h->texts[h->count++] = text;

@@ -304,7 +304,7 @@ struct surface *surface_new(const struct surface_options *opt) {
 }
 
 static bool may_see(const void *caller, const struct item *item, str server) {
-  return caller_may(caller, server, item->kind, item->name);
+  return caller_lists(caller, server, item->kind, item->name);
 }
 
 // Returns the names for a call, which needs the name of only one item. The visibility of the whole catalog is computed

@@ -127,7 +127,7 @@ static void look(struct surface *d, struct visibility *s, const struct caller *c
     for (size_t i = 0; i < catalog->count[kind]; i++) {
       const struct item *item = &catalog->items[kind][i];
       str server = upstreams_name(d->upstreams, item->source);
-      if (caller_may(c, server, item->kind, item->name)) s->bits[kind][i / 64] |= UINT64_C(1) << (i % 64);
+      if (caller_lists(c, server, item->kind, item->name)) s->bits[kind][i / 64] |= UINT64_C(1) << (i % 64);
     }
   }
   s->own = naming_own_new(catalog, s->bits);
@@ -178,6 +178,11 @@ struct naming surface_naming(struct surface *d, const struct caller *c, const st
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source) {
   return !upstreams_gone(d->upstreams, source) &&
          caller_may(c, upstreams_name(d->upstreams, source), ITEM_RESOURCE, STR_NONE);
+}
+
+bool surface_lists_server(struct surface *d, const struct caller *c, unsigned source) {
+  return !upstreams_gone(d->upstreams, source) &&
+         caller_lists(c, upstreams_name(d->upstreams, source), ITEM_RESOURCE, STR_NONE);
 }
 
 // ---- entries of a session

@@ -19,6 +19,8 @@ bool surface_caller(struct surface *d, const struct session *s, struct caller *o
 // Returns whether the caller may see this item of the catalog.
 bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item);
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source);
+// Returns whether the caller may see the server and lists of servers name it (call/caller.h: caller_lists).
+bool surface_lists_server(struct surface *d, const struct caller *c, unsigned source);
 
 // Returns which items of a catalog the caller sees, and their names. The results of the last two calls stay valid.
 struct naming surface_naming(struct surface *d, const struct caller *c, const struct catalog *catalog);

@@ -120,6 +120,21 @@ static bool same_own(const struct upstream_spec *a, const struct upstream_spec *
   return a->own == b->own || (a->own && b->own && a->kind->own_same(a->own, b->own));
 }
 
+static bool same_names(const struct upstream_pair *a, size_t a_count, const struct upstream_pair *b, size_t b_count) {
+  if (a_count != b_count) return false;
+  for (size_t i = 0; i < a_count; i++) {
+    size_t k = 0;
+    while (k < b_count && !str_eq_nocase(a[i].name, b[k].name)) k++;
+    if (k == b_count) return false;
+  }
+  return true;
+}
+
+bool spec_same_auth(const struct upstream_spec *a, const struct upstream_spec *b) {
+  return a->isolation == b->isolation && same_names(a->headers, a->header_count, b->headers, b->header_count) &&
+         same_names(a->env, a->env_count, b->env, b->env_count);
+}
+
 bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b) {
   bool kind =
       a->anonymous == b->anonymous && a->kind == b->kind && a->isolation == b->isolation && a->protocol == b->protocol;

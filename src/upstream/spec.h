@@ -103,5 +103,9 @@ bool spec_serves(const struct upstream_spec *s, str tool);
 // gateway, the server's address, proxy, program and folders are removed. Returns `text` itself, or a copy in the arena.
 str spec_public_text(const struct upstream_spec *s, struct arena *a, str text);
 
+// Returns whether both servers need the same kinds of credentials: headers and environment variables of the same names,
+// and the same isolation of clients.
+bool spec_same_auth(const struct upstream_spec *a, const struct upstream_spec *b);
+
 // Returns whether both specs are equal, except for texts that only people read. A reload then keeps the connections.
 bool spec_same(const struct upstream_spec *a, const struct upstream_spec *b);

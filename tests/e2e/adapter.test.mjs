@@ -144,6 +144,22 @@ describe('toolgate adapter new', () => {
   });
 });
 
+test('adapter check reports tools of another version that are not compatible', async (t) => {
+  const servers = {
+    pay: snapshot(t, { tools: [tool('same'), tool('wider'), tool('gone'), tool('riskier', { readOnlyHint: true })] }),
+    next: snapshot(t, { tools: [tool('same'), { name: 'wider', inputSchema: { type: 'object', required: ['n'] } }, tool('riskier', { readOnlyHint: false })] }),
+  };
+  const { cwd, adapter } = folder(t, servers);
+  const capabilities = ['same', 'wider', 'gone', 'riskier'].map((name) => ({ name, class: 'act', approval_mode: 'destructive' }));
+  const versions = [{ version: '2', server: 'next' }, { version: '3', server: 'none' }];
+  const file = writeJson(path.join(cwd, 'governance.json'), { adapters: [{ adapter_id: 'adp', type: 'MCP', server: 'pay', versions, capabilities }] });
+  const { status, stdout } = await adapter('check', file, '--json');
+  assert.equal(status, 1);
+  const found = JSON.parse(stdout).findings.filter((it) => it.level === 'error').map((it) => `${it.code} ${it.pointer} ${it.tool ?? ''}`);
+  assert.deepEqual(found.toSorted(), ['SERVER_UNKNOWN /adapters/0/versions/1/server ', 'VERSION_INCOMPATIBLE /adapters/0/versions/0 gone',
+    'VERSION_INCOMPATIBLE /adapters/0/versions/0 riskier', 'VERSION_INCOMPATIBLE /adapters/0/versions/0 wider']);
+});
+
 describe('toolgate adapter check', () => {
   const official = folder(suiteScope(), (cwd) =>
     ({ files: filesystem(cwd), memory: memory(path.join(cwd, 'memory.json')), everything: everything() }));

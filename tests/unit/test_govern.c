@@ -550,6 +550,19 @@ static void marks_of_the_flow_guard_decide_after_everything_else(void **state) {
   }
 }
 
+static void an_error_in_versions_refuses_the_file(void **state) {
+#define VERSIONED(server, versions) \
+  "{'adapters':[{'adapter_id':'a','type':'MCP'" server ",'version':'1','versions':[" versions "],'capabilities':[]}]}"
+  assert_refused(VERSIONED("", "{'version':'2','server':'s2'}"),
+                 "/adapters/0 needs the member \"server\" to have versions");
+  assert_refused(VERSIONED(",'server':'s'", "{'version':'2','server':'s'}"),
+                 "/adapters/0/versions/0 the server \"s\" is used twice");
+  assert_refused(VERSIONED(",'server':'s'", "{'version':'1','server':'s2'},{'version':'2','server':'s3','share':0}"),
+                 "/adapters/0/versions/1/share must be a percentage above 0 and of at most 100\n"
+                 "/adapters/0/versions/0 the version \"1\" is used twice");
+  assert_refused(VERSIONED(",'server':'s'", "{'server':'s2'}"), "/adapters/0/versions/0 needs the member \"version\"");
+}
+
 static void an_error_in_marks_refuses_the_file(void **state) {
   assert_refused("{'flow':'on'}", "/flow must be off, warn or enforce");
   assert_refused("{'flow':{'marks':[{'flow':['sends_out']}]}}",
@@ -614,6 +627,7 @@ int main(void) {
       cmocka_unit_test(an_error_in_permissions_refuses_the_file),
       cmocka_unit_test(an_error_in_bundles_refuses_the_file),
       cmocka_unit_test(marks_of_the_flow_guard_decide_after_everything_else),
+      cmocka_unit_test(an_error_in_versions_refuses_the_file),
       cmocka_unit_test(an_error_in_marks_refuses_the_file),
       cmocka_unit_test(many_permissions_of_other_capabilities_do_not_slow_a_decision),
   };

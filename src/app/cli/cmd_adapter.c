@@ -8,6 +8,7 @@
 #include "app/cli/adapter/governance_file.h"
 #include "app/cli/command.h"
 #include "app/gateway_client/inventory.h"
+#include "govern/versions.h"
 
 enum { MAX_REPORT = 256 << 20 };
 
@@ -141,6 +142,19 @@ static struct governance *open_file(const char *path, struct adapter_report *r, 
   return g;
 }
 
+// Sets opt->only to the servers that the file names.
+static void name_servers(struct config_options *opt, const struct governance *g, struct arena *a) {
+  size_t most = 0;
+  for (size_t k = 0; k < governance_adapter_count(g); k++) most += 1 + governance_adapter_at(g, k)->versions.count;
+  str *names = ARENA_ARRAY(a, str, most);
+  for (size_t k = 0; k < governance_adapter_count(g); k++) {
+    const struct governance_adapter *adapter = governance_adapter_at(g, k);
+    if (adapter->server.p) names[opt->only_count++] = adapter->server;
+    for (size_t i = 0; i < adapter->versions.count; i++) names[opt->only_count++] = adapter->versions.list[i].server;
+  }
+  opt->only = names;
+}
+
 // Compares the file with its servers. Starts only the servers that the file names. Returns EXIT_OK if the comparison
 // could run.
 static int compare(struct config_options *opt, const struct governance *g, struct arena *a, struct adapter_report *r) {
@@ -148,11 +162,8 @@ static int compare(struct config_options *opt, const struct governance *g, struc
   struct inventory i;
   struct fault f;
   int status = EXIT_OK;
-  str *names = ARENA_ARRAY(a, str, governance_adapter_count(g));
-  for (size_t k = 0; k < governance_adapter_count(g); k++)
-    if (governance_adapter_at(g, k)->server.p) names[opt->only_count++] = governance_adapter_at(g, k)->server;
+  name_servers(opt, g, a);
   if (!opt->only_count) return EXIT_OK;
-  opt->only = names;
   // If the configuration is unusable, nothing was compared. EXIT_NO would mean that the comparison found differences.
   if (!gateway_client_open(&client, opt, &status)) return status == EXIT_USAGE ? EXIT_USAGE : EXIT_CANNOT;
   if (inventory_take(&client, &i, &f)) {

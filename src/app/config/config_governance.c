@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "govern/run.h"
 #include "govern/signing.h"
+#include "govern/versions.h"
 
 struct governance_reading {
   struct config_loader *loader;
@@ -82,6 +83,10 @@ static void check_servers(struct config_loader *l, str file) {
     const struct governance_adapter *a = governance_adapter_at(g, i);
     if (a->server.p && !config_has_server(c, a->server))
       config_warn(l, &(struct config_place){file, a->pointer}, "there is no server \"%.*s\"", STR_ARG(a->server));
+    for (size_t k = 0; k < a->versions.count; k++)
+      if (!config_has_server(c, a->versions.list[k].server))
+        config_warn(l, &(struct config_place){file, a->versions.list[k].pointer}, "there is no server \"%.*s\"",
+                    STR_ARG(a->versions.list[k].server));
   }
   for (size_t i = 0; i < c->upstream_count; i++)
     if (!governance_governs(g, c->upstreams[i].name))

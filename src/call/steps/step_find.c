@@ -8,6 +8,7 @@
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/tasks.h"
 #include "call/steps/steps.h"
+#include "call/version_route.h"
 #include "catalog/naming/names.h"
 #include "catalog/naming/uri_key.h"
 #include "mcp/meta.h"
@@ -410,6 +411,7 @@ static enum call_result run(struct call *c, void *state) {
   const struct ticket *ticket = call_ticket(c);
   policy_unhide(c);
   enum call_result found = find(c);
+  if (found == CALL_NEXT) found = call_route_version(c);
   if (found == CALL_NEXT && ticket && ticket->kind == TICKET_PARKED)
     return call_refuse(
         c, RPC_INVALID_PARAMS,

@@ -5,6 +5,7 @@
 #include "base/text/utf8.h"
 #include "call/call_journal.h"
 #include "call/steps/steps.h"
+#include "govern/versions.h"
 #include "observe/govern_metrics.h"
 #include "observe/metrics.h"
 #include "json/write.h"
@@ -97,6 +98,8 @@ static str put_details(struct call *c, const struct governance_decision *d, cons
   json_member_str(&w, STR("rule"), c->rule);
   if (call_decision_id(c).p) json_member_str(&w, STR("decision_id"), call_decision_id(c));
   json_member_str(&w, STR("pointer"), place->governed);
+  const struct governance_version *v = governance_version_of(c->governance, call_server(c));
+  if (v) json_member_str(&w, STR("adapter_version"), v->version);
   if (d->requested.p) json_member_str(&w, STR("mode_requested"), utf8_cut(d->requested, ID_SHOWN));
   put_mode(&w, STR("mode_effective"), d->effective);
   put_mode(&w, STR("mode_highest"), d->highest);

@@ -7,6 +7,7 @@
 #include "call/controls/checkers.h"
 #include "call/steps/steps.h"
 #include "govern/schema_pin.h"
+#include "govern/versions.h"
 #include "upstream/kind.h"
 #include "json/write.h"
 
@@ -99,10 +100,10 @@ static bool schemas_hold(struct call *c, struct broken_pin *out) {
 
 // ---- versions
 
-static bool version_holds(const struct governance_adapter *a, const char *member, str expected, str actual,
+static bool version_holds(str place, const char *member, str expected, str actual,
                           struct broken_pin *out) {
   if (!expected.p || (actual.p && str_eq(expected, actual))) return true;
-  *out = (struct broken_pin){FAULT_VERSION_MISMATCH, member, a->pointer, expected, actual};
+  *out = (struct broken_pin){FAULT_VERSION_MISMATCH, member, place, expected, actual};
   return false;
 }
 
@@ -111,9 +112,11 @@ static bool versions_hold(const struct call *c, struct broken_pin *out) {
   const struct governance_adapter *a = call_capability(c)->adapter;
   const struct link *l = c->lane->link;
   if (call_spec(c)->kind->local) return true;
-  return version_holds(a, "version", a->version, link_server_version(l), out) &&
-         version_holds(a, "protocol", a->protocol, STR("mcp"), out) &&
-         version_holds(a, "protocol_version", a->protocol_version, str_of(link_revision(l)->name), out);
+  const struct governance_version *v = governance_version_of(c->governance, call_server(c));
+  if (v && !version_holds(v->pointer, "version", v->version, link_server_version(l), out)) return false;
+  return (v || version_holds(a->pointer, "version", a->version, link_server_version(l), out)) &&
+         version_holds(a->pointer, "protocol", a->protocol, STR("mcp"), out) &&
+         version_holds(a->pointer, "protocol_version", a->protocol_version, str_of(link_revision(l)->name), out);
 }
 
 static enum call_result compare_server(struct call *c, void *state) {

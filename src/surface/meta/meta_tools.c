@@ -322,7 +322,7 @@ static size_t put_servers(struct surface *d, const struct session *s, struct buf
   bool known = surface_caller(d, s, &caller, &f);
   size_t count = 0;
   for (unsigned i = 0; known && i < upstreams_count(d->upstreams); i++) {
-    if (!surface_sees_server(d, &caller, i) || count++ >= NAMED) continue;
+    if (!surface_lists_server(d, &caller, i) || count++ >= NAMED) continue;
     if (count > 1) buf_str(out, STR(", "));
     buf_str(out, upstreams_name(d->upstreams, i));
   }

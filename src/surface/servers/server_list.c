@@ -55,7 +55,7 @@ void servers_list(struct servers_ask *a) {
   struct json_writer w = json_writer(&b);
   json_begin_array(&w);
   for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++)
-    if (surface_sees_server(a->d, &a->caller, i)) put_server(a, i, metadata, &w);
+    if (surface_lists_server(a->d, &a->caller, i)) put_server(a, i, metadata, &w);
   json_end_array(&w);
   buf_char(&b, '}');
   str all = buf_view(&b), value = str_from(all, 10);

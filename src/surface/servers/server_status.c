@@ -104,7 +104,7 @@ void servers_status(struct servers_ask *a) {
   json_put_key(&w, STR("available_servers"));
   json_begin_array(&w);
   for (unsigned i = 0; i < upstreams_count(a->d->upstreams); i++) {
-    if (!surface_sees_server(a->d, &a->caller, i)) continue;
+    if (!surface_lists_server(a->d, &a->caller, i)) continue;
     json_begin_object(&w);
     json_member_str(&w, STR("name"), upstreams_name(a->d->upstreams, i));
     json_member_str(&w, STR("state"), str_of(state_of(a, i)));

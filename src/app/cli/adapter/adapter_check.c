@@ -8,6 +8,7 @@
 #include "app/cli/adapter/adapter_tools.h"
 #include "base/assert.h"
 #include "base/text/utf8.h"
+#include "govern/versions.h"
 #include "text/oneline.h"
 #include "json/pointer.h"
 #include "json/write.h"
@@ -121,15 +122,19 @@ static void read_tools(struct adapter_comparison *c, unsigned source) {
   s->read = true;
 }
 
-// Returns the server of an adapter, or NULL if the adapter names no server, or a server that is unknown or unavailable.
-static struct compared *server_of(struct adapter_comparison *c, const struct governance_adapter *adapter) {
+// Returns a server, or NULL if the server is unknown or unavailable.
+static struct compared *find_server(struct adapter_comparison *c, str name) {
   for (unsigned i = 0; i < c->inventory->server_count; i++) {
     const struct inventory_server *s = &c->inventory->servers[i];
-    if (!adapter->server.p || !str_eq(s->name, adapter->server) || s->error) continue;
+    if (!name.p || !str_eq(s->name, name) || s->error) continue;
     if (!c->servers[i].read) read_tools(c, i);
     return &c->servers[i];
   }
   return NULL;
+}
+
+static struct compared *server_of(struct adapter_comparison *c, const struct governance_adapter *adapter) {
+  return find_server(c, adapter->server);
 }
 
 // ---- capabilities
@@ -174,11 +179,11 @@ static void compare_capability(struct adapter_comparison *c, const struct govern
 
 // ---- adapters
 
-static void report_missing(struct adapter_comparison *c, const struct governance_adapter *adapter) {
-  str at = below(c, adapter->pointer, "server");
+static void report_missing(struct adapter_comparison *c, str pointer, str server) {
+  str at = below(c, pointer, "server");
   for (size_t i = 0; i < c->inventory->server_count; i++) {
     const struct inventory_server *s = &c->inventory->servers[i];
-    if (!str_eq(s->name, adapter->server)) continue;
+    if (!str_eq(s->name, server)) continue;
     ASSERT(s->error);
     c->report->incomplete = true;
     adapter_report_add(c->report, ADAPTER_SERVER_UNAVAILABLE, at, STR_NONE, "the server \"%.*s\" is not available: %s",
@@ -186,7 +191,7 @@ static void report_missing(struct adapter_comparison *c, const struct governance
     return;
   }
   adapter_report_add(c->report, ADAPTER_SERVER_UNKNOWN, at, STR_NONE, "no server \"%.*s\" is in use",
-                     STR_ARG(adapter->server));
+                     STR_ARG(server));
 }
 
 static void compare_version(struct adapter_comparison *c, const struct governance_adapter *adapter, const char *member,
@@ -195,6 +200,36 @@ static void compare_version(struct adapter_comparison *c, const struct governanc
   if (!live.p) live = STR("unknown");
   adapter_report_add(c->report, ADAPTER_VERSION_MISMATCH, below(c, adapter->pointer, member), STR_NONE,
                      "the %s of the server \"%.*s\" is %.*s", member, STR_ARG(adapter->server), STR_ARG(live));
+}
+
+static bool same_text(str a, str b) {
+  return !a.p == !b.p && (!a.p || str_eq(a, b));
+}
+
+// Returns NULL, or the reason why calls of a tool cannot go to the same tool of another version. The gateway compares
+// the same (call/version_route.c).
+static const char *incompatible(const struct adapter_tool *own, const struct sorted_tool *other) {
+  if (!other) return "its server has no such tool";
+  if (!same_text(own->input_schema, other->tool->input_schema)) return "its input schema differs";
+  if (!same_text(own->output_schema, other->tool->output_schema)) return "its output schema differs";
+  if (own->mode < other->tool->mode) return "its annotations declare more effects";
+  return NULL;
+}
+
+static void compare_other_version(struct adapter_comparison *c, const struct governance_adapter *adapter,
+                                  const struct compared *own, const struct governance_version *v) {
+  struct compared *s = find_server(c, v->server);
+  if (!s) {
+    report_missing(c, v->pointer, v->server);
+    return;
+  }
+  for (size_t i = 0; i < own->count; i++) {
+    const struct adapter_tool *t = own->tools[i].tool;
+    const char *why = own->tools[i].covered ? incompatible(t, find_tool(s, t->name)) : NULL;
+    if (why)
+      adapter_report_add(c->report, ADAPTER_VERSION_INCOMPATIBLE, v->pointer, t->name,
+                         "version \"%.*s\" gets no calls of \"%.*s\": %s", STR_ARG(v->version), STR_ARG(t->name), why);
+  }
 }
 
 static void compare_versions(struct adapter_comparison *c, const struct governance_adapter *adapter) {
@@ -212,10 +247,12 @@ static void compare_versions(struct adapter_comparison *c, const struct governan
 static void compare_adapter(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   struct compared *s = server_of(c, adapter);
   if (!s) {
-    if (adapter->server.p) report_missing(c, adapter);
+    if (adapter->server.p) report_missing(c, adapter->pointer, adapter->server);
     return;
   }
   compare_versions(c, adapter);
+  for (size_t i = 0; i < adapter->versions.count; i++)
+    compare_other_version(c, adapter, s, &adapter->versions.list[i]);
   for (size_t i = 0; i < s->count && !s->listed; i++)
     if (!s->tools[i].covered)
       adapter_report_add(c->report, ADAPTER_TOOL_WITHOUT_CAPABILITY, below(c, adapter->pointer, "capabilities"),

@@ -12,6 +12,7 @@
   X(CAPABILITY_WITHOUT_TOOL, false) /* the server has no such tool */ \
   X(TOOL_WITHOUT_CAPABILITY, false) /* no adapter of the server has a capability for this tool */ \
   X(VERSION_MISMATCH, false)        /* the server has another version, protocol or transport */ \
+  X(VERSION_INCOMPATIBLE, false)    /* a tool of another version differs, so that version gets no calls */ \
   X(CAPABILITY_PROVISIONAL, true)   /* no person has confirmed its class and mode */ \
   X(SCHEMA_DRIFT, false)            /* the schema is not the pinned one */ \
   X(CAPABILITY_BELOW_HINTS, true)   /* its class or mode is lower than the hints of the server suggest */

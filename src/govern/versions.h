@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions of an adapter: servers that replace the adapter's own server for a part of its calls.
+//
+//   adapters:
+//     - adapter_id: adp_pay
+//       server: pay
+//       versions:
+//         - { version: "2.0", server: pay-next, environments: [staging] }
+//         - { version: "2.1", server: pay-canary, tenants: [acme], share: 5 }
+//
+// A call uses the first version that its context matches, otherwise the adapter's own server. `share` is a percentage
+// of runs: a hash of the run decides, so that all calls of a run use the same version.
+#pragma once
+#include "govern/govern.h"
+
+struct governance_version {
+  str version;  // the version of the server that the file expects
+  str server, pointer;
+  struct governance_names environments, tenants;
+  double share;  // percentage of the runs, above 0
+};
+
+// Returns the version whose server this is, or NULL: for the adapter's own server and for unknown servers.
+const struct governance_version *governance_version_of(const struct governance *g, str server);
+
+// Returns the adapter that governs this server, if the adapter has versions; otherwise NULL.
+const struct governance_adapter *governance_versioned(const struct governance *g, str server);
+
+// Returns the first version that a call of this environment and tenant may use, from index `from` on, or NULL. `run`
+// identifies the run.
+const struct governance_version *governance_choose_version(const struct governance_adapter *a, str environment,
+                                                           str tenant, str run, size_t from);
