@@ -39,6 +39,8 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  pins list | diff | accept    review tools that have changed\n"
                             "  decisions ...                show the recorded decisions about calls\n"
                             "  calls ...                    show the recorded governed calls\n"
+                            "  skill check | sign | list | show | activate\n"
+                            "                               test and sign skills, and choose their versions\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"
                             "  context ...                  build prompts within a budget from a conversation\n"
                             "  tokens [FILE...]             count the tokens of files exactly\n"
@@ -78,6 +80,7 @@ static const struct {
     {"pins", cmd_pins},
     {"decisions", cmd_decisions},
     {"calls", cmd_calls},
+    {"skill", cmd_skill},
     {"audit", cmd_audit},
     {"context", cmd_context},
     {"tokens", cmd_tokens},

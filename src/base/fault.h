@@ -55,6 +55,8 @@
   X(TOOL_QUARANTINED, false)         /* an operator must accept the tool first */ \
   X(OUTPUT_SCHEMA_INVALID, false)    /* the result does not match the output schema of the tool */ \
   X(FLOW_DENIED, false)              /* the call would join private data, untrusted input and a way out */ \
+  X(SKILL_UNAVAILABLE, false)        /* the skill, or a capability that it needs, cannot be used by this caller */ \
+  X(SKILL_FAILED, false)             /* a condition or a step of the skill failed */ \
   X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
   X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \
   X(RECORDS_UNAVAILABLE, true)       /* records are required and cannot be written */ \

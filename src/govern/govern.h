@@ -38,6 +38,22 @@ struct governance *governance_read(const struct json *root, governance_problem *
 struct governance *governance_ref(struct governance *g);
 void governance_unref(struct governance **g);
 
+// The members `skills` (paths of skill files) and `skill_keys` (keys that sign skills).
+struct governance_skill_key {
+  str kid, pointer;
+  str owner_role;  // the key signs skills of this role
+  str public_key;  // Ed25519: PEM text, or 32 bytes in base64url
+  str description;
+};
+const struct governance_names *governance_skill_files(const struct governance *g);
+const struct governance_skill_key *governance_skill_key(const struct governance *g, str kid);  // NULL if unknown
+
+// The skills of the file (skill/skills.h), which are read after the file. governance_keep_skills passes the ownership
+// to the governance and must be called at most once. governance_skills returns NULL if there are no skills.
+struct skills;
+void governance_keep_skills(struct governance *g, struct skills *skills, void (*free)(struct skills **skills));
+const struct skills *governance_skills(const struct governance *g);
+
 bool governance_offers_plan_check(const struct governance *g);  // agents get the meta-tool plan_check
 
 // governance_adapter_count returns the number of adapters. governance_adapter_at returns the adapter at `index`, in the

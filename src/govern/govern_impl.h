@@ -96,6 +96,11 @@ struct governance {
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   struct governance_flow flow;
   struct governance_signing *signing;  // NULL if the file has no `signing`
+  struct governance_names skill_files;
+  struct governance_skill_key *skill_keys;
+  size_t skill_key_count;
+  struct skills *skills;  // owned; NULL if there are none
+  void (*skills_free)(struct skills **skills);
   // Run contexts (govern/run.h), the only part that changes.
   bool runs_ready;
   struct map runs;        // by the text of the context
@@ -209,6 +214,11 @@ void governance_read_intents(struct governance_reader *r, str pointer, const str
 // Returns whether runs with this intent may use capabilities of a class. `intent` is STR_NONE if the context has none.
 // Otherwise sets *out_pointer to the place in the file.
 bool governance_intent_allows(const struct governance *g, str intent, enum capability_class class, str *out_pointer);
+
+// ---- govern_skills.c
+
+// Reads the members `skills` and `skill_keys`, each NULL if absent.
+void governance_read_skills(struct governance_reader *r, const struct json *files, const struct json *keys);
 
 // ---- agents.c
 

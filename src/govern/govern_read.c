@@ -283,6 +283,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *intents, *context, *records, *flow;
     const struct json *manifests, *aliases, *signing;
+    const struct json *skills, *skill_keys;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
@@ -295,6 +296,8 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"intents", keep_node, offsetof(struct parts, intents), false, NULL},
       {"context", keep_node, offsetof(struct parts, context), false, NULL},
       {"flow", keep_node, offsetof(struct parts, flow), false, NULL},
+      {"skills", keep_node, offsetof(struct parts, skills), false, NULL},
+      {"skill_keys", keep_node, offsetof(struct parts, skill_keys), false, NULL},
       {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
       {"aliases", keep_node, offsetof(struct parts, aliases), false, NULL},
       {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
@@ -312,6 +315,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   if (parts.intents) governance_read_intents(r, STR("/intents"), parts.intents);
   governance_read_context(r, STR("/context"), parts.context);
   governance_read_flow(r, STR("/flow"), parts.flow);
+  governance_read_skills(r, parts.skills, parts.skill_keys);
   r->governance->pins = parts.pins;
   if (parts.aliases) governance_read_aliases(r, STR("/aliases"), parts.aliases);
   governance_read_records(r, STR("/records"), parts.records);
@@ -373,6 +377,7 @@ void governance_unref(struct governance **g) {
   if (--was->refs) return;
   run_contexts_free(was);
   governance_signing_done(was);
+  if (was->skills) was->skills_free(&was->skills);
   was->magic = 0;
   arena_done(&was->arena);
   mem_free(was);

@@ -12,6 +12,7 @@
 //   - If `substr` cuts a surrogate pair, the half that is left becomes U+FFFD.
 #pragma once
 #include "json/json.h"
+#include "json/write.h"
 
 struct logic;
 
@@ -35,3 +36,11 @@ enum logic_verdict { LOGIC_FALSE, LOGIC_TRUE, LOGIC_ERROR };
 // type. Allocates memory only from `scratch`.
 enum logic_verdict logic_test(const struct logic *l, const struct json *data, struct arena *scratch,
                               struct logic_budget *budget, const char **out_why);
+
+// Evaluates the expression and writes its result as JSON. Arrays and objects of the data are copied; a number that JSON
+// cannot express becomes null. Returns false, with the reason in *out_why, if the evaluation fails; `w` may then have a
+// part of the result.
+bool logic_put(const struct logic *l, const struct json *data, struct arena *scratch, struct logic_budget *budget,
+               struct json_writer *w, const char **out_why);
+
+bool logic_is_operator(str name);  // whether an expression can have this operator

@@ -31,7 +31,7 @@ const matches = (file, pattern) => [...read(file).matchAll(pattern)].map(([, ...
 test('options have the values that their command prints in its help', async () => {
   const { stdout } = await runToolgate(['help']);
   const names = [...stdout.matchAll(/^ {2}([a-z]+(?:, [a-z]+)*)/gm)].flatMap(([, list]) => list.split(', '));
-  const parts = { policy: ['explain', 'lint'], govern: ['decide'], adapter: ['new', 'check'], plan: ['check'], pins: ['list', 'accept'], decisions: ['list'], calls: ['list'], token: ['new'], audit: ['verify'], context: ['build', 'trim'], schema: [] };
+  const parts = { policy: ['explain', 'lint'], govern: ['decide'], adapter: ['new', 'check'], plan: ['check'], pins: ['list', 'accept'], skill: ['check', 'sign', 'list'], decisions: ['list'], calls: ['list'], token: ['new'], audit: ['verify'], context: ['build', 'trim'], schema: [] };
   const known = new Set();
   for (const args of names.flatMap((name) => parts[name]?.map((part) => [name, part]) ?? [[name]]))
     for (const [, option] of (await runToolgate([...args, '--help'])).stdout.matchAll(/^ {2}(--[a-z-]+(?: [A-Z][^ ]*)?)/gm)) known.add(option);

@@ -57,6 +57,7 @@ static const struct option_row rows[] = {
     {'{', "rules", "FILE", "the new governance file or rules file"},
     {'^', "governance", "FILE", "adapters, permissions and bundles, YAML or JSON"},
     {'y', "key", "FILE", "the key that signs the lines and FILE.head (audit.key_file)"},
+    {'$', "key", "FILE", "an Ed25519 private key in PEM format"},
     {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
     {'G', "dry-run", NULL, "change nothing; print the changes"},
     {'~', "tenant", "TENANT", "only what this tenant may use"},
@@ -223,6 +224,7 @@ static void take_option(int letter, struct arguments *out) {
   case '{':
   case 'u': out->config.rules = optarg; break;
   case 'A': out->config.agent = optarg; break;
+  case '$':
   case 'y': out->key = optarg; break;
   case 'J': out->method = optarg; break;
   case '^': out->governance = optarg; break;

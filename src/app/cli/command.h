@@ -14,8 +14,8 @@ typedef int command_run(int argc, char **argv);
 command_run cmd_serve, cmd_check, cmd_version, cmd_tokens;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view, cmd_govern, cmd_adapter, cmd_plan;
-command_run cmd_pins;
 command_run cmd_decisions, cmd_calls;
+command_run cmd_pins, cmd_skill;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 

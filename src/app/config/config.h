@@ -182,6 +182,7 @@ enum { CONFIG_MAX_TOKENS = 1024 };  // maximum number of tokens in auth.token_fi
 
 // The options of the command line. An absent option is NULL or empty.
 struct config_options {
+  const char *skill;  // a skill file to read in addition to those of the governance file, for `toolgate skill`
   const char *config, *mcp_config, *rules, *agent, *catalog, *mode, *transport, *listen, *log_level;
   bool insecure_bind, debug;
   bool bounded;           // for `call`: shorten results as for agents, instead of returning whole results
@@ -243,6 +244,13 @@ struct governance;
 struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems);
 // Does the same, and reads the keys that the file names (govern/signing.h).
 struct governance *config_load_signing(const char *path, str named_by, struct config_problems *problems);
+
+// File in state_dir with a line for each activation of a skill.
+#define CONFIG_SKILLS_FILE "skills.jsonl"
+
+// Like config_load_governance, and reads the skill file `skill`, too.
+struct governance *config_load_skill(const char *path, str named_by, const char *skill,
+                                     struct config_problems *problems);
 
 // Returns the path of a file in Toolgate's configuration folder of the user: $XDG_CONFIG_HOME/toolgate/NAME or
 // ~/.config/toolgate/NAME. Returns STR_NONE if HOME is not set.

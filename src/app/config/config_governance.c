@@ -53,14 +53,17 @@ static struct governance *read_file(struct config_loader *l, str path, str named
     const struct json *joined = config_manifests_join(l, &d, &r.manifests);
     if (joined) g = governance_read(joined, on_problem, &r);
     if (g && with_keys && !read_keys(l, g, d.file, d.folder)) governance_unref(&g);
+    if (g) config_skills_read(l, g, &d);
     config_document_done(&d);
   }
   l->max_file = 0;
   return g;
 }
 
-static struct governance *load_alone(const char *path, str named_by, bool with_keys, struct config_problems *problems) {
-  struct config_loader l = {.problems = problems};
+static struct governance *load_alone(const char *path, str named_by, bool with_keys, const char *skill,
+                                     struct config_problems *problems) {
+  struct config_options opt = {.skill = skill};
+  struct config_loader l = {.problems = problems, .opt = &opt};
   arena_init(&l.work);
   struct governance *g = read_file(&l, str_of(path), named_by, with_keys);
   arena_done(&l.work);
@@ -68,11 +71,16 @@ static struct governance *load_alone(const char *path, str named_by, bool with_k
 }
 
 struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems) {
-  return load_alone(path, named_by, false, problems);
+  return load_alone(path, named_by, false, NULL, problems);
+}
+
+struct governance *config_load_skill(const char *path, str named_by, const char *skill,
+                                     struct config_problems *problems) {
+  return load_alone(path, named_by, false, skill, problems);
 }
 
 struct governance *config_load_signing(const char *path, str named_by, struct config_problems *problems) {
-  return load_alone(path, named_by, true, problems);
+  return load_alone(path, named_by, true, NULL, problems);
 }
 
 // Warns about each adapter whose server is not configured, and about each configured server without an adapter.

@@ -12,6 +12,9 @@
 // Default of state_dir as the documentation shows it. The real path depends on the environment.
 #define CONFIG_STATE_DIR "$XDG_STATE_HOME/toolgate"
 
+struct skill_entry;
+struct skills;
+
 struct config_loader {
   struct config *config;
   const struct config_options *opt;
@@ -146,6 +149,11 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
 
 // Reads the governance file, if the configuration names one. If the file cannot be read, config_load fails.
 void config_governance_read(struct config_loader *l, const struct config_document *d);
+
+// Reads the skills that a governance file names, and passes them to `g`. `d` is the governance file.
+void config_skills_read(struct config_loader *l, struct governance *g, const struct config_document *d);
+// Reads one skill file with the files it refers to. Reports problems as warnings; returns NULL if there is an error.
+struct skill_entry *config_skill_read(struct config_loader *l, struct skills *s, str path);
 
 // Returns the path of the program that this command would start; empty if no program is found. Relative paths refer to
 // `folder`.

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signs a skill file in place: replaces its hashes of other files and its signatures, and keeps all other text.
+#pragma once
+#include "base/arena.h"
+#include "base/fault.h"
+
+struct skill_key;
+
+// Signs the file at `path`. `now` is in milliseconds since 1970. On failure, returns false and changes nothing.
+bool sign_file(const char *path, const struct skill_key *key, int64_t now, struct arena *a, struct fault *f);
