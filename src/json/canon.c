@@ -22,8 +22,8 @@ struct member {
 
 static bool write_value(struct canon *c, const struct json *v);
 
-// Returns the rank of a UTF-8 byte in the order of UTF-16, which puts characters above U+FFFF (first bytes from f0)
-// before U+E000 to U+FFFF (first bytes ee and ef).
+// Returns the rank of a UTF-8 byte if strings are sorted by UTF-16 code units. In that order, characters above U+FFFF
+// (first bytes f0 to f4) come before U+E000 to U+FFFF (first bytes ee and ef).
 static int utf16_rank(unsigned char c) {
   if (c >= 0xf0) return c - 2;
   return c >= 0xee ? c + 5 : c;

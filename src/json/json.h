@@ -59,8 +59,8 @@ struct json_fold {
   uint32_t values;
 };
 
-// However many values precede it, a container with at most a sixteenth of `values` is not folded, unless the whole text
-// would get more than JSON_FOLD_MOST times `values` nodes, plus JSON_FOLD_OTHERS.
+// A container with at most json_fold.values / 16 values is not folded, however many values precede the container. The
+// exception is a text that would then get more than JSON_FOLD_MOST * json_fold.values + JSON_FOLD_OTHERS nodes.
 enum { JSON_FOLD_MOST = 4, JSON_FOLD_OTHERS = 4096 };
 
 struct json *json_parse_folding(struct arena *a, str text, const struct json_limits *limits,

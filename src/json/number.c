@@ -175,9 +175,9 @@ static uint64_t join_digits(uint64_t w) {
   return (w & UINT64_C(0x0000ffff0000ffff)) * (1 + (UINT64_C(10000) << 32)) >> 32;
 }
 
-// Reads a number of one to eight characters at once, padded with zeros at the front. Digits before a decimal point are
-// moved by one place, so that they overwrite the point. No branch depends on the length of the number, because
-// processors cannot predict this length well.
+// Reads a number of one to eight characters in one step, after padding it with zeros at the front. Digits before a
+// decimal point are moved by one place, so that they overwrite the point. No branch depends on the length of the
+// number, because processors cannot predict this length well.
 static bool read_eight(str s, double *out) {
   const uint64_t ones = UINT64_C(0x0101010101010101);
   unsigned zeros = 8 - (unsigned)s.n, after = 0;

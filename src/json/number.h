@@ -11,7 +11,7 @@ struct json_number {
   int64_t exponent;
 };
 
-// Reads a number. Returns false if the exponent has more digits than can be read.
+// Reads a number. Returns false if the exponent has too many digits.
 bool json_number_read(const struct json *v, struct json_number *out);
 
 bool json_number_same(const struct json *a, const struct json *b);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser: one loop, no recursion. While a container is open, its member `next` points to the container that
-// encloses it.
+// The parser: one loop, no recursion. While a container is open, its member `next` points to the enclosing container.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -76,7 +75,7 @@ const char *json_check_escape(struct parser *s, const char *p) {
   }
 }
 
-// Checks a run of characters above ASCII, and returns the position after it. Such characters usually follow each other.
+// Checks several characters above ASCII at once, because they are seldom alone. Returns the position after them.
 const char *json_check_beyond_ascii(struct parser *s, const char *p) {
   while (p < s->end && (unsigned char)*p >= 0x80) {
     size_t n = utf8_char(p, (size_t)(s->end - p));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks a container without building nodes. To find duplicate keys, stores the position and length of each key of the
 // open objects. The keys of a large object are sorted in place by their hashes, so that equal keys become neighbours.
-// This takes eight bytes of memory for each key, whatever keys a server sends.
+// The check needs only eight bytes of memory for each key.
 #include "base/assert.h"
 #include "base/crypto/rand.h"
 #include "json/parse_impl.h"

@@ -316,8 +316,8 @@ static void take_guessed(struct json_walk *w, const struct json_hint *h, const c
   w->count++;
 }
 
-// Skips members whose keys are the same as at the same place of an earlier object, up to a member with a wanted name.
-// Returns the index of this name, or -1 if the next key differs; read_member must then read the member.
+// Skips members as long as their keys equal the keys at the same places of an earlier object, up to a member with a
+// wanted name. Returns the index of this name. Returns -1 at a key that differs: the caller must then call read_member.
 static inline int pass_known(struct json_walk *w, const struct json_names *names) {
   struct json_scan *s = w->scan;
   const char *from = w->after ? w->after : skip_value(s, w->value);

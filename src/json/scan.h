@@ -16,7 +16,7 @@
 // checked completely. A skip checks that a value is not empty, that its strings end, and that the numbers of opening
 // and closing brackets are equal. Nothing checks which bracket closes which, other text inside a skipped container,
 // numbers, escapes, UTF-8, control characters, depth or duplicate keys: a caller that uses a value must parse its span.
-// A strict scan checks everything except duplicate keys, at about the speed of json_parse.
+// A strict scan (json_scan_strict) checks everything except duplicate keys, at about the speed of json_parse.
 #pragma once
 #include "json/json.h"
 
@@ -49,9 +49,9 @@ bool json_scan_ends(struct json_scan *s, const char *after);
 // Sets FAULT_INVALID, or FAULT_LIMIT if the text nests too deeply; the path is "line L, column C".
 void json_scan_fault(const struct json_scan *s, struct fault *f);
 
-// A struct json_names holds names to find in one object after another. Such objects are often alike, so the bytes
-// before a value are first compared with those in an earlier object, stored for JSON_HINTS members. Initialise the
-// struct with {list, count}, and use it with one text only.
+// A struct json_names holds names to find in one object after another. Such objects are often alike. So the struct
+// stores, for up to JSON_HINTS members of an earlier object, the bytes before the value, and a walk compares these
+// bytes first. Initialise the struct with {list, count}, and use it with one text only.
 enum { JSON_HINTS = 32 };
 
 struct json_names {
@@ -59,7 +59,7 @@ struct json_names {
   size_t count;
   struct json_hint {
     const char *p;             // start of the bytes between the previous value and this value, with the key
-    uint8_t n, key_at, key_n;  // number of bytes at p (0: no hint); position and length of the key in them
+    uint8_t n, key_at, key_n;  // number of bytes at p (0: no hint); position and length of the key in these bytes
     int16_t name;              // index of the member's name in `list`, or -1 if it is not in the list
   } at[JSON_HINTS];
 };

@@ -9,16 +9,17 @@
 
 #include "base/buf.h"
 
-// Sets the highest bit of each byte in `w` that is not plain: quotes, backslashes, control characters, bytes above
-// ASCII. Only the lowest bit that is set is reliable; borrows of the subtractions may set wrong bits above it.
+// Returns a mask: the highest bit of each byte in `w` that is not plain (a quote, a backslash, a control character, or
+// above ASCII). Only the lowest bit in the mask is reliable; borrows of the subtractions may set wrong bits above that
+// bit.
 static inline uint64_t json_text_stops(uint64_t w) {
   const uint64_t ones = 0x0101010101010101, highs = ones << 7;
   uint64_t quote = w ^ ones * '"', backslash = w ^ ones * '\\';
   return ((quote - ones) | (backslash - ones) | (w - ones * ' ') | w) & highs;
 }
 
-// Returns the position of the first byte that is not plain, or `end`. Not plain are quotes, backslashes, control
-// characters and bytes above ASCII.
+// Returns the position of the first byte that is not plain, or `end`. Quotes, backslashes, control characters and bytes
+// above ASCII are not plain.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
   const char *start = p;
 #ifdef __SSE2__

@@ -247,8 +247,8 @@ static bool check_iri_reference(str s) {
 
 // ---- URI templates, RFC 6570 ----
 
-// Accepts a variable of a template: names separated by dots, made of letters, digits, underscores and escapes, perhaps
-// followed by "*" or ":LENGTH".
+// Accepts a variable of a URI template: names of letters, digits, underscores and %XX escapes, separated by dots. "*"
+// or ":LENGTH" may follow the last name.
 static bool valid_variable(str s) {
   bool dot_before = true;
   while (s.n && s.p[0] != '*' && s.p[0] != ':') {

@@ -460,7 +460,7 @@ static bool compile_dependent(struct schema_compiler *c, struct schema_node *n, 
 // ---- items ----
 
 // Compiles the keywords for the elements of an array into one rule: "prefixItems" and "items". In drafts up to 2019-09,
-// the same keywords are "items" with an array and "additionalItems".
+// the corresponding keywords are "items" with an array and "additionalItems".
 static bool compile_items(struct schema_compiler *c, struct schema_node *n, const struct json *m) {
   if (has_rule(n, OP_ITEMS)) return true;
   bool recent = n->resource->draft >= SCHEMA_DRAFT_2020_12;

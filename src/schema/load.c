@@ -327,8 +327,8 @@ static const struct json *step(const struct json *v, str token) {
   return str_to_u64(token, &index) ? json_at(v, index) : NULL;
 }
 
-// Returns the schema at a JSON Pointer, even if the walk through the document has not reached it. The schema belongs to
-// the resource of the last schema on the path to it.
+// Returns the schema at a JSON Pointer, even if the walk through the document has not reached this schema. The schema
+// belongs to the resource of the last schema on the path to it.
 static const struct schema_node *find_pointer(struct schema_compiler *c, struct schema_resource *r, str pointer) {
   const struct json *v = r->root;
   while (v && pointer.n) {

@@ -61,7 +61,7 @@ const struct json *schema_source(const struct schema *s) {
 
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes) {
   const struct json *part = r->count ? innermost(s->root, r) : s->root;
-  // If a part contains references, readers need their targets to understand it. So the whole schema is used if it is
+  // A part that contains references is not understandable without their targets. So the whole schema is used if it is
   // short enough.
   bool refers = memmem(part->p, part->n, "\"$ref\"", 6) != NULL;
   if (refers && s->root->n <= max_bytes) part = s->root;

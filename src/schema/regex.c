@@ -110,8 +110,8 @@ static bool translate(str pattern, struct buf *out) {
   bool in_class = false;
   int depth = 0;
   if (str_starts(pattern, STR("(*"))) return false;
-  // Begins the translated pattern with a part that matches the text before a match. So PCRE2 starts only once: it would
-  // reset its limits at each new start position.
+  // Begins the translated pattern with a part that matches the text before a match. So PCRE2 tries only one start
+  // position. With several, it would reset its limits at each.
   buf_str(out, STR("(?s:.)*?(?:"));
   for (size_t i = 0; i < pattern.n; i++) {
     char c = pattern.p[i];
@@ -121,7 +121,7 @@ static bool translate(str pattern, struct buf *out) {
       i += taken;
       continue;
     }
-    if (c == '[' && in_class) buf_char(out, '\\');  // else "[[:alpha:]]" would become a POSIX class
+    if (c == '[' && in_class) buf_char(out, '\\');  // otherwise "[[:alpha:]]" would become a POSIX class
     if (c == '(' && !in_class) depth++;
     // This ")" would close the group that encloses the whole pattern.
     if (c == ')' && !in_class && --depth < 0) return false;
@@ -174,8 +174,8 @@ static void room_init(struct regex_room *room) {
   room->data = pcre2_match_data_create(1, general);
 }
 
-// PCRE2 does not report the work of a match. So a match is first tried with a small limit, whose cost is subtracted
-// from *steps. If the match needs more work, it is tried again with a larger limit, whose cost is subtracted, too.
+// PCRE2 does not report how much work a match took. So this function subtracts the cost of a small limit from *steps
+// and tries the match with that limit. If the match needs more work, the function does the same with a larger limit.
 enum regex_verdict regex_match(const struct regex *x, str text, struct regex_room *room, size_t *steps) {
   if (!room->data) room_init(room);
   size_t most = MOST_MATCH_WORK / (text.n + 1);

@@ -37,7 +37,7 @@ struct schema_frame {
   struct schema_marks *marks;
 };
 
-// Applies a schema to a value, and marks the children that it evaluates in `marks`, which may be NULL.
+// Applies a schema to a value. Marks the children that the schema evaluates in `marks`, which may be NULL.
 bool schema_eval(struct schema_run *r, const struct schema_node *n, const struct json *v,
                  const struct schema_scope *scope, struct schema_marks *marks);
 // Like schema_eval, but reports no errors.

@@ -65,6 +65,6 @@ bool schema_validate(const struct schema *s, const struct json *instance, struct
                      struct schema_result *out);
 
 // Returns the smallest part of the schema that contains all violated keywords of a result. If that part has references,
-// returns the whole schema, unless this is larger than max_bytes. Returns NULL if the result would be larger than
-// max_bytes.
+// returns the whole schema instead, provided that the whole schema has at most max_bytes. Returns NULL if the part is
+// larger than max_bytes.
 const struct json *schema_failing(const struct schema *s, const struct schema_result *r, size_t max_bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled form of a schema, shared by the files of this folder. It does not change after the compilation.
+// The compiled form of a schema, shared by the files of this folder. The compiled form does not change after the
+// compilation.
 //
 // A document is walked from its root; every schema in it becomes a node. A node holds rules. A rule is a compiled
 // keyword, or several keywords that depend on each other. A resource is the part of a document that an "$id" names: it
@@ -100,7 +101,7 @@ struct schema_pattern {
   const struct schema_node *node;
 };
 
-// A requirement of a keyword such as "dependencies" if the property `name` is present: a schema or other properties.
+// What a keyword such as "dependencies" requires if the property `name` is present: a schema or other properties.
 struct schema_dependent {
   str name;
   const struct schema_node *node;

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "text/tables.h"
 
-// In a piece of up to SHORT bytes, a search of all pairs finds the next pair to merge; in a longer piece, a heap does.
+// The next pair to merge is found by a search of all pairs if the piece has at most SHORT bytes, otherwise with a heap.
 enum { PLACE_BITS = 8, SHORT = 1 << PLACE_BITS };
 
 // ---- ranks ----
@@ -86,7 +86,7 @@ static inline uint32_t rank_of_parts(uint32_t left, uint32_t right) {
 // of the first initial part in it.
 struct merge {
   size_t n, parts;
-  bool closed;  // set by add_part if the part that was added last must not be merged with the next part
+  bool closed;  // set by add_part if the part it added must not be merged with the next part
   uint32_t *id;
   // Indexed by place: number of initial parts in a part, stored at the first and the last place of the part.
   uint8_t *len;
@@ -121,10 +121,10 @@ static inline size_t join(struct merge *m, size_t at) {
 
 // ---- initial parts ----
 
-// Usually each byte is an initial part. This section merges the bytes of some characters beforehand, by a table. It
-// does so if no token combines only some bytes of the character with bytes of a neighbour. If the character becomes one
-// part, this part can be merged with others. Otherwise no token contains the whole character, and its parts must not be
-// merged further.
+// Usually each byte is an initial part. The following functions merge the bytes of some characters beforehand, by a
+// table. They do so for a character if no token combines only some of its bytes with bytes of a neighbour. If all bytes
+// of the character become one part, this part can be merged with others. Otherwise no token contains the whole
+// character, and its parts must not be merged further.
 
 static inline uint32_t rank_of_two(uint32_t left, uint32_t right) {
   return (left | right) < 256 ? rank_of_bytes(left, right) : rank_of_parts(left, right);
@@ -231,8 +231,9 @@ static size_t encode_short(str piece, uint32_t *out, size_t max) {
 
 // ---- merging a long piece ----
 
-// A heap of pairs. A number combines the rank and the place of a pair; the lowest number is first. A pair whose parts
-// have been merged stays in the heap: its rank then differs from the current one in struct merge.
+// A heap of pairs. Each element is a number that combines the rank and the place of a pair; the lowest number is on
+// top. A pair whose parts have been merged stays in the heap: its rank then differs from the current rank in struct
+// merge.
 struct bpe_heap {
   uint64_t *pairs;
   size_t n;

@@ -147,7 +147,7 @@ void json_patch_replace(struct json_patch *p, const struct json *value, str text
 // ---- members
 
 // Removes a member, its comma, and the white space and line breaks before it. If a comment precedes the member, the
-// line break stays, because it may end the comment.
+// line break stays, because a line break may end the comment.
 static void drop_member(struct json_patch *p, const struct json *member, size_t after_previous) {
   size_t start = key_start(p, member), line = start - blanks_before(p->text, start);
   size_t end = after_comma(p, member);

@@ -50,8 +50,8 @@ static bool read_short(struct toml_reader *r, char quote, struct buf *out) {
   return true;
 }
 
-// If the text continues with the end of a line, skips all white space up to the next character. Called after a
-// backslash.
+// Called after a backslash in a string. If only blanks follow on this line, skips all white space up to the next
+// character. Otherwise returns false.
 static bool skip_line_end(struct toml_reader *r) {
   size_t before = r->at;
   toml_skip_blanks(r);

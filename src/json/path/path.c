@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a compiled query. When a segment selects a value, the rest of the query is applied to this value before the next
-// value is read. This is the order of the RFC, and needs no lists in memory. Every walk through a value reports how far
-// it has read, so that no bytes are read again to find the end of the value.
+// value is read. This is the order of RFC 9535, and needs no lists in memory. Every walk through a value reports how
+// far it has read, so that no bytes are read again to find the end of the value.
 #include "json/path/path.h"
 
 #include "base/assert.h"

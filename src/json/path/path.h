@@ -2,7 +2,7 @@
 // JSONPath (RFC 9535): queries such as $.items[?@.price < 10].name over JSON text.
 //
 // A query is compiled once, strictly, and runs on any number of texts. A run walks over the text (json/scan.h) and
-// builds no nodes. It visits values in the order of the RFC as it finds them, without memory for intermediate results,
+// builds no nodes. It visits values in the order of RFC 9535 as it finds them, without memory for intermediate results,
 // and stops when the visitor says so. It checks only the text that it reads: in invalid JSON, it may visit values
 // before it reaches the error. If a key occurs twice in an object, the first one counts.
 //
@@ -41,7 +41,7 @@ struct json_path_limits {
 extern const struct json_path_limits json_path_default_limits;  // 20 million steps, 100 000 nodes
 
 // Returns the default limits, but with fewer steps for a small text: 3 million, plus one for every 4 bytes. With these
-// limits, no query takes longer than some tenths of a second.
+// limits, no query takes longer than a few tenths of a second.
 struct json_path_limits json_path_limits_for(size_t bytes);
 
 // Called for each selected value, with its start. Returns true to continue the run, or false to end it with success.

@@ -147,7 +147,7 @@ static void test_object(struct path_finder *d, const struct path_need *need, con
   if (path_test(r, d->filter, object, &ignored)) add_hit(d, d->open[d->depth - 2], object, 0);
 }
 
-// Handles a quoted name found at `p`, outside of strings. The name is a key if a colon follows.
+// Handles a searched name, in quotes, at `p`. The name is a key if a colon follows.
 static void check_hit(struct path_finder *d, size_t needle, const char *p) {
   const char *end = d->r->doc.end, *object = d->open[d->depth - 1];
   p = json_scan_blanks(p + d->needles[needle].key.n, end);

@@ -7,7 +7,7 @@
 #include "json/scan_impl.h"
 #include "json/text.h"
 
-// The steps charged for one start of the JSON parser.
+// The steps charged for one call of the JSON parser.
 enum { PARSE_STEPS = 8 };
 
 // Memory for an operand: a value of the document or a computed number.
@@ -22,8 +22,8 @@ static const struct json *make_number(struct made *room, uint64_t n) {
   return &room->node;
 }
 
-// Makes the node of an operand from the value that starts at `value`. `after` is the end of a scalar, which has been
-// checked, or NULL if the scalar is not JSON. Containers are not read.
+// Makes the node of an operand from the value that starts at `value`. If the value is a scalar, `after` is its end, or
+// NULL if the scalar is invalid JSON: the caller has checked it. Containers are not read.
 static const struct json *make_node(struct path_run *r, const char *value, const char *after, struct made *room) {
   room->node = (struct json){.p = value, .type = (uint8_t)json_scan_type(&r->doc, value)};
   if (room->node.type == JSON_ARRAY || room->node.type == JSON_OBJECT) return &room->node;
@@ -298,8 +298,8 @@ static bool is_short(struct path_run *r, const struct path_expr *e, const char *
   return json_number_short((str){v, (size_t)(after - v)}, out);
 }
 
-// Compares the value of a query with a string literal, byte by byte, and sets *out_same. Returns false if this cannot
-// decide: if the literal has escapes, or if an escape begins at the first byte that differs.
+// Compares the value of a query with a string literal, byte by byte, and sets *out_same. Returns false if a comparison
+// of bytes is not enough: if the literal has escapes, or if an escape begins at the first byte that differs.
 static bool is_told_by_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
                              const char *value, bool *out_same) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;

@@ -217,7 +217,8 @@ bool path_charge_walk(struct path_run *r, const char *container, const struct js
 struct json_names *path_names(struct path_run *r, size_t set, const str *list, size_t count);
 
 // path_pick finds the members of `value` that a filter reads, and stores the positions of their values in r->picked.
-// path_pick_member stores the value of a single member, and then does the same inside this value.
+// path_pick_member stores the position of a single member's value, and then finds the members that the filter reads
+// inside this value.
 void path_pick_member(struct path_run *r, const struct path_wanted *member, const char *value);
 void path_pick(struct path_run *r, const struct path_wanted *top, const char *value, struct path_end *end);
 

@@ -24,8 +24,7 @@ enum verb {
 };
 unsigned verb_kinds(str stem);  // returns bits of enum verb; 0 for words that are not verbs
 
-// Relations between two words (data/thesaurus.txt): one has the same meaning as the other, or one is short for the
-// other.
+// Relations between two words (data/thesaurus.txt): both have the same meaning, or one is short for the other.
 enum thesaurus_relation { THESAURUS_MEANS, THESAURUS_SHORT_FOR };
 
 // Writes at most `max` stems to out: the stems with the same meaning as `stem`, or the stems for which `stem` is an

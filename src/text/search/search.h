@@ -56,8 +56,8 @@ struct search_part *search_part_ref(struct search_part *p);
 void search_part_unref(struct search_part **p);
 
 // Returns a part with only the documents whose bits are set in `keep` (for document d: bit d & 63 of word d / 64). The
-// part is the same as if search_part_new had got only these documents, but it is made without a new analysis. `p` must
-// not itself come from search_part_sift.
+// part is the same as if search_part_new had been called with only these documents, but it is made without a new
+// analysis. `p` must not itself come from search_part_sift.
 struct search_part *search_part_sift(const struct search_part *p, const uint64_t *keep);
 
 // Joins parts into an index, which takes a reference to each part. Parts without documents have no effect.

@@ -27,14 +27,14 @@ struct search_weights {
   float number, weak;  // weight of a number, and of a word of the class WORD_WEAK, in a query
   float synonym, typo, joined, spelled_out;  // weights of terms derived from a word of the query
   float context;                   // loss of words of the query that occur only in sentences without a request
-  float name_coverage, precision;  // gains if the query covers the tool's name; name and description
+  float name_coverage, precision;  // gains if the query covers the tool's name, or both name and description
   float pair;                      // gain of two words that are neighbours in both query and document
   float server;                    // gain of a tool if the texts of its whole server match the query
   float instructions;              // weight of a word that occurs only in the server's instructions
   float verb;                      // loss of a tool whose action differs from the requested one
   float retired;                   // loss of a deprecated tool
   float clause;                    // gain of a tool that matches one clause well
-  float repeat, covered;  // loss of a tool that matches only words of earlier hits; how far a hit covers a word
+  float repeat, covered;  // loss of a tool that only repeats words of earlier hits; part of a word that a hit covers
   float copy, alike;      // loss of a copy of an earlier hit; minimum similarity of a copy
 };
 extern const struct search_weights search_weights;
@@ -142,7 +142,7 @@ enum { MOST_CLAUSES = 8, MOST_USES = 40 };
 
 struct use {  // a term of the index that a query word may stand for
   uint32_t term;
-  float worth;  // rarity (idf) of the term, weighted; lower if the term is only related to the query word
+  float worth;  // weighted rarity (idf) of the term; lower for a synonym or a corrected typo
 };
 
 struct query_term {

@@ -126,8 +126,8 @@ static void add_field(struct part_builder *b, struct doc *d, unsigned group, str
   if (keeps_order(group) && list.count) keep_word(b, d, NO_TERM);
 }
 
-// Returns how many occurrences of a term in a document count for its server. Those in the field GROUP_SERVER do not
-// count here, because add_server_text counts the server's name once for all documents.
+// Returns how many occurrences of a term in a document are counted for its server. Excludes the field GROUP_SERVER,
+// because add_server_text counts the server's name once for all documents.
 static uint32_t occurrences(const struct doc_entry *e) {
   uint32_t n = 0;
   for (unsigned g = 0; g < GROUPS; g++) n += g == GROUP_SERVER ? 0 : e->tf[g];
@@ -173,12 +173,12 @@ static void add_doc(struct part_builder *b, const struct search_doc *from, str s
   arena_reset(&b->scratch);
 }
 
-// Adds words of the server's name or instructions, which count for the server but not for its tools.
+// Adds words of the server's name or instructions. These words are counted for the server, but not for its tools.
 static void add_server_text(struct part_builder *b, str text, size_t max_bytes) {
   struct word_list list = words_split(&b->scratch, utf8_cut(text, max_bytes), MOST_WORDS);
   for (size_t i = 0; i < list.count; i++) {
     struct search_part *p = b->part;
-    // Must precede the use of server_tf, because this call may reallocate it.
+    // Must precede the use of server_tf, because spelling_of may reallocate that array.
     uint32_t term = spelling_of(b, list.words[i])->term;
     p->own = grown(p->own, p->own_count + 1, &b->own_cap, sizeof *p->own);
     p->own[p->own_count++] = term;

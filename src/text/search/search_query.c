@@ -92,9 +92,9 @@ static bool is_typo(str a, str b) {
   return i + 1 < a.n && a.p[i] == b.p[i + 1] && a.p[i + 1] == b.p[i] && str_eq(str_from(a, i + 2), str_from(b, i + 2));
 }
 
-// Adds terms that a mistyped word may mean. A typo changes at most two bits of a word's set of letters
-// (search_letters), so terms with more differences are skipped without a comparison. The first letter must be equal,
-// because people seldom mistype it.
+// Adds the terms that a mistyped word may mean. A typo changes at most two bits of a word's set of letters
+// (search_letters). So terms whose sets differ in more bits are skipped without a comparison. The first letter must be
+// equal, because people seldom mistype the first letter.
 static void add_guesses(struct guesses *g, struct query_term *t, float weight) {
   const struct search_index *x = g->x;
   uint32_t letters = search_letters(t->stem);

@@ -35,7 +35,7 @@ struct ranking {
 };
 
 enum { MOST_CANDIDATES = SEARCH_MOST_HITS };
-enum { NAMED = 1000 };  // score if the query equals the name of a tool (twice NAMED for its id); above all others
+enum { NAMED = 1000 };  // score if the query equals a tool's name (twice NAMED for its id); above all other scores
 
 // ---- all documents ----
 
@@ -77,7 +77,7 @@ static void score_all(struct ranking *r) {
   }
 }
 
-// Returns whether no tool has one of the terms that the word may stand for. Then only the name or instructions of a
+// Returns whether no tool contains any term that the query word may stand for. Then only the name or instructions of a
 // server can contain the word.
 static bool is_only_in_instructions(const struct search_index *x, const struct query_term *t) {
   for (size_t k = 0; k < t->use_count; k++)
@@ -203,8 +203,8 @@ static void index_uses(struct ranking *r) {
   ASSERT(n <= q->term_count * MOST_USES + 1);
 }
 
-// Raises the candidate's shares of the query terms that may stand for a term of its document. Returns the highest worth
-// that the term has in the query; a synonym has a lower worth.
+// Raises the candidate's shares for all query words that may stand for `term`, a term of its document. Returns the
+// highest worth of the term among these query words; a synonym has a lower worth.
 static float share_entry(struct ranking *r, struct candidate *c, uint32_t term, float impact) {
   float asked = 0;
   for (uint16_t s = r->first_slot[term]; s; s = r->slots[s].next) {
@@ -307,7 +307,7 @@ static void combine(struct ranking *r) {
     c->score += w->clause * best;
     // A deprecated tool scores lower, because its replacement usually has similar words.
     if (d->retired) c->score *= 1 - w->retired;
-    c->score += 4 * c->named;  // this gain exceeds all other criteria together
+    c->score += 4 * c->named;  // more than all other criteria together can add
   }
 }
 
@@ -339,16 +339,16 @@ static void refine(struct ranking *r) {
 
 // ---- picking ----
 
-// Hits are picked one by one, so that the first hits together match everything that a query requests: a tool that
-// matches little more than earlier hits moves down. The score of a tool only falls while hits are picked, so the scores
-// of the hits descend.
+// Hits are picked one by one, so that the first hits together match everything that a query requests. A tool that
+// matches little more than the earlier hits moves down. While hits are picked, the score of a tool can only fall, so
+// the scores of the hits descend.
 
-enum { MOST_SPREAD = 20 };  // number of first hits that change the scores of later hits
+enum { MOST_SPREAD = 20 };  // only this many hits, counted from the first, change the scores of later hits
 
 struct picker {
   struct ranking *r;
   float most[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: the highest share that a candidate has
-  float left[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: 1 if no picked hit matches it, otherwise less
+  float left[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: 1 if no picked hit matches the term, otherwise less
   bool *marked;  // indexed by term of the index: whether the hit that was picked last has the term
 };
 
