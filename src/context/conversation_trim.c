@@ -20,8 +20,8 @@ static void take_word(str *text, str *out) {
   str_cut(*text, ' ', out, text);
 }
 
-// Reads a marker: [archive] 12 earlier messages are kept, the last is 0123456789abcdef: toolgate context archive
-// --context "ID"
+// Reads a marker, which looks like this: [archive] 12 earlier messages are kept, the last is 0123456789abcdef: toolgate
+// context archive --context "ID"
 static bool read_marker(const struct json *message, struct arena *a, struct marker *out) {
   static const str words[] = {STR("earlier"), STR("messages"), STR("are"), STR("kept,"),
                               STR("the"),     STR("last"),     STR("is")};
@@ -141,7 +141,7 @@ static size_t weigh(const struct trim_order *o, const struct conversation *c, si
   return n;
 }
 
-// Returns the index of the first message that stays; *out_size is the size of the messages that stay.
+// Returns the index of the first message that stays; *out_size is the total size of these messages in tokens.
 static size_t first_kept(const struct trim_order *o, const struct conversation *c, struct arena *a, size_t *out_size) {
   struct arena scratch;
   size_t count, at = c->leading, *turns = conversation_turns(c, a, &count);

@@ -146,7 +146,7 @@ static void add_facts(struct pack *p, const str *facts, size_t count) {
 }
 
 // Replaces the text of a tool result with a summary. Unless `facts_of` is NULL, adds facts from the original text to
-// it.
+// `facts_of`.
 static void shorten(struct pack_item *it, size_t tokens, struct pack *facts_of, struct arena *a) {
   struct summary summary;
   str found[FACTS_MOST];
@@ -212,8 +212,8 @@ static bool make_frame(const struct pack_order *o, struct pack *p, struct arena 
 
 // ---- choosing
 
-// The token count of several blocks of the prompt. It is exact, because no token spans the end of a block and the label
-// at the start of the next.
+// The token count of several blocks of the prompt. The sum is exact, because no token spans the end of a block and the
+// label at the start of the next.
 struct sum {
   size_t tokens;
   const struct pack_item *last;  // the item of this sum that comes last in the session

@@ -70,8 +70,8 @@ static bool has(const struct fact_list *f, str text) {
   return false;
 }
 
-// Adds an entry of a list, such as "- text", to the facts. Its mark has `mark` bytes; at least one blank must follow
-// the mark.
+// Adds an entry of a list, such as "- text", to the facts. The first `mark` bytes of the line are the list mark; at
+// least one blank must follow them.
 static void add_entry(struct fact_list *f, str line, size_t mark) {
   str rest = str_from(line, mark), text = str_trim(rest);
   if (rest.n == text.n || !is_short(text) || f->count == f->max || has(f, text)) return;

@@ -9,7 +9,7 @@ void pack_score(const struct pack_order *order, struct pack *p, struct arena *sc
 // Returns whether two sets have nearly the same words; false if a set is empty.
 bool pack_same_words(const struct pack_words *x, const struct pack_words *y);
 
-// Returns all items in the arena, best first: by descending score, then by id.
+// Returns all items, sorted by descending score, then by id. The list is in the arena.
 struct pack_item **pack_ranked(const struct pack *p, struct arena *a);
 
 // Sets `block` (the event as text of the prompt), `tokens` and `alone` of an item (pack_render.c).

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names stored pieces of results (store/pieces.h), which an agent can view later. The handle of a piece is
-// `kind:tool_id:first 16 hex digits of the SHA-256 of its bytes`. Only the owner of a piece can find it: callers cannot
-// distinguish unknown, foreign and expired handles.
+// Gives handles to the stored pieces of results (store/pieces.h), so that an agent can view a piece later. The handle
+// of a piece is `kind:tool_id:first 16 hex digits of the SHA-256 of its bytes`. Only the owner of a piece can find it:
+// callers cannot distinguish unknown, foreign and expired handles.
 //
-// The handle is known as soon as a piece is added to a batch. Do not send the handle to an agent before the store has
-// confirmed the batch.
+// The handle is known as soon as a piece is added to a batch of store writes. Do not send the handle to an agent before
+// the store has confirmed this batch.
 #pragma once
 #include "store/pieces.h"
 
@@ -25,9 +25,9 @@ struct artifact_name {
   str content_hash;  // SHA-256 of the piece's bytes, in hex
 };
 
-// Adds a piece to a batch. If `block` is not NULL, `block` must be heap memory that holds the piece's bytes, and the
-// batch takes ownership of this memory; otherwise the bytes are copied. Returns false, without taking `block`, if the
-// piece exceeds the limits. *out is always set; its strings are in the arena.
+// Adds a piece to a batch of store writes. If `block` is not NULL, `block` must be heap memory that holds the piece's
+// bytes, and the batch takes ownership of this memory; otherwise the bytes are copied. Returns false, without taking
+// `block`, if the piece exceeds the limits. *out is always set; its strings are in the arena.
 bool artifact_add(struct piece_batch *b, const struct artifact *piece, char *block, struct arena *a,
                   struct artifact_name *out);
 
@@ -36,7 +36,7 @@ bool artifact_begins(str s);
 
 struct found_artifact {
   struct artifact artifact;
-  struct piece_find find;  // holds the bytes; find.read.ok says whether the piece was found
+  struct piece_find find;  // holds the piece's bytes; find.read.ok says whether the piece was found
   void (*done)(struct found_artifact *f);
 };
 

@@ -15,7 +15,7 @@ enum { SLICE_US = 2000 };  // microseconds after which a comparison lets other c
 struct catalog_view {
   const struct catalog *catalog;
   struct caller caller;
-  const uint32_t *views;  // for each server: the bits of item.seen that the agent's connections show
+  const uint32_t *views;  // for each server: the definition sets (bits of item.seen) that the agent's connections show
   size_t count;
 };
 
@@ -159,7 +159,7 @@ void surface_changes_detach(struct surface_client *client) {
   client->views = NULL;
 }
 
-// If a list that the client sees has changed, forgets which cards were shown to the client.
+// If a list that the client sees has changed, forgets which search results (cards) were shown to the client.
 static void forget_seen(struct surface_client *client, const struct difference *d) {
   bool any = false;
   for (int kind = 0; kind < ITEM_KINDS; kind++) any |= d->lists[kind];

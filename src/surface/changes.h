@@ -22,10 +22,10 @@ void surface_catalog_changed(struct surface *d);
 // changed, and ends subscriptions that are no longer allowed. `before` is not used after the call.
 void surface_rules_changed(struct surface *d, const struct rulebook *before);
 
-// Must be called after the set of servers has changed: starts the servers that clients need. Lists wait for these
-// servers as they do after the start of the gateway.
+// Must be called after the set of servers has changed: starts the servers that clients need. List requests wait for
+// these servers, as they do after the start of the gateway.
 void surface_servers_changed(struct surface *d);
 
 // If the catalog has changed since the client's lists were last compared, compares them now. If a list differs, forgets
-// which cards the client has seen.
+// which search results (cards) the client has seen.
 void surface_check_shown(struct surface_client *client);

@@ -13,6 +13,6 @@ struct surface;
 bool index_jobs_ready(struct surface *d, struct request *r, enum directory_kind kind, const uint64_t *visible,
                       void (*again)(struct surface *d, struct request *r));
 
-// Must be called when the surface ends, when no request waits for a build. Detaches the builds in progress; each build
+// Must be called when the surface ends and no request waits for a build. Detaches the builds in progress; each build
 // frees itself at its end.
 void index_jobs_detach(struct surface *d);

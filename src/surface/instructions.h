@@ -13,7 +13,7 @@ struct surface;
 // Appends the beginning of the instructions of each server that this client may use.
 void meta_put_instructions(struct surface *d, const struct session *s, struct buf *out);
 
-// Appends the instructions of one server, cut so that the whole of `out` has at most most_tokens tokens. Writes them to
-// the JSON, too.
+// Appends the instructions of one server, cut so that the whole of `out` has at most most_tokens tokens. Also adds the
+// instructions to the JSON answer.
 void meta_put_server_instructions(struct surface *d, struct request *r, str server, size_t most_tokens, struct buf *out,
                                   struct json_writer *w);

@@ -13,7 +13,7 @@ bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned so
   struct caller c;
   struct fault f;
   ASSERT(source < upstreams_count(d->upstreams));
-  // This catalog may be older than the server, and then has no part for it.
+  // If the server was added after this catalog was made, the catalog has no part for the server.
   const struct catalog *catalog = surface_directory(d)->catalog;
   for (int kind = 0; kind < ITEM_KINDS && source < catalog->part_count; kind++)
     if (catalog->parts[source].count[kind]) return false;

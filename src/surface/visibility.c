@@ -25,7 +25,7 @@ struct visibility {
 
 // ---- the directory
 
-// Logs the notes about definitions that the previous directory did not have.
+// Logs the problems with definitions that are new in this directory.
 static void report(struct surface *d, const struct directory *dir) {
   size_t fresh = 0;
   for (size_t i = 0; i < dir->note_count; i++) {

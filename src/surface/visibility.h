@@ -8,7 +8,7 @@
 
 struct surface;
 
-// Returns the directory of the current catalog. The surface owns the directory. With on_invalid: raise, the directory
+// Returns the directory of the current catalog. The surface owns the directory. If on_invalid is "raise", the directory
 // may be that of an older catalog.
 const struct directory *surface_directory(struct surface *d);
 
@@ -31,7 +31,8 @@ void surface_forget_old_visibilities(struct surface *d);
 // Refuses a request with a JSON-RPC error. `details` is a raw JSON object or STR_NONE.
 void surface_refuse(struct request *r, const struct fault *f, str details);
 
-// Return the id, and the name that every client accepts, of a tool; STR_NONE if the tool is not in the directory.
+// surface_tool_id returns the id of a tool; surface_tool_safe returns the name that every client accepts. Both return
+// STR_NONE if the tool is not in the directory.
 str surface_tool_id(void *surface, const struct item *tool);
 str surface_tool_safe(void *surface, const struct item *tool);
 

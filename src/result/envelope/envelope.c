@@ -99,7 +99,8 @@ static str edited_meta(const struct envelope *e, const struct json *meta, str na
   return count ? json_edited(e->a, meta, edits, count) : STR_NONE;
 }
 
-// Writes _meta with the envelope. If `stays` is true, also copies the members of the server's _meta.
+// Writes the result's _meta, which contains the envelope. If `stays` is true, also copies the members of the server's
+// _meta.
 static void put_meta(const struct envelope *e, bool stays, struct buf *out) {
   const struct json *meta = stays ? json_get(e->order->result, STR("_meta")) : NULL;
   size_t begin = out->n;
@@ -133,7 +134,7 @@ static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
-  if (e->imitates) return (struct arrangement){!repeated, true};  // for every client, as text after the notice
+  if (e->imitates) return (struct arrangement){!repeated, true};  // show the data as text after the notice
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -276,8 +277,8 @@ static bool make(struct envelope *e, struct buf *out) {
   return false;
 }
 
-// Returns whether the result contains the gateway's mark, the text that begins each line of the gateway. A server can
-// learn the mark from the arguments of a call.
+// Returns whether the result contains the gateway's mark, the text at the start of each line that the gateway adds. A
+// server can learn the mark from the arguments of a call.
 static bool repeats_mark(const struct envelope_order *order) {
   str raw = json_span(order->result);
   const char *end = raw.p + raw.n;
@@ -286,8 +287,7 @@ static bool repeats_mark(const struct envelope_order *order) {
   return secrets_in_json(order->result, &mark);
 }
 
-// Returns the known values to mask, in addition to text that looks like a secret. Addresses are included only in
-// errors.
+// Returns the mark and the known secrets, which must be masked. For errors, also returns the known addresses.
 static struct secrets_known masked_values(const struct envelope_order *order, struct arena *a) {
   size_t addresses = envelope_tells_error(order->result) ? order->hidden.addresses : 0;
   size_t known = order->hidden.count - order->hidden.addresses + addresses, count = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a result into one that fits the context window of an agent. Other data is stored as pieces
+// Turns a result into one that fits the context window of an agent. Data that does not fit is stored as pieces
 // (result/artifacts.h), which agents view by their handles (result/view/view.h).
 //
 // A small result of a tool is passed on byte for byte. In a larger one
 //   - all text becomes one text part: a summary (result/summary/summary.h), and a line for each stored piece that says
 //     how to view it;
-//   - images and audio stay in the result; large ones, and all beyond a maximum number, are stored as pieces;
+//   - images and audio stay in the result, up to a maximum number; large or further ones are stored as pieces;
 //   - blobs, links, and unknown parts of more than a few words are stored as pieces;
 //   - structuredContent becomes an envelope:
 //       {"status": "ok" | "error", "summary", "facts": [],
@@ -21,10 +21,10 @@
 // server's _meta that start with toolgate/ or io.toolgate/ are removed. A short envelope is added to _meta as
 // "io.toolgate/envelope": status, tool_id, facts, artifacts, provenance.
 //
-// Each line that the gateway adds to the text starts with the session's mark (mcp/server/session.h). If server text
+// Each line that the gateway adds to the text starts with the session's mark (mcp/server/session.h). If a server's text
 // imitates the gateway (result/envelope/lookalike.h), a notice precedes this text, and no facts are taken from it. A
-// server's result that contains the mark itself is masked as with `scrub`. A result of a resource or prompt always gets
-// an envelope: every part is stored and listed; small parts also stay in the result.
+// server's result that contains the mark itself is masked as if `scrub` were set. A result of a resource or prompt
+// always gets an envelope: every part is stored and listed; small parts also stay in the result.
 //
 // The budget limits the tokens of the text and, separately, the tokens of the envelope. If the budget is too small,
 // first the summary and the facts get shorter, then labels, hashes and notes are left out. Handles always stay, even if
@@ -33,11 +33,11 @@
 // Nothing is lost: if neither the text, the envelope nor the pieces have a place for some data, the whole result is
 // stored as a JSON piece. A piece that the store cannot hold is reported as too large.
 //
-// With `scrub`, a copy of the result is masked first; a result that cannot be masked as a whole becomes an error. An
-// error of a tool that repeats secrets or addresses of the server's configuration is always masked.
+// If `scrub` is set, a copy of the result is masked first; a result that cannot be masked as a whole becomes an error.
+// An error of a tool that repeats secrets or addresses of the server's configuration is always masked.
 //
-// With `whole`, a result of any size is passed on without an envelope; its _meta has the order's provenance as
-// "toolgate/provenance".
+// If `whole` is set, a result of any size is passed on without an envelope; its _meta has the `provenance` of the order
+// as "toolgate/provenance".
 #pragma once
 #define ENVELOPE_META "io.toolgate/envelope"
 #include "base/buf.h"
@@ -83,9 +83,9 @@ struct envelope_order {
   struct secrets_known hidden;  // known values to mask: secrets if `scrub` is set; secrets and addresses in every error
 };
 
-// Appends the result as JSON; the caller must check out->over. Returns true if the result is passed on without changes.
-// With `apart`, changes of _meta do not count: if only _meta changes, appends the new _meta alone and returns true. The
-// arena is used for temporary data, including one copy of unescaped text and decoded data.
+// Appends the new result as JSON; the caller must check out->over. Returns true if the result is passed on without
+// changes. If `apart` is set, changes of _meta do not count: if only _meta changes, appends the new _meta alone and
+// returns true. The arena is used for temporary data, including one copy of unescaped text and decoded data.
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out);
 
 // Returns whether a result is an error: isError is true, or the result is a task that failed, or a task whose result

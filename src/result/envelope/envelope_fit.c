@@ -31,7 +31,7 @@ static bool is_media(const struct part *p) {
   return p->type == PART_IMAGE || p->type == PART_AUDIO;
 }
 
-// Returns whether the model reads a part as JSON, which is so unless the part is text, an image or audio.
+// Returns whether the model reads a part as JSON: true unless the part is text, an image or audio.
 static bool is_read(const struct part *p) {
   return !p->text.p && !is_media(p);
 }
@@ -126,8 +126,8 @@ static bool reads_short(const struct envelope *e) {
          (envelope_text_says(e) || take_tokens(json_span(parts->structured), &left));
 }
 
-// Chooses the images and sounds that stay: at most SEEN that are small enough. Returns whether all images and sounds
-// stay.
+// Chooses the images and sounds that stay in the result: the first SEEN small ones. Returns whether all images and
+// sounds stay.
 static bool choose_seen(struct envelope *e) {
   size_t left = ENVELOPE_PARTS_BYTES, seen = 0;
   bool all = true;

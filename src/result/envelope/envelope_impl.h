@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations that the files of the envelope share.
+// Declarations for the files that implement envelope.h.
 #pragma once
 #include "result/envelope/envelope.h"
 #include "result/envelope/parts.h"
@@ -36,7 +36,7 @@ struct envelope {
   bool imitates;  // the server's result imitates the gateway (lookalike.h)
   struct parts parts;
   bool *kept;          // for each part: whether it stays unchanged
-  size_t kept_tokens;  // number of tokens of the parts that stay
+  size_t kept_tokens;  // number of tokens of the parts that stay in the result
   bool rest_kept;      // _meta stays, and so do members other than content and structuredContent
   bool whole;          // all data that the model can read stays
   bool said;           // a text repeats the structured content
@@ -47,18 +47,18 @@ struct envelope {
 
 // ---- envelope_fit.c: parts that stay
 
-// Sets e->kept for images and audio. Returns whether all text for the model fits the budget.
+// Sets e->kept for each image and sound. Returns whether all text for the model fits the budget.
 bool envelope_fits(struct envelope *e);
 
 // Returns whether a text repeats the structured content.
 bool envelope_text_says(const struct envelope *e);
 
 // Chooses the parts and members that stay in the result: sets e->kept, e->rest_kept and e->kept_tokens. If the result
-// exceeds the budget, they may take at most a quarter of the budget.
+// exceeds the budget, these parts and members take at most a quarter of the budget.
 void envelope_choose(struct envelope *e);
 
-// Writes edits that remove the result's members that do not stay, except _meta. Returns the number of edits, at most
-// one per member.
+// Writes edits that remove each member of the result that does not stay, except _meta. Returns the number of edits, at
+// most one per member.
 size_t envelope_drop_rest(const struct envelope *e, struct json_edit *edits);
 
 // Returns whether the string is STR_NONE or a MIME type without parameters; parameters could hide other text.
@@ -90,8 +90,8 @@ str envelope_text(const struct envelope *e);
 
 // ---- envelope_json.c: JSON for programs
 
-// Returns the envelope as JSON, which exceeds the budget only if the handles alone do.
+// Returns the envelope as JSON, which exceeds the budget only if the handles alone exceed it.
 str envelope_json(const struct envelope *e);
 
-// Writes the value of ENVELOPE_META, without a summary, and with at most ENVELOPE_META_BYTES of facts.
+// Writes the short envelope for _meta: without a summary, and with at most ENVELOPE_META_BYTES of facts.
 void envelope_put_meta(const struct envelope *e, struct buf *out);

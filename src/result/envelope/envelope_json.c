@@ -163,7 +163,7 @@ static size_t choose_facts(const struct facts *facts, size_t tokens) {
   return count;
 }
 
-// Returns text made from the server's data without hidden characters.
+// Removes hidden characters from a text made from the server's data, unless `keep_hidden` is set.
 static str seen(const struct envelope *e, str text) {
   return e->order->keep_hidden ? text : plain_copy(e->a, text, false);
 }

@@ -49,7 +49,7 @@ static void add_resource(struct envelope *e, const struct part *p) {
   struct envelope_piece *piece =
       add_piece(e, ARTIFACT_RESOURCE, or_else(p->media_type, STR("text/plain")), label, p->text);
   if (e->parts.texts > 1) return;
-  // The piece belongs to this section, because it has the only text of the result.
+  // This piece contains the only text of the result, so the summary of the text refers to it.
   e->sections[0].piece = piece;
   piece->block = e->parts.block;
   e->parts.block = NULL;

@@ -103,8 +103,8 @@ static void write_piece_line(struct buf *out, const struct envelope *e, const st
   else buf_str(out, STR("too large to store"));
 }
 
-// Writes a line for each piece except the pieces of the two sections. Unless `text_only` is set, these lines take at
-// most half of the budget, and the envelope names the pieces that have no line.
+// Writes a line for each stored piece except those that the two sections of the summary describe. Unless `text_only` is
+// set, these lines take at most half of the budget, and the envelope names the pieces that have no line.
 static void write_piece_lines(struct buf *out, const struct envelope *e) {
   size_t more = 0, begin = out->n;
   for (size_t i = 0; i < e->count; i++) {
@@ -144,7 +144,8 @@ static enum detail choose_detail(const struct envelope *e, struct buf *b, size_t
   return last;
 }
 
-// Writes the text. Each attempt leaves more room for the lines about pieces, which stay even if they exceed the budget.
+// Writes the text for the model. Each attempt shortens the summary, until the lines about pieces fit after it. These
+// lines stay even if they exceed the budget.
 static void compose(const struct envelope *e, struct buf *b) {
   size_t budget = e->budget > e->kept_tokens ? e->budget - e->kept_tokens : 0;
   enum detail detail = choose_detail(e, b, budget);

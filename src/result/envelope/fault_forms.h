@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a fault (an error of the gateway) in one of three forms: flat; nested, with the rule that decided; or as the
-// data of a JSON-RPC error.
+// Writes a fault (an error of the gateway) in one of three forms: flat; nested, with the rule that decided about the
+// call; or as the data of a JSON-RPC error.
 #pragma once
 #include "base/buf.h"
 #include "base/fault.h"
@@ -15,9 +15,9 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details);
 // _meta, which a server cannot imitate.
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
 
-// Writes the nested form: {"error": {"code", "message", "rule", "details"?}}. `rule` is the rule that decided, as a
-// dotted path, or STR_NONE for null. A denial has no details. Three codes have other names in this form:
-// TOOL_NOT_FOUND, SERVER_UNAVAILABLE and TIMEOUT.
+// Writes the nested form: {"error": {"code", "message", "rule", "details"?}}. `rule` is the dotted path of the rule
+// that decided about the call, or STR_NONE, which is written as null. A denial has no details. Three codes have other
+// names in this form: TOOL_NOT_FOUND, SERVER_UNAVAILABLE and TIMEOUT.
 void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details);
 const char *fault_ruled_name(enum fault_code code);
 // Writes the nested form as the result of a tool.

@@ -49,7 +49,7 @@ static bool ends_handle(str text, size_t first, size_t colon) {
 }
 
 // Returns whether the text contains a handle. A handle begins where a run of handle characters begins. The search for
-// this place goes back from each colon, but not beyond the colon before it, so that it reads each byte once.
+// this place goes back from each colon, but stops at the previous colon, so that each byte is read once.
 static bool has_handle(str text) {
   const char *end = text.p + text.n;
   size_t first = 0, before = 0;

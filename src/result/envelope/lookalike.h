@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects server text that imitates the gateway: lines that start with a mark (mcp/server/session.h), handles, calls of
-// tool_view, faults, and answers that ask for an approval or report a dry run.
+// Detects text of servers that imitates the gateway: lines that start with a mark (mcp/server/session.h), handles,
+// calls of tool_view, faults, and answers that ask for an approval or report a dry run.
 //
 // The gateway's lines are known by their mark. A model could still mistake other text for such lines. Therefore the
 // gateway puts a notice in front of a text that imitates it.
@@ -17,5 +17,5 @@ bool lookalike(str text, str mark);
 // Like lookalike, for a JSON value, whose escapes are decoded.
 bool lookalike_json(const struct json *v, str mark);
 
-// Writes the notice as a line, including the line end.
+// Writes the notice that a server's text imitates the gateway, as a line with its line end.
 void lookalike_put_notice(struct buf *out, str mark);

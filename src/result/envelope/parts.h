@@ -33,14 +33,14 @@ struct part {
   str label;       // URI of a resource or name of a link; may be STR_NONE
   str uri;         // PART_LINK
   // Used only by parts_read:
-  const struct json *words;  // JSON string that contains the text
+  const struct json *words;  // JSON string that contains the part's text
   str role;                  // role of a prompt message
 };
 
 struct parts {
   enum parts_source source;
   struct part *list;
-  size_t count, texts;  // number of content parts, and of those with text
+  size_t count, texts;  // number of content parts, and number of those that have text
   bool unusual;         // content cannot be split, because it is neither text nor an array, or has too many values
   bool is_error;
   bool odd_error;                 // isError is neither a boolean nor null, and counts as true
@@ -54,6 +54,6 @@ struct parts parts_read(const struct json *result, enum parts_source source, str
 // Frees p->block. A caller that has passed the block to a piece must set p->block to NULL first.
 void parts_done(struct parts *p);
 
-// Returns the decoded base64, or `data` itself if it is not base64. Large bytes are in heap memory, *out_block, which
-// the caller must free. For other bytes *out_block is NULL.
+// Returns the decoded base64, or `data` itself if it is not base64. A large result is in heap memory, *out_block, which
+// the caller must free. Otherwise *out_block is NULL.
 str parts_decode(str data, struct arena *a, char **out_block);

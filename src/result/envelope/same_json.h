@@ -4,8 +4,8 @@
 #pragma once
 #include "base/str.h"
 
-// Returns whether the text repeats `json`, which must be valid. The text repeats it if it is JSON with the same values
-// in the same order (in short JSON, keys may be in any order); white space, escapes and forms of numbers are ignored.
-// If `json` is an object with a single member, the text also repeats `json` if it repeats the value of this member,
-// because some servers wrap plain results.
+// Returns whether the text repeats `json`, which must be valid. A text repeats `json` if the text is JSON with the same
+// values in the same order (in short JSON, keys may be in any order); white space, escapes and forms of numbers are
+// ignored. If `json` is an object with a single member, a text that repeats the value of this member also repeats
+// `json`, because some servers wrap plain results.
 bool says_same(str text, str json);

@@ -9,7 +9,7 @@
 struct brief {
   struct buf *out;
   size_t left;   // number of tokens that are left
-  size_t given;  // initial value of `left`, in a brief made by brief_share
+  size_t given;  // in a brief made by brief_share: the initial value of `left`
 };
 
 // brief_share sets aside a part of the budget: lines written with the returned brief use only this part.

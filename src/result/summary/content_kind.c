@@ -57,7 +57,7 @@ static void take_sample(str text, struct sample *s) {
 
 // ---- JSON ----
 
-// Returns whether the sample is JSON, or the beginning of JSON that the end of the sample cuts.
+// Returns whether the sample is JSON, or JSON that is cut at the end of the sample.
 static bool is_json(const struct sample *s) {
   struct json_scan scan = json_scan(s->text);
   const char *p = json_scan_first(&scan);
@@ -82,7 +82,7 @@ static bool may_begin_json(str text, size_t at) {
   return *rest.p == '"' || (text.p[at] == '[' && (*rest.p == '{' || *rest.p == '[' || ascii_is_digit(*rest.p)));
 }
 
-// Returns whether consecutive JSON values from `from` on take half of the sample or reach its end.
+// Returns whether the consecutive JSON values that start at `from` take half of the sample or reach its end.
 static bool is_mostly_json(const struct sample *s, size_t from) {
   struct json_scan scan = json_scan(str_from(s->text, from));
   struct json_walk w;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that the files of the summary share. For each kind of text, one function analyses the text, and another
+// Functions for the files that implement summary.h. For each kind of text, one function analyses the text, and another
 // writes the summary.
 #pragma once
 #include "result/summary/summary.h"

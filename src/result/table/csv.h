@@ -13,7 +13,8 @@ struct csv {
   char delimiter, newline;
   const char *at;  // start of the next field
   bool careful;    // quotes are misplaced, so the text is read byte by byte
-  // The block of 64 bytes that was read last. In the members after it, each bit stands for one byte of this block.
+  // The block of 64 bytes that was read last. In `ahead`, `ends` and `inside`, each bit stands for one byte of this
+  // block.
   const char *block;
   uint64_t ahead, ends, inside;  // bit masks: unread separators; line ends; all ones if the block ends inside quotes
 };
@@ -23,7 +24,7 @@ struct csv_field {
   bool row_end;  // whether the field is the last of its row
 };
 
-// Starts at the first field. Skips a byte order mark.
+// Prepares to read the text from its first field. Skips a byte order mark.
 void csv_open(struct csv *c, str text, char delimiter);
 
 // Continues reading at `row`, the start of a row.

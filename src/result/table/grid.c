@@ -78,7 +78,7 @@ static bool is_shown(const struct grid *g, const struct grid_column *c) {
   return g->rows && c->bytes / g->rows < WIDE_BYTES;
 }
 
-// Columns of links are shown only if no other column can be shown. If no column can be shown at all, the first one is.
+// Columns of links are shown only if no other column is suitable. If no column is suitable, the first one is shown.
 void grid_finish(struct grid *g) {
   size_t count = 0;
   ASSERT(g->columns <= GRID_COLUMNS && g->rows <= GRID_ROWS && !g->shown_count);

@@ -44,7 +44,7 @@ struct sheet {
   struct csv csv;                // tables that are read line by line use only its position
   uint8_t field[SHEET_COLUMNS];  // field number of each wanted column
   size_t starts[SHEET_LISTED];   // SHEET_ALIGNED with by_place: offset of each column in a line
-  bool by_place;  // SHEET_ALIGNED: columns have fixed offsets; otherwise each cell but the last is one word
+  bool by_place;  // SHEET_ALIGNED: whether columns have fixed offsets; if not, each cell but the last is one word
   struct json_scan scan;
   struct json_walk walk;
   struct sheet_keys *keys;  // for JSON: the wanted names, prepared for the search in a row
@@ -53,7 +53,7 @@ struct sheet {
 };
 
 // Detects the format and reads the header. `path` is empty, or a JSONPath query or JSON Pointer to the rows in JSON.
-// Names are in the arena. Returns false and sets f if the text is not a table.
+// Column names are in the arena. Returns false and sets f if the text is not a table.
 bool sheet_open(struct sheet *t, str bytes, str path, struct arena *a, struct fault *f);
 
 // Opens a text of a known format (SHEET_CSV with its delimiter, SHEET_PIPES or SHEET_ALIGNED), whose header may be
@@ -81,8 +81,8 @@ bool sheet_next(struct sheet *t);
 // read, or 0 at the end.
 size_t sheet_fields(struct sheet *t, size_t max, str *out);
 
-// Like sheet_fields, for a table opened with sheet_open_as: at most SHEET_LISTED fields. In a CSV row with more fields,
-// the last one holds the rest of the row.
+// Like sheet_fields, for a table opened with sheet_open_as, but reads at most SHEET_LISTED fields. In a CSV row with
+// more fields, the last one holds the rest of the row.
 size_t sheet_listed(struct sheet *t, str out[SHEET_LISTED]);
 
 // Returns the number of rows of a table opened with sheet_open_as, counted in one fast pass.

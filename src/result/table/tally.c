@@ -69,7 +69,7 @@ static void add_text(struct tally *t, const struct cell *c, struct arena *a) {
   if (str_cmp(text, cell_text(&t->most, a)) > 0) t->most = *c;
 }
 
-// Adds a cell. If the value was added before, its number is known and, as a text, it cannot be a new minimum or
+// Adds a cell. A value that was added before is not parsed again, and its text is not compared with the minimum and
 // maximum.
 void tally_add(struct tally *t, const struct cell *c, struct arena *scratch) {
   double number = 0;

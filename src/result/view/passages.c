@@ -73,8 +73,8 @@ static void add_word(struct passage_finder *d, str word, struct arena *a) {
   add_term(d, needle, stem);
 }
 
-// Splits the query at blanks, and adds each part with non-ASCII characters as a term. Such a part is searched
-// unchanged.
+// Splits the query at blanks, and adds each part with non-ASCII characters as a term. The text is searched for such a
+// part as it is written.
 static void add_written(struct passage_finder *d) {
   for (str rest = d->query, part; rest.n;) {
     str_cut(rest, ' ', &part, &rest);
@@ -184,7 +184,7 @@ static const char *find_line_begin(const char *near, const char *p) {
   return old ? old + 1 : near;
 }
 
-// Returns the beginning of the passage around a hit: the beginning of the hit's line or row if this is near, otherwise
+// Returns the beginning of the passage around a hit: the beginning of the hit's line or row if that is near, otherwise
 // the beginning of a word shortly before the hit.
 static const char *find_begin(const struct passage_finder *d, const char *hit) {
   const char *near = hit - d->text.p > BEFORE ? hit - BEFORE : d->text.p;
@@ -195,8 +195,7 @@ static const char *find_begin(const struct passage_finder *d, const char *hit) {
   return p;
 }
 
-// Returns the next line end or, in JSON, the next end of a row if this comes first. Returns `last` if no such end
-// follows.
+// Returns the next line end, or in JSON the next line end or end of a row. Returns `last` if none follows.
 static const char *next_end(const struct passage_finder *d, const char *p, const char *last) {
   const char *line = memchr(p, '\n', (size_t)(last - p)), *stop = line ? line : last;
   if (!d->json) return stop;
@@ -281,7 +280,7 @@ static void check(struct passage_finder *d, const char *p) {
 }
 
 // Returns a mask of the 64 bytes at p: bit i is set if the first letters of a term (at most three) begin at byte i.
-// Reads two bytes more.
+// Also reads the two bytes after these 64.
 static uint64_t candidates(const struct passage_finder *d, const char *p) {
   struct block first = block_or(block_load(p), 0x20), second = block_or(block_load(p + 1), 0x20),
                third = block_or(block_load(p + 2), 0x20), all = {0};

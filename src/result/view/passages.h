@@ -24,7 +24,7 @@ struct passage {
 struct passages {
   str words[PASSAGE_WORDS];  // the words of the query that are searched for
   size_t words_count;
-  size_t found;  // number of passages that have one of the words
+  size_t found;  // number of passages that have at least one of the words
   bool more;     // there may be more passages, because a common word was not searched everywhere
   struct passage *best;
   size_t count;

@@ -18,8 +18,8 @@
 //
 // Negative numbers count from the end, as in a slice in Python. Lines are joined by \n.
 //
-// A view never has more tokens than its limit. If a view is cut, its last line starts with the mark and has the
-// selector of the rest. Following these selectors shows everything that the first selector selects.
+// A view never has more tokens than its limit. If a view is cut, its last line starts with the gateway's mark and has
+// the selector of the rest. Following these selectors shows everything that the first selector selects.
 #pragma once
 #include "base/buf.h"
 #include "json/json.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations that the files of the view share.
+// Declarations for the files that implement view.h.
 #pragma once
 #include "result/view/view.h"
 #include "json/scan.h"

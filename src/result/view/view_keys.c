@@ -158,7 +158,7 @@ static void write_shown(struct buf *out, const struct keys *k, str members, size
   view_put_next(out, k->order, next);
 }
 
-// Shows the members that fit. If a note is necessary and does not fit with them, shows one member fewer.
+// Shows the members that fit. If a note is necessary and does not fit after these members, shows one member fewer.
 static bool show_members(struct keys *k, struct buf *out, struct fault *f) {
   size_t next, begin = out->n, count = k->count;
   struct buf text;

@@ -22,7 +22,7 @@ struct stats {
   const struct view_order *order;
   struct sheet table;
   struct view_where where;
-  struct view_columns columns;  // columns to read; those with a tally come first
+  struct view_columns columns;  // columns to read; the columns with statistics come first
   size_t tallied;
   struct tally tallies[SHEET_COLUMNS];
   bool grouped;

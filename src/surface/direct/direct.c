@@ -60,7 +60,7 @@ void direct_request(struct surface *d, struct request *r) {
 struct abilities {
   struct surface *d;
   bool *sources;  // for each server: whether the client may use it
-  // Declares all capabilities, because some server has not declared its capabilities yet; empty lists are legal.
+  // Declare all capabilities, because some server has not declared its own yet. A declared list may be empty.
   bool all;
 };
 
@@ -104,8 +104,8 @@ static void add_instructions(void *ctx, str server, str text) {
   buf_str(b, text);
 }
 
-// Declares tasks: as a capability for clients with sessions, as an extension for stateless clients. call/bridge/
-// translates between both forms.
+// Declares support for tasks: to clients with sessions as a capability, to stateless clients as an extension. The files
+// in call/bridge/ translate between the two forms of tasks.
 static void put_tasks(const struct abilities *a, const struct session *s, struct json_writer *w) {
   bool able = is_able(a, STR("tasks"));
   for (unsigned i = 0; i < upstreams_count(a->d->upstreams) && !able; i++)

@@ -61,11 +61,11 @@ static void mark_unavailable(struct buf *out, str text) {
   arena_done(&a);
 }
 
-// The definitions of one server that a client can have. A server may offer more definitions to clients with more
+// The definitions of one server that a client can see. A server may offer more definitions to clients with more
 // capabilities.
 struct view {
   unsigned source;
-  uint32_t seen;  // the bits of item.seen that the client's connections show
+  uint32_t seen;  // the definition sets (bits of item.seen) that the client's connections show
   bool down;
 };
 
@@ -103,7 +103,7 @@ static size_t count_seen(struct page *p, uint64_t *out_version) {
 }
 
 // Writes how long a stateless client may cache the page: the shortest time that any of the client's servers allows. If
-// rules apply, the list depends on the agent, so the page is private.
+// rules apply, the list depends on the agent, so the page is marked as private.
 static void put_freshness(const struct page *p, struct buf *b) {
   bool *sources = ARENA_ARRAY(&p->r->arena, bool, p->catalog->part_count + 1);
   for (unsigned i = 0; i < p->catalog->part_count; i++) sources[i] = surface_sees_server(p->d, &p->caller, i);

@@ -13,9 +13,8 @@ void direct_list(struct surface *d, struct request *r);
 // Reads the cursor of a list with `count` items. A cursor is valid as long as the version of the list does not change.
 // If the cursor is invalid, refuses the request and returns false.
 bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_t *out_at);
-// Computes the version of a list, item by item. Returns the version of the list that consists of a list of version
-// `before` and the item `name`; the version of the empty list is 0. Must be called only with names that the client may
-// see.
+// Computes the version of a list, item by item: returns the new version after the item `name` was appended to a list of
+// version `before`. The version of an empty list is 0. Must be called only with names that the client may see.
 uint64_t direct_list_version(const struct surface *d, uint64_t before, str name);
 // Returns the end of the page that begins at `at`. For the operator, a list has only one page.
 size_t direct_page_end(const struct surface *d, const struct session *s, size_t at, size_t count);

@@ -10,7 +10,7 @@ struct surface_client;
 
 void direct_listen_init(struct surface_client *client);
 void direct_listen(struct surface *d, struct request *r);
-// Must be called when upstreams have settled: continues requests that wait for them.
+// Must be called when an upstream has listed its definitions or has failed: continues requests that wait for it.
 void direct_listens_check(struct surface *d);
 // Must be called when an upstream has answered one subscription.
 void direct_listen_settled(struct surface_client *client);

@@ -77,7 +77,8 @@ static bool is_allowed(struct surface_client *client, unsigned source) {
   return surface_caller(client->d, client->session, &caller, &f) && surface_sees_server(client->d, &caller, source);
 }
 
-// Keeps subscriptions that the upstream has not accepted yet, because the rules are checked before each update is sent.
+// Does not end subscriptions that the upstream has not accepted yet: the rules are checked again before each update is
+// sent.
 void direct_unsubscribe_denied(struct surface *d) {
   LIST_EACH(it, &d->server->sessions) {
     struct surface_client *client = surface_client(CONTAINER_OF(it, struct session, node));
@@ -238,7 +239,7 @@ static void watch_anew(struct subscription *sub) {
   lane_await(lane, &sub->waiter);
 }
 
-// Subscribes again on the new connection. If this fails, direct_watch_again repeats it when the lane is ready.
+// Subscribes again on the new connection. If this fails, direct_watch_again tries again when the connection is ready.
 static void on_lane_anew(struct lane_waiter *w, const struct fault *f) {
   struct subscription *sub = CONTAINER_OF(w, struct subscription, waiter);
   if (f && f->again) watch_anew(sub);

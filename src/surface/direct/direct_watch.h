@@ -13,7 +13,7 @@ void direct_unsubscribe(struct surface *d, struct request *r);
 void direct_unsubscribe_all(struct surface_client *client);
 void direct_unsubscribe_denied(struct surface *d);  // ends subscriptions that the rules no longer allow
 
-// Continues a call of resources/subscribe after its lane was chosen.
+// Continues a call of resources/subscribe after the connection to the upstream was chosen.
 enum call_result direct_subscribe(void *surface, struct call *c);
 void direct_subscribe_over(void *surface, struct call *c);
 

@@ -65,7 +65,7 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
   b->count++;
 }
 
-// With cache_stable, moves the cards that the client has seen before to the front.
+// If the setting cache_stable is on, moves the cards that the client has seen before to the front.
 static void arrange(struct browse *b) {
   struct surface_client *client = surface_client(b->r->session);
   struct card *shown = ARENA_ARRAY(&b->d->scratch, struct card, b->count + 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_browse, resource_browse, prompt_browse. The answer has cards for a query (best first), cards for a path, or the
-// definition of one item.
+// The meta-tools tool_browse, resource_browse and prompt_browse. An answer has the cards (short descriptions) of items
+// that match a query, best first; the cards below a path; or the definition of one item.
 #pragma once
 #include "surface/meta/meta_tools.h"
 

@@ -113,7 +113,7 @@ static void put_shape(const struct definition_source *d, const char *from, const
   if (!v) return;
   struct pruner pruner = {p, w, d->arena};
   json_put_key(w, str_of(to));
-  if (v->type == JSON_ARRAY) put_schemas(&pruner, v, 1);  // an array has the arguments of a prompt
+  if (v->type == JSON_ARRAY) put_schemas(&pruner, v, 1);  // an array is the list of a prompt's arguments
   else put_schema(&pruner, v, 0);
 }
 

@@ -17,8 +17,8 @@ static const struct call_method *method_of(enum item_kind kind) {
   return kind == ITEM_TOOL ? &tool : kind == ITEM_PROMPT ? &prompt : &resource;
 }
 
-// Finds the item of an entry in the current catalog. With on_invalid: raise, the directory may be older than the
-// catalog, and names of the directory may belong to other items now. Returns NULL if the item is gone.
+// Finds the item of an entry in the current catalog. If on_invalid is "raise", the directory may be older than the
+// catalog, and a name in the directory may now belong to another item. Returns NULL if the item is gone.
 static const struct item *find_now(struct surface *d, const struct entry *e) {
   const struct catalog *c = upstreams_catalog(d->upstreams);
   if (c == d->directory->catalog) return e->item;
@@ -93,13 +93,14 @@ static void note(struct surface *d, struct request *r, const struct entry *e) {
 }
 
 // Returns the entry if the rules hide the entry, otherwise NULL. The client gets the same answer as for an unknown id,
-// but the audit log has the rule.
+// but the audit log names the rule.
 static const struct entry *hidden_of(struct surface *d, struct request *r, const struct entry *e) {
   struct policy_decision decision;
   return e && decide(d, r, e, &decision) && !decision.allowed ? e : NULL;
 }
 
-// If only its pin hides a tool from the caller, refuses the request and returns true.
+// If a tool is hidden from the caller only because it is in quarantine (catalog/pins), refuses the request and returns
+// true.
 static bool refuse_quarantined(struct surface *d, struct request *r, const struct entry *e) {
   struct caller caller;
   struct fault f;

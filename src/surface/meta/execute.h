@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// tool_execute, tool_hydrate, resource_read, prompt_get. The request of a meta-tool that calls a server is rewritten
-// into a request for that server, such as tools/call with the tool's own name, and then handled like every call. The
-// new request keeps _meta, inputResponses and requestState of the request.
+// The meta-tools tool_execute, tool_hydrate, resource_read and prompt_get. If a meta-tool calls a server, its request
+// is rewritten into a request for that server, such as tools/call with the tool's own name, and then handled like every
+// call. _meta, inputResponses and requestState stay unchanged.
 #pragma once
 #include "call/calls.h"
 #include "catalog/directory/directory.h"

@@ -36,8 +36,8 @@ static const struct entry *find_renamed(const struct missing *m, const struct to
   return NULL;
 }
 
-// Returns whether the entry has the same arguments as the requested one: the hash of the requested name and the
-// arguments of `e` equals the requested hash. Returns false if `e` has no arguments.
+// Returns whether the entry `e` has the same arguments as the requested entry: true if the hash of the requested name
+// and of `e`'s arguments equals the hash in the requested id. Returns false if `e` has no arguments.
 static bool takes_the_same(const struct entry *e, enum directory_kind kind, const struct tool_id_parts *parts,
                            struct arena *a) {
   struct fault ignored;

@@ -17,7 +17,7 @@ struct checking {
   struct caller caller;
 };
 
-// The capability of a step that no adapter governs although the caller may use its tool. No capability has this id.
+// Marks a step whose tool the caller may use, but no adapter governs. No capability has this id.
 static const str ungoverned = STR("\n");
 
 static str capability_of(void *ctx, str tool_id) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan_check: decides the steps of a plan (govern/plan.h) for the caller, without calling a tool. The steps have
-// `tool_id` instead of `capability`. Offered to callers with a governance file that has `plan_check: true`.
+// The meta-tool plan_check: decides whether the caller may run each step of a plan (govern/plan.h), without calling a
+// tool. The steps have `tool_id` instead of `capability`. The meta-tool is offered to callers whose governance file has
+// `plan_check: true`.
 #pragma once
 #include "surface/meta/meta_tools.h"
 

@@ -29,7 +29,7 @@ struct viewing {
   bool shown;  // true if `text` contains the view; otherwise `fault` is set
   bool damaged;
   struct fault fault;
-  str details;  // of the fault, raw JSON in the request's memory; STR_NONE if the fault has no details
+  str details;  // details of the fault, raw JSON in the request's memory; STR_NONE if there are none
   uv_work_t job;
 };
 
