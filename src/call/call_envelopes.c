@@ -131,6 +131,10 @@ static enum tool_status status_of(const struct call *c, const struct governed_ca
   case FAULT_UPSTREAM_UNAVAILABLE:
   case FAULT_PROTOCOL: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_FAILED;
   case FAULT_CANCELLED: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
+  case FAULT_RUN_BUDGET_EXCEEDED:
+  case FAULT_TOOL_QUARANTINED:
+  case FAULT_SCHEMA_DRIFT:
+  case FAULT_VERSION_MISMATCH: return c->sent ? TOOL_FAILED : TOOL_DENIED;
   default: return TOOL_FAILED;
   }
 }

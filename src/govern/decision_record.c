@@ -41,13 +41,13 @@ void decision_record_inputs(const struct governance_question *q, struct hasher *
   buf_str(scratch, STR(",\"capability\":"));
   json_put_str(&w, q->capability);
   buf_str(scratch, STR(",\"context\":"));
-  put_canonical(scratch, q->context);
+  if (q->canonical.p) buf_str(scratch, q->canonical);
+  else put_canonical(scratch, q->context);
   if (q->flow) {
     buf_str(scratch, STR(",\"flow\":"));
     w.comma = false;
     flow_marks_put(&w, q->flow);
   }
-  if (q->flow) buf_printf(scratch, ",\"flow\":%u", q->flow);
   buf_str(scratch, STR(",\"mode\":"));
   w.comma = false;
   if (q->mode.p) json_put_str(&w, q->mode);
@@ -68,7 +68,11 @@ static void put_question(struct buf *out, const struct decision_record *r) {
   JSON_PUT_TEXT(out, ",\"question\":{\"capability\":", q->capability);
   JSON_PUT_TEXT(out, ",\"mode\":", q->mode);
   if (r->ceiling.p) JSON_PUT_TEXT(out, ",\"ceiling\":", r->ceiling);
-  if (q->flow) buf_printf(out, ",\"flow\":%u", q->flow);
+  if (q->flow) {
+    struct json_writer w = {.out = out};
+    JSON_PUT(out, ",\"flow\":");
+    flow_marks_put(&w, q->flow);
+  }
   if (r->args.p) JSON_PUT_RAW(out, ",\"args\":", r->args);
   if (q->context) JSON_PUT_RAW(out, ",\"context\":", json_span(q->context));
   JSON_PUT_ID(out, "},\"arguments\":", str_of(r->kept));

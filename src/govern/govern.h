@@ -74,6 +74,7 @@ struct governance_question {
   str capability;              // adapter_id.name
   const struct json *args;     // an object, or NULL
   const struct json *context;  // an object that governance_check_context accepts, or NULL
+  str canonical;               // canonical form (RFC 8785) of the context, or STR_NONE if it is not known
   str mode;                    // requested mode; STR_NONE if absent
   int64_t now;                 // seconds since 1970; 0 if unknown: a delegation then never expires
   unsigned flow;               // marks of the flow guard (govern/flow.h) that the run has before this call

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "govern/replay.h"
 
+#include "govern/flow.h"
 #include "govern/govern_impl.h"
 #include "json/write.h"
 
@@ -79,19 +80,19 @@ static bool read_question(const struct governance *g, const struct json *record,
                           struct governance_question *out, struct fault *f) {
   const struct json *question = json_get(record, STR("question"));
   str kept = text_of(record, "arguments", a), agent = text_of(record, "agent", a);
-  int64_t flow = 0;
+  unsigned flow = 0;
   if (!kept.p || !str_eq(kept, STR("full"))) {
     fault_set(f, FAULT_INVALID, "the arguments were not recorded in full (%.*s)", STR_ARG(kept));
     return false;
   }
   const struct governance_capability *c = capability_of(g, record, a);
-  json_int(json_get(question, STR("flow")), &flow);
+  flow_marks_read(json_get(question, STR("flow")), a, &flow);
   *out = (struct governance_question){
       .capability = c ? c->id : STR(""),
       .args = json_get(question, STR("args")),
       .context = context_of(g, question, agent.p ? agent : STR(""), a),
       .mode = text_of(question, "mode", a),
-      .flow = (unsigned)flow,
+      .flow = flow,
   };
   if (!out->context) fault_set(f, FAULT_INVALID, "the recorded claims make an invalid context");
   return out->context != NULL;

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "schema/exact.h"
+#include "json/canon.h"
 #include "json/pointer.h"
 #include "json/write.h"
 
@@ -302,6 +303,15 @@ static struct run_context *find(struct governance *g, str key) {
   return r;
 }
 
+static str canonical_of(const struct json *v, struct arena *a) {
+  struct buf b;
+  struct fault f;
+  buf_init(&b, SIZE_MAX / 2);
+  str text = json_canon(&b, v, JSON_CANON_JCS, &f) ? arena_str(a, buf_view(&b)) : STR_NONE;
+  buf_done(&b);
+  return text;
+}
+
 static struct run_context *create(struct governance *g, str text, str agent, struct fault *f) {
   struct run_context *r = MEM_NEW(struct run_context);
   r->magic = RUN_MAGIC;
@@ -318,6 +328,7 @@ static struct run_context *create(struct governance *g, str text, str agent, str
     return NULL;
   }
   governance_agent_settle(&r->governed, context, &r->arena);
+  r->canonical = canonical_of(context, &r->arena);
   run_budget_read(json_get(context, STR("budget")), &r->budget);
   json_string(json_get(context, STR("run_id")), &r->arena, &r->id);
   json_bool(json_get(context, STR("evidence_required")), &r->wants_evidence);

@@ -34,7 +34,8 @@ struct run_context {
   struct run_budget budget;
   bool wants_evidence;  // evidence_required of the context
   str agent;
-  str id;  // run_id of the token, or STR_NONE
+  str id;         // run_id of the token, or STR_NONE
+  str canonical;  // canonical form (RFC 8785) of governed.context, or STR_NONE if it has none
   str key;
   struct list idle;  // in governance->idle_runs while refs is 0
   struct arena arena;

@@ -139,6 +139,28 @@ static void the_same_question_and_the_same_rules_give_the_same_bytes(void **stat
   assert_false(str_eq(member(w, all.list[0], "decision.inputs"), member(w, all.list[3], "decision.inputs")));
 }
 
+static void a_record_has_the_marks_that_the_run_had_before_the_call(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':["
+                 "{'name':'find','class':'observe','approval_mode':'read_only','flow':['reads_private',"
+                 "'untrusted_input']},"
+                 "{'name':'order','class':'act','approval_mode':'destructive','flow':['sends_out']}]}]," PERMISSIONS
+                 "," CONTEXT);
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  expect_text(calls(ann, "shop:find", "{}"), "ok");
+  expect_fault(calls(ann, "shop:order", "{'amount':1}"), "FLOW_DENIED");
+  expect_called(shop, "find {}\n");
+  struct lines all = records(w, "decision");
+  assert_int_equal(all.count, 2);
+  expect_member(w, all.list[0], "decision.question.flow", "");
+  expect_member(w, all.list[1], "decision.question.flow", "['reads_private','untrusted_input']");
+  expect_member(w, all.list[1], "decision.code", "FLOW_DENIED");
+  struct lines ended = records(w, "call");
+  expect_member(w, ended.list[1], "call.result.status", "denied");
+  expect_member(w, ended.list[1], "call.result.error.code", "FLOW_DENIED");
+}
+
 static void secrets_in_recorded_arguments_are_masked(void **state) {
   struct world *w = *state;
   a_shop(w);
@@ -389,6 +411,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_WORLD(each_decision_is_recorded_with_its_inputs_its_rules_and_its_outcome),
       IN_A_WORLD(the_same_question_and_the_same_rules_give_the_same_bytes),
+      IN_A_WORLD(a_record_has_the_marks_that_the_run_had_before_the_call),
       IN_A_WORLD(secrets_in_recorded_arguments_are_masked),
       IN_A_WORLD(arguments_can_be_recorded_as_a_digest_or_not_at_all),
       IN_A_WORLD(without_a_folder_for_state_nothing_is_recorded),

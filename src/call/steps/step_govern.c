@@ -166,6 +166,7 @@ static enum call_result run(struct call *c, void *state) {
       .now = clock_wall_ms(x->loop->clock) / 1000,
       .flow = flow_marks_before(c),
   };
+  if (question.context == c->run->governed.context) question.canonical = c->run->canonical;
   struct governance_decision d;
   governance_decide(g, &question, a, &d);
   if (x->metrics && !c->options.dry_run) govern_metrics_decision(metrics_governed(x->metrics), d.code);

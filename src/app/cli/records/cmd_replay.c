@@ -165,6 +165,18 @@ static void put_answer(struct replaying *r, struct buf *out) {
              r->skipped);
 }
 
+// Replays a record in memory that is freed afterwards.
+static void replay_line(struct replaying *r, const struct record *it) {
+  struct records one = {0};
+  struct record parsed = *it;
+  struct fault ignored;
+  arena_init(&one.arena);
+  parsed.root = json_parse(&one.arena, it->line, &json_default_limits, &ignored);
+  ASSERT(parsed.root);  // was parsed when it was found
+  replay(r, &one, &parsed);
+  records_done(&one);
+}
+
 static int replay_all(struct replaying *r, const struct arguments *args, const struct records_query *q) {
   struct records found;
   struct config_options opt = args->config;
@@ -175,7 +187,7 @@ static int replay_all(struct replaying *r, const struct arguments *args, const s
   buf_init(&r->changes, MOST_OUTPUT);
   buf_init(&r->undecided, MOST_OUTPUT);
   buf_init(&out, 2 * (size_t)MOST_OUTPUT);
-  for (size_t i = 0; i < found.count; i++) replay(r, &found, &found.list[i]);
+  for (size_t i = 0; i < found.count; i++) replay_line(r, &found.list[i]);
   put_answer(r, &out);
   command_print_done(&out);
   buf_done(&r->changes);
@@ -193,6 +205,7 @@ int decisions_replay(int argc, char **argv) {
   const char *wrong = records_query(&args.records, "decision", &q);
   if (wrong) return command_misused(argv[0], wrong);
   q.limit = RECORDS_ALL;
+  q.lines = true;
   struct replaying r = {.json = args.json};
   status = load(&args, &r);
   if (status == EXIT_OK) status = replay_all(&r, &args, &q);

@@ -98,11 +98,14 @@ static void take(struct finding *f, struct records *out) {
   out->list = ARENA_ARRAY(&out->arena, struct record, f->count + 1);
   for (size_t i = 0; i < f->count; i++) {
     struct record *r = &out->list[out->count];
+    struct arena *a = f->query->lines ? &f->scratch : &out->arena;
     r->line = arena_str(&out->arena, (str){f->list[i].text, f->list[i].n});
-    r->root = json_parse(&out->arena, r->line, &json_default_limits, &ignored);
+    r->root = json_parse(a, r->line, &json_default_limits, &ignored);
     if (r->root && json_string(json_get(r->root, STR("id")), &out->arena, &r->id) &&
         json_string(json_get(r->root, STR("time")), &out->arena, &r->time))
       out->count++;
+    if (f->query->lines) r->root = NULL;
+    arena_reset(&f->scratch);
     mem_free(f->list[i].text);
   }
   mem_free(f->list);

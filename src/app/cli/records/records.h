@@ -13,12 +13,13 @@ struct records_query {
   str tenant, agent;  // only of these
   str id;             // only the record with this id
   int64_t since_ms;   // only from this time on
+  bool lines;         // `root` is NULL: the caller parses the lines, one after the other
   size_t limit;       // maximum number, the latest ones
 };
 
 struct record {
   str line;                 // the JSON text
-  const struct json *root;  // nodes of `line`
+  const struct json *root;  // nodes of `line`; see records_query.lines
   str id, time;
 };
 
