@@ -140,7 +140,7 @@ for (const kind of ['http', 'stdio']) {
 
       test('a client that cannot do what is asked makes the call fail', async (t) => {
         const { up, client, asked } = await start(t, { sampling: {} });
-        await assert.rejects(client.call('who'), /does not declare/);
+        await assert.rejects(client.call('who'), /does not support/);
         assert.deepEqual(asked, []);
         assert.equal(up.calls, 1);
       });

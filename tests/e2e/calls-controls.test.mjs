@@ -437,7 +437,7 @@ describe('timeouts', () => {
       entry: { timeout: 60_000, toolTimeouts: { create_issue: 150, 'list_*': 250 } }, runs: quiet,
     });
     await started(shop);
-    assert.match(faultOf(await shop.execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT').message, /within 0\.15 s \(the server's toolTimeouts\)$/);
+    assert.match(faultOf(await shop.execute(CREATE, ISSUE), 'UPSTREAM_TIMEOUT').message, /within 0\.15 s \(limit: the server's toolTimeouts\)$/);
     assert.match(faultOf(await shop.execute(LIST), 'UPSTREAM_TIMEOUT').message, /within 0\.25 s/);
     well(await shop.execute(CLOSE, { issue_id: 1 }));
   });

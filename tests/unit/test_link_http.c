@@ -362,7 +362,7 @@ static void a_session_that_the_server_forgot_closes_the_link(void **state) {
     f->body = table[i].body;
     ask(f, &a, 'a');
     happens(&f->o, "closed\na failed UPSTREAM_SESSION_LOST\no failed UPSTREAM_UNAVAILABLE\n");
-    assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended the session");
+    assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended its session");
     is_asked(f, "POST m" KNOWN "POST m" KNOWN);  // and no DELETE
   }
 }
@@ -479,7 +479,7 @@ static void a_refused_confirmation_closes_the_link(void **state) {
   } table[] = {
       {400, FAULT_UPSTREAM_ERROR, "answered HTTP 400 to notifications/initialized"},
       {500, FAULT_UPSTREAM_ERROR, "answered HTTP 500 to notifications/initialized"},
-      {404, FAULT_UPSTREAM_SESSION_LOST, "has ended the session"},
+      {404, FAULT_UPSTREAM_SESSION_LOST, "has ended its session"},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     f->confirm = table[i].status;

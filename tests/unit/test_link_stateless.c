@@ -424,7 +424,7 @@ static void a_server_that_no_longer_knows_discover_is_opened_anew(void **state) 
   ask(f, &a, 'a');
   happens(&f->o, "a failed UPSTREAM_ERROR\n");
   wait_closed(&f->o);
-  assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended the session");
+  assert_why(&f->o, FAULT_UPSTREAM_SESSION_LOST, "has ended its session");
   is_asked(f, CALLED PROBED);
 }
 
