@@ -39,8 +39,8 @@ static void collect_source(struct catalog *c, const struct catalog_source *s, un
       struct item *item = &c->items[kind][c->count[kind]];
       if (!map_add(&own, d->name, item)) {
         struct item *known = map_find(&own, d->name);
-        // Different sets may contain the same name. A set that contains a name twice is a mistake of the server, which
-        // is reported.
+        // Two definition sets of a server may contain the same name. If one set contains a name twice, this mistake of
+        // the server is reported.
         if (known->seen & 1u << k) note_twice(c, index, known->name);
         known->seen |= 1u << k;
         continue;
@@ -74,8 +74,8 @@ static void collect(struct catalog *c, const struct catalog_source *sources, enu
 
 // ---- cache times
 
-// Returns how long clients may cache a list of one server: the shortest time of the server's definition sets, public
-// only if all sets are public. A set that declares nothing has the time 0 and is private.
+// Returns how long clients may cache a list of one server: the shortest cache time in the server's definition sets. The
+// list is public only if all sets are public. A set that declares nothing has the cache time 0 and is private.
 static struct catalog_keeping keeping_of(const struct catalog_source *s, enum item_kind kind) {
   ASSERT(s->definitions_count <= 32);  // item.seen has one bit for each set
   if (!s->definitions_count) return (struct catalog_keeping){0};

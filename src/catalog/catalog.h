@@ -56,7 +56,7 @@ struct catalog_keeping {
 // The data of one server in a catalog.
 struct catalog_part {
   str server, instructions;
-  str prefix;  // prefix for URIs of this server that another server owns
+  str prefix;  // for URIs of this server: the prefix if another server owns the URI
   uint64_t version;
   bool anonymous, gone;
   size_t first[ITEM_KINDS], count[ITEM_KINDS];  // range of this server's items in catalog.items
@@ -91,7 +91,7 @@ struct catalog *catalog_build(const struct catalog_source *sources, size_t count
 struct catalog *catalog_ref(struct catalog *c);
 void catalog_unref(struct catalog **c);
 
-// Returns NULL if no item has this name.
+// Returns the item that clients see under the name `shown`, or NULL.
 const struct item *catalog_find(const struct catalog *c, enum item_kind kind, str shown);
 
 // Returns how long clients may cache a list of items. `sources[i]` says whether server i is included; NULL includes all

@@ -3,7 +3,7 @@
 // for byte; new cards follow.
 //
 // The state belongs to one session and is cleared when the part of the catalog that the session sees changes. The state
-// is bounded: when it is full, cards that are not stored in it count as new every time.
+// is bounded: when it is full, cards that it does not contain count as new every time.
 #pragma once
 #include "base/map.h"
 #include "catalog/directory/card.h"

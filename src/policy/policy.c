@@ -172,7 +172,7 @@ static const struct {
     [POLICY_DENY_FIRST] = {{POLICY_DENY, false}, {POLICY_DENY, true}, {POLICY_ALLOW, false}, {POLICY_ALLOW, true}},
 };
 
-// Decides about a tool. d->entry must be the entry that allows the server of the tool.
+// Decides whether a tool may be used. d->entry must be the entry that allows the tool's server.
 static void decide_tool(const struct policy *p, struct policy_decision *d, str tool) {
   struct policy_chain c = chain_of(d->agent, d->server);
   for (size_t i = 0; i < 4; i++) {

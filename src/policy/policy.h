@@ -71,10 +71,11 @@ struct policy_decision {
   bool quarantined;                  // denied only because the tool differs from its pin
 };
 
-// Decides about a tool, or about the server alone if tool is STR_NONE. A NULL agent is denied.
+// Decides whether an agent may use a tool or, if `tool` is STR_NONE, the server. A NULL agent is denied.
 struct policy_decision policy_decide(const struct policy *p, const struct policy_agent *agent, str server, str tool);
 
-// Decides about a method outside the protocol, by the lists allow.methods and deny.methods. A NULL agent is denied.
+// Decides whether an agent may use a method outside the protocol, by the lists allow.methods and deny.methods. A NULL
+// agent is denied.
 struct policy_decision policy_decide_method(const struct policy *p, const struct policy_agent *agent, str method);
 
 // policy_put_path appends the rule that decided, as a dotted path (agents.t.deny.tools.db[0]); policy_put_pointer

@@ -217,8 +217,8 @@ static bool is_cookie_name(char c) {
   return is_header_value(c) && c != '=' && c != ' ';
 }
 
-// Finds the value in "Cookie: a=b; c=d", up to the end of the line. Reads the rest of the line only if it starts with
-// the name of a cookie: reading other text to its end repeatedly would take quadratic time.
+// Finds the value in "Cookie: a=b; c=d", up to the end of the line. Reads the rest of the line only if this rest starts
+// with the name of a cookie: reading other text to its end repeatedly would take quadratic time.
 static bool find_cookie(str text, size_t from, struct secret_span *out) {
   str head = str_from(text, from);
   if (head.n > NAME_MOST) head.n = NAME_MOST;

@@ -22,8 +22,8 @@ static struct known_finder finder_of(const struct secrets_known *known) {
   return f;
 }
 
-// Returns how many bytes of `value` the text has room for at text[at]: all of them or, if the text is cut, those before
-// the cut. Returns 0 if this is less than `least`. The caller compares the bytes.
+// Returns how many bytes of `value` fit between text[at] and the end of the text: all of them or, if the text is cut,
+// the bytes before the cut. Returns 0 if fewer than `least` bytes fit. The caller compares the bytes.
 static size_t part_at(const struct known_finder *f, str text, size_t at, str value, size_t least) {
   str rest = str_from(text, at);
   size_t left = rest.n > f->mark ? rest.n - f->mark : 0;
@@ -127,7 +127,7 @@ str secrets_mask_known(struct arena *a, str text, const struct secrets_known *kn
 
 // ---- JSON
 
-// Searches the text of a folded JSON value (json_parse_folding), as it is and with its escapes decoded.
+// Searches the text of a folded JSON value (json_parse_folding) twice: unchanged, then with its escapes decoded.
 static bool has_folded(struct known_finder *f, str raw) {
   if (has(f, raw)) return true;
   if (!memchr(raw.p, '\\', raw.n)) return false;

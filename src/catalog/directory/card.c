@@ -211,7 +211,7 @@ static void fit_description(struct card *c, str description, size_t target, stru
 // ---- the signature
 
 // If a line is too long, optional parameters are left out before the description gets shorter than BEFORE_OPTIONAL
-// tokens, and required parameters before it gets shorter than BEFORE_REQUIRED tokens.
+// tokens, and required parameters before the description gets shorter than BEFORE_REQUIRED tokens.
 enum { BEFORE_OPTIONAL = 24, BEFORE_REQUIRED = 10 };
 
 // Writes the name of a parameter, in quotes if the name could be mistaken for several names or for text of the gateway.

@@ -27,8 +27,8 @@ struct best {
   size_t count;
 };
 
-// Adds a card if its score is among the best. Compares the scores of all cards, because an answer with
-// gateway.cache_stable is not ordered by score.
+// Adds a card if its score is among the best. Compares the scores of all cards, because answers are not ordered by
+// score if gateway.cache_stable is set.
 static void add_best(struct best *b, struct arena *a, const struct json *card) {
   double score = 0;
   json_double(json_get(card, STR("score")), &score);

@@ -86,7 +86,7 @@ const struct entry *directory_find(const struct directory *d, enum directory_kin
 typedef bool directory_sees(void *context, const struct entry *e);
 
 // Finds the entries whose ids begin with `id` and continue with a version or a hash; an example is
-// "github:create_issue". The prefix "resource::" or "prompt::" may be missing, too. Finds only entries that `sees`
+// "github:create_issue". `id` may also lack the prefix "resource::" or "prompt::". Finds only entries that `sees`
 // accepts. Returns the number of entries, and writes the first DIRECTORY_SUGGESTIONS of them to `out`, ordered by id.
 size_t directory_find_short(const struct directory *d, enum directory_kind kind, str id, directory_sees *sees,
                             void *context, const struct entry **out);
@@ -103,9 +103,9 @@ struct outlook {
   const uint32_t *numbers;      // index in `entries` of each document or tree item; NULL if the indexes are equal
 };
 
-// Return the search index, and the paths, of the visible entries of a kind index. `visible` has one bit for each entry:
-// bit i % 64 of word i / 64. NULL means that all entries are visible. Search indexes and paths are built when they are
-// first used, and cached. The result is valid until the next call.
+// directory_search returns the search index of the visible entries of a kind index, directory_paths their paths.
+// `visible` has one bit for each entry: bit i % 64 of word i / 64. NULL means that all entries are visible. Search
+// indexes and paths are built when they are first used, and cached. The result is valid until the next call.
 struct outlook directory_search(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
 struct outlook directory_paths(const struct directory *d, enum directory_kind kind, const uint64_t *visible);
 
@@ -116,8 +116,8 @@ struct index_build;
 // Begins to build the search index of the visible entries. Returns NULL if no build is needed: the index exists, or
 // directory_search can build it in a short time. Otherwise returns the build, which holds a reference to the directory.
 // If *out_new is true, the caller must call directory_index_run once on any thread, then directory_index_end on the
-// loop, which frees the build and stores the index for directory_search. If *out_new is false, the caller that began
-// this build calls these functions.
+// loop, which frees the build and stores the index for directory_search. If *out_new is false, an earlier caller began
+// this build and calls these functions.
 struct index_build *directory_index_begin(struct directory *d, enum directory_kind kind, const uint64_t *visible,
                                           bool *out_new);
 void directory_index_run(struct index_build *b);

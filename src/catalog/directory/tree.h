@@ -52,7 +52,7 @@ const struct tree_node *tree_find(const struct tree *t, str path, struct fault *
 // before leaves; for a leaf, only the leaf itself. Only the list of the root can be longer than TREE_WIDTH.
 const struct tree_node *tree_list(const struct tree *t, const struct tree_node *node, size_t *out_count);
 
-// Returns the index of the leaf's item in the `items` that tree_build got.
+// Returns the index of the leaf's item in the array `items` that was passed to tree_build.
 size_t tree_item_of(const struct tree *t, const struct tree_node *leaf);
 
 // Describes the items below a node: "12 tools: close_issue, create_issue, …". `noun` is the singular, such as "tool".

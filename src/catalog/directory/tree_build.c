@@ -127,7 +127,8 @@ static void forbid_common(struct tree_builder *b, struct tree_entry **e, size_t 
   }
 }
 
-// Looks at the first word of the name that not all entries share. If the word can be an action, it is not the subject.
+// Finds the first word of the entry's name that is not common to all entries. If this word can be an action, it is not
+// the subject and forms no cluster.
 static void forbid_leading_verb(struct tree_entry *e) {
   for (unsigned i = 0; i < e->words; i++) {
     bool common = !(e->usable >> i & 1) && e->word[i]->object;
@@ -181,8 +182,8 @@ static str segment_of(struct arena *a, str text) {
   return n ? (str){p, n} : STR("item");
 }
 
-// Looks at the word that stands `offset` words after the word `key` in each entry. Returns the longest form of this
-// word that has the key `want`: the plural, if it occurs.
+// Each entry may have a word with the key `want`, `offset` words after the word `key`. Returns the longest form of that
+// word in any entry: the plural, if it occurs.
 static str longest_form(struct tree_entry **e, size_t n, uint32_t key, int offset, uint32_t want) {
   str best = STR_NONE;
   for (size_t i = 0; i < n; i++) {

@@ -22,8 +22,8 @@ struct identity {
   str note;  // what was changed to make the id, for the operator; empty if nothing was changed
 };
 
-// Make the id of a definition. The strings of *out are in the arena or the definition. Return false if the definition
-// is not an object or has no name (or URI).
+// These functions make the id of a definition. The strings of *out are in the arena or the definition. The functions
+// return false if the definition is not an object or has no name (or URI).
 bool identify_tool(const struct identify_rules *rules, const struct json *definition, struct arena *a,
                    struct identity *out, struct fault *f);
 bool identify_resource(const struct identify_rules *rules, const struct json *definition, struct arena *a,
@@ -33,13 +33,13 @@ bool identify_prompt(const struct identify_rules *rules, const struct json *defi
 
 // Writes the namespace of every configured server to `out`; all are different. A server's namespace is its name, if the
 // name fits the grammar. Otherwise the name is changed to fit, and gets a hash if the changed name belongs to another
-// server. A namespace that is so long that `fits` rejects even short names is shortened in the same way. The result
+// server. A namespace that is too long for `fits`, even with a short name, is shortened in the same way. The result
 // does not depend on the order of servers. Server names must be different and not empty. Returns the number of
 // namespaces with a hash.
 size_t identify_namespaces(const str *servers, size_t count, bool (*fits)(str id), struct arena *a, str *out);
 
-// Return only the hash of the id. A tool whose input schema is NULL or not an object has no arguments. Required names
-// that are not strings, and arguments without a name, are ignored.
+// These functions return only the hash of the id. A tool whose input schema is NULL or not an object has no arguments.
+// Required names that are not strings, and arguments without a name, are ignored.
 str identify_hash_tool(struct arena *a, str upstream_name, const struct json *input_schema);
 str identify_hash_resource(struct arena *a, str uri);
 str identify_hash_prompt(struct arena *a, str upstream_name, const struct json *arguments);

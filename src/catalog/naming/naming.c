@@ -184,7 +184,8 @@ static void keep_others(struct naming_own *own, const struct catalog *c, enum it
   }
 }
 
-// If no name in the whole catalog is contested, all clients see the same names.
+// If no name in the whole catalog is contested, all clients see the names in the catalog, and this function returns
+// NULL.
 struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]) {
   if (!c->contested || sees_all(c, seen)) return NULL;
   struct naming_own *own = MEM_NEW(struct naming_own);
@@ -313,8 +314,8 @@ bool naming_same_item(const struct naming *a, const struct item *x, const struct
   ASSERT((int)x->kind < ITEM_KINDS && (int)y->kind < ITEM_KINDS);
   if (!str_eq(naming_shown(a, x), naming_shown(b, y))) return false;
   if (x == y || catalog_same_item(x, y)) return true;
-  // If item->shown differs, the stored definitions differ at least in this name, which the callers may not see. Then
-  // the definitions with the names that the callers see are compared.
+  // If item->shown differs, the stored definitions differ at least in this name, which the callers may not see. So this
+  // compares the definitions as the callers see them, with their own names.
   return !str_eq(x->shown, y->shown) && same_text(a, x, b, y, false) && same_text(a, x, b, y, true);
 }
 

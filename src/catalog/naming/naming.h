@@ -17,7 +17,8 @@
 // same items.
 struct naming_own;
 
-// Passed by value. Must not outlive the catalog, the bits and the names from which it was made.
+// The items that one caller sees, and their names. Passed by value. The catalog, the bits in `seen` and `own` must
+// outlive this struct.
 struct naming {
   const struct catalog *catalog;
   const uint64_t *seen[ITEM_KINDS];  // one bit for each item of the catalog; NULL if all items are visible
@@ -29,7 +30,8 @@ struct naming {
 
 struct naming naming_of_all(const struct catalog *c);
 
-// Returns NULL if all clients would see the same names. The result does not refer to the catalog or the bits.
+// Makes the names for callers that see only the items in `seen`. Returns NULL if these are the names in the catalog.
+// The result does not refer to `c` or `seen`.
 struct naming_own *naming_own_new(const struct catalog *c, uint64_t *const seen[ITEM_KINDS]);
 void naming_own_free(struct naming_own **place);
 size_t naming_own_bytes(const struct naming_own *own);  // approximate memory in bytes; 0 for NULL
@@ -38,7 +40,7 @@ bool naming_sees(const struct naming *n, const struct item *item);
 // Returns the name of an item that the caller sees.
 str naming_shown(const struct naming *n, const struct item *item);
 
-// Returns NULL if no visible item has this name.
+// Returns the visible item with this name, or NULL.
 const struct item *naming_find(const struct naming *n, enum item_kind kind, str shown);
 
 // Writes the names of all visible items that several upstreams call `name`, for people: "a__x, b__x". Writes nothing if

@@ -57,7 +57,7 @@ str tool_id_infer_namespace(str name);
 // before and after it; else the whole name. Underscores are ignored, because they may be part of the name.
 str tool_id_infer_name(str name);
 
-// Return a text, changed to fit the grammar of ids. Different texts may give the same result.
+// These functions return a text, changed to fit the grammar of ids. Different texts may give the same result.
 str tool_id_fit_namespace(struct arena *a, str text);
 str tool_id_fit_name(struct arena *a, str text);
 

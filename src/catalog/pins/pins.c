@@ -8,7 +8,7 @@
 #include "json/canon.h"
 
 enum {
-  FORM_BYTES = 200 << 10,  // a larger definition is pinned by its hash
+  FORM_BYTES = 200 << 10,  // for a larger definition, the pin contains only a hash
   MOST_LOGGED = 20,        // log lines of one comparison
   NAME_SHOWN = 100,
 };
@@ -140,7 +140,7 @@ void pins_accept_one(struct pins *p, struct pin *pin, bool by_operator) {
 
 // ---- comparing
 
-// Writes the canonical form of a definition, or an object with the hash of a definition that is too large.
+// Returns the canonical form of a definition. If the definition is too large, returns an object with its hash.
 static str form_of(str text, struct arena *a) {
   struct buf b;
   struct fault f;
@@ -165,8 +165,8 @@ static str form_of(str text, struct arena *a) {
   return form;
 }
 
-// Stores what a server lists now. `first`: nothing of this server was pinned before. Returns whether the definition
-// was not seen before.
+// Stores the definition that a server lists now. `first` says that nothing of this server was pinned before. Returns
+// whether the definition was not seen before.
 static bool take(struct pins *p, struct pin *pin, str form, bool first) {
   bool accept = !pin->accepted.p && (first || p->mode == GOVERNANCE_PINS_WARN);
   bool same = pin->accepted.p && str_eq(pin->accepted, form);
@@ -198,7 +198,7 @@ static void look_at_tools(struct pins *p, struct pin_server *s, const struct cat
       const struct definition *d = &set->defs[ITEM_TOOL][k];
       if (source->serves && !source->serves(source->serves_ctx, d->name)) continue;
       struct pin *pin = pins_tool(p, s, d->name);
-      if (pin->passed) continue;  // the catalog uses the first definition of a name
+      if (pin->passed) continue;  // the catalog uses only the first definition of each name
       pin->passed = true;
       bool fresh = take(p, pin, form_of(d->text, &a), first);
       pins_scan(pin, d, fresh);
@@ -257,7 +257,8 @@ static bool has_pins(const struct pin_server *s) {
   return false;
 }
 
-// A server that lists other tools each time must not fill the store.
+// Removes pins of unlisted tools if a server has too many pins. Otherwise a server that always lists new tools would
+// fill the store.
 static void drop_surplus(struct pins *p, struct pin_server *s) {
   struct pin *pin;
   for (size_t at = 0; map_count(&s->tools) > PINS_MOST && (pin = map_next(&s->tools, &at));) {
@@ -269,7 +270,7 @@ static void drop_surplus(struct pins *p, struct pin_server *s) {
   }
 }
 
-// Returns whether anything was compared.
+// Compares one server with its pins. Returns false if the server has not changed, so that nothing was compared.
 static bool look_at(struct pins *p, const struct catalog_source *source) {
   struct pin_server *s = pins_server(p, source->server);
   struct pin *pin;
@@ -305,7 +306,7 @@ static void log_state(const struct pins *p, const struct pin *pin, enum pin_stat
            texts[state], then, STR_ARG(server), STR_ARG(tool));
 }
 
-// Saves the pins whose findings have changed.
+// Saves the pins whose unreviewed findings have changed.
 static void save_findings(struct pins *p) {
   struct pins_walk walk = {0};
   for (struct pin *pin; (pin = pins_next(p, &walk));) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private parts of the pins, for the files pins*.c only.
+// The private structs and functions of pins, for the files pins*.c only.
 #pragma once
 #include "catalog/pins/pins.h"
 #include "catalog/pins/scan.h"
@@ -9,7 +9,7 @@ enum {
   PINS_MOST = 10000,  // pins of one server; beyond it, the pins of tools that are not listed are dropped
 };
 
-// Texts are on the heap. STR_NONE stands for an absent text.
+// A pin. Its texts are on the heap; an absent text is STR_NONE.
 struct pin {
   struct pin_server *server;
   str tool;          // empty: the identity of the server
@@ -30,7 +30,7 @@ struct pin_server {
   str name;
   struct map tools;  // struct pin, by name
   struct pin identity;
-  uint64_t version;  // catalog_source.version of the last comparison
+  uint64_t version;  // catalog_source.version at the last comparison
   bool looked;
   size_t order;  // position among the sources
 };
@@ -41,16 +41,17 @@ struct pins {
   enum governance_pins mode;
   struct map servers;  // struct pin_server, by name
   size_t counts[PIN_STATES];
-  bool unreadable;  // the store could not be read: no tool can be accepted as the first of its server
+  bool unreadable;  // the store could not be read, so no tool is accepted when it is first seen
 };
 
 enum pin_state pin_state_of(const struct pin *pin);
 void pin_set(str *text, str value);                                     // replaces a text by a copy of `value`
 struct pin_server *pins_server(struct pins *p, str name);               // creates it if necessary
-struct pin *pins_tool(struct pins *p, struct pin_server *s, str tool);  // creates it if necessary; empty: the identity
+struct pin *pins_tool(struct pins *p, struct pin_server *s, str tool);  // creates it if necessary; "" is the identity
 void pins_accept_one(struct pins *p, struct pin *pin, bool by_operator);
 
-// Walks all pins, the identity of each server first. `at` starts as {0}.
+// The position of a walk over all pins; initially {0}. For each server, pins_next returns first its identity, then its
+// tools.
 struct pins_walk {
   struct pin_server *server;
   size_t servers, tools;
@@ -62,9 +63,10 @@ struct pin *pins_next(const struct pins *p, struct pins_walk *at);
 // The findings that quarantine a tool. PIN_SAME_NAME is only a note, because clients see both tools under other names.
 enum { PIN_SERIOUS = 1u << PIN_HIDDEN | 1u << PIN_INSTRUCTION | 1u << PIN_LOOKALIKE };
 
-// Searches the texts of a definition. `fresh`: the definition was not seen before.
+// Searches the texts of a definition, and records the findings in its pin. `fresh` says that the definition was not
+// seen before.
 void pins_scan(struct pin *pin, const struct definition *d, bool fresh);
-// Compares the names of all listed tools of different servers.
+// Finds tools whose names look like those of other servers' tools, and records these findings in the pins.
 void pins_compare_names(struct pins *p);
 
 // ---- pins_store.c

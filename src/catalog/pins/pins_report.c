@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists and accepts pins, for operators.
+// Lists pins and accepts definitions, for operators.
 #include <stdlib.h>
 
 #include "base/assert.h"

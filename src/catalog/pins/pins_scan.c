@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of pins: in the texts of definitions, and by comparison of the names of tools.
+// Records findings in pins: suspicious texts in definitions, and tools with similar names.
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -38,8 +38,8 @@ static bool find_hidden(const struct definition *d, struct arena *a, struct buf 
   return raw && scan_hidden(raw, why);
 }
 
-// A definition from the cache (upstream/definition_cache.h) has lost its hidden characters, so an earlier finding stays
-// while the definition is the same.
+// A definition from the cache (upstream/definition_cache.h) no longer has its hidden characters. So the finding
+// PIN_HIDDEN stays as long as the definition is the same.
 void pins_scan(struct pin *pin, const struct definition *d, bool fresh) {
   struct arena a;
   struct buf why;
@@ -69,7 +69,7 @@ static int compare(const void *x, const void *y) {
   return by_skeleton ? by_skeleton : str_cmp(a->pin->tool, b->pin->tool);
 }
 
-// Returns the tools that are listed, sorted by skeleton.
+// Returns the tools that servers list now, sorted by the skeletons of their names (scan_skeleton).
 static struct named *list_names(const struct pins *p, struct arena *a, size_t *out_count) {
   struct pins_walk walk = {0};
   struct named *list = NULL;
@@ -110,7 +110,8 @@ static void note_pair(struct pin *a, struct pin *b) {
   buf_done(&why);
 }
 
-// Names with equal skeletons are neighbours in the list; similar ones share their first bytes.
+// The list is sorted by skeleton. So equal skeletons are neighbours, and similar skeletons are close, because they
+// share their first bytes.
 void pins_compare_names(struct pins *p) {
   struct arena a;
   size_t count, pairs = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pins as entries of the store: one for each tool, and one for the identity of each server. The id of an entry is a
-// hash of the names, because names can be longer than an id.
+// Stores pins as entries of the store: one entry for each tool, and one for the identity of each server. The id of an
+// entry is a hash of the names of server and tool, because names can be longer than an id.
 #include "base/assert.h"
 #include "catalog/pins/pins_impl.h"
 #include "store/shared.h"
@@ -121,7 +121,7 @@ void pins_load(struct pins *p) {
   struct fault f;
   struct entry_search search = {.each = on_entry, .ctx = p};
   entry_find(p->opt.store, kind, &search);
-  ASSERT(search.read.over);  // all backends read without waiting
+  ASSERT(search.read.over);  // every store backend finishes a read before it returns
   if (store_answered(&search.read, &f)) return;
   log_error(p->opt.log, "the pins of tools cannot be read, so no tool is accepted without an operator: %s", f.message);
   p->unreadable = true;

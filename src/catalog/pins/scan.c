@@ -9,7 +9,7 @@
 enum {
   SHOWN = 160,        // bytes of a text in a finding
   WORDS = 12,         // most words of a phrase
-  SIMILAR_BYTES = 6,  // shorter names are never similar
+  SIMILAR_BYTES = 6,  // minimum length of names that can be similar
   SAME_PREFIX = 3,    // bytes with which similar names begin
 };
 
@@ -17,7 +17,7 @@ enum {
 
 typedef bool text_test(str text, str *out_at);
 
-// Calls `test` for each text of a value until it returns true. Returns the text in the arena.
+// Calls `test` for each string in a value until a call returns true. Sets *out to that string.
 static bool search(const struct json *v, text_test *test, bool keys, struct arena *a, str *out, str *out_at) {
   if (v->type == JSON_STRING) return json_string(v, a, out) && test(*out, out_at);
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return false;
@@ -31,7 +31,7 @@ static bool search(const struct json *v, text_test *test, bool keys, struct aren
   return false;
 }
 
-// Appends the part of a text from shortly before `at` on.
+// Appends an excerpt of a text that begins shortly before `at`.
 static void put_excerpt(str text, str at, struct buf *out) {
   size_t from = (size_t)(at.p - text.p);
   from = from > SHOWN / 4 ? from - SHOWN / 4 : 0;
@@ -59,7 +59,7 @@ bool scan_hidden(const struct json *definition, struct buf *out) {
 
 // ---- instructions
 
-// Phrases of instructions to a model. Words are separated by blanks; "a|b" is one of several words; "?a" can be absent.
+// Phrases of instructions to a model. Words are separated by blanks; "a|b" matches either word; "?a" is optional.
 static const char *const phrases[] = {
     "ignore|disregard|forget|override|bypass ?all|any ?of ?the|your|my|these"
     " previous|prior|earlier|above|preceding|system"
@@ -75,7 +75,7 @@ static const char *const phrases[] = {
     "always|must call|use|run|invoke this tool first|before",
 };
 
-// Texts that begin parts of a prompt, and files with secrets; lower-case.
+// Texts that mark parts of a prompt, and names of files with secrets, in lower case.
 static const char *const literals[] = {
     "<important",   "<system>", "</system>", "<assistant>",       "<admin>",     "<hidden>",    "[system]",
     "<|im_start|>", "id_rsa",   "/.ssh/",    "/.aws/credentials", "/etc/passwd", "/etc/shadow", ".cursor/mcp.json",
@@ -110,7 +110,7 @@ static bool is_one_of(str word, str alternatives) {
   return false;
 }
 
-// Returns whether the text begins with the phrase.
+// Returns whether the words at the start of the text match the phrase (see `phrases`).
 static bool begins_with(str text, str phrase) {
   str part;
   str rest = text, word = cut_word(&rest);
@@ -174,7 +174,7 @@ bool scan_instruction(const struct json *definition, struct buf *out) {
 
 // ---- names
 
-// Letters that look like an ASCII letter.
+// Returns the ASCII letter or digit that stands for all characters that look like `c`, or 0 if there is none.
 static char fold(uint32_t c) {
   static const struct {
     uint32_t code;
@@ -196,7 +196,8 @@ static char fold(uint32_t c) {
   return c < 0x80 && ascii_is_alnum((char)c) ? (char)c : 0;
 }
 
-// Other characters than letters and digits of ASCII are ignored, unless they are letters of another script.
+// Ignores ASCII characters that are neither letters nor digits. Keeps letters of other scripts that look like no ASCII
+// letter.
 size_t scan_skeleton(str name, char out[SCAN_SKELETON]) {
   size_t n = 0;
   while (name.n && n + 4 <= SCAN_SKELETON) {
