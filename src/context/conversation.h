@@ -14,7 +14,7 @@
 
 enum { CONVERSATION_MESSAGES = 100000, CONVERSATION_ID_BYTES = 512 };
 
-#define CONVERSATION_OWNER "conversations"  // owner in the store
+#define CONVERSATION_OWNER "conversations"  // owner of these records in the store
 #define CONVERSATION_KIND "message"
 
 struct conversation {
@@ -58,8 +58,8 @@ struct trimmed {
 };
 
 // Moves turns to the archive until the conversation fits the limit; when the function returns true, these turns are
-// stored durably. A system message (the marker) replaces the turns; it has the number of archived messages and the
-// command that shows these messages. On failure, the conversation is unchanged.
+// stored durably. A system message (the marker) replaces the turns. The marker has the number of archived messages and
+// the command that shows these messages. On failure, the conversation is unchanged.
 bool conversation_trim(const struct trim_order *order, const struct conversation *c, struct arena *a,
                        struct trimmed *out, struct fault *f);
 

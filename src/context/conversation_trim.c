@@ -12,7 +12,7 @@ enum { MADE_ID = 16 };  // number of hex digits in an id that made_id returns
 // ---- the marker
 
 struct marker {
-  uint64_t count;  // archived messages so far
+  uint64_t count;  // number of archived messages so far
   str last;        // id of the last archived message, from which made_id derives the next id
 };
 

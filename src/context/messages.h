@@ -18,7 +18,8 @@
 enum { MESSAGES_CALLS = 1000, MESSAGES_PARAMS_BYTES = 64 << 20 };
 
 enum messages_shape {
-  // A request has role assistant and describes the call in words; a response has role system (resource) or tool.
+  // A request has role assistant and describes the call in words; the response of a resource has role system, and that
+  // of a tool has role tool.
   MESSAGES_SEED,
   MESSAGES_OPENAI,  // a request has role assistant and tool_calls; a response has role tool and the id of its call
 };

@@ -174,7 +174,7 @@ static void firewall(struct pack *p, struct arena *a) {
 // ---- header and footer
 
 struct pack_frame {
-  str head, foot;  // facts and header; footer
+  str head, foot;  // head: header and facts; foot: footer
   size_t head_tokens,
       foot_tokens;  // tokens of `head` with the separator after it; tokens of `foot` alone
 };

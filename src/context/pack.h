@@ -15,11 +15,11 @@ enum pack_phase { PACK_ROUTE, PACK_CALL, PACK_INTERPRET, PACK_ANSWER, PACK_PHASE
 
 enum {
   PACK_BUDGET_MAX = 1 << 20,
-  PACK_KIND_MOST = 50,        // maximum of events of one kind
+  PACK_KIND_MOST = 50,        // maximum number of events of one kind
   PACK_WHOLE_CHARS = 2000,    // tool results with more characters are summarised
   PACK_SUMMARY_TOKENS = 200,  // maximum tokens of a summary
   PACK_SHORTEST_TOKENS = 20,  // minimum tokens of a summary
-  PACK_FACTS = 64,            // facts of all summarised results
+  PACK_FACTS = 64,            // maximum number of facts, taken from all summarised results together
   PACK_FACTS_BYTES = 2000,
 };
 
@@ -46,7 +46,7 @@ struct pack_words {
 
 struct pack_item {
   const struct event *event;
-  size_t place;  // index in the session
+  size_t place;  // index of the event in the session
   enum pack_fate fate;
   bool redacted, summarised;
   str text;                 // text to show

@@ -119,8 +119,8 @@ static void score(struct pack_item *it, double recency) {
   it->score = 0.3 * it->recency + 0.25 * it->similarity + 0.35 * it->priority + 0.1 * it->brevity;
 }
 
-// Returns the text by which events are compared. For a call, it begins with the function's name, because arguments
-// alone are not distinctive.
+// Returns the text by which events are compared. For a call, this text begins with the function's name, because
+// arguments alone are not distinctive.
 static str said_by(const struct pack_item *it, struct arena *a) {
   const struct event *e = it->event;
   if (!e->function_name.p || it->redacted) return it->text;

@@ -24,7 +24,7 @@ struct recorder {
   const struct log *log;
   const struct clock *clock;
   uint64_t session_bytes;
-  uint64_t next;           // number of a call
+  uint64_t next;           // number of the last recorded call
   struct store_wait wait;  // reports whether a write succeeded; watches only one write at a time
   bool complained;
 };

@@ -9,7 +9,7 @@
 #include "store/archive.h"
 #include "text/secrets.h"
 
-#define RECORDER_OWNER "sessions"  // owner in the store
+#define RECORDER_OWNER "sessions"  // owner of these records in the store
 #define RECORDER_EVENT "event"     // kind of records that hold one event, as a line of JSON
 // Kind of the first record of a session: {"session", "client", "principal", "timestamp"}.
 #define RECORDER_SESSION "session"

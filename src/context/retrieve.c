@@ -10,8 +10,8 @@
 
 struct search {
   const struct retrieve_order *order;
-  struct arena arena;    // for results
-  struct arena scratch;  // for the current record
+  struct arena arena;    // holds the results
+  struct arena scratch;  // temporary memory for the current record
   struct map seen;       // context and id of each message found
   bool (*each)(void *ctx, const struct retrieved *r);
   void *ctx;

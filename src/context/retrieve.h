@@ -12,7 +12,7 @@ struct retrieve_order {
   str contains;               // text in a message, ignoring ASCII case; may be empty
   // Words by which messages are ranked, best first. If empty, messages are in the order of the archive.
   str search;
-  // Maximum number of messages; 0 for all messages or, in a ranked search, for SEARCH_MOST_HITS.
+  // Maximum number of messages. 0 means SEARCH_MOST_HITS in a ranked search, otherwise no limit.
   size_t limit;
 };
 

@@ -57,7 +57,7 @@ struct session_limits {
   size_t bytes, line_bytes, events;
 };
 
-extern const struct session_limits session_default_limits;  // 64 MiB, 16 MiB per line, 100 000 events
+extern const struct session_limits session_default_limits;  // 64 MiB in total, 16 MiB per line, 100 000 events
 
 // Reads the lines of `text`. The events are in the arena; `text` must outlive the events. Fails at the first line that
 // is not a JSON object, or that has a member with a wrong type, an unknown event type or a duplicate id. The fault

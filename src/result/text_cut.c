@@ -18,9 +18,9 @@ enum { PIECE_TOKEN_BYTES = 8 };
 // ---- characters ----
 
 // Counts the characters of a block, and sets *out_bytes to their size, if all complete characters in the block are
-// valid. Returns 0 if the block needs a closer look. By RFC 3629, a byte from 0xc2 on is followed by one continuation
-// byte, and a byte from 0xe0 on by two. The byte after 0xe0 must be 0xa0 or more, the byte after 0xed less than 0xa0.
-// Characters of four bytes are not handled here.
+// valid. Returns 0 if the caller must check the characters one by one. By RFC 3629, a byte from 0xc2 on is followed by
+// one continuation byte, and a byte from 0xe0 on by two. The byte after 0xe0 must be 0xa0 or more, the byte after 0xed
+// less than 0xa0. Characters of four bytes are not handled here.
 static size_t block_chars(const char *p, size_t *out_bytes) {
   struct block b = block_load(p);
   uint64_t high = block_high(b), last = UINT64_C(1) << 63;

@@ -19,7 +19,8 @@ struct catalog_view {
   size_t count;
 };
 
-// The key of a comparison. Clients of the same agent have the same key if their connections show the same items.
+// The key under which the result of a comparison is cached. Clients of the same agent have the same key if their
+// connections show the same items.
 struct comparison_key {
   const struct policy_agent *agents[2];
   const struct run_context *runs[2];

@@ -16,7 +16,7 @@ struct index_job {
 // A request that waits for a search index. Allocated in the arena of the request.
 struct index_waiter {
   struct work work;
-  struct list node;  // in index_job.waiters
+  struct list node;  // member of index_job.waiters
   struct surface *d;
   struct request *request;
   void (*again)(struct surface *d, struct request *r);

@@ -89,7 +89,7 @@ static void on_request(void *ctx, struct request *r) {
 }
 
 // Starts the audit line of a request that is refused before it is handled. If the message is invalid, r->msg is empty;
-// then the method is read from its JSON value.
+// then the method is read from the message's JSON value.
 static void on_refused(void *ctx, struct request *r) {
   struct surface *d = ctx;
   str named = r->msg.method;
@@ -141,7 +141,7 @@ static void on_notification(void *ctx, struct session *s, const struct rpc_messa
 }
 
 // Writes an audit line for a message that is not a request. The rate of these lines is limited for each session. The
-// next line has the number of lines that were left out.
+// next line that is written gives the number of lines that were left out.
 static void on_received(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value,
                         bool taken) {
   enum { LINES_PER_SECOND = 20, SESSION_TOLD = 8 };

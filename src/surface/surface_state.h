@@ -51,7 +51,7 @@ struct surface_client {
   struct listening listening;
   struct seen seen;       // with cache_stable: cards shown since the last change of the visible lists
   struct catalog *shown;  // the catalog with which the client was last compared (changes.c)
-  uint32_t *views;        // for each server: the bits of item.seen that the client's connections showed for `shown`
+  uint32_t *views;        // for each server: the bits of item.seen that the client's connections showed then
   size_t view_count;
 };
 

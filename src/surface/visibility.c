@@ -9,7 +9,8 @@
 
 enum { MOST_NOTES = 20, VISIBILITIES_BYTES = 32 << 20 };
 
-// The items of a catalog that one agent may see. Computed on first use and cached, with a limit of VISIBILITIES_BYTES.
+// The items of a catalog that one agent may see. Computed on first use and cached; the cache takes at most
+// VISIBILITIES_BYTES.
 struct visibility {
   struct visibility_key {
     struct policy *policy;
@@ -17,7 +18,7 @@ struct visibility {
     struct run_context *run;
     uint64_t generation;  // generation of the catalog to which the items belong
   } key;
-  struct list node;  // in surface.visibilities
+  struct list node;  // member of surface.visibilities
   size_t bytes;
   uint64_t *bits[ITEM_KINDS];
   struct naming_own *own;  // names for this agent that differ from the names in the catalog; may be NULL

@@ -19,7 +19,7 @@ bool surface_caller(struct surface *d, const struct session *s, struct caller *o
 // Returns whether the caller may see this item of the catalog.
 bool surface_sees(struct surface *d, const struct caller *c, const struct catalog *catalog, const struct item *item);
 bool surface_sees_server(struct surface *d, const struct caller *c, unsigned source);
-// Returns whether the caller may see the server and lists of servers name it (call/caller.h: caller_lists).
+// Returns whether lists of servers show this server to the caller (caller_lists in call/caller.h).
 bool surface_lists_server(struct surface *d, const struct caller *c, unsigned source);
 
 // Returns which items of a catalog the caller sees, and their names. The results of the last two calls stay valid.
@@ -40,7 +40,7 @@ str surface_tool_safe(void *surface, const struct item *tool);
 // client may see has such an id. Returns NULL if no entry, or more than one, has such an id. The client may be unable
 // to see the result: check with meta_sees.
 const struct entry *meta_find(struct surface *d, const struct session *s, enum directory_kind kind, str id);
-// Finds the entries that an id without version and hash may name and that the client may see; see directory_find_short.
+// Finds all entries that an id without version and hash can name and that the client may see (directory_find_short).
 size_t meta_find_short(struct surface *d, const struct session *s, enum directory_kind kind, str id,
                        const struct entry **out);
 

@@ -60,7 +60,7 @@ static str write_content(const struct envelope *e, str text) {
 
 // ---- results that are passed on ----
 
-// Returns a valid list of content parts, for a result whose content is not such a list.
+// Returns a valid list of content parts, for a result whose `content` is not a valid list.
 static str mended_content(const struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct buf b;
@@ -177,8 +177,8 @@ static str with_notice(const struct envelope *e, str content) {
   return all;
 }
 
-// Passes a result on to the client. Changes only _meta, structuredContent that the model would not see or would see
-// twice, and invalid content. Adds a notice if the result imitates the gateway.
+// Passes a result on to the client. Changes only _meta, invalid content, and structuredContent that the model would not
+// see or would see twice. Adds a notice if the result imitates the gateway.
 static bool pass_on(struct envelope *e, struct buf *out) {
   struct json_edit edits[4];
   size_t count = 0;

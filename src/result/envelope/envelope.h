@@ -53,28 +53,28 @@ enum {
   ENVELOPE_PART_BYTES = 64 << 10,    // maximum size of an image or a sound that stays in the result
   ENVELOPE_PARTS_BYTES = 256 << 10,  // maximum total size of the images and sounds that stay in the result
   ENVELOPE_PIECES = 32,              // maximum number of pieces; beyond it, the whole result is one piece
-  ENVELOPE_PIECES_TEXT_ONLY = 4,     // maximum number of pieces with `text_only`, because then only the text names them
+  ENVELOPE_PIECES_TEXT_ONLY = 4,     // the same if `text_only` is set: then the text must name every piece
 };
 
 enum envelope_kind {
   ENVELOPE_TOOL,
   ENVELOPE_RESOURCE,
   ENVELOPE_PROMPT,
-  ENVELOPE_ANY,  // result of any method: passed on, masked if necessary; nothing is written if masking fails
+  ENVELOPE_ANY,  // a result of any method: passed on, and masked if necessary; if masking fails, nothing is written
 };
 
 struct envelope_order {
   const struct json *result;   // result of tools/call, resources/read or prompts/get
   str tool_id;                 // id of the tool, the resource or the prompt
   str owner;                   // owner of the pieces
-  struct piece_origin origin;  // server and tool; an agent without access to them cannot view the pieces
+  struct piece_origin origin;  // server and tool of the result; an agent without access to them cannot view the pieces
   struct store *store;
   struct piece_batch **batch;  // created for the first piece; the caller must store it (pieces_put) or free it
   size_t budget;               // tokens; 0: the default
   bool text_only;              // leave out the structuredContent of the gateway
   enum client_reads reads;     // what the client shows its model; a result that fits is arranged for this
   str mark;                    // start of the gateway's lines; empty: use "…", and do not detect imitations
-  str provenance;              // raw JSON of more members of provenance, such as "a":1,"b":[2]; or STR_NONE
+  str provenance;              // raw JSON of further members of `provenance`, such as "a":1,"b":[2]; or STR_NONE
   enum envelope_kind kind;
   bool whole;        // pass the result on at any size
   bool apart;        // write only the new _meta to *out if the result is passed on; write nothing if _meta is unchanged

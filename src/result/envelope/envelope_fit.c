@@ -9,7 +9,7 @@
 enum {
   SEEN = 16,         // maximum number of images and sounds that stay
   MEDIA_BYTES = 64,  // maximum length of a media type
-  FREE_PARTS = 16,   // number of parts that cost only their text; each further part costs one more token
+  FREE_PARTS = 16,   // number of parts of which only the text counts; each further part costs one token more
 };
 
 bool envelope_text_says(const struct envelope *e) {

@@ -73,8 +73,8 @@ bool envelope_content_broken(const struct envelope *e);
 
 // ---- envelope_pieces.c: stored pieces
 
-// Stores as pieces the data that does not stay in the result. Adds the pieces to the batch in this order: parts,
-// structured content, text. The bytes of the pieces must stay valid until the batch is stored.
+// Stores as pieces the data that does not stay in the result. Adds the pieces to the batch of store writes in this
+// order: parts, structured content, text. The bytes of the pieces must stay valid until the batch is stored.
 void envelope_keep(struct envelope *e);
 void envelope_free_blocks(struct envelope *e);
 

@@ -19,7 +19,7 @@ enum spare {
   SPARE_LABELS,
   SPARE_HASHES,
   SPARE_ANNOTATIONS,
-  SPARE_SIZES,       // sizes and media types
+  SPARE_SIZES,       // leave out sizes and media types
   SPARE_PROVENANCE,  // leave out provenance completely: the handles already contain the tool id
   SPARES,
 };

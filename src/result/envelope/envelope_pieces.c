@@ -151,7 +151,7 @@ static void plan_structured(struct envelope *e) {
 }
 
 // Adds the whole result as a piece. If the array `content` has too many values to be split into parts, the summary
-// describes it as JSON.
+// describes this array as JSON.
 static struct envelope_piece *plan_whole(struct envelope *e) {
   const struct json *content = json_get(e->order->result, STR("content"));
   struct envelope_piece *whole = add_piece(e, ARTIFACT_STRUCTURED, STR("application/json"), label_of(e, "whole result"),
@@ -187,7 +187,7 @@ static void put_outline(struct json_writer *w, const struct part *p, struct aren
   }
 }
 
-// Adds a piece with a large result, but without the texts and data that other pieces have.
+// Adds a piece with the whole large result, except the texts and data that are in other pieces.
 static void plan_outline(struct envelope *e) {
   struct buf b;
   buf_init(&b, 2 * (size_t)e->order->result->n + 4096);

@@ -16,8 +16,8 @@ void fault_put_flat(struct buf *out, const struct fault *f, str details);
 void fault_put_result(struct buf *out, const struct fault *f, str details, bool structured);
 
 // Writes the nested form: {"error": {"code", "message", "rule", "details"?}}. `rule` is the dotted path of the rule
-// that decided about the call, or STR_NONE, which is written as null. A denial has no details. Three codes have other
-// names in this form: TOOL_NOT_FOUND, SERVER_UNAVAILABLE and TIMEOUT.
+// that decided about the call, or STR_NONE, which is written as null. A denial has no details. Only this form uses the
+// code names TOOL_NOT_FOUND, SERVER_UNAVAILABLE and TIMEOUT.
 void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details);
 const char *fault_ruled_name(enum fault_code code);
 // Writes the nested form as the result of a tool.
@@ -30,7 +30,7 @@ void fault_put_data(struct buf *out, const struct fault *f, str details);
 
 // Members of _meta in results that the gateway itself writes; removed from results of servers.
 #define RESULT_FAULT "io.toolgate/fault"      // the code of a fault
-#define RESULT_DRY_RUN "io.toolgate/dry_run"  // true: nothing was called
+#define RESULT_DRY_RUN "io.toolgate/dry_run"  // true if the call was only a dry run
 
 // Writes the result of a tool with one text part. `meta` and `structured` are raw JSON objects or STR_NONE.
 void result_put(struct buf *out, str meta, str text, str structured, bool is_error);

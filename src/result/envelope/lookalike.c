@@ -113,7 +113,8 @@ bool lookalike_json(const struct json *v, str mark) {
   str raw = json_span(v);
   if (imitates(raw, mark)) return true;
   if (!has(raw, STR("\\u00")) && !hidden_in_json(raw)) return false;
-  // Checks the value's JSON text, unescaped, instead of the value's nodes, because a folded value has no nodes.
+  // Checks the value's JSON text, unescaped, instead of the value's nodes, because a folded value (json_parse_folding)
+  // has no nodes.
   char *plain = mem_alloc(raw.n);
   bool found = lookalike((str){plain, json_text_unescape(raw, plain)}, mark);
   mem_free(plain);

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "json/json.h"
 
-// The kind of request, which determines the member of the result that has the parts.
+// The kind of request. It determines which member of the result contains the parts.
 enum parts_source {
   PARTS_OF_TOOL,      // tools/call: content
   PARTS_OF_RESOURCE,  // resources/read: contents

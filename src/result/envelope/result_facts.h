@@ -10,7 +10,7 @@ struct facts {
   size_t count;
 };
 
-// Adds the facts from the beginning of the text.
+// Adds the facts found at the beginning of the text.
 void facts_of_lines(str text, struct facts *f);
 
 // Adds the first members of an object that are strings, numbers or booleans, as "name: value". `object` may be NULL.

@@ -13,7 +13,7 @@ enum {
   LINES = 200,            // maximum lines of the sample
   WORDS_BYTES = 4 << 10,  // maximum bytes of words before the JSON of a mixed text
   JSON_TRIES = 8,         // maximum number of brackets to try as the beginning of JSON
-  LONG_LINE = 2000,       // text with few blanks is unreadable if its lines are longer on average
+  LONG_LINE = 2000,       // text with few blanks counts as unreadable if its lines are longer on average
   TABLE_ROWS = 60,        // number of table rows to compare
 };
 

@@ -25,7 +25,7 @@ struct outline {
 struct outline_text {
   struct outline root;  // the value of the text; if the text has several values, an array of them
   bool several;         // the text has values one after another, as in JSON Lines
-  size_t broken;        // offset of the first byte that is not JSON; SIZE_MAX if all bytes are
+  size_t broken;        // offset of the first byte that is not JSON; SIZE_MAX if the whole text is JSON
 };
 
 // Reads the outline of a text. Returns false, with *out unchanged, if the text does not begin with JSON. If an error

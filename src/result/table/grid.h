@@ -10,7 +10,7 @@ enum { GRID_COLUMNS = 40, GRID_ROWS = 60, GRID_DISTINCT = 4, GRID_SHOWN = 8 };
 struct grid_column {
   struct cell name;
   enum cell_type type;                           // type that all cells have
-  size_t bytes;                                  // size of all its cells
+  size_t bytes;                                  // total size of the column's cells
   size_t filled, longest;                        // number of cells that are not empty; size of the longest cell
   const struct cell *low, *high;                 // lowest and highest number or date, or NULL
   const struct cell *values[GRID_DISTINCT + 1];  // the first different values

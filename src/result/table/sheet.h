@@ -37,7 +37,7 @@ struct sheet {
   struct cell cells[SHEET_COLUMNS];  // cells of the last row read: the columns in `wanted`, in this order
   str wanted[SHEET_COLUMNS];
   size_t wanted_count;
-  uint64_t seen;      // for JSON: bits of the wanted columns that a row had so far (also as null)
+  uint64_t seen;      // for JSON: bit mask of the wanted columns that some row had so far, even as null
   size_t wanted_end;  // number of fields to read from a row to get all wanted columns
   bool wrong;         // invalid JSON ended the rows; json_scan_fault(&scan) describes it
   // Private state of the readers.

@@ -150,8 +150,8 @@ static bool is_capitals(str header) {
   return upper > 2 && lower * 2 <= upper;
 }
 
-// Returns whether most rows fit the header. With by_place, a row fits if there is a blank before the offset of each
-// column. Otherwise a row fits if it has as many words as the header has columns.
+// Returns whether most rows fit the header. If by_place is set, a row fits if there is a blank before the offset of
+// each column. Otherwise a row fits if it has as many words as the header has columns.
 static bool rows_fit(const struct sheet *t, str body) {
   size_t rows = 0, good = 0;
   while (body.n && rows < SAMPLE_ROWS) {

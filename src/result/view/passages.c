@@ -195,7 +195,7 @@ static const char *find_begin(const struct passage_finder *d, const char *hit) {
   return p;
 }
 
-// Returns the next line end, or in JSON the next line end or end of a row. Returns `last` if none follows.
+// Returns the next end of a line or, in JSON, of a line or a row. Returns `last` if none follows.
 static const char *next_end(const struct passage_finder *d, const char *p, const char *last) {
   const char *line = memchr(p, '\n', (size_t)(last - p)), *stop = line ? line : last;
   if (!d->json) return stop;

@@ -109,7 +109,7 @@ void view_put_next(struct buf *out, const struct view_order *o, size_t start) {
   view_put_edited(out, o, &edit, 1);
 }
 
-// Writes the note that the selector's range is outside of the text, which is not empty.
+// Writes a note: the selected range is outside of the text, although the text is not empty.
 static void note_none(const struct view_order *o, struct buf *out, size_t total, const char *what) {
   view_begin_note(o, out);
   buf_printf(out, "out of range: there are %zu %s, counted from 0", total, what);
@@ -195,7 +195,7 @@ static bool show_head(const struct view_order *o, struct buf *out, struct fault 
 
 struct line_range {
   const struct view_order *order;
-  size_t total, start, end;  // numbers of lines
+  size_t total, start, end;  // number of lines in the text; first line to show; line after the last one
   size_t from;               // byte offset of the first line
 };
 
@@ -289,7 +289,7 @@ static bool is_listed(const char *list, str name) {
   return false;
 }
 
-// Returns false, with f set, if the selector has an unknown member: this member would have no effect.
+// Returns false, with f set, if the selector has an unknown member. Such a member would have no effect.
 static bool known_members(const struct view_order *o, const char *members, struct fault *f) {
   struct arena a;
   bool ok = true;

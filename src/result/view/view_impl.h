@@ -53,7 +53,7 @@ struct view_chars {
 
 void view_show_chars(const struct view_order *o, const struct view_chars *chars, struct buf *out);
 
-// Writes the selector of a span of the bytes: {"type":"head","start":N,"chars":N}.
+// Writes the selector that shows `span`, a part of `bytes`: {"type":"head","start":N,"chars":N}.
 void view_put_head(struct buf *out, str bytes, str span);
 
 // Starts a line of the gateway: writes the mark and a blank.
@@ -67,11 +67,12 @@ typedef void view_note(void *ctx, size_t shown, struct buf *out);
 // with nothing written, if no line fits.
 bool view_cut_lines(const struct view_order *o, str lines, view_note *note, void *ctx, struct buf *out);
 
-// Appends `lines` without a note and without the last line end if `whole` is true (nothing is missing) and they fit.
-// Otherwise does the same as view_cut_lines.
+// If `whole` is true (no lines are missing) and the lines fit, appends them without a note and without the last line
+// end. Otherwise does the same as view_cut_lines.
 bool view_put_lines(const struct view_order *o, str lines, bool whole, view_note *note, void *ctx, struct buf *out);
 
 // Writes "go on with SELECTOR": the selector of the view with the changes in `edits`. If this selector is long, writes
 // only the changes.
 void view_put_edited(struct buf *out, const struct view_order *o, const struct json_edit *edits, size_t count);
-void view_put_next(struct buf *out, const struct view_order *o, size_t start);  // changes only `start`
+// Like view_put_edited, but changes only `start`.
+void view_put_next(struct buf *out, const struct view_order *o, size_t start);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows statistics of one column of a table, or of each column: counts, minimum and maximum, sum, and the most frequent
-// values. With `by`, shows the counts and sums for each group of rows that have the same value in another column.
+// values. If the selector has `by`, shows the counts and sums for each group of rows that have the same value in
+// another column.
 #include <stdio.h>
 
 #include "base/assert.h"
@@ -27,7 +28,7 @@ struct stats {
   struct tally tallies[SHEET_COLUMNS];
   bool grouped;
   size_t by;
-  struct tally groups;  // the different values of `by`
+  struct tally groups;  // the different values in the column `by`
   struct group list[TALLY_VALUES];
   size_t rows, start;
   bool partly;  // not all rows were read

@@ -152,7 +152,7 @@ bool view_row_meets(const struct view_where *w, const struct sheet *t, struct ar
 bool view_no_table(const struct view_order *o, struct fault *f) {
   struct fault why = *f;
   if (strstr(why.message, "{\"type\":")) return false;
-  bool placed = str_starts(str_of(why.message), str_of(why.path));  // also without a path
+  bool placed = str_starts(str_of(why.message), str_of(why.path));  // also true if the path is empty
   fault_set(f, why.code, "%s%s%s; example: %s", placed ? "" : why.path, placed ? "" : ", ", why.message, o->form);
   fault_set_path(f, o->type);
   return false;

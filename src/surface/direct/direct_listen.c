@@ -66,7 +66,7 @@ static void acknowledge(struct surface_client *client) {
   l->acknowledged = true;
   timer_stop(&l->patience);
   struct buf b;
-  buf_init(&b, (size_t)l->request->value->n * 2 + 1024);  // room for names of the request, escaped
+  buf_init(&b, (size_t)l->request->value->n * 2 + 1024);  // enough for the names in the request after escaping
   struct json_writer w = json_writer(&b);
   const struct json *asked = json_get(l->request->msg.params, STR("notifications"));
   buf_str(&b, STR("\"notifications\":"));

@@ -18,7 +18,7 @@ enum call_result direct_subscribe(void *surface, struct call *c);
 void direct_subscribe_over(void *surface, struct call *c);
 
 void direct_watch_anew(struct surface *d);  // opens connections for subscriptions whose connection was lost
-// Repeats lost subscriptions on a lane that is ready.
+// Renews lost subscriptions on a lane whose connection is ready.
 void direct_watch_again(struct surface_client *client, struct lane *lane);
 void direct_task_changed(struct surface *d, struct lane *lane, const struct rpc_message *m);
 void direct_resource_updated(struct surface *d, struct lane *lane, const struct rpc_message *m);

@@ -12,8 +12,8 @@
 
 enum { EPOCH_BYTES = 8 };
 
-// A copy of a definition. It is valid for one edition of the rules, one version of the server's definitions, and until
-// the time `until`.
+// A cached definition of an alias. It becomes invalid at the time `until`, and when the rules or the server's
+// definitions change.
 struct alias_copy {
   struct list node;
   str alias;  // on the heap
@@ -44,7 +44,7 @@ static bool is_fixed(const struct governance_alias *a, const struct json *name) 
   return fixed;
 }
 
-// Returns the input schema without the arguments of the template.
+// Returns the tool's input schema without the arguments for which the alias sets fixed values.
 static str schema_of(const struct governance_alias *a, const struct json *schema, struct arena *arena) {
   const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));
   struct json_edit edits[2];
@@ -71,8 +71,8 @@ static str schema_of(const struct governance_alias *a, const struct json *schema
   return json_edited(arena, schema, edits, count);
 }
 
-// Writes the epoch: a text that changes with the rules, the governance file (which has the versions of adapters) and
-// the definition.
+// Writes the epoch: a text that changes when the rules, the governance file (with the versions of adapters) or the
+// definition changes.
 static void put_epoch(const struct rulebook *rules, const struct governance *g, str definition, struct json_writer *w) {
   unsigned char hash[SHA256_SIZE];
   char hex[2 * EPOCH_BYTES + 1];
@@ -112,7 +112,7 @@ static void put_definition(struct surface *d, const struct governance *g, const 
   arena_done(&arena);
 }
 
-// Returns the copy for an alias, and makes it again if it is void.
+// Returns the cached definition of an alias. Makes a new one if there is none or if it is no longer valid.
 static str copy_of(struct surface *d, const struct governance *g, const struct governance_alias *a,
                    const struct item *item, uint64_t version) {
   uint64_t now = loop_now(d->opt.loop), rules = d->calls.rules->epoch;
@@ -168,7 +168,7 @@ static const struct item *find_now(struct surface *d, const struct session *s, c
   return item && item->seen & upstreams_view(d->upstreams, item->source, s) ? item : NULL;
 }
 
-// Returns the tool of the alias with this name, and the alias.
+// Finds the alias with this name. Returns its tool, and sets *out to the alias.
 static const struct item *find_named(struct surface *d, const struct session *s, str name,
                                      const struct governance_alias **out) {
   struct caller c;
@@ -197,7 +197,7 @@ void meta_put_aliases(struct surface *d, const struct session *s, struct buf *ou
   }
 }
 
-// Returns the arguments of a call with those of the template, which win.
+// Returns the arguments of a call together with the fixed arguments of the alias. Fixed arguments take precedence.
 static str args_of(const struct governance_alias *a, const struct json *args, struct arena *arena) {
   const struct json *given = json_is(args, JSON_OBJECT) ? args : &json_empty_object;
   if (!a->args_template || !a->args_template->count) return json_span(given);

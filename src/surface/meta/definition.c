@@ -13,9 +13,9 @@ enum { EVERY_LEVEL = 1000 };
 // The steps in which a definition is made smaller, from the complete definition to the smallest. Level 0 of a schema is
 // the schema itself, level 1 its properties, and so on.
 static const struct prune {
-  const char *pruned;  // value of the member "pruned", which names the missing parts; the output schema is added to it
+  const char *pruned;  // value of the member "pruned": the missing parts, except the output schema
   bool output;         // the output schema is kept
-  int texts;           // deepest level that keeps descriptions; below EVERY_LEVEL, titles and examples are dropped
+  int texts;           // deepest level that keeps descriptions; if not EVERY_LEVEL, titles and examples are dropped
   int depth;           // deepest level that keeps schemas
 } steps[] = {
     {NULL, true, EVERY_LEVEL, EVERY_LEVEL},

@@ -281,8 +281,8 @@ static bool is_named(struct surface *d, const struct request *r) {
          surface_sees_server(d, &c, source) && !meta_is_starting(d, r->session, server, &source);
 }
 
-// Returns the time up to which a call may wait for servers. If the called server is starting, its call timeout limits
-// the wait. Otherwise, the first call of a client may wait at least as long as a list request.
+// Returns the time up to which a call may wait for servers. If the called server is starting, the call may wait as long
+// as the server's call timeout. Otherwise, the first call of a client may wait at least as long as a list request.
 static uint64_t call_until(struct surface *d, const struct request *r) {
   struct surface_client *client = surface_client(r->session);
   uint64_t until = surface_wait_until(d, r->session), now = loop_now(d->opt.loop);

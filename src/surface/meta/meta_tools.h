@@ -3,7 +3,7 @@
 //
 // A meta-tool answers with a result: text for the model, and the same data as JSON for programs in structuredContent.
 // Faults are results with isError:
-//   {"error": CODE, "message": one line, "path": what it is about, "retryable": bool, "details": {…}?}
+//   {"error": CODE, "message": one line, "path": where the problem is, "retryable": bool, "details": {…}?}
 #pragma once
 #include "catalog/directory/directory.h"
 #include "mcp/server/session.h"
