@@ -240,6 +240,7 @@ static struct governed_call *decide_hidden(struct call *c) {
   const struct governance_capability *capability = governance_find_tool(g, server, tool);
   struct governance_question q = {
       .capability = capability ? capability->id : STR(""),
+      .provisional = capability && capability->unlisted ? capability : NULL,
       .args = json_is(args, JSON_OBJECT) ? args : NULL,
       .context = governance_context(&c->run->governed, APPROVAL_NONE, &c->request->arena),
       .mode = c->options.mode,

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/text/utf8.h"
+#include "govern/provisional.h"
 #include "govern/versions.h"
 
 enum { NAME_SHOWN = 100 };  // maximum bytes of a name in an error message
@@ -87,6 +88,12 @@ void caller_describe_denial(const struct caller *c, const struct policy_decision
   else
     fault_set(f, FAULT_DENIED_BY_POLICY, "Agent '%.*s' denied server '%.*s'", STR_ARG(agent),
               STR_ARG(utf8_cut(d->server, NAME_SHOWN)));
+}
+
+void caller_note_item(const struct caller *c, str server, const struct item *item) {
+  if (!c->governance || item->kind != ITEM_TOOL) return;
+  struct governance_hints hints = {item->hints.read_only, item->hints.open_world};
+  governance_note_tool(c->governance, server, item->name, hints);
 }
 
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name) {

@@ -46,6 +46,10 @@ static inline bool caller_is_unknown(enum fault_code code) {  // whether `code` 
          code == FAULT_NO_FALLBACK_CONFIGURED;
 }
 
+// Tells the governance file of the caller about the hints of a tool, in case that no adapter lists the tool. Must be
+// called before caller_decide if the item is known.
+void caller_note_item(const struct caller *c, str server, const struct item *item);
+
 // Decides whether a caller may see and use an item. The decision depends on the server and, for a tool, on the tool's
 // name.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);

@@ -91,7 +91,7 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
   }
   if (kind == ITEM_TOOL)
     d.hints = (struct item_hints){hints_at(entry, "readOnlyHint"), hints_at(entry, "idempotentHint"),
-                                  hints_at(entry, "destructiveHint")};
+                                  hints_at(entry, "destructiveHint"), hints_at(entry, "openWorldHint")};
   size_t hidden = r->cleaned.hidden;
   str text =
       clean_definition(&r->arena, entry, str_of(item_kind_rules[kind].name_key), r->description_max, &r->cleaned);

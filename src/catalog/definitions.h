@@ -19,7 +19,7 @@ extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 
 // Annotations of a tool, as the server declares them: they may be wrong. An absent annotation is false.
 struct item_hints {
-  bool read_only, idempotent, destructive;
+  bool read_only, idempotent, destructive, open_world;
 };
 
 struct definition {

@@ -6,11 +6,14 @@
 
 #include "base/assert.h"
 #include "govern/govern_impl.h"
+#include "govern/provisional.h"
 #include "govern/run.h"
 #include "govern/versions.h"
 #include "json/write.h"
 
-static const char *const unlisted_words[] = {"deny", "allow", NULL};
+// In the order of enum governance_unlisted.
+static const char *const unlisted_words[] = {"deny", "allow", "provisional", NULL};
+static const char *const unlisted_tools_words[] = {"deny", "provisional", NULL};
 
 // ---- reading
 
@@ -129,16 +132,18 @@ void governance_read_context(struct governance_reader *r, str pointer, const str
   struct governance *g = r->governance;
   struct parts {
     const struct json *defaults;
-    uint8_t unlisted;
+    uint8_t unlisted, unlisted_tools;
   } parts = {.defaults = &json_empty_object};
   static const struct governance_field fields[] = {
       {"defaults", read_context, offsetof(struct parts, defaults), false, NULL},
       {"agents", read_agents, 0, false, NULL},
       {"claims", read_claims, 0, false, NULL},
       {"unlisted_servers", governance_choice, offsetof(struct parts, unlisted), false, unlisted_words},
+      {"unlisted_tools", governance_choice, offsetof(struct parts, unlisted_tools), false, unlisted_tools_words},
   };
   if (v) governance_read_members(r, pointer, v, fields, sizeof fields / sizeof *fields, &parts);
-  g->allows_unlisted = parts.unlisted == 1;
+  g->unlisted = parts.unlisted;
+  g->provisional_tools = parts.unlisted_tools == 1;
   g->others.context = overlay(r, parts.defaults, &json_empty_object);
   governance_agent_settle(&g->others, g->others.context, r->arena);
   // The list is sorted by id, so an ancestor comes before its descendants, and its context is complete when they need
@@ -191,9 +196,11 @@ const struct governance_adapter *governance_adapter_of(const struct governance *
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool) {
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
   char id[2 * GOVERNANCE_ID_MAX + 2];
-  if (!adapter || !governance_is_id(tool)) return NULL;
+  if (!governance_is_id(tool)) return NULL;
+  if (!adapter) return governance_noted(g, server, tool);
   int n = snprintf(id, sizeof id, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool));
-  return governance_find(g, (str){id, (size_t)n});
+  const struct governance_capability *listed = governance_find(g, (str){id, (size_t)n});
+  return listed ? listed : governance_noted(g, server, tool);
 }
 
 bool governance_governs(const struct governance *g, str server) {
@@ -206,13 +213,17 @@ enum governance_output governance_output_of(const struct governance *g, str serv
   return (enum governance_output)(adapter ? adapter->output_schemas : g->output_schemas);
 }
 
-bool governance_allows_unlisted(const struct governance *g) {
+enum governance_unlisted governance_unlisted(const struct governance *g) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
-  return g->allows_unlisted;
+  return (enum governance_unlisted)g->unlisted;
+}
+
+bool governance_allows_unlisted(const struct governance *g) {
+  return governance_unlisted(g) == UNLISTED_ALLOW;
 }
 
 static bool lets_tenant(const struct governance_capability *c, str tenant) {
-  bool allowed = false;
+  bool allowed = c->unlisted;
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *permission = c->permissions[i];
     bool meant = !permission->tenants.list;
@@ -227,7 +238,7 @@ static bool lets_tenant(const struct governance_capability *c, str tenant) {
 
 bool governance_serves_tenant(const struct governance *g, str tenant, str server, str tool) {
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
-  if (!adapter) return g->allows_unlisted;
+  if (!adapter) return g->unlisted != UNLISTED_DENY;
   if (tool.n) {
     const struct governance_capability *c = governance_find_tool(g, server, tool);
     return c && lets_tenant(c, tenant);
@@ -273,12 +284,16 @@ static struct governance_outlook look_ahead(const struct governance *g, const st
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer) {
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
-  if (!adapter) return g->allows_unlisted || hide(STR("/adapters"), out_pointer);
-  if (!tool.p) return true;
+  // A tool that was not noted is decided like one without hints, so that the answer is the same if it does not exist.
+  static const struct governance_capability unknown = {
+      .pointer = STR("/context"), .class = CLASS_ACT, .mode = APPROVAL_DESTRUCTIVE, .unlisted = true};
+  if (!adapter && g->unlisted == UNLISTED_DENY) return hide(STR("/adapters"), out_pointer);
+  if (!tool.p || (!adapter && g->unlisted == UNLISTED_ALLOW)) return true;
   const struct governance_capability *c = governance_find_tool(g, server, tool);
   enum approval_mode ceiling = p->safety;
-  bool permitted = false;
+  if (!c && governance_is_provisional(g, server)) c = &unknown;
   if (!c) return hide(adapter->pointer, out_pointer);
+  bool permitted = c->unlisted;
   if (!governance_is_in(c, &p->subject)) return hide(c->pointer, out_pointer);
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *permission = c->permissions[i];

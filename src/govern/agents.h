@@ -4,6 +4,7 @@
 //
 //   context:
 //     unlisted_servers: deny
+//     unlisted_tools: deny
 //     defaults: { tenant: acme, environment: prod, safety_mode: delegated }
 //     agents: { support: { role: support_agent, intent: support.refund } }
 //
@@ -32,7 +33,11 @@ const struct governance_adapter *governance_adapter_of(const struct governance *
 bool governance_governs(const struct governance *g, str server);
 // Returns what happens to results of a server's tools that do not match their output schemas.
 enum governance_output governance_output_of(const struct governance *g, str server);
-// Returns whether agents may use servers without an adapter.
+// Returns whether agents may use servers without an adapter, and whether their tools are governed
+// (govern/provisional.h).
+enum governance_unlisted { UNLISTED_DENY, UNLISTED_ALLOW, UNLISTED_PROVISIONAL };
+enum governance_unlisted governance_unlisted(const struct governance *g);
+// Returns whether agents may use servers without an adapter as if there were no governance file.
 bool governance_allows_unlisted(const struct governance *g);
 
 // Returns whether a tenant may use a tool of a server: whether a permission for all tenants or for this one allows the

@@ -117,6 +117,7 @@ static void put_outcome(struct buf *out, const struct governance_decision *d) {
   put_mode(out, d->effective);
   JSON_PUT(out, ",\"mode_highest\":");
   put_mode(out, d->highest);
+  if (d->capability && d->capability->provisional) JSON_PUT(out, ",\"provisional\":true");
   put_gates(out, d);
   JSON_PUT_TEXT(out, "],\"pointer\":", d->pointer);
   put_matches(out, d);

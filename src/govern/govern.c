@@ -79,7 +79,9 @@ bool governance_check_context(const struct json *context, struct fault *f) {
 }
 
 bool governance_read_question(const struct json *v, struct arena *a, struct governance_question *out, struct fault *f) {
-  struct governance_question q = {.args = json_get(v, STR("args")), .context = json_get(v, STR("context"))};
+  struct governance_question q = {.args = json_get(v, STR("args")),
+                                  .context = json_get(v, STR("context")),
+                                  .annotations = json_get(v, STR("annotations"))};
   const struct json *mode = json_get(v, STR("mode")), *now = json_get(v, STR("now"));
   const struct json *flow = json_get(v, STR("flow"));
   if (is_absent(q.args)) q.args = NULL;
@@ -160,7 +162,10 @@ bool governance_is_in(const struct governance_capability *c, const struct govern
 }
 
 static bool find_capability(struct deciding *d) {
-  const struct governance_capability *c = governance_find(d->governance, d->question->capability);
+  const struct governance_question *q = d->question;
+  const struct governance_capability *c = q->provisional;
+  if (!c) c = governance_find(d->governance, q->capability);
+  if (!c) c = governance_provisional_find(d->governance, q->capability, q->annotations, d->arena);
   if (!c) return deny(d, GOVERNANCE_CAPABILITY_UNKNOWN, STR("/adapters"));
   d->out->capability = c;
   d->out->highest = c->mode;
@@ -190,6 +195,10 @@ static bool match_permissions(struct deciding *d) {
     add_match(d, p->permission_id, p->pointer, &p->constraints);
     if (!p->allow && !against) against = p;
     if (p->mode != APPROVAL_NONE && (!d->ceiling || p->mode < d->ceiling->mode)) d->ceiling = p;
+  }
+  if (c->unlisted) {
+    d->out->pointer = c->pointer;
+    return true;
   }
   if (against) return deny(d, GOVERNANCE_PERMISSION_DENIED, against->pointer);
   if (!d->out->match_count) return deny(d, GOVERNANCE_PERMISSION_DENIED, STR("/permissions"));

@@ -78,6 +78,9 @@ struct governance_question {
   str mode;                    // requested mode; STR_NONE if absent
   int64_t now;                 // seconds since 1970; 0 if unknown: a delegation then never expires
   unsigned flow;               // marks of the flow guard (govern/flow.h) that the run has before this call
+  // The capability of a tool that no adapter lists, as governance_find_tool returns it, or NULL.
+  const struct governance_capability *provisional;
+  const struct json *annotations;  // of a tool that no adapter lists and that is not noted, or NULL
   bool partial;                // some arguments are not known yet, so a missing argument is no violation
 };
 

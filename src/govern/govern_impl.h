@@ -86,7 +86,12 @@ struct governance {
   bool offers_plan_check;
   uint8_t output_schemas;          // enum governance_output, for servers without an adapter
   bool checks_output;              // the results of some server are validated
-  bool allows_unlisted;            // servers without an adapter may be used
+  uint8_t unlisted;                // enum governance_unlisted: servers without an adapter
+  bool provisional_tools;          // tools that no adapter of their server lists are provisional capabilities
+  // Tools with provisional capabilities (govern/provisional.h), which are added while the file is used.
+  bool notes_ready;
+  size_t noted_count;
+  struct map noted, noted_ids;  // by server and tool, and by id
   uint8_t pins;                    // enum governance_pins
   struct governance_alias *aliases;
   size_t alias_count;
@@ -197,6 +202,17 @@ void governance_read_aliases(struct governance_reader *r, str pointer, const str
 
 void governance_read_signing(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
 void governance_signing_done(struct governance *g);
+
+// ---- provisional.c
+
+// Returns the provisional capability of a noted tool, or NULL.
+const struct governance_capability *governance_noted(const struct governance *g, str server, str tool);
+// Returns the provisional capability with this id: of a noted tool, or one in the arena that follows the annotations of
+// a tool (NULL: no hints). Returns NULL if there is no such adapter or server, or if its tools are not provisional.
+const struct governance_capability *governance_provisional_find(const struct governance *g, str id,
+                                                                const struct json *annotations, struct arena *a);
+void governance_forget_tool(struct governance *g, str server, str tool);
+void governance_notes_free(struct governance *g);
 
 // ---- govern.c
 

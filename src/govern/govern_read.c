@@ -378,6 +378,7 @@ void governance_unref(struct governance **g) {
   run_contexts_free(was);
   governance_signing_done(was);
   if (was->skills) was->skills_free(&was->skills);
+  governance_notes_free(was);
   was->magic = 0;
   arena_done(&was->arena);
   mem_free(was);

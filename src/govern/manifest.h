@@ -66,6 +66,7 @@ struct governance_capability {
   uint8_t class;        // enum capability_class
   uint8_t mode;         // highest allowed mode, enum approval_mode
   uint8_t idempotency;  // enum adapter_idempotency
+  bool unlisted;        // no adapter lists the tool (govern/provisional.h)
   bool provisional;     // class and mode follow hints of the server, which no person has confirmed
   struct governance_names scopes, claims, evidence;
   str description, domain;

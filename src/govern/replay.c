@@ -3,6 +3,7 @@
 
 #include "govern/flow.h"
 #include "govern/govern_impl.h"
+#include "govern/provisional.h"
 #include "json/write.h"
 
 enum { EDITS = GOVERNANCE_CLAIMS_MAX + 8 };
@@ -68,9 +69,20 @@ static const struct json *context_of(const struct governance *g, const struct js
   return governance_context(&settled, lowest, a);
 }
 
+// Notes a tool that no adapter lists, with the hints that it had when the decision was recorded.
+static void note_tool(const struct governance *g, const struct json *record, str server, str tool, struct arena *a) {
+  str highest = text_of(record, "mode_highest", a);
+  bool provisional = false;
+  json_bool(json_get(record, STR("provisional")), &provisional);
+  enum approval_mode mode = provisional && highest.p ? approval_mode_find(highest) : APPROVAL_DESTRUCTIVE;
+  struct governance_hints hints = {mode == APPROVAL_READ_ONLY || mode == APPROVAL_NETWORK, mode == APPROVAL_NETWORK};
+  governance_note_tool(g, server, tool, hints);
+}
+
 static const struct governance_capability *capability_of(const struct governance *g, const struct json *record,
                                                          struct arena *a) {
   str server = text_of(record, "server", a), tool = text_of(record, "tool", a);
+  if (server.p && tool.p) note_tool(g, record, server, tool, a);
   const struct governance_capability *c = server.p && tool.p ? governance_find_tool(g, server, tool) : NULL;
   str id = text_of(json_get(record, STR("question")), "capability", a);
   return c || !id.p ? c : governance_find(g, id);
@@ -89,6 +101,7 @@ static bool read_question(const struct governance *g, const struct json *record,
   flow_marks_read(json_get(question, STR("flow")), a, &flow);
   *out = (struct governance_question){
       .capability = c ? c->id : STR(""),
+      .provisional = c && c->unlisted ? c : NULL,
       .args = json_get(question, STR("args")),
       .context = context_of(g, question, agent.p ? agent : STR(""), a),
       .mode = text_of(question, "mode", a),

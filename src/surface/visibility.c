@@ -128,6 +128,7 @@ static void look(struct surface *d, struct visibility *s, const struct caller *c
     for (size_t i = 0; i < catalog->count[kind]; i++) {
       const struct item *item = &catalog->items[kind][i];
       str server = upstreams_name(d->upstreams, item->source);
+      caller_note_item(c, server, item);
       if (caller_lists(c, server, item->kind, item->name)) s->bits[kind][i / 64] |= UINT64_C(1) << (i % 64);
     }
   }

@@ -121,11 +121,13 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
     buf_printf(out, "rules: %zu agent%s, from %.*s\n", policy_agent_count(c->policy),
                policy_agent_count(c->policy) == 1 ? "" : "s", STR_ARG(c->rules_file));
   else buf_str(out, STR("note: " NOTE "\n"));
+  static const char *const unlisted[] = {
+      [UNLISTED_DENY] = "denied", [UNLISTED_ALLOW] = "allowed", [UNLISTED_PROVISIONAL] = "provisional"};
   if (c->governance)
     buf_printf(out, "governance: %zu capabilit%s, from %.*s; tools of servers without an adapter are %s\n",
                governance_capability_count(c->governance),
                governance_capability_count(c->governance) == 1 ? "y" : "ies", STR_ARG(c->governance_file),
-               governance_allows_unlisted(c->governance) ? "allowed" : "denied");
+               unlisted[governance_unlisted(c->governance)]);
 }
 
 // Prints the last line of `check --connect` if servers failed or definitions cannot be used.

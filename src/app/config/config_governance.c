@@ -99,8 +99,11 @@ static void check_servers(struct config_loader *l, str file) {
   for (size_t i = 0; i < c->upstream_count; i++)
     if (!governance_governs(g, c->upstreams[i].name))
       config_warn(l, &(struct config_place){file, STR("/adapters")},
-                  governance_allows_unlisted(g) ? "no adapter governs the server \"%.*s\": its tools are not governed"
-                                                : "no adapter governs the server \"%.*s\": agents cannot use it",
+                  governance_unlisted(g) == UNLISTED_DENY
+                      ? "no adapter governs the server \"%.*s\": agents cannot use it"
+                  : governance_unlisted(g) == UNLISTED_ALLOW
+                      ? "no adapter governs the server \"%.*s\": its tools are not governed"
+                      : "no adapter governs the server \"%.*s\": the modes of its tools are provisional",
                   STR_ARG(c->upstreams[i].name));
 }
 

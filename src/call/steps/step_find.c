@@ -372,6 +372,7 @@ static enum call_result by_place(struct call *c) {
   const struct item *item = known ? find_item(c, source) : NULL;
   str name = item ? item->name : place->tool;
   struct policy_decision d = {.allowed = true};
+  if (item) caller_note_item(&c->caller, place->server, item);
   if (caller_is_limited(&c->caller)) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
   if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
   if (!known) {

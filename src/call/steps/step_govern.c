@@ -155,11 +155,13 @@ static enum call_result run(struct call *c, void *state) {
   struct fault unrecorded;
   if (!c->options.dry_run && !call_journal_ready(c, &unrecorded))
     return call_end(c, &unrecorded, RPC_INTERNAL_ERROR, STR_NONE);
+  caller_note_item(&c->caller, server, c->item);
   const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
   str asked = c->options.safety_mode;
   enum approval_mode ceiling = asked.p ? approval_mode_find(asked) : APPROVAL_NONE;
   struct governance_question question = {
       .capability = capability ? capability->id : STR(""),
+      .provisional = capability && capability->unlisted ? capability : NULL,
       .args = args,
       .context = governance_context(&c->run->governed, ceiling, a),
       .mode = c->options.mode,

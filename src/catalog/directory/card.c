@@ -117,7 +117,8 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
   else buf_str(out, STR("- "));
   buf_str(out, c->id);
   buf_printf(out, " (%s", line_kind(c));
-  if (c->class.p) buf_printf(out, ", %.*s %.*s", STR_ARG(c->class), STR_ARG(c->mode));
+  if (c->class.p)
+    buf_printf(out, ", %.*s %.*s%s", STR_ARG(c->class), STR_ARG(c->mode), c->provisional ? " (provisional)" : "");
   else if (c->side_effects) buf_str(out, STR(", side effects"));
   if (c->cost_hint > 0) buf_printf(out, ", cost %.3g", c->cost_hint);
   buf_str(out, c->unavailable ? STR(", unavailable) — ") : STR(") — "));
@@ -381,6 +382,7 @@ void card_write(struct json_writer *w, const struct card *c) {
     json_member_str(w, STR("capability"), c->capability);
     json_member_str(w, STR("class"), c->class);
     json_member_str(w, STR("approval_mode"), c->mode);
+    if (c->provisional) json_member_bool(w, STR("provisional"), true);
     if (c->domain.p) json_member_str(w, STR("domain"), c->domain);
   }
   if (c->has_score) {

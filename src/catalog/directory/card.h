@@ -67,6 +67,7 @@ struct card {
   bool unavailable;
   bool has_score;
   double score;
+  bool provisional;                     // class and mode of the capability follow hints of the server
   str capability, class, mode, domain;  // of the governed capability; STR_NONE if the tool is not governed
 };
 

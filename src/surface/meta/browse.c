@@ -60,6 +60,7 @@ static void add_entry(struct browse *b, const struct entry *e, const float *scor
     c->capability = capability->id;
     c->class = str_of(capability_class_name((enum capability_class)capability->class));
     c->mode = str_of(approval_mode_name((enum approval_mode)capability->mode));
+    c->provisional = capability->provisional;
     c->domain = capability->domain.p ? capability->domain : capability->adapter->domain;
   }
   b->count++;

@@ -25,7 +25,8 @@ static str capability_of(void *ctx, str tool_id) {
   const struct entry *e = meta_find(c->d, c->r->session, DIRECTORY_TOOLS, tool_id);
   if (!e || !meta_sees(c->d, c->r->session, e)) return STR("");
   str server = upstreams_name(c->d->upstreams, e->source);
-  if (!governance_governs(c->caller.governance, server)) return ungoverned;
+  const struct governance *g = c->caller.governance;
+  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return ungoverned;
   const struct governance_capability *found = governance_find_tool(c->caller.governance, server, e->item->name);
   return found ? found->id : STR("");
 }
