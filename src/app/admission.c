@@ -53,9 +53,23 @@ static const struct jwt_rules *take_issuer(struct admission *a, const struct con
   return rules;
 }
 
+static const struct jwt_rules *take_workload(struct admission *a, const struct config_jwt *jwt) {
+  struct jwt_rules *rules = ARENA_NEW(&a->arena, struct jwt_rules);
+  *rules = (struct jwt_rules){
+      .algorithms = jwt->algorithms,
+      .issuer = arena_str(&a->arena, jwt->issuer),
+      .audience = arena_str(&a->arena, jwt->audience),
+      .claim = STR("sub"),
+      .any_name = true,
+      .leeway = (int64_t)(jwt->leeway_ms / 1000),
+  };
+  ASSERT(rules->audience.n);  // without an audience, tokens for other services would be accepted
+  return rules;
+}
+
 bool admission_open(struct admission *a, const struct config *c, struct loop *l, struct principals *p, str url,
                     struct fault *f) {
-  const struct config_jwt *jwt = &c->jwt;
+  const struct config_jwt *jwt = &c->jwt, *workload = &c->workload;
   *a = (struct admission){0};
   arena_init(&a->arena);
   if (!config_has_auth(c)) return true;
@@ -66,6 +80,9 @@ bool admission_open(struct admission *a, const struct config *c, struct loop *l,
       .token_count = c->token_count,
       .jwt = jwt->issuer.n ? take_issuer(a, jwt, c->resource.n ? c->resource : url) : NULL,
       .keys = {l, jwt->keys, jwt->jwks_url, jwt->keys_ms},
+      .workload = workload->issuer.n ? take_workload(a, workload) : NULL,
+      .workload_keys = {l, workload->keys, workload->jwks_url, workload->keys_ms},
+      .needs_workload = c->needs_workload,
   };
   opt.scopes = a->challenge.scopes;
   opt.scope_count = a->challenge.scope_count;

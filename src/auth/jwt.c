@@ -167,6 +167,12 @@ static str lasting_claims(const struct json *payload, struct arena *a) {
   return json_edited(a, payload, edits, count);
 }
 
+static bool is_name(str s) {
+  for (size_t i = 0; i < s.n; i++)
+    if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f) return false;
+  return s.n && s.n <= JWT_NAME_MAX;
+}
+
 static bool check_claims(const struct json *payload, const struct jwt_rules *rules, struct arena *a,
                          struct jwt_claims *out, struct jwt_report *c) {
   if (rules->issuer.p && !json_equals_str(json_get(payload, STR("iss")), rules->issuer))
@@ -175,8 +181,9 @@ static bool check_claims(const struct json *payload, const struct jwt_rules *rul
   bool ours = !rules->audience.p || is_for(audience, rules->audience);
   for (size_t i = 0; i < rules->part_count && !ours; i++) ours = is_for(audience, rules->parts[i]);
   if (!ours) return reject(c, JWT_AUDIENCE, "is for another audience");
-  if (!json_string(json_get(payload, rules->claim), a, &out->agent) || !policy_is_agent_id(out->agent))
-    return reject(c, JWT_NAMELESS, "does not name an agent");
+  if (!json_string(json_get(payload, rules->claim), a, &out->agent) ||
+      !(rules->any_name ? is_name(out->agent) : policy_is_agent_id(out->agent)))
+    return reject(c, JWT_NAMELESS, rules->any_name ? "does not name a workload" : "does not name an agent");
   // The subject becomes the principal. A token without a subject is rejected, because different callers would share one
   // principal. A subject with a NUL is rejected, because it could be read as a shorter subject.
   str subject;

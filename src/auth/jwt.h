@@ -13,6 +13,7 @@
 enum {
   JWT_TOKEN_MAX = 16 << 10,  // bytes of a token
   JWT_KEYS_MAX = 64,         // keys in a set
+  JWT_NAME_MAX = 255,        // bytes of the value of jwt_rules.claim
   JWT_SECRET_MIN = 32        // bytes of a secret
 };
 
@@ -49,6 +50,7 @@ struct jwt_rules {
   str tenant;      // name of the claim with the tenant or, with a leading slash, its JSON Pointer; or STR_NONE
   bool keep;       // jwt_verify sets jwt_claims.all
   str claim;       // name of the claim that contains the agent id (policy/policy.h)
+  bool any_name;   // the claim contains any name of at most JWT_NAME_MAX bytes, such as a SPIFFE id
   int64_t leeway;  // allowed difference between our clock and that of the issuer, in seconds
 };
 

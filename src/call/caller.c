@@ -32,6 +32,7 @@ static struct run_context *find_run(struct governance *g, const struct session *
                     : s->subject.p                     ? s->subject
                                                        : session_principal(s),
       .claims = s->claims,
+      .workload = s->workload,
   };
   r = run_context_get(g, &source, f);
   if (!r) return NULL;

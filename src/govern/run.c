@@ -12,7 +12,7 @@ enum {
   RUN_MAGIC = 0x72756e63,
   IDLE_RUNS = 1024,  // contexts without references that stay valid
   CLAIM_BYTES = 4096,
-  EDITS = GOVERNANCE_CLAIMS_MAX + 5,
+  EDITS = GOVERNANCE_CLAIMS_MAX + 6,
 };
 
 // The context while it is made.
@@ -174,11 +174,12 @@ static bool scopes_within(str child, str parent) {
   return true;
 }
 
-static void put_principal(struct json_writer *w, const char *kind, str id, str tenant) {
+static void put_principal(struct json_writer *w, const char *kind, str id, str tenant, str workload) {
   json_begin_object(w);
   json_member_str(w, STR("kind"), str_of(kind));
   json_member_str(w, STR("id"), id);
   if (tenant.p) json_member_str(w, STR("tenant_id"), tenant);
+  if (workload.p) json_member_str(w, STR("workload"), workload);
   json_end_object(w);
 }
 
@@ -244,7 +245,7 @@ static str tenant_of(const struct making *m) {
 
 static bool put_principals(struct making *m) {
   struct actors actors = {0};
-  str tenant = tenant_of(m), agent = m->source->agent;
+  str tenant = tenant_of(m), agent = m->source->agent, workload = m->source->workload;
   bool user;
   if (m->claims && !read_actors(m, tenant, &actors)) return false;
   for (size_t i = 1; i < actors.count; i++)
@@ -255,9 +256,12 @@ static bool put_principals(struct making *m) {
   struct json_writer w = json_writer(&b);
   str origin = origin_of(m, &user);
   json_begin_array(&w);
-  put_principal(&w, user ? "user" : "service", origin, tenant);
-  for (size_t i = actors.count; i-- > 0;) put_principal(&w, "agent", actors.ids[i], tenant);
-  if (agent.n && !(actors.count && str_eq(actors.ids[0], agent))) put_principal(&w, "agent", agent, tenant);
+  bool acts = agent.n && !(actors.count && str_eq(actors.ids[0], agent));
+  size_t left = actors.count + acts;  // number of principals after the next one; only the last one has the workload
+  put_principal(&w, user ? "user" : "service", origin, tenant, left ? STR_NONE : workload);
+  for (size_t i = actors.count; i-- > 0;)
+    put_principal(&w, "agent", actors.ids[i], tenant, --left ? STR_NONE : workload);
+  if (acts) put_principal(&w, "agent", agent, tenant, workload);
   json_end_array(&w);
   edit(m, STR("principals"), arena_str(m->arena, buf_view(&b)));
   buf_done(&b);
@@ -280,6 +284,8 @@ static bool make(struct making *m, str *out) {
   }
   if (!put_principals(m)) return false;
   edit(m, STR("agent"), json_escaped(m->arena, m->source->agent));
+  // Without a workload token, removes the member, so that only a verified token sets it.
+  edit(m, STR("workload"), m->source->workload.p ? json_escaped(m->arena, m->source->workload) : STR_NONE);
   *out = json_edited(m->arena, m->base->context, m->edits, m->edit_count);
   return true;
 }

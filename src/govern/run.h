@@ -8,6 +8,7 @@
 //   - `principals` lists the identities on whose behalf the agent acts, from the origin to the agent itself: the
 //     subject of the token, then the actors of its `act` claims (RFC 8693), then the agent.
 //   - `scopes` are the scopes of the token.
+//   - `workload` is the subject of the workload token. The last principal has this member, too.
 // The context is invalid, and requests are refused, if the same agent acts twice, if a later actor has wider scopes
 // than an earlier one, or if an actor belongs to another tenant.
 #pragma once
@@ -46,6 +47,7 @@ struct run_source {
   str agent;       // may be empty
   str credential;  // name of a token of the configuration; STR_NONE: the user who runs the gateway
   str claims;      // claims of a JSON Web Token, a JSON object; STR_NONE without such a token
+  str workload;    // subject of the verified workload token; STR_NONE without such a token
 };
 
 // Returns the run context for a source, without a reference for the caller. Returns NULL with FAULT_IDENTITY_INVALID or

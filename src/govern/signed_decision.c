@@ -65,6 +65,7 @@ static void put_claims(struct json_writer *w, str issuer, const struct signed_de
   put_member(w, STR("jti"), d->id);
   put_member(w, STR("tenant"), member(d->context, STR("tenant"), a));
   put_principals(w, json_get(d->context, STR("principals")), a);
+  put_member(w, STR("workload"), member(d->context, STR("workload"), a));
   if (json_is(scopes, JSON_ARRAY)) json_member_raw(w, STR("scopes"), json_span(scopes));
   json_member_str(w, STR("capability"), d->capability->id);
   json_member_str(w, STR("mode"), str_of(approval_mode_name(d->mode)));

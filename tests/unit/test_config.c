@@ -464,6 +464,31 @@ static void weak_and_unusable_tokens_are_refused(void **state) {
   refuses(p, "auth: {token: " TOKEN "}", "/auth/token", "did you mean \"tokens\"?");
 }
 
+#define USERS "jwt: {issuer: 'https://us', audience: gw, jwks_url: 'https://us/keys'}"
+
+static void workload_tokens_need_an_audience_keys_and_another_credential(void **state) {
+  struct place *p = *state;
+  char *const env[] = {NULL};
+  write_file(".mcp.json", TIME);
+  refuses(p, "auth: {" USERS ", workload: {issuer: w, jwks_url: 'https://w/keys'}}", "/auth/workload",
+          "needs \"audience\"");
+  refuses(p, "auth: {" USERS ", workload: {jwks_url: 'https://w/keys', audience: a}}", "/auth/workload",
+          "needs \"issuer\"");
+  refuses(p, "auth: {" USERS ", workload: {issuer: w, audience: a}}", "/auth/workload", "jwks_url and key_file");
+  refuses(p, "auth: {" USERS ", workload: {issuer: w, audience: a, jwks_url: 'http://w/keys'}}",
+          "/auth/workload/jwks_url", "https");
+  refuses(p, "auth: {" USERS ", workload: {issuer: 'https://us', audience: gw, jwks_url: 'https://us/keys'}}",
+          "/auth/workload/audience", "must differ");
+  refuses(p, "auth: {workload: {issuer: w, audience: a, jwks_url: 'https://w/keys'}}", "/auth/workload",
+          "does not replace");
+  write_file("toolgate.yaml",
+             "auth: {resource: 'https://gw/mcp', " USERS ", workload: {issuer: 'https://us', audience: w, jwks_url: "
+             "'https://us/keys', required: true}}");
+  load_with(p, env);
+  expect_ok(p);
+  assert_true(p->config.needs_workload);
+}
+
 static void a_plain_token_in_a_file_for_everybody_is_a_warning(void **state) {
   struct place *p = *state;
   char *const env[] = {(char *)"T=" TOKEN, NULL};
@@ -633,6 +658,7 @@ int main(void) {
       IN_A_FOLDER(control_characters_do_not_reach_a_terminal),
       IN_A_FOLDER(tokens_are_stored_as_their_sha256),
       IN_A_FOLDER(weak_and_unusable_tokens_are_refused),
+      IN_A_FOLDER(workload_tokens_need_an_audience_keys_and_another_credential),
       IN_A_FOLDER(a_plain_token_in_a_file_for_everybody_is_a_warning),
       IN_A_FOLDER(a_file_that_everybody_can_change_is_not_used_unless_it_is_named),
       IN_A_FOLDER(other_addresses_than_loopback_need_tokens),

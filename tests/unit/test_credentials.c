@@ -159,6 +159,115 @@ static void a_configured_token_says_who_is_calling(void **state) {
   }
 }
 
+// ---- workload tokens
+
+#define WORKLOAD "spiffe://acme/ns/prod/sa/triage"
+#define WORKLOAD_CLAIMS(sub, more) \
+  "{\"iss\":\"https://spire\",\"aud\":\"gw\",\"exp\":1700000300,\"sub\":\"" sub "\"" more "}"
+static const struct jwt_rules workloads = {.algorithms = 1 << JWT_HS256,
+                                           .issuer = STR("https://spire"),
+                                           .audience = STR("gw"),
+                                           .claim = STR("sub"),
+                                           .any_name = true};
+
+// Replaces the credentials by some that accept workload tokens.
+static void accept_workloads(struct fixture *x, bool needed) {
+  struct credentials_options opt = options_of(x);
+  opt.workload = &workloads;
+  opt.workload_keys = (struct keyring_options){.loop = &x->loop, .keys = x->keys};
+  opt.needs_workload = needed;
+  credentials_free(&x->c);
+  x->c = credentials_new(&opt, &x->why);
+  assert_non_null(x->c);
+}
+
+// Checks a request with this bearer token and, unless it is NULL, with a workload token that has these claims.
+static enum credentials_verdict check_both(struct fixture *x, const char *bearer, const char *claims) {
+  str lines = arena_printf(&x->arena, "Authorization: Bearer %s\r\n", bearer);
+  if (claims)
+    lines = arena_printf(&x->arena, "%sToolgate-Workload: %s\r\n", arena_cstr(&x->arena, lines), token(x, claims).p);
+  return check_lines(x, arena_cstr(&x->arena, lines));
+}
+
+static void a_workload_token_names_the_workload_of_the_client(void **state) {
+  struct fixture *x = *state;
+  accept_workloads(x, false);
+  assert_int_equal(check_both(x, "first-token", WORKLOAD_CLAIMS(WORKLOAD, "")), CREDENTIALS_GOOD);
+  assert_true(str_eq(x->who.workload, STR(WORKLOAD)));
+  assert_true(str_eq(x->who.agent, STR("one")));
+  assert_int_equal(x->who.until, 1700000300);
+  assert_int_equal(check_both(x, "first-token", NULL), CREDENTIALS_GOOD);
+  assert_null(x->who.workload.p);
+  // It also works with a token of an issuer, and the session ends with the token that expires first.
+  str user = token(x, CLAIMS("\"sub\":\"u\",\"agent\":\"ops\"," SCOPED));
+  assert_int_equal(check_both(x, arena_cstr(&x->arena, user), WORKLOAD_CLAIMS(WORKLOAD, "")), CREDENTIALS_GOOD);
+  assert_true(str_eq(x->who.workload, STR(WORKLOAD)) && str_eq(x->who.agent, STR("ops")));
+  assert_int_equal(x->who.until, 1700000300);
+}
+
+static void workloads_of_one_user_are_different_principals(void **state) {
+  struct fixture *x = *state;
+  int numbers[4];
+  accept_workloads(x, false);
+  check_both(x, "first-token", NULL);
+  numbers[0] = x->who.principal;
+  check_both(x, "first-token", WORKLOAD_CLAIMS("a", ""));
+  numbers[1] = x->who.principal;
+  check_both(x, "first-token", WORKLOAD_CLAIMS("b", ""));
+  numbers[2] = x->who.principal;
+  check_both(x, "first-token", WORKLOAD_CLAIMS("a", ",\"jti\":\"2\""));
+  numbers[3] = x->who.principal;
+  assert_int_not_equal(numbers[0], numbers[1]);
+  assert_int_not_equal(numbers[1], numbers[2]);
+  assert_int_not_equal(numbers[0], numbers[2]);
+  check_both(x, "second", WORKLOAD_CLAIMS("a", ""));
+  assert_int_not_equal(x->who.principal, numbers[3]);
+  assert_true(str_eq(x->who.agent, STR("two")));
+}
+
+static void an_invalid_workload_token_is_refused_even_if_none_is_needed(void **state) {
+  static const char *const bad[] = {
+      "{\"iss\":\"https://id\",\"aud\":\"gw\",\"exp\":1700000300,\"sub\":\"w\"}",
+      "{\"iss\":\"https://spire\",\"aud\":\"other\",\"exp\":1700000300,\"sub\":\"w\"}",
+      "{\"iss\":\"https://spire\",\"aud\":\"gw\",\"exp\":1699999999,\"sub\":\"w\"}",
+      "{\"iss\":\"https://spire\",\"aud\":\"gw\",\"exp\":1700000300}",
+      WORKLOAD_CLAIMS("", ""),
+      WORKLOAD_CLAIMS("a\\n", ""),
+  };
+  struct fixture *x = *state;
+  accept_workloads(x, false);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    if (check_both(x, "first-token", bad[i]) != CREDENTIALS_WRONG) fail_msg("%s", bad[i]);
+    assert_int_equal(x->who.principal, 77);
+  }
+  assert_int_equal(check_lines(x, "Authorization: Bearer second\r\nToolgate-Workload:\r\n"), CREDENTIALS_WRONG);
+  assert_int_equal(check_lines(x, "Authorization: Bearer second\r\nToolgate-Workload: x\r\nToolgate-Workload: y\r\n"),
+                   CREDENTIALS_MALFORMED);
+}
+
+static void a_workload_token_does_not_replace_the_credential(void **state) {
+  struct fixture *x = *state;
+  accept_workloads(x, true);
+  str workload = token(x, WORKLOAD_CLAIMS("w", ""));
+  str lines = arena_printf(&x->arena, "Toolgate-Workload: %s\r\n", workload.p);
+  assert_int_equal(check_lines(x, lines.p), CREDENTIALS_MISSING);
+  assert_int_equal(check_both(x, "third", WORKLOAD_CLAIMS("w", "")), CREDENTIALS_WRONG);
+  assert_int_equal(check(x, workload), CREDENTIALS_WRONG);
+}
+
+static void a_required_workload_token_must_be_present(void **state) {
+  struct fixture *x = *state;
+  accept_workloads(x, true);
+  assert_int_equal(check_both(x, "first-token", NULL), CREDENTIALS_WRONG);
+  assert_int_equal(check_both(x, "first-token", WORKLOAD_CLAIMS("w", "")), CREDENTIALS_GOOD);
+}
+
+static void without_an_issuer_of_workload_tokens_the_header_has_no_meaning(void **state) {
+  struct fixture *x = *state;
+  assert_int_equal(check_both(x, "first-token", WORKLOAD_CLAIMS("w", "")), CREDENTIALS_GOOD);
+  assert_null(x->who.workload.p);
+}
+
 // ---- tokens of the issuer
 
 static void a_token_of_the_issuer_says_it_too(void **state) {
@@ -431,6 +540,12 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
   const struct CMUnitTest tests[] = {
       TEST(a_configured_token_says_who_is_calling),
+      TEST(a_workload_token_names_the_workload_of_the_client),
+      TEST(workloads_of_one_user_are_different_principals),
+      TEST(an_invalid_workload_token_is_refused_even_if_none_is_needed),
+      TEST(a_workload_token_does_not_replace_the_credential),
+      TEST(a_required_workload_token_must_be_present),
+      TEST(without_an_issuer_of_workload_tokens_the_header_has_no_meaning),
       TEST(a_token_of_the_issuer_says_it_too),
       TEST(words_that_run_together_are_kept_apart),
       TEST(a_token_that_was_good_is_not_good_for_ever),

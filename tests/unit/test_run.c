@@ -16,16 +16,22 @@ static const char plain[] = CONTEXT("'defaults':{'tenant':'acme'},'claims':{'ten
 
 static const struct hash_key seed = {1, 2};
 
-// Returns the run context of the agent `triage`, with or without claims.
-static struct run_context *run_of(struct governance *g, struct arena *a, const char *claims, struct fault *f) {
+// Returns the run context of the agent `triage`, with or without claims and a workload.
+static struct run_context *run_of_workload(struct governance *g, struct arena *a, const char *claims,
+                                           const char *workload, struct fault *f) {
   struct run_source source = {
       .seed = &seed,
       .agent = STR("triage"),
       .credential = STR("token-1"),
       .claims = claims ? str_of(governance_quoted(a, claims)) : STR_NONE,
+      .workload = workload ? str_of(workload) : STR_NONE,
   };
   *f = (struct fault){0};
   return run_context_get(g, &source, f);
+}
+
+static struct run_context *run_of(struct governance *g, struct arena *a, const char *claims, struct fault *f) {
+  return run_of_workload(g, a, claims, NULL, f);
 }
 
 // The member of the context, as JSON text with single quotes; "-" if it is absent.
@@ -90,6 +96,73 @@ static void without_a_json_web_token_the_origin_is_the_credential(void **state) 
                 "{'kind':'agent','id':'triage','tenant_id':'acme'}]");
   assert_member(CONTEXT("'agents':{'triage':{'user':{'id':'ann'}}}"), NULL, "principals",
                 "[{'kind':'user','id':'ann'},{'kind':'agent','id':'triage'}]");
+}
+
+static void assert_workload(const char *file, const char *claims, const char *workload, const char *key,
+                            const char *expected) {
+  struct governance *g = governance_of(file);
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  struct run_context *r = run_of_workload(g, &a, claims, workload, &f);
+  if (!r) fail_msg("%s", f.message);
+  assert_string_equal(member(&a, r, key), expected);
+  arena_done(&a);
+  governance_unref(&g);
+}
+
+static void the_workload_belongs_to_the_last_principal(void **state) {
+  assert_workload(plain, "{'sub':'ann'}", "spiffe://w", "workload", "'spiffe://w'");
+  assert_workload(plain, "{'sub':'ann','act':{'sub':'planner'}}", "w", "principals",
+                  "[{'kind':'user','id':'ann','tenant_id':'acme'},{'kind':'agent','id':'planner','tenant_id':'acme'},"
+                  "{'kind':'agent','id':'triage','tenant_id':'acme','workload':'w'}]");
+  assert_workload(plain, "{'sub':'ann','act':{'sub':'triage'}}", "w", "principals",
+                  "[{'kind':'user','id':'ann','tenant_id':'acme'},"
+                  "{'kind':'agent','id':'triage','tenant_id':'acme','workload':'w'}]");
+  assert_workload(plain, NULL, "a\"b", "workload", "'a\\'b'");
+}
+
+static void only_a_workload_token_sets_the_workload(void **state) {
+  static const char stated[] = CONTEXT("'defaults':{'workload':'spiffe://w'}");
+  assert_workload(stated, "{'sub':'ann','workload':'spiffe://w'}", NULL, "workload", "-");
+  assert_workload(stated, NULL, "x", "workload", "'x'");
+  struct buf b;
+  buf_init(&b, 1 << 16);
+  assert_null(governance_try(CONTEXT("'claims':{'workload':'workload'}"), &b));
+  assert_true(str_starts(buf_view(&b), STR("/context/claims/workload ")));
+  buf_done(&b);
+}
+
+static void workloads_do_not_share_a_context(void **state) {
+  struct governance *g = governance_of(plain);
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  struct run_context *one = run_of_workload(g, &a, "{'sub':'ann'}", "one", &f);
+  assert_ptr_not_equal(one, run_of_workload(g, &a, "{'sub':'ann'}", "two", &f));
+  assert_ptr_equal(one, run_of_workload(g, &a, "{'sub':'ann'}", "one", &f));
+  arena_done(&a);
+  governance_unref(&g);
+}
+
+static void a_capability_can_require_a_workload(void **state) {
+  static const char file[] =
+      "{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':[{'name':'look','class':'observe',"
+      "'approval_mode':'read_only','claims':['workload']}]}],"
+      "'permissions':[{'permission_id':'p','adapter_id':'a','capability':'look','allow':true}]}";
+  struct governance *g = governance_of(file);
+  struct arena a;
+  struct fault f;
+  arena_init(&a);
+  for (int with = 0; with < 2; with++) {
+    struct run_context *r = run_of_workload(g, &a, "{'sub':'ann','workload':'x'}", with ? "w" : NULL, &f);
+    struct governance_question q = {.capability = STR("a.look"), .context = r->governed.context};
+    struct governance_decision d;
+    governance_decide(g, &q, &a, &d);
+    assert_int_equal(d.code, with ? GOVERNANCE_ALLOWED : GOVERNANCE_PERMISSION_DENIED);
+  }
+  arena_done(&a);
+  governance_unref(&g);
 }
 
 // P01
@@ -268,6 +341,10 @@ int main(void) {
       cmocka_unit_test(a_claim_lowers_safety_mode_and_never_raises_it),
       cmocka_unit_test(a_claim_lowers_a_budget_and_never_raises_it),
       cmocka_unit_test(a_claim_cannot_replace_what_the_gateway_sets),
+      cmocka_unit_test(the_workload_belongs_to_the_last_principal),
+      cmocka_unit_test(only_a_workload_token_sets_the_workload),
+      cmocka_unit_test(workloads_do_not_share_a_context),
+      cmocka_unit_test(a_capability_can_require_a_workload),
       cmocka_unit_test(mode_delegated_needs_a_user_as_the_origin),
       cmocka_unit_test(equal_claims_share_a_context_and_many_others_do_not_exhaust_memory),
   };

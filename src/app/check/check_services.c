@@ -63,6 +63,15 @@ static void print_issuer(struct buf *out, const struct config *c) {
   buf_char(out, '\n');
 }
 
+static void print_workload(struct buf *out, const struct config *c) {
+  const struct config_jwt *jwt = &c->workload;
+  buf_str(out, STR("workload tokens: "));
+  print_plain(out, jwt->issuer);
+  buf_str(out, STR("; audience "));
+  print_plain(out, jwt->audience);
+  buf_str(out, c->needs_workload ? STR("; required\n") : STR("; optional\n"));
+}
+
 static const char *audit_off(const struct config *c) {
   ASSERT(!c->audit_file.n);
   if (c->audit_enabled == CONFIG_AUDIT_OFF) return "audit.enabled is false";
@@ -112,6 +121,7 @@ static void print_admin(struct buf *out, const struct config *c) {
 
 void check_print_services(struct buf *out, const struct config *c) {
   if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) print_issuer(out, c);
+  if (c->workload.issuer.n && c->transport == CONFIG_HTTP) print_workload(out, c);
   if (c->audit_file.n) print_audit(out, c);
   else buf_printf(out, "audit: off; %s\n", audit_off(c));
   if (c->governance) print_records(out, c);
@@ -150,6 +160,15 @@ static void write_issuer(struct json_writer *w, const struct config *c) {
   json_begin_array(w);
   for (size_t i = 0; i < jwt->scope_count; i++) json_put_str(w, jwt->scopes[i]);
   json_end_array(w);
+  json_end_object(w);
+}
+
+static void write_workload(struct json_writer *w, const struct config *c) {
+  json_put_key(w, STR("workload"));
+  json_begin_object(w);
+  json_member_str(w, STR("issuer"), c->workload.issuer);
+  json_member_str(w, STR("audience"), c->workload.audience);
+  json_member_bool(w, STR("required"), c->needs_workload);
   json_end_object(w);
 }
 
@@ -203,6 +222,7 @@ static void write_traces(struct json_writer *w, const struct config *c) {
 
 void check_write_services(struct json_writer *w, const struct config *c) {
   if (c->jwt.issuer.n && c->transport == CONFIG_HTTP) write_issuer(w, c);
+  if (c->workload.issuer.n && c->transport == CONFIG_HTTP) write_workload(w, c);
   write_audit(w, c);
   if (c->governance) write_records(w, c);
   if (c->admin_listen.n) write_admin(w, c);

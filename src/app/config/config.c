@@ -453,6 +453,7 @@ void config_done(struct config *c) {
   policy_unref(&c->policy);
   governance_unref(&c->governance);
   jwt_keys_unref(&c->jwt.keys);
+  jwt_keys_unref(&c->workload.keys);
   arena_done(&c->arena);
   *c = (struct config){0};
 }

@@ -84,6 +84,8 @@ struct config {
   size_t token_count, configured_tokens;  // number of all tokens; number of tokens from auth.tokens, which come first
   str token_file;                         // token file that was read, or empty
   struct config_jwt jwt;
+  struct config_jwt workload;  // issuer of workload tokens
+  bool needs_workload;         // every request must have a workload token
   str resource;  // public URL of /mcp; empty if clients use the URL of the listener
 
   uint64_t start_wait_ms;       // longest time that a list waits for starting upstreams

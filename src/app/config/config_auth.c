@@ -162,12 +162,23 @@ static struct config_place place_of(const struct config_document *d, const char 
   return (struct config_place){d->file, str_of(pointer)};
 }
 
-static void read_key_file(struct config_loader *l, const struct config_document *d) {
-  struct config_jwt *jwt = &l->config->jwt;
+// An issuer of tokens and the pointer of its group of keys, such as /auth/jwt.
+struct issuer {
+  struct config_jwt *jwt;
+  const char *group;
+};
+
+static struct config_place issuer_place(struct config_loader *l, const struct config_document *d,
+                                        const struct issuer *i, const char *key) {
+  return (struct config_place){d->file, arena_printf(&l->work, "%s%s", i->group, key)};
+}
+
+static void read_key_file(struct config_loader *l, const struct config_document *d, const struct issuer *i) {
+  struct config_jwt *jwt = i->jwt;
   struct config_document file;
   struct fault f;
   str path = config_path(l, jwt->key_file, d->folder, &l->work);
-  str by = arena_printf(&l->work, "%.*s:/auth/jwt/key_file", STR_ARG(d->file));
+  str by = arena_printf(&l->work, "%.*s:%s/key_file", STR_ARG(d->file), i->group);
   if (!config_file_open(l, path, by, &file)) return;
   struct config_place at = {file.file, STR_NONE};
   str text = {file.text, file.text_n};
@@ -181,22 +192,22 @@ static void read_key_file(struct config_loader *l, const struct config_document 
   config_document_done(&file);
 }
 
-// Checks auth.jwt.jwks_url. Plain http is accepted for this machine only: an attacker who can change the keys in
+// Checks the URL of the keys. Plain http is accepted for this machine only: an attacker who can change the keys in
 // transit can sign any token.
-static void check_jwks_url(struct config_loader *l, const struct config_document *d) {
-  struct config_place at = place_of(d, "/auth/jwt/jwks_url");
+static void check_jwks_url(struct config_loader *l, const struct config_document *d, const struct issuer *i) {
+  struct config_place at = issuer_place(l, d, i, "/jwks_url");
   struct http_url url;
   const struct proxy *proxy;
   struct fault f;
-  if (!http_url_parse(l->config->jwt.jwks_url, &url)) config_error(l, &at, "must be an https URL");
+  if (!http_url_parse(i->jwt->jwks_url, &url)) config_error(l, &at, "must be an https URL");
   else if (!url.tls && !config_is_loopback(url.host))
     config_error(l, &at, "must be an https URL: anyone who can change the keys in transit can sign any token");
   else if (!proxies_choose(&l->proxies, &url, &proxy, &f)) config_error(l, &at, "%s", f.message);
 }
 
-static void check_algorithms(struct config_loader *l, const struct config_document *d) {
-  struct config_place at = place_of(d, "/auth/jwt/algorithms");
-  struct config_jwt *jwt = &l->config->jwt;
+static void check_algorithms(struct config_loader *l, const struct config_document *d, const struct issuer *i) {
+  struct config_place at = issuer_place(l, d, i, "/algorithms");
+  struct config_jwt *jwt = i->jwt;
   unsigned possible = jwt->keys ? jwt_keys_algorithms(jwt->keys) : PUBLIC_ALGORITHMS;
   if (!jwt->keys && (jwt->algorithms & jwt_bit(JWT_HS256)))
     config_error(l, &at,
@@ -219,23 +230,51 @@ static void check_resource(struct config_loader *l, const struct config_document
     config_error(l, &at, "is required with auth.jwt: set the URL at which clients reach /mcp");
 }
 
-static void check_issuer(struct config_loader *l, const struct config_document *d) {
-  struct config_place at = place_of(d, "/auth/jwt"), name = place_of(d, "/auth/jwt/issuer");
-  struct config_jwt *jwt = &l->config->jwt;
-  struct http_url url;
+// Reads the keys of an issuer. Returns false if the number of their sources is not 1.
+static bool read_keys(struct config_loader *l, const struct config_document *d, const struct issuer *i,
+                      const char *words) {
+  struct config_jwt *jwt = i->jwt;
+  struct config_place at = issuer_place(l, d, i, "");
   int sources = (jwt->jwks_url.n > 0) + (jwt->key_file.n > 0) + (jwt->keys != NULL);
   if (!jwt->issuer.n) config_error(l, &at, "needs \"issuer\"");
-  else if (l->config->transport == CONFIG_HTTP && !http_url_parse(jwt->issuer, &url))
-    config_warn(l, &name, "is not a URL: clients without a token do not learn where to get one");
   if (sources != 1) {
-    if (!config_problems_fatal(l->problems)) config_error(l, &at, "needs one of jwks_url, key_file and secret");
-    return;
+    if (!config_problems_fatal(l->problems)) config_error(l, &at, "needs one of %s", words);
+    return false;
   }
   ASSERT(!jwt->jwks_url.n || !jwt->keys);
-  if (jwt->jwks_url.n) check_jwks_url(l, d);
-  if (jwt->key_file.n) read_key_file(l, d);
-  if (jwt->keys || jwt->jwks_url.n) check_algorithms(l, d);
-  check_resource(l, d);
+  if (jwt->jwks_url.n) check_jwks_url(l, d, i);
+  if (jwt->key_file.n) read_key_file(l, d, i);
+  if (jwt->keys || jwt->jwks_url.n) check_algorithms(l, d, i);
+  return true;
+}
+
+static void check_issuer(struct config_loader *l, const struct config_document *d) {
+  const struct issuer i = {&l->config->jwt, "/auth/jwt"};
+  struct config_place name = issuer_place(l, d, &i, "/issuer");
+  struct http_url url;
+  if (i.jwt->issuer.n && l->config->transport == CONFIG_HTTP && !http_url_parse(i.jwt->issuer, &url))
+    config_warn(l, &name, "is not a URL: clients without a token do not learn where to get one");
+  if (read_keys(l, d, &i, "jwks_url, key_file and secret")) check_resource(l, d);
+}
+
+// Returns whether tokens of users would be accepted as workload tokens, so that a user could choose the workload.
+static bool accepts_users(const struct config *c) {
+  const struct config_jwt *jwt = &c->jwt, *workload = &c->workload;
+  if (!jwt->issuer.n || !str_eq(jwt->issuer, workload->issuer)) return false;
+  // By default, tokens for the URL of a mode (RESOURCE/MODE) are accepted, too.
+  return jwt->audience.n ? str_eq(jwt->audience, workload->audience) : str_starts(workload->audience, c->resource);
+}
+
+static void check_workload(struct config_loader *l, const struct config_document *d) {
+  const struct config *c = l->config;
+  const struct issuer i = {&l->config->workload, "/auth/workload"};
+  struct config_place at = issuer_place(l, d, &i, ""), audience = issuer_place(l, d, &i, "/audience");
+  if (!i.jwt->audience.n) config_error(l, &at, "needs \"audience\"");
+  else if (accepts_users(c))
+    config_error(l, &audience, "must differ from the audience of auth.jwt, which has the same issuer");
+  if (!config_has_auth(c))
+    config_error(l, &at, "needs auth.jwt or a bearer token: a workload token does not replace the client's credential");
+  read_keys(l, d, &i, "jwks_url and key_file");
 }
 
 static void check_agents(struct config_loader *l) {
@@ -268,4 +307,5 @@ void config_auth_check(struct config_loader *l, const struct config_document *d)
   if (l->config->policy) check_agents(l);
   if (json_is(json_get(auth, STR("jwt")), JSON_OBJECT)) check_issuer(l, d);
   else if (l->config->resource.n) check_resource(l, d);
+  if (json_is(json_get(auth, STR("workload")), JSON_OBJECT)) check_workload(l, d);
 }

@@ -43,6 +43,7 @@ static bool same_issuer(const struct config_jwt *a, const struct config_jwt *b) 
 
 bool config_same_auth(const struct config *a, const struct config *b) {
   return !a->token_file.n == !b->token_file.n && same_tokens(a, b) && same_issuer(&a->jwt, &b->jwt) &&
+         same_issuer(&a->workload, &b->workload) && a->needs_workload == b->needs_workload &&
          str_eq(a->resource, b->resource);
 }
 

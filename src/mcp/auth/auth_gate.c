@@ -15,10 +15,11 @@ struct gate_waiter {
   struct http_head head;
   str body;
   size_t bytes;
+  unsigned waits;  // number of times that the request has waited, including this time
   struct arena arena;
 };
 
-static void pass(struct auth_gate *d, struct http_exchange *x, bool patient);
+static void pass(struct auth_gate *d, struct http_exchange *x, unsigned waits);
 
 static void guest_free(struct gate_waiter *g) {
   ASSERT(g->auth_gate->count > 0 && g->auth_gate->bytes >= g->bytes);
@@ -42,7 +43,7 @@ static void on_keys(struct keyring_waiter *w) {
   x->on_abort = NULL;
   x->head = &g->head;
   x->body = g->body;
-  pass(g->auth_gate, x, false);
+  pass(g->auth_gate, x, g->waits);
   guest_free(g);
 }
 
@@ -62,7 +63,7 @@ static void copy_head(struct gate_waiter *g, const struct http_head *from) {
   }
 }
 
-static void let_wait(struct auth_gate *d, struct http_exchange *x) {
+static void let_wait(struct auth_gate *d, struct http_exchange *x, unsigned waits) {
   if (d->count >= MOST_WAITING || d->bytes + x->body.n > MOST_BYTES) {
     http_reply(x, 503, STR("Retry-After: 5\r\n"), STR("text/plain; charset=utf-8"),
                STR("too many requests wait for signing keys\n"));
@@ -72,6 +73,7 @@ static void let_wait(struct auth_gate *d, struct http_exchange *x) {
   arena_init(&g->arena);
   g->auth_gate = d;
   g->x = x;
+  g->waits = waits;
   g->bytes = x->body.n + sizeof *g;
   copy_head(g, x->head);
   if (x->body.p) g->body = arena_str(&g->arena, x->body);
@@ -97,15 +99,17 @@ static void refuse(struct auth_gate *d, struct http_exchange *x, enum credential
   buf_done(&body);
 }
 
-static void pass(struct auth_gate *d, struct http_exchange *x, bool patient) {
+// `waits` is the number of times that the request has waited for signing keys.
+static void pass(struct auth_gate *d, struct http_exchange *x, unsigned waits) {
   struct client_identity who = {.principal = -1};
   struct fault why;
+  bool patient = d->credentials && waits < credentials_waits(d->credentials);
   enum credentials_verdict verdict =
       d->credentials ? credentials_check(d->credentials, x->head, patient, &who, &why) : CREDENTIALS_GOOD;
   if (verdict == CREDENTIALS_GOOD) {
     http_exchange_trust(x);
     d->enter(d->ctx, x, who);
-  } else if (verdict == CREDENTIALS_WAIT) let_wait(d, x);
+  } else if (verdict == CREDENTIALS_WAIT) let_wait(d, x, waits + 1);
   else refuse(d, x, verdict, &why);
 }
 
@@ -115,7 +119,7 @@ void auth_gate_pass(struct auth_gate *d, struct http_exchange *x) {
                STR("the request has more than one Authorization header\n"));
     return;
   }
-  pass(d, x, true);
+  pass(d, x, 0);
 }
 
 bool auth_gate_admits(struct auth_gate *d, const struct http_head *head, str *out_principal) {

@@ -31,6 +31,8 @@ struct remembered {
 struct credentials {
   struct credentials_options opt;
   struct keyring *keyring;
+  struct keyring *awaited;       // see credentials_keys
+  struct credentials *workload;  // checks workload tokens; NULL if they are not accepted
   struct arena work;                     // memory for one check
   struct remembered *remembered;         // indexed by the first bits of the hash
   char (*names)[CREDENTIALS_NAME_SIZE];  // principal names of the configured tokens; "" for a revoked token
@@ -131,16 +133,16 @@ static void enter_issued(struct credentials *c, const struct remembered *r, stru
 }
 
 static bool cache_find(struct credentials *c, const unsigned char sha256[SHA256_SIZE], int64_t now,
-                       struct client_identity *out) {
+                       const struct remembered **out) {
   const struct remembered *r = slot_of(c, sha256);
   if (!r->name[0] || r->version != keyring_version(c->keyring) || now >= r->until) return false;
   if (CRYPTO_memcmp(r->sha256, sha256, SHA256_SIZE) != 0) return false;
-  enter_issued(c, r, out);
+  *out = r;
   return true;
 }
 
-static void remember(struct credentials *c, const unsigned char sha256[SHA256_SIZE], const struct jwt_claims *claims,
-                     struct client_identity *out) {
+static const struct remembered *remember(struct credentials *c, const unsigned char sha256[SHA256_SIZE],
+                                         const struct jwt_claims *claims) {
   struct remembered *r = slot_of(c, sha256);
   mem_free(r->claims);
   *r = (struct remembered){.version = keyring_version(c->keyring), .until = claims->expires + c->opt.jwt->leeway};
@@ -154,7 +156,7 @@ static void remember(struct credentials *c, const unsigned char sha256[SHA256_SI
     r->claims = mem_zero(claims->all.n + 1);
     memcpy(r->claims, claims->all.p, claims->all.n);
   }
-  enter_issued(c, r, out);
+  return r;
 }
 
 // Returns whether the token's scope (words separated by blanks) contains all required scopes.
@@ -186,7 +188,7 @@ static enum rejection rejection_of(enum jwt_flaw flaw) {
 }
 
 static enum credentials_verdict verify(struct credentials *c, str token, const unsigned char sha256[SHA256_SIZE],
-                                       int64_t now, bool patient, struct client_identity *out, struct fault *why) {
+                                       int64_t now, bool patient, const struct remembered **out, struct fault *why) {
   struct jwt_claims claims;
   enum jwt_flaw flaw;
   ASSERT(keyring_keys(c->keyring));
@@ -199,12 +201,12 @@ static enum credentials_verdict verify(struct credentials *c, str token, const u
     fault_set(why, FAULT_PERMISSION_DENIED, "the token lacks a required scope");
     return refuse(c, REJECTION_SCOPE, CREDENTIALS_SCOPE);
   }
-  remember(c, sha256, &claims, out);
+  *out = remember(c, sha256, &claims);
   return CREDENTIALS_GOOD;
 }
 
 static enum credentials_verdict check_issued(struct credentials *c, str token, const unsigned char sha256[SHA256_SIZE],
-                                             bool patient, struct client_identity *out, struct fault *why) {
+                                             bool patient, const struct remembered **out, struct fault *why) {
   int64_t now = clock_wall_ms(c->opt.loop->clock) / 1000;
   switch (keyring_look(c->keyring)) {
   case KEYRING_READY: break;
@@ -220,7 +222,7 @@ static enum credentials_verdict check_issued(struct credentials *c, str token, c
   return verify(c, token, sha256, now, patient, out, why);
 }
 
-// ---- interface
+// ---- bearer tokens
 
 static bool looks_issued(str token) {
   const char *dot = token.n ? memchr(token.p, '.', token.n) : NULL;
@@ -239,8 +241,9 @@ enum credentials_verdict credentials_bearer(const struct http_head *head, str *o
   return out->n ? CREDENTIALS_GOOD : CREDENTIALS_MISSING;
 }
 
-enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
-                                           struct client_identity *out, struct fault *why) {
+static enum credentials_verdict check_bearer(struct credentials *c, const struct http_head *head, bool patient,
+                                             struct client_identity *out, struct fault *why) {
+  const struct remembered *issued;
   str token;
   unsigned char sha256[SHA256_SIZE];
   enum credentials_verdict verdict = credentials_bearer(head, &token, why);
@@ -252,9 +255,82 @@ enum credentials_verdict credentials_check(struct credentials *c, const struct h
     enter_configured(c, (size_t)found, out);
     return CREDENTIALS_GOOD;
   }
-  if (c->keyring && looks_issued(token)) return check_issued(c, token, sha256, patient, out, why);
+  if (c->keyring && looks_issued(token)) {
+    verdict = check_issued(c, token, sha256, patient, &issued, why);
+    if (verdict == CREDENTIALS_GOOD) enter_issued(c, issued, out);
+    c->awaited = c->keyring;
+    return verdict;
+  }
   fault_set(why, FAULT_INVALID, "unknown bearer token");
   return refuse(c, REJECTION_UNKNOWN_TOKEN, CREDENTIALS_WRONG);
+}
+
+// ---- workload tokens
+
+// Replaces the principal by one for the combination of this principal and the workload.
+static void join_workload(struct credentials *c, const struct remembered *r, struct client_identity *out) {
+  char name[CREDENTIALS_NAME_SIZE] = "", agent[AGENT_SIZE];
+  size_t agent_n = out->agent.n;
+  struct buf b;
+  ASSERT(agent_n < sizeof agent);
+  if (agent_n) memcpy(agent, out->agent.p, agent_n);  // principals_meet may free the text
+  buf_init(&b, 2 * (CREDENTIALS_NAME_SIZE + AGENT_SIZE));
+  buf_printf(&b, "%.*s %s", STR_ARG(out->name), r->agent);
+  hash_name("wl-", buf_view(&b), name);
+  buf_done(&b);
+  const struct principal *p = principals_meet(c->opt.principals, str_of(name), (str){agent, agent_n});
+  out->principal = p->number;
+  out->name = p->name;
+  out->agent = p->agent;
+  out->workload = str_of(r->agent);
+  if (!out->until || r->until < out->until) out->until = r->until;
+}
+
+// Checks the workload token of a request with a valid bearer token.
+static enum credentials_verdict check_workload(struct credentials *c, const struct http_head *head, bool patient,
+                                               struct client_identity *out, struct fault *why) {
+  struct credentials *w = c->workload;
+  const struct remembered *r;
+  unsigned char sha256[SHA256_SIZE];
+  size_t count = http_count(head, STR(WORKLOAD_HEADER));
+  if (count > 1) {
+    fault_set(why, FAULT_INVALID, "the request has more than one header " WORKLOAD_HEADER);
+    return refuse(c, REJECTION_MALFORMED, CREDENTIALS_MALFORMED);
+  }
+  if (!count) {
+    if (!c->opt.needs_workload) return CREDENTIALS_GOOD;
+    fault_set(why, FAULT_INVALID, "a workload token is needed in the header " WORKLOAD_HEADER);
+    return refuse(c, REJECTION_MISSING, CREDENTIALS_WRONG);
+  }
+  str token = str_trim(http_value(head, STR(WORKLOAD_HEADER)));
+  hash_sha256(token, sha256);
+  enum credentials_verdict verdict = check_issued(w, token, sha256, patient, &r, why);
+  c->awaited = w->keyring;
+  if (verdict == CREDENTIALS_GOOD) {
+    join_workload(c, r, out);
+    return verdict;
+  }
+  char what[FAULT_TEXT];
+  snprintf(what, sizeof what, "%s", why->message);
+  fault_set(why, why->code, "the workload token of the header " WORKLOAD_HEADER " is refused: %s", what);
+  return refuse(c, w->rejection, verdict);
+}
+
+enum credentials_verdict credentials_check(struct credentials *c, const struct http_head *head, bool patient,
+                                           struct client_identity *out, struct fault *why) {
+  struct client_identity who = *out;
+  enum credentials_verdict verdict = check_bearer(c, head, patient, &who, why);
+  if (verdict == CREDENTIALS_GOOD && c->workload) verdict = check_workload(c, head, patient, &who, why);
+  if (verdict == CREDENTIALS_GOOD) *out = who;
+  return verdict;
+}
+
+// ---- interface
+
+static struct credentials *workload_new(const struct credentials_options *opt, struct fault *f) {
+  struct credentials_options own = {
+      .loop = opt->loop, .principals = opt->principals, .jwt = opt->workload, .keys = opt->workload_keys};
+  return credentials_new(&own, f);
 }
 
 struct credentials *credentials_new(const struct credentials_options *opt, struct fault *f) {
@@ -263,10 +339,12 @@ struct credentials *credentials_new(const struct credentials_options *opt, struc
   arena_init(&c->work);
   c->names = mem_zero(opt->token_count * CREDENTIALS_NAME_SIZE + 1);
   for (size_t i = 0; i < opt->token_count; i++) credentials_name(opt->tokens[i].sha256, c->names[i]);
-  if (!opt->jwt) return c;
-  c->remembered = mem_zero(REMEMBERED * sizeof *c->remembered);
-  c->keyring = keyring_new(&opt->keys, f);
-  if (!c->keyring) credentials_free(&c);
+  if (opt->jwt) {
+    c->remembered = mem_zero(REMEMBERED * sizeof *c->remembered);
+    c->keyring = keyring_new(&opt->keys, f);
+  }
+  if (opt->workload) c->workload = workload_new(opt, f);
+  if ((opt->jwt && !c->keyring) || (opt->workload && !c->workload)) credentials_free(&c);
   return c;
 }
 
@@ -274,6 +352,7 @@ void credentials_free(struct credentials **credentials) {
   struct credentials *c = *credentials;
   if (!c) return;
   *credentials = NULL;
+  credentials_free(&c->workload);
   keyring_free(&c->keyring);
   arena_done(&c->work);
   for (size_t i = 0; c->remembered && i < REMEMBERED; i++) mem_free(c->remembered[i].claims);
@@ -287,5 +366,9 @@ enum rejection credentials_rejection(const struct credentials *c) {
 }
 
 struct keyring *credentials_keys(struct credentials *c) {
-  return c->keyring;
+  return c->awaited ? c->awaited : c->keyring;
+}
+
+unsigned credentials_waits(const struct credentials *c) {
+  return (c->keyring ? 1 : 0) + (c->workload ? 1 : 0);
 }

@@ -29,7 +29,14 @@ struct credentials_options {
   struct keyring_options keys;  // signing keys of the issuer
   const str *scopes;            // scopes that a token of the issuer must all have
   size_t scope_count;
+  const struct jwt_rules *workload;      // NULL if workload tokens are not accepted
+  struct keyring_options workload_keys;  // signing keys of the issuer of workload tokens
+  bool needs_workload;                   // every request must have a workload token
 };
+
+// The header of a request with a JSON Web Token that proves the workload (the program) that sends the request. It is
+// read in addition to the bearer token. Requests of different workloads belong to different principals.
+#define WORKLOAD_HEADER "Toolgate-Workload"
 
 // Creates credentials with their keyring. Returns NULL on failure, with a reason in f.
 struct credentials *credentials_new(const struct credentials_options *opt, struct fault *f);
@@ -58,7 +65,10 @@ enum credentials_verdict credentials_bearer(const struct http_head *head, str *o
 size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, const struct credentials_token *t),
                           void *ctx);
 
-struct keyring *credentials_keys(struct credentials *c);  // returns NULL if no issuer is configured
+// Returns the keys for which the last request with the verdict CREDENTIALS_WAIT must wait; NULL if there are none.
+struct keyring *credentials_keys(struct credentials *c);
+// Returns the number of times that a request may have to wait for keys.
+unsigned credentials_waits(const struct credentials *c);
 
 // Returns why the last rejected token was rejected.
 enum rejection credentials_rejection(const struct credentials *c);

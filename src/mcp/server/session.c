@@ -114,6 +114,7 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
   if (who.subject.n) s->subject = arena_str(&s->arena, who.subject);
   if (who.issuer.n) s->issuer = arena_str(&s->arena, who.issuer);
   if (who.claims.p) s->claims = arena_str(&s->arena, who.claims);
+  if (who.workload.p) s->workload = arena_str(&s->arena, who.workload);
   s->until = who.until;
   s->as_operator = who.as_operator;
   set_mark(s, str_of(s->id));

@@ -100,6 +100,7 @@ struct client_identity {
   str subject;    // subject of the credential, or name of the token; for logs
   str issuer;     // issuer of the credential; empty for a token of the configuration
   str claims;     // claims of a JSON Web Token, a JSON object; STR_NONE if they are not needed
+  str workload;   // subject of the workload token; STR_NONE without such a token
   int64_t until;  // expiry of the credential in seconds since 1970; 0 if it does not expire
   // NULL for a client. For an operator, `name` and `agent` are used without a principal. Must outlive the session.
   const struct session_operator *as_operator;
@@ -126,7 +127,7 @@ struct session {
   int principal;                 // as in client_identity
   int mode;
   str principal_name, agent, subject, issuer;
-  str claims;                                  // as in client_identity; they do not change while the session lasts
+  str claims, workload;                        // as in client_identity; they do not change while the session lasts
   struct run_context *run;                     // of the last caller, for call/caller.c; NULL if none is needed
   int64_t until;                               // expiry of the credential that the client last used
   const struct session_operator *as_operator;  // NULL for a client's session
