@@ -19,6 +19,7 @@ struct pin {
   bool by_operator;  // accepted by a person
   bool listed;       // the server lists the tool
   bool passed;       // for one pass of pins_look
+  uint64_t text;     // hash of the definition in the last pass; 0 before the first pass
   uint8_t findings;  // bits of enum pin_finding
   uint8_t reviewed;  // the findings that a person has accepted
   str why[PIN_FINDINGS];
