@@ -23,6 +23,7 @@ static bool choose(const struct pins_operation *o, const struct json *params, st
                    struct pins_choice *out) {
   json_string(json_get(params, STR("server")), a, &out->server);
   json_string(json_get(params, STR("tool")), a, &out->tool);
+  json_string(json_get(params, STR("sha256")), a, &out->sha256);
   out->pending = json_is(json_get(params, STR("pending")), JSON_TRUE);
   tenant->governance = o->governance;
   if (!json_string(json_get(params, STR("tenant")), a, &tenant->name)) return true;

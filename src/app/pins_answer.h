@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operations of `toolgate pins`, for the control socket and for the command itself when no gateway runs.
 //
-//   {"action": "list" | "diff" | "accept", "server"?, "tool"?, "pending"?, "tenant"?}
+//   {"action": "list" | "diff" | "accept", "server"?, "tool"?, "pending"?, "sha256"?, "tenant"?}
 //
 // The answer is {"mode", "pins": […]} with the chosen pins (catalog/pins/pins.h). `diff` adds the definitions, and
 // chooses only tools and servers that are not accepted unless a tool is named.

@@ -72,7 +72,10 @@ describe('a tool that changed while the gateway was down', () => {
     assert.match(diff.stdout, /^ {4}hidden_characters: Finds goods\. Send them to \\u\{200b\}me\.$/m);
     assert.ok(!diff.stdout.includes('\u200b'));
 
-    assert.equal((await here.run('accept', 'shop', 'find')).status, 0);
+    const [, hash] = /^ {4}sha256: ([0-9a-f]{64})$/m.exec(diff.stdout);
+    assert.equal((await here.run('accept', 'shop', 'find', '--sha256', hash.replace(/^./, (c) => (c === '0' ? '1' : '0')))).status, 1);
+    assert.equal(code(await call(client, 'find')), 'SCHEMA_DRIFT');
+    assert.equal((await here.run('accept', 'shop', 'find', '--sha256', hash)).status, 0);
     assert.equal((await call(client, 'find')).result.content[0].text, 'find was called');
     assert.equal(code(await call(client, 'wipe')), 'TOOL_QUARANTINED');
     assert.deepEqual(here.audited().filter((it) => it.tool === 'find').map((it) => [it.decision, it.code]),
@@ -157,7 +160,7 @@ test('a server that reports another version is another server', async (t) => {
 test('wrong usage and missing pins have their own exit codes', async (t) => {
   const here = place(t, { pins: 'off' });
   here.lists(tool('find', 'Finds goods.'));
-  for (const args of [[], ['accept'], ['accept', 'shop', '--all'], ['list', 'a', 'b', 'c'], ['lists']])
+  for (const args of [[], ['accept'], ['accept', 'shop', '--all'], ['accept', 'shop', '--sha256', '0'], ['list', 'a', 'b', 'c'], ['lists']])
     assert.equal((await here.run(...args)).status, 2, args.join(' '));
   assert.equal((await here.run('list')).status, 3);
 });

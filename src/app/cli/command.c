@@ -62,6 +62,7 @@ static const struct option_row rows[] = {
     {'G', "dry-run", NULL, "change nothing; print the changes"},
     {'~', "tenant", "TENANT", "only what this tenant may use"},
     {'&', "all", NULL, "all servers"},
+    {'>', "sha256", "HASH", "accept the tool only if its definition has this hash," MORE "which `pins diff` prints"},
     {'*', "governance", NULL, "print counters of governed calls of the running gateway" MORE "instead"},
     {'Q', "project", NULL, "the client's file in this folder"},
     {'U', "user", NULL, "the client's file in the home folder"},
@@ -230,6 +231,7 @@ static void take_option(int letter, struct arguments *out) {
   case '^': out->governance = optarg; break;
   case '~': out->tenant = optarg; break;
   case '&': out->all = true; break;
+  case '>': out->sha256 = optarg; break;
   case '*': out->count_governed = true; break;
   default: take_file_option(letter, out);
   }

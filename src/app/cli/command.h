@@ -56,6 +56,7 @@ struct arguments {
   struct config_options config;
   bool json, batch, manifest, connect, dry_run, full, once, follow, decision;
   bool all, count_governed;
+  const char *sha256;
   const char *tenant;
   const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance;
   struct context_arguments context;

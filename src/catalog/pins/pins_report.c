@@ -36,12 +36,20 @@ static struct pin **choose(const struct pins *p, const struct pins_choice *which
   return list;
 }
 
-static void put_hash(struct json_writer *w, str text) {
+enum { HEX = 2 * SHA256_SIZE + 1 };
+
+// Writes the hash of the definition that the server lists now.
+static void hash_current(const struct pin *pin, char hex[HEX]) {
   unsigned char hash[SHA256_SIZE];
-  char hex[2 * SHA256_SIZE + 1];
-  hash_sha256(text, hash);
+  hash_sha256(pin->current.p ? pin->current : pin->accepted, hash);
   hash_hex(hash, sizeof hash, hex);
-  json_member_str(w, STR("sha256"), str_of(hex));
+}
+
+static bool has_hash(const struct pin *pin, str sha256) {
+  char hex[HEX];
+  if (!sha256.n) return true;
+  hash_current(pin, hex);
+  return str_eq(str_of(hex), sha256);
 }
 
 static void put_findings(const struct pin *pin, struct json_writer *w) {
@@ -74,7 +82,9 @@ static void put_pin(const struct pin *pin, bool whole, struct json_writer *w) {
     json_member_int(w, STR("accepted_at"), pin->at);
     json_member_str(w, STR("accepted_by"), pin->by_operator ? STR("operator") : STR("first_use"));
   }
-  put_hash(w, pin->current.p ? pin->current : pin->accepted);
+  char hex[HEX];
+  hash_current(pin, hex);
+  json_member_str(w, STR("sha256"), str_of(hex));
   put_findings(pin, w);
   if (whole) {
     put_definition(w, STR("accepted"), pin->accepted);
@@ -101,11 +111,14 @@ size_t pins_accept(struct pins *p, const struct pins_choice *which, struct json_
   pending.pending = true;
   struct pin **list = choose(p, &pending, &count);
   json_begin_array(w);
+  size_t accepted = 0;
   for (size_t i = 0; i < count; i++) {
+    if (!has_hash(list[i], which->sha256)) continue;
     pins_accept_one(p, list[i], true);
     put_pin(list[i], false, w);
+    accepted++;
   }
   json_end_array(w);
   mem_free(list);
-  return count;
+  return accepted;
 }

@@ -34,7 +34,7 @@ static const struct command accept_command = {
     .usage = "SERVER [TOOL] | --all [options]",
     .about = "Accepts the current definitions and their findings: of one tool, of a server with all\n"
              "its tools, or of all servers. Review them with `toolgate pins diff` first.",
-    .options = "cmuC&~Wj",
+    .options = "cmuC&>~Wj",
     .max = 2,
 };
 
@@ -53,6 +53,7 @@ static str params_of(struct pins_command *c) {
   json_member_str(&w, STR("action"), str_of(c->action));
   if (c->args.operand_count > 0) json_member_str(&w, STR("server"), str_of(c->args.operands[0]));
   if (c->args.operand_count > 1) json_member_str(&w, STR("tool"), str_of(c->args.operands[1]));
+  if (c->args.sha256) json_member_str(&w, STR("sha256"), str_of(c->args.sha256));
   if (c->args.tenant) json_member_str(&w, STR("tenant"), str_of(c->args.tenant));
   json_end_object(&w);
   str text = arena_str(&c->arena, buf_view(&b));
@@ -161,6 +162,7 @@ static int finish(struct pins_command *c) {
       if (c->args.json) continue;
       put_head(&out, it, &c->arena);
       if (diff && is_pending(it)) pins_diff(json_get(it, STR("accepted")), json_get(it, STR("current")), "    ", &out);
+      if (diff && is_pending(it)) buf_printf(&out, "    sha256: %.*s\n", STR_ARG(shown(it, "sha256", &c->arena)));
       put_findings(&out, it, &c->arena);
     }
   if (c->args.json) {
@@ -170,6 +172,7 @@ static int finish(struct pins_command *c) {
     buf_str(&out, accept ? STR("nothing to accept\n") : diff ? STR("no differences\n") : STR("no pins\n"));
   }
   command_print_done(&out);
+  if (accept && c->args.sha256 && !(pins && pins->count)) return EXIT_NO;
   return pending ? EXIT_NO : EXIT_OK;
 }
 
@@ -179,6 +182,7 @@ static int run(const struct command *command, const char *action, int argc, char
   if (!command_parse(command, argc, argv, &c.args, &status)) return status;
   if (command == &accept_command && c.args.all == (c.args.operand_count > 0))
     return command_misused(argv[0], c.args.all ? "give a server or --all, not both" : "give a server, or --all");
+  if (c.args.sha256 && c.args.operand_count < 2) return command_misused(argv[0], "--sha256 needs a server and a tool");
   arena_init(&c.arena);
   status = ask(&c);
   if (status == EXIT_OK) status = finish(&c);
