@@ -100,6 +100,7 @@ struct governance {
   struct governance_records records;
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   struct governance_flow flow;
+  bool versioned;  // an adapter has versions
   struct governance_signing *signing;  // NULL if the file has no `signing`
   struct governance_names skill_files;
   struct governance_skill_key *skill_keys;

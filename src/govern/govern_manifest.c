@@ -178,6 +178,7 @@ static void check_servers(struct governance_reader *r) {
     const struct governance_adapter *a = &g->adapters[i];
     if (a->server.p) servers[count++] = (struct governance_named){a->server, a->pointer, NULL, 0};
     else if (a->versions.count) governance_report(r, a->pointer, "needs the member \"server\" to have versions");
+    g->versioned |= a->versions.count > 0;
     for (size_t k = 0; k < a->versions.count; k++) {
       const struct governance_version *v = &a->versions.list[k];
       servers[count++] = (struct governance_named){v->server, v->pointer, NULL, 0};

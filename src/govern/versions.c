@@ -46,6 +46,7 @@ void governance_read_versions(struct governance_reader *r, str pointer, const st
 
 const struct governance_version *governance_version_of(const struct governance *g, str server) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  if (!g->versioned) return NULL;
   for (size_t i = 0; i < g->adapter_count; i++)
     for (size_t k = 0; k < g->adapters[i].versions.count; k++)
       if (str_eq(g->adapters[i].versions.list[k].server, server)) return &g->adapters[i].versions.list[k];
@@ -53,7 +54,8 @@ const struct governance_version *governance_version_of(const struct governance *
 }
 
 const struct governance_adapter *governance_versioned(const struct governance *g, str server) {
-  const struct governance_adapter *a = governance_adapter_of(g, server);
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  const struct governance_adapter *a = g->versioned ? governance_adapter_of(g, server) : NULL;
   return a && a->versions.count ? a : NULL;
 }
 

@@ -146,6 +146,22 @@ describe('explain and replay', () => {
     assert.equal((await cli('decisions', 'explain', 'pol_0')).status, 1);
   });
 
+  test('replay has the marks of the flow guard that the run had', async (t) => {
+    const marked = { ...GOVERNANCE, adapters: [{ ...GOVERNANCE.adapters[0], capabilities: [
+      { ...GOVERNANCE.adapters[0].capabilities[0], flow: ['reads_private', 'untrusted_input'] },
+      { ...GOVERNANCE.adapters[0].capabilities[1], flow: ['sends_out'] }] }] };
+    const { as, cli, decisions, dir } = await startShop(t, { governance: marked }), ann = await as('ann');
+    await execute(ann, 'shop', 'find', {});
+    faultOf(await execute(ann, 'shop', 'order', { amount: 1 }), 'FLOW_DENIED');
+    const [, denied] = (await decisions(2)).toSorted((a, b) => a.decision.allowed < b.decision.allowed ? 1 : -1);
+    assert.equal(denied.decision.code, 'FLOW_DENIED');
+    assert.deepEqual(denied.decision.question.flow, ['reads_private', 'untrusted_input']);
+    const { same } = await replay(cli, dir, marked);
+    assert.equal(same, 2);
+    const { changed } = await replay(cli, dir, { ...marked, flow: 'off' });
+    assert.equal(changed.length, 1);
+  });
+
   test('replay by the same file changes nothing, and by another file prints what would change', async (t) => {
     const { as, cli, decisions, dir, gateway } = await startShop(t), ann = await as('ann');
     for (const amount of [1, 60, 500]) await execute(ann, 'shop', 'order', { amount });
