@@ -195,7 +195,7 @@ test('a log that is replaced by an older one while a gateway runs is set aside, 
   fs.writeFileSync(at.head, head);
   fs.writeFileSync(at.file, file);
   await call();
-  await until(() => /set aside/.test(gateway.log), 'a word about it');
+  await until(() => /is renamed to/.test(gateway.log), 'a word about it');
   const metrics = await (await fetch(new URL('/metrics', gateway.url))).text();
   assert.match(metrics, /^toolgate_audit_breaks_total 1$/m);
   await finish();
