@@ -141,7 +141,7 @@ static size_t weigh(const struct trim_order *o, const struct conversation *c, si
   return n;
 }
 
-// Returns the index of the first message that stays; *out_size is the total size of these messages in tokens.
+// Returns the index of the first message that stays; *out_size is the total size of the messages that stay.
 static size_t first_kept(const struct trim_order *o, const struct conversation *c, struct arena *a, size_t *out_size) {
   struct arena scratch;
   size_t count, at = c->leading, *turns = conversation_turns(c, a, &count);

@@ -5,9 +5,10 @@
 //   {"messages": [...], "tool_calls": [{"resource_call": RPC}, {"tool_call": RPC}]}  ->  {"messages": [...]}
 //
 // RPC is a JSON-RPC request, resources/read or tools/call, with an id. The member `depends` (in the arguments of a
-// tool, or in the params of a resource) names other calls by an id or a list of ids; it is not sent to the server. In
-// strings of the arguments, or in the URI, a placeholder of the form `<ID response>` stands for the response of the
-// call with this id: the text of the response replaces the placeholder. Placeholders in this text are not replaced.
+// tool, or in the params of a resource) names other calls by an id or a list of ids; `depends` is not sent to the
+// server. In strings of the arguments, or in the URI, a placeholder of the form `<ID response>` stands for the response
+// of the call with this id: the text of the response replaces the placeholder. Placeholders in this text are not
+// replaced.
 //
 // All calls are checked first. Then they are made one after the other: in the given order, except that a call is made
 // after the calls that it depends on. Calls that depend on a failed call are not made.

@@ -52,7 +52,7 @@ struct pack_item {
   str text;                 // text to show
   str whole;                // text before it was summarised
   str artifact;             // handle of the whole result, or STR_NONE
-  str block;                // label and text, as in the prompt
+  str block;                // label and text of the event, as the prompt shows them
   size_t tokens;            // tokens of `block` with the separator that follows it
   size_t alone;             // tokens of `block` alone
   struct pack_words words;  // set of words in `text`, to find items with nearly the same words
@@ -82,7 +82,8 @@ bool pack_phase_find(str name, enum pack_phase *out);
 const char *pack_phase_name(enum pack_phase phase);
 const char *pack_fate_name(enum pack_fate fate);
 
-// Writes the prompt and its statistics as a JSON object. With `explain`, the object includes the parts of every score.
+// Writes the prompt and its statistics as a JSON object. If `explain` is set, the object includes the components of
+// every score.
 void pack_put(struct json_writer *w, const struct pack_order *order, const struct pack *p, bool explain);
 
 // Writes the scores of all candidates as a table, with the best score first.

@@ -37,7 +37,8 @@ static size_t block_chars(const char *p, size_t *out_bytes) {
   return block_count(~follows << (BLOCK - *out_bytes));
 }
 
-// Returns the length of the first character. For most text, looks only at its first byte and the continuation bytes.
+// Returns the length of the first character. For most text, looks only at the character's first byte and its
+// continuation bytes.
 static inline size_t char_length(const char *p, size_t n) {
   unsigned char c = (unsigned char)*p;
   if (c < 0xc2) return 1;  // an ASCII byte or an invalid byte

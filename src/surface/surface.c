@@ -108,7 +108,7 @@ static void on_over(void *ctx, struct request *r, str message) {
 static void opened(void *ctx, struct session *s) {
   struct surface *d = ctx;
   if (s->mode == MODE_SERVERS && d->opt.lazy) return;  // each server starts when a request names it
-  upstreams_settle(d->upstreams, s);                   // otherwise starts the servers that this client needs
+  upstreams_settle(d->upstreams, s);                   // starts the servers that this client needs
 }
 
 static void closed(void *ctx, struct session *s) {

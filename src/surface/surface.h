@@ -12,7 +12,7 @@ struct surface;
 struct surface_options {
   struct loop *loop;
   uint64_t start_wait_ms;    // longest time that a list request waits for upstreams that are starting
-  uint64_t list_wait_ms;     // the same for tools/list in gateway mode
+  uint64_t list_wait_ms;     // longest time that tools/list waits for upstreams in gateway mode
   size_t page_size;          // maximum number of items on one page of a list; 0 if lists have only one page
   size_t definition_tokens;  // maximum tokens of a definition that tool_browse returns
   struct instructions_limits {

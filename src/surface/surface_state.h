@@ -17,8 +17,8 @@ struct surface {
   struct list index_jobs;  // search indexes that another thread is building (index_jobs.c)
   struct list viewings;    // views in progress (meta/results.c)
   uint64_t began;
-  struct buf text;              // scratch for lists and notifications
-  struct buf answer;            // scratch for the result of a meta-tool
+  struct buf text;              // temporary text of lists and notifications
+  struct buf answer;            // temporary text of the result of a meta-tool
   struct arena scratch;         // temporary memory, reset after each use
   struct directory *directory;  // the directory that was used last; NULL before the first use
   struct timer warm;            // builds the directory before a request needs it
@@ -49,9 +49,9 @@ struct surface_client {
   struct list subscriptions;
   size_t subscription_count;
   struct listening listening;
-  struct seen seen;       // with cache_stable: cards shown since the last change of the visible lists
+  struct seen seen;       // for cache_stable: cards shown since the last change of the visible lists
   struct catalog *shown;  // the catalog with which the client was last compared (changes.c)
-  uint32_t *views;        // for each server: the bits of item.seen that the client's connections showed then
+  uint32_t *views;        // for each server: the bits of item.seen that the client's connections had in `shown`
   size_t view_count;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the directory of the current catalog, and the items and entries that a client may see.
+// Finds the directory (the searchable form) of the current catalog, and the items and entries that a client may see.
 #pragma once
 #include "call/caller.h"
 #include "catalog/directory/directory.h"
@@ -45,8 +45,8 @@ size_t meta_find_short(struct surface *d, const struct session *s, enum director
                        const struct entry **out);
 
 bool meta_sees(struct surface *d, const struct session *s, const struct entry *e);
-// Returns the entries of a kind index that the client may see, as bits in the scratch arena. Returns NULL if the client
-// may see all entries.
+// Returns the entries of one kind that the client may see, as bits in the scratch arena. Returns NULL if the client may
+// see all entries.
 const uint64_t *meta_visible(struct surface *d, const struct session *s, enum directory_kind kind);
 // Records that the client successfully used the entry with this id.
 void meta_used(void *surface, const struct session *s, str id);

@@ -134,7 +134,8 @@ static struct arrangement arrange(const struct envelope *e) {
   struct arrangement none = {false, false};
   if (!e->parts.structured || e->order->whole || e->order->kind != ENVELOPE_TOOL) return none;
   bool repeated = envelope_text_says(e), others = e->parts.count > (repeated ? 1 : 0);
-  if (e->imitates) return (struct arrangement){!repeated, true};  // show the data as text after the notice
+  // If the result imitates the gateway, structuredContent is removed, and its data follows the notice as text.
+  if (e->imitates) return (struct arrangement){!repeated, true};
   switch (e->order->reads) {
   case CLIENT_READS_UNKNOWN: break;
   case CLIENT_READS_TEXT: return (struct arrangement){!repeated, false};
@@ -159,7 +160,7 @@ static str with_text(struct arena *a, str content, str text) {
   return all;
 }
 
-// Returns `content` with a new first part: the notice that server text imitates the gateway (lookalike.h).
+// Returns `content` with a new first part: the notice that the server's text imitates the gateway (lookalike.h).
 static str with_notice(const struct envelope *e, str content) {
   struct buf line, b;
   buf_init(&line, 1024);
@@ -297,8 +298,8 @@ static struct secrets_known masked_values(const struct envelope_order *order, st
   return (struct secrets_known){values, count, addresses};
 }
 
-// Masks the result, writes the masked text to *out, and returns it parsed. Returns NULL if the result has too many
-// values to be searched.
+// Masks the result, writes the masked JSON to *out, and returns the parsed form of this JSON. Returns NULL if the
+// result has too many values to be searched.
 static const struct json *scrubbed(const struct envelope_order *order, struct arena *a, struct buf *out) {
   struct fault f;
   struct arena nodes;

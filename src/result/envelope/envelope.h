@@ -2,7 +2,7 @@
 // Turns a result into one that fits the context window of an agent. Data that does not fit is stored as pieces
 // (result/artifacts.h), which agents view by their handles (result/view/view.h).
 //
-// A small result of a tool is passed on byte for byte. In a larger one
+// A small result of a tool is passed on byte for byte. A larger result is changed:
 //   - all text becomes one text part: a summary (result/summary/summary.h), and a line for each stored piece that says
 //     how to view it;
 //   - images and audio stay in the result, up to a maximum number; large or further ones are stored as pieces;
@@ -30,8 +30,8 @@
 // first the summary and the facts get shorter, then labels, hashes and notes are left out. Handles always stay, even if
 // they exceed the budget. The first lines of an error are always shown.
 //
-// Nothing is lost: if neither the text, the envelope nor the pieces have a place for some data, the whole result is
-// stored as a JSON piece. A piece that the store cannot hold is reported as too large.
+// Nothing is lost: if some data is neither in the text, nor in the envelope, nor in a piece, the whole result is stored
+// as a JSON piece. A piece that the store cannot hold is reported as too large.
 //
 // If `scrub` is set, a copy of the result is masked first; a result that cannot be masked as a whole becomes an error.
 // An error of a tool that repeats secrets or addresses of the server's configuration is always masked.
@@ -53,7 +53,7 @@ enum {
   ENVELOPE_PART_BYTES = 64 << 10,    // maximum size of an image or a sound that stays in the result
   ENVELOPE_PARTS_BYTES = 256 << 10,  // maximum total size of the images and sounds that stay in the result
   ENVELOPE_PIECES = 32,              // maximum number of pieces; beyond it, the whole result is one piece
-  ENVELOPE_PIECES_TEXT_ONLY = 4,     // the same if `text_only` is set: then the text must name every piece
+  ENVELOPE_PIECES_TEXT_ONLY = 4,     // maximum number of pieces if the text must name all of them (`text_only`)
 };
 
 enum envelope_kind {
@@ -69,14 +69,14 @@ struct envelope_order {
   str owner;                   // owner of the pieces
   struct piece_origin origin;  // server and tool of the result; an agent without access to them cannot view the pieces
   struct store *store;
-  struct piece_batch **batch;  // created for the first piece; the caller must store it (pieces_put) or free it
+  struct piece_batch **batch;  // created for the first piece; the caller must store the batch (pieces_put) or free it
   size_t budget;               // tokens; 0: the default
-  bool text_only;              // leave out the structuredContent of the gateway
-  enum client_reads reads;     // what the client shows its model; a result that fits is arranged for this
+  bool text_only;              // do not add structuredContent to the result
+  enum client_reads reads;     // what the client shows to its model; a result that fits the budget is adapted to this
   str mark;                    // start of the gateway's lines; empty: use "…", and do not detect imitations
   str provenance;              // raw JSON of further members of `provenance`, such as "a":1,"b":[2]; or STR_NONE
   enum envelope_kind kind;
-  bool whole;        // pass the result on at any size
+  bool whole;        // pass the result on, whatever its size
   bool apart;        // write only the new _meta to *out if the result is passed on; write nothing if _meta is unchanged
   bool keep_hidden;  // keep hidden characters (base/text/plain.h) in texts that are made from the result
   bool scrub;        // first mask secrets (text/secrets.h), also in stored pieces

@@ -7,7 +7,7 @@
 #include "text/tokens.h"
 
 enum {
-  SEEN = 16,         // maximum number of images and sounds that stay
+  SEEN = 16,         // maximum number of images and sounds that stay in the result
   MEDIA_BYTES = 64,  // maximum length of a media type
   FREE_PARTS = 16,   // number of parts of which only the text counts; each further part costs one token more
 };

@@ -35,10 +35,10 @@ struct envelope {
   str mark;
   bool imitates;  // the server's result imitates the gateway (lookalike.h)
   struct parts parts;
-  bool *kept;          // for each part: whether it stays unchanged
+  bool *kept;          // for each part: whether the part stays unchanged
   size_t kept_tokens;  // number of tokens of the parts that stay in the result
   bool rest_kept;      // _meta stays, and so do members other than content and structuredContent
-  bool whole;          // all data that the model can read stays
+  bool whole;          // all data that the model can read stays in the result
   bool said;           // a text repeats the structured content
   struct envelope_piece *pieces;
   size_t count, room;  // number of pieces, and capacity of the array

@@ -169,7 +169,7 @@ static str seen(const struct envelope *e, str text) {
 }
 
 // Tries shorter summaries until one fits. The number of tokens of a summary in JSON, with escapes, is known only after
-// the summary was written.
+// the summary is written.
 static void fit_summary(struct buf *b, const struct envelope *e, struct json_form *f, const struct facts *facts) {
   struct buf text;
   write_form(b, e, f, facts);

@@ -12,7 +12,7 @@
 enum parts_source {
   PARTS_OF_TOOL,      // tools/call: content
   PARTS_OF_RESOURCE,  // resources/read: contents
-  PARTS_OF_PROMPT,    // prompts/get: messages; each becomes a line "[role] text"; other content becomes a part
+  PARTS_OF_PROMPT,    // prompts/get: messages; each text becomes a line "[role] text"; other content becomes a part
 };
 
 enum part_type {

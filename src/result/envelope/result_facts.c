@@ -6,7 +6,7 @@
 #include "base/text/utf8.h"
 #include "result/text_cut.h"
 
-// Facts are searched only in the first LOOKED_BYTES bytes of a text: they are rarely further down.
+// Facts are searched only in the first LOOKED_BYTES bytes of a text: facts further down are rare.
 enum { LOOKED_BYTES = 64 << 10 };
 
 static bool is_short(str s) {

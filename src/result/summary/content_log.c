@@ -79,7 +79,7 @@ struct level_word {
   enum line_level level;
 };
 
-// Words that count as a level if they are in capitals, or next to a sign (is_marked).
+// Words that count as a level if they are in capitals, or next to punctuation (is_marked).
 static const struct level_word level_words[] = {
     {"error", LINE_ERROR},   {"err", LINE_ERROR},   {"fatal", LINE_ERROR},     {"critical", LINE_ERROR},
     {"severe", LINE_ERROR},  {"panic", LINE_ERROR}, {"emerg", LINE_ERROR},     {"alert", LINE_ERROR},

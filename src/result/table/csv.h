@@ -16,7 +16,9 @@ struct csv {
   // The block of 64 bytes that was read last. In `ahead`, `ends` and `inside`, each bit stands for one byte of this
   // block.
   const char *block;
-  uint64_t ahead, ends, inside;  // bit masks: unread separators; line ends; all ones if the block ends inside quotes
+  // Bit masks: `ahead` has the unread separators, `ends` the line ends; `inside` is all ones if the block ends inside
+  // quotes.
+  uint64_t ahead, ends, inside;
 };
 
 struct csv_field {

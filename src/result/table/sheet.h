@@ -19,7 +19,7 @@ enum {
 enum sheet_kind {
   SHEET_CSV,         // fields between delimiters, perhaps quoted: CSV, TSV
   SHEET_MARKDOWN,    // every row begins with a pipe
-  SHEET_PIPES,       // lines with pipes, as psql and mysql print them; in summaries also Markdown
+  SHEET_PIPES,       // lines with pipes, as psql and mysql print them; in summaries, also Markdown tables
   SHEET_ALIGNED,     // columns aligned with blanks, as kubectl prints them
   SHEET_JSON,        // elements of an array or members of an object
   SHEET_JSON_LINES,  // one JSON value after another
@@ -43,7 +43,7 @@ struct sheet {
   // Private state of the readers.
   struct csv csv;                // tables that are read line by line use only its position
   uint8_t field[SHEET_COLUMNS];  // field number of each wanted column
-  size_t starts[SHEET_LISTED];   // SHEET_ALIGNED with by_place: offset of each column in a line
+  size_t starts[SHEET_LISTED];   // SHEET_ALIGNED if by_place is set: offset of each column in a line
   bool by_place;  // SHEET_ALIGNED: whether columns have fixed offsets; if not, each cell but the last is one word
   struct json_scan scan;
   struct json_walk walk;

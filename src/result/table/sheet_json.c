@@ -12,12 +12,12 @@ enum { ROWS_LOOKED_AT = 20, LONGEST_LINE = 1 << 20 };
 // The columns that get their values from members with a certain key.
 struct sheet_key {
   int column;      // the column that has the member's name, or -1
-  uint64_t leads;  // bits of the columns whose values are inside the member, such as "a.b" in the member "a"
+  uint64_t leads;  // bit mask of the columns whose values are inside the member, such as "a.b" for the member "a"
 };
 
 // The rest of a column's name after the key of its member, such as "b.c" in the name "a.b.c".
 struct sheet_inner {
-  str rest, token, tail;  // such as "b.c", "b" and "c" for the column "a.b.c"
+  str rest, token, tail;  // for the column "a.b.c": "b.c", "b" and "c"
   char sep;
   struct json_names names;  // contains only `token`; used to find the member with this key
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the passages of a text that have words of a query, best first. A passage is a line; a short line is joined with
 // the following lines. In JSON without line ends, a passage is an object in an array; in other text without line ends,
-// it is some bytes around the word.
+// a passage is some bytes around the word.
 //
 // Words are compared by their stems, ignoring case; words with non-ASCII letters are compared exactly. Passages are
 // ranked by BM25 over the words. A passage gets a bonus for words that are adjacent as in the query, and a larger bonus

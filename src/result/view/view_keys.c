@@ -101,8 +101,8 @@ static void write_value(struct buf *out, const struct json *v, unsigned depth, s
 
 // ---- the answer ----
 
-// Appends members while they fit. Sets *out_next to the first member that does not fit. Returns false if a member is
-// not JSON.
+// Appends members while they fit. Sets *out_next to the index of the first member that does not fit. Returns false if a
+// member is not JSON.
 static bool write_members(struct keys *k, struct buf *text, size_t *out_next, struct fault *f) {
   ASSERT(k->start <= k->count && k->count <= VIEW_KEYS_MAX);
   size_t i = k->start, left = k->order->limit, near = k->order->limit * MEASURE_TOKEN_BYTES;

@@ -166,8 +166,8 @@ static void put_columns(struct stats *s, size_t near, struct buf *text) {
   for (size_t i = s->start; i < s->tallied && text->n <= near; i++) put_column(s, i, text);
 }
 
-// Writes the note of a view that is cut after `lines` lines. The first line of the view has the number of rows; with
-// groups, the second line is a header.
+// Writes the note of a view that is cut after `lines` lines. The first line of the view has the number of rows; if
+// there are groups, the second line is a header.
 static void note_cut(void *ctx, size_t lines, struct buf *out) {
   struct stats *s = ctx;
   size_t ahead = s->grouped ? 2 : 1, shown = lines > ahead ? lines - ahead : 0;

@@ -71,8 +71,8 @@ static bool level_passes(const struct session *s, const struct json *params) {
   return level == SESSION_LOG_UNSET || level >= s->log_level;
 }
 
-// Returns whether the rules let the client use the server of the lane. This is checked for each message, because the
-// rules may have changed since the connection was opened.
+// Returns whether the rules let the client use the lane's upstream. This is checked for each message, because the rules
+// may have changed since the connection was opened.
 static bool may_receive(struct surface *d, const struct session *s, const struct lane *lane) {
   struct caller caller;
   struct fault f;

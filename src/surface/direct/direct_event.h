@@ -8,6 +8,6 @@ struct lane;
 struct link_call;
 
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m);
-// Must be called when a lane has a new connection: sends log levels and subscriptions again.
+// Must be called when a lane has a new connection to its upstream: sends log levels and subscriptions again.
 void direct_lane_ready(struct surface *d, struct lane *lane);
 void direct_set_level(struct surface *d, struct request *r);

@@ -16,5 +16,6 @@ bool direct_read_cursor(struct request *r, uint64_t version, size_t count, size_
 // Computes the version of a list, item by item: returns the new version after the item `name` was appended to a list of
 // version `before`. The version of an empty list is 0. Must be called only with names that the client may see.
 uint64_t direct_list_version(const struct surface *d, uint64_t before, str name);
-// Returns the end of the page that begins at `at`. For the operator, a list has only one page.
+// Returns the index after the last item of the page that begins at index `at`. For the operator, a list has only one
+// page.
 size_t direct_page_end(const struct surface *d, const struct session *s, size_t at, size_t count);

@@ -274,7 +274,7 @@ static void send_update(struct subscription *sub, const struct rpc_message *m, s
   buf_str(&shown, sub->shown);
   buf_str(&shown, str_from(uri, sub->id.n));
   json_escape(&text, buf_view(&shown));
-  // The _meta of a stateless server has the id of the gateway's subscription, which is not sent to the client.
+  // A stateless server adds the id of the gateway's own subscription to _meta. This id must not reach the client.
   bool tagged = json_get(json_get(m->params, STR("_meta")), META_SUBSCRIPTION);
   struct json_edit edits[] = {{STR("uri"), buf_view(&text)}, {STR("_meta"), STR_NONE}};
   json_copy_edited(&params, m->params, edits, tagged ? 2 : 1);

@@ -203,7 +203,7 @@ static bool is_starting(struct browse *b, str path, struct fault *f) {
   return true;
 }
 
-// Returns the server to which a first-level node of the tools belongs; STR_NONE for other nodes.
+// Returns the server to which a first-level node of the tree of tools belongs; STR_NONE for other nodes.
 static str server_of(const struct browse *b, const struct tree_node *node) {
   unsigned source;
   bool first = node->path.n == node->segment.n + 1;

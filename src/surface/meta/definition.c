@@ -151,7 +151,7 @@ static str write_definition(const struct definition_source *d, const struct prun
   return text;
 }
 
-// Used if no pruning step makes the definition small enough: writes the data of the card.
+// Used if no pruning step makes the definition small enough: writes only the data of the item's card.
 static str write_bare(const struct definition_source *d, const struct card *card) {
   struct buf b;
   buf_init(&b, 65536);

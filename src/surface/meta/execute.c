@@ -59,8 +59,8 @@ void meta_rewrite(struct request *r, const struct call_method *method, str targe
   r->by_http = false;  // do not compare the new params with HTTP headers, which repeat the meta-tool's arguments
 }
 
-// Starts a call of the item of an entry. `uri` is the URI made from a resource template, otherwise STR_NONE. `args` is
-// raw JSON or STR_NONE.
+// Starts a call of the item that an entry describes. `uri` is the URI made from a resource template, otherwise
+// STR_NONE. `args` is raw JSON or STR_NONE.
 static void become(struct surface *d, struct request *r, const struct entry *e, str uri, str args,
                    const struct caller_options *options) {
   const struct item *item = find_now(d, e);

@@ -23,7 +23,7 @@ const struct entry *meta_lookup(struct surface *d, struct request *r, enum direc
 // Rewrites the request of a meta-tool into a request of `method` for `target`. `args` is raw JSON or STR_NONE.
 void meta_rewrite(struct request *r, const struct call_method *method, str target, str args);
 
-// Returns whether `args` can be the arguments of a tool: absent, an object or, with tolerant_args, a string.
+// Returns whether `args` can be the arguments of a tool: absent, an object or, if tolerant_args is set, a string.
 bool meta_takes_args(const struct surface *d, const struct json *args);
 str meta_args_text(const struct json *v);  // returns the arguments of a tool as raw JSON
 

@@ -10,7 +10,7 @@
 
 struct surface;
 
-// Text that explains to models the mark at the start of the gateway's own lines. Each session has another mark
+// Text that explains to models the mark at the start of the gateway's own lines. Each session has its own mark
 // (mcp/server/session.h).
 #define META_MARK_SAID "Lines of a result that begin with %s are the gateway's; everything else in it is the server's."
 
