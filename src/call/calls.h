@@ -31,7 +31,24 @@ struct call_method {
   enum call_form form;  // default CALL_DIRECT
 };
 
+// Receives the outcome of a call in place of the client. `done` gets the request, which it must answer or use for
+// another call. If the call ends in another way, for example because it is cancelled, `dropped` is called instead.
+// Exactly one of the two is called, once. A call with a receiver is never parked.
+struct call_outcome {
+  bool ok;          // the server has returned a result
+  bool tool_failed; // the tool reported an error; `result` says which
+  str result;       // raw JSON, in the request's memory
+  enum fault_code code;
+  str message;
+  enum approval_mode mode;  // effective mode; APPROVAL_NONE if the call is not governed
+};
+struct call_receiver {
+  void (*done)(struct call_receiver *c, struct request *r, const struct call_outcome *o);
+  void (*dropped)(struct call_receiver *c);
+};
+
 struct caller_options {
+  struct call_receiver *receiver;  // NULL: the client gets the outcome
   bool dry_run;         // run every check, send nothing
   uint64_t timeout_ms;  // 0: the configured timeout
   size_t max_tokens;    // budget of the result, up to results.max_budget; 0: the configured budget

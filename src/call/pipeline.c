@@ -60,6 +60,7 @@ void call_detach(struct call *c, struct arena *a) {
 static void call_free(struct call *c) {
   struct call_context *x = c->context;
   call_stop(c, STR_NONE);
+  if (c->options.receiver) c->options.receiver->dropped(c->options.receiver);
   for (size_t i = 0; i < x->done_count; i++) steps[x->done[i]]->done(c, call_state(c, x->done[i]));
   catalog_unref(&c->catalog);
   policy_unref(&c->policy);

@@ -101,6 +101,7 @@ static void put_questions(struct call *c, const struct ticket_use *use, struct b
 }
 
 bool park(struct call *c) {
+  if (c->options.receiver) return false;  // the receiver needs the outcome in this request
   struct call_context *x = c->context;
   if (!asks_declared(c)) return false;
   if (map_count(&x->parked.waiting) >= MAX_PARKED) {

@@ -108,10 +108,34 @@ static enum call_result answer_failure(struct call *c) {
 
 // ---- the step
 
+// Passes the outcome to the receiver of the call.
+static enum call_result hand_over(struct call *c) {
+  struct call_receiver *receiver = c->options.receiver;
+  struct arena *a = &c->request->arena;
+  struct call_outcome o = {.tool_failed = c->tool_failed, .mode = call_mode(c)};
+  bool asks = c->reply && c->reply->kind == RPC_RESULT && result_type(c, c->reply) == RESULT_INPUT_REQUIRED;
+  c->options.receiver = NULL;
+  if (!c->failure && asks) {
+    o.code = FAULT_UPSTREAM_ERROR;
+    o.message = STR("the tool asks a question, which can be answered only if the tool is called directly");
+  } else if (c->failure) {
+    o.code = call_ended_with(c);
+    o.message = arena_str(a, str_of(c->failure->fault.message));
+  } else {
+    str result = c->answer.p ? c->answer : call_scrubbed(c, json_span(c->reply->result));
+    o.ok = result.p != NULL;
+    o.result = o.ok ? arena_str(a, result) : STR_NONE;
+    if (!o.ok) o.code = FAULT_LIMIT, o.message = STR("the result is too large to be searched for secrets");
+  }
+  receiver->done(receiver, call_release_request(c), &o);
+  return CALL_DONE;
+}
+
 static enum call_result run(struct call *c, void *state) {
   bool direct = c->method->form == CALL_DIRECT;
   ASSERT(c->reply || c->failure || c->answer.p);
   if (c->context->recorder) call_record(c);
+  if (c->options.receiver) return hand_over(c);
   if (c->failure && !(direct && c->reply)) return answer_failure(c);
   add_envelopes(c);
   if (!c->answer.p) {

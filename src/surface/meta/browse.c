@@ -8,6 +8,7 @@
 #include "surface/instructions.h"
 #include "surface/meta/definition.h"
 #include "surface/meta/filter.h"
+#include "surface/meta/skill_cards.h"
 #include "surface/surface_state.h"
 #include "surface/unavailable.h"
 #include "surface/visibility.h"
@@ -127,6 +128,12 @@ static void put_verify_first(const struct browse *b, const struct outlook *o, st
   }
 }
 
+// Adds the skills that match a query; all skills of the caller if the query is empty.
+static void add_skills(struct browse *b, str query) {
+  if (!b->governance || b->filter.set) return;
+  b->count += skill_cards_find(b->d, b->r->session, query, b->cards + b->count, NODES_MOST - b->count);
+}
+
 static void by_query(struct browse *b, str query, size_t top_k) {
   static void (*const tools[])(struct surface *, struct request *) = {
       [DIRECTORY_TOOLS] = meta_tool_browse,
@@ -143,6 +150,7 @@ static void by_query(struct browse *b, str query, size_t top_k) {
   ASSERT(n <= top_k && top_k <= TOP_K_MOST);
   if (b->run && b->run->wants_evidence) put_verify_first(b, &o, hits, n);
   for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);
+  add_skills(b, query);
   answer(b);
 }
 
@@ -226,7 +234,8 @@ static void by_path(struct browse *b, str path) {
   struct fault f;
   size_t n;
   const struct tree_node *node = tree_find(t, path, &f);
-  if (!node && is_filtered_out(b, path)) {
+  if (!node && str_eq(path, STR(SKILLS_PATH))) add_skills(b, STR(""));
+  if (!node && (b->count || is_filtered_out(b, path))) {
     answer(b);
     return;
   }
@@ -242,6 +251,7 @@ static void by_path(struct browse *b, str path) {
   for (size_t i = 0; i < n && i < NODES_MOST; i++) add_node(b, &o, &below[i]);
   b->more = n > NODES_MOST ? n - NODES_MOST : 0;
   b->all = node == &t->root;
+  if (b->all) add_skills(b, STR(""));
   b->server = server_of(b, node);
   answer(b);
 }
@@ -285,6 +295,8 @@ static void browse(struct surface *d, struct request *r, enum directory_kind kin
     meta_refuse(d, r, "top_k must be a whole number from 1 to 50");
   } else if (wrong) {
     meta_refuse(d, r, wrong);
+  } else if (way == 2 && skill_cards_define(d, r, text)) {
+    return;
   } else if (way == 2) {
     meta_define(d, r, kind, text);
   } else {

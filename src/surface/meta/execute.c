@@ -4,6 +4,7 @@
 #include "base/text/utf8.h"
 #include "call/audit_recorder.h"
 #include "surface/meta/missing.h"
+#include "surface/meta/skill_calls.h"
 #include "surface/refused.h"
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
@@ -226,6 +227,7 @@ void meta_tool_execute(struct surface *d, struct request *r) {
     meta_refuse(d, r, "dry_run must be true or false; timeout_ms and max_tokens must be whole numbers above 0");
     return;
   }
+  if (skill_calls_start(d, r, id, meta_args_text(args), &options)) return;
   const struct entry *e = meta_lookup(d, r, DIRECTORY_TOOLS, id);
   if (e) become(d, r, e, STR_NONE, meta_args_text(args), &options);
 }
