@@ -119,6 +119,48 @@ static void a_question_can_have_the_hints_of_a_tool(void **state) {
   governance_unref(&g);
 }
 
+static void each_class_can_be_registered_with_its_modes_only(void **state) {
+  static const struct {
+    const char *class, *modes;
+  } legal[] = {{"observe", "read_only network"},
+               {"recall", "read_only network"},
+               {"verify", "read_only network"},
+               {"think_support", "read_only"},
+               {"act", "local_write network delegated destructive"}};
+  static const char *const modes[] = {"read_only", "local_write", "network", "delegated", "destructive"};
+  for (size_t i = 0; i < sizeof legal / sizeof *legal; i++)
+    for (size_t k = 0; k < sizeof modes / sizeof *modes; k++) {
+      char file[256];
+      struct buf problems;
+      snprintf(file, sizeof file,
+               "{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':[{'name':'n','class':'%s',"
+               "'approval_mode':'%s'}]}]}",
+               legal[i].class, modes[k]);
+      buf_init(&problems, 1 << 12);
+      struct governance *g = governance_try(file, &problems);
+      bool allowed = strstr(legal[i].modes, modes[k]) != NULL;
+      assert_int_equal(g != NULL, allowed);
+      buf_char(&problems, 0);
+      assert_int_equal(strstr(problems.p, "CLASS_MODE_CONFLICT") != NULL, !allowed);
+      governance_unref(&g);
+      buf_done(&problems);
+    }
+}
+
+static void a_provisional_capability_of_class_act_is_destructive(void **state) {
+  struct governance *g = governance_of(
+      "{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':["
+      "{'name':'n','class':'act','approval_mode':'network','provisional':true},"
+      "{'name':'m','class':'act','approval_mode':'network'}]}],'permissions':["
+      "{'permission_id':'p','adapter_id':'a','capability':'n','allow':true},"
+      "{'permission_id':'q','adapter_id':'a','capability':'m','allow':true}]}");
+  assert_decides(g, "{'capability':'a.n','context':{'safety_mode':'delegated'}}",
+                 "MODE_ABOVE_RUN_CEILING effective=destructive rules=p at=/adapters/0/capabilities/0/approval_mode");
+  assert_decides(g, "{'capability':'a.m','context':{'safety_mode':'delegated'}}",
+                 "ALLOWED effective=network rules=q at=/permissions/1");
+  governance_unref(&g);
+}
+
 #define TEST(name) IN_A_WORLD(name)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -129,6 +171,8 @@ int main(void) {
       TEST(rules_apply_to_provisional_capabilities),
       TEST(an_unknown_tool_gets_the_same_answer_as_without_governance),
       cmocka_unit_test(a_question_can_have_the_hints_of_a_tool),
+      cmocka_unit_test(each_class_can_be_registered_with_its_modes_only),
+      cmocka_unit_test(a_provisional_capability_of_class_act_is_destructive),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
