@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-// name, retryable
+// Each row: the name of a fault code, and whether a retry of the request can help.
 #define FAULT_TABLE(X) \
   X(INVALID, false)              /* the input is malformed */ \
   X(LIMIT, false)                /* the input is larger than a configured limit */ \

@@ -16,8 +16,8 @@ struct catalog_source {
   const struct definitions *const *definition_sets;
   size_t definitions_count;
   str instructions;  // the server's description of itself; may be empty
-  // Canonical JSON of the server's kind and target and, if known, of the name and version that it reports ("server").
-  // STR_NONE if unknown.
+  // Canonical JSON of the server's kind and target. Its member "server", if present, has the name and version that the
+  // server reports. STR_NONE if unknown.
   str identity;
   uint64_t version;  // changes whenever the server's definitions or instructions change
   bool anonymous;    // the server has no configured name; its tools' names may contain namespaces

@@ -43,7 +43,7 @@ struct definitions {
   struct definition *defs[ITEM_KINDS];
   size_t count[ITEM_KINDS], cap[ITEM_KINDS];
   uint64_t ttl_ms[ITEM_KINDS];  // cache time of the list: minimum over its pages, 0 if a page declares none
-  bool is_public[ITEM_KINDS];   // every page declares the list the same for all clients
+  bool is_public[ITEM_KINDS];   // every page declares that the list is the same for all clients
   bool paged[ITEM_KINDS];       // at least one page was added
   size_t skipped;               // number of entries without a usable name, or above DEFINITIONS_MAX_ITEMS or _BYTES
   size_t refused;               // number of tools that cannot be called, because their param headers break a rule

@@ -75,7 +75,7 @@ static inline str json_span(const struct json *v) {
   return (str){v->p, v->n};
 }
 
-// Returns false for NULL.
+// Returns whether `v` is a folded container. `v` may be NULL.
 static inline bool json_is_folded(const struct json *v) {
   return v && (v->flags & JSON_FOLDED);
 }

@@ -14,7 +14,8 @@ struct json *json_pointer_find(struct json *root, str pointer);
 // is malformed, or scan->wrong is set. Sets *out_count to the number of members or elements read.
 const char *json_pointer_step(struct json_scan *scan, const char *container, str token, size_t *out_count);
 
-// Sets *out to a token without its escapes (~0, ~1); false if the token is malformed. The result is in the arena.
+// Sets *out to a token with its escapes (~0, ~1) decoded. Returns false if the token is malformed. The result is in the
+// arena.
 bool json_pointer_token(struct arena *a, str token, str *out);
 
 // Appends "/" and the token to a pointer, and escapes the token.

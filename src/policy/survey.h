@@ -12,7 +12,7 @@ struct survey_server {
 
 struct survey_entry {
   const struct policy_entry *entry;
-  bool matches;                     // an existing server or tool
+  bool matches;                     // matches an existing server or tool
   bool decides;                     // decides about at least one server or tool
   const struct policy_entry *over;  // the entry that took precedence over this one; NULL if none did
 };

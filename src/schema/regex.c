@@ -111,7 +111,7 @@ static bool translate(str pattern, struct buf *out) {
   int depth = 0;
   if (str_starts(pattern, STR("(*"))) return false;
   // Begins the translated pattern with a part that matches the text before a match. So PCRE2 tries only one start
-  // position. With several, it would reset its limits at each.
+  // position. At each further start position, PCRE2 would reset its limits.
   buf_str(out, STR("(?s:.)*?(?:"));
   for (size_t i = 0; i < pattern.n; i++) {
     char c = pattern.p[i];

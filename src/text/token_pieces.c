@@ -9,7 +9,7 @@ enum kind {
   NUMBER = UNICODE_NUMBER,
   SPACE = UNICODE_SPACE,
   NEWLINE,  // carriage return or line feed, which are also white space
-  WIDE,     // a byte of a character of several bytes, whose kind is in a table
+  WIDE,     // a byte of a multi-byte character; a table has the character's kind
 };
 
 static const uint8_t kind_of_byte[256] = {

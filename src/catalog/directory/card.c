@@ -45,8 +45,8 @@ static str cut(str s, size_t max) {
   return (str){s.p, s.n - rest.n};
 }
 
-// Returns whether a text begins with white space, as \s defines it in Python: the reference cards of the tests come
-// from a Python program.
+// Returns whether a text begins with white space, as \s defines it in Python: the tests compare cards with those of a
+// Python program.
 static bool begins_with_space(str s) {
   uint32_t c = utf8_next(&s);
   return (c >= 0x1c && c <= 0x1f) || unicode_kind(c) == UNICODE_SPACE;
@@ -82,8 +82,8 @@ static str whole_sentences(str text, size_t max) {
   return STR_NONE;
 }
 
-// Searches the longest prefix with at most `max` tokens. A longer text may have fewer tokens, so the binary search may
-// find a shorter prefix. Do not improve the search: all versions must cut a text at the same place.
+// Searches for the longest prefix with at most `max` tokens. A longer text may have fewer tokens, so the binary search
+// may find a prefix that is not the longest. Do not improve the search: all versions must cut a text at the same place.
 static str longest_beginning(str text, size_t max) {
   size_t low = 0, high = utf8_count(text), best = 0;
   while (low <= high) {
@@ -158,7 +158,7 @@ static int by_bytes(const void *x, const void *y) {
   return str_cmp(*(const str *)x, *(const str *)y);
 }
 
-// `dropped` may be NULL.
+// Appends a tag that does not fit on the card to `dropped`, which may be NULL.
 static void report_dropped(struct buf *dropped, str tag) {
   if (dropped) buf_printf(dropped, "%s%.*s", dropped->n ? ", " : "", STR_ARG(tag));
 }

@@ -29,7 +29,8 @@ struct entry {
 };
 
 struct kind_index {
-  // Ordered by server, then in the server's order. Search documents and tree items have the same indexes.
+  // Ordered by server; entries of one server are in the server's order. An entry's search document and tree item have
+  // the same index as the entry.
   struct entry *entries;
   const struct entry **sorted;  // pointers to the entries, sorted by id
   size_t count;

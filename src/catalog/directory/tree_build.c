@@ -257,7 +257,7 @@ static void add_leaves(struct tree_builder *b, struct children *c, struct tree_e
     str segment = segment_of(b->out, e[i]->item->name);
     struct tree_node *leaf = add_node(c, unique_segment(b, c, segment, e[i]->item->id));
     leaf->count = 1;
-    leaf->first = e[i]->index;  // temporary: settle() replaces it by the position in `order`
+    leaf->first = e[i]->index;  // temporary value, which settle() replaces by the position in `order`
   }
 }
 

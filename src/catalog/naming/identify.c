@@ -130,7 +130,7 @@ static str settle_namespace(struct arena *a, str text, bool (*fits)(str id)) {
   return leaves_room(a, namespace, fits) ? namespace : hashed_namespace(a, namespace, text);
 }
 
-// Sets the namespace of an id. Returns whether the namespace was changed to fit the grammar, so that other namespaces
+// Sets the namespace of an id. Returns whether the namespace was changed to fit the grammar. If so, another namespace
 // may have the same changed form.
 static bool choose_namespace(const struct identify_rules *rules, str inferred, struct arena *a, struct identity *id) {
   id->parts.namespace = rules->namespace.n ? rules->namespace : settle_namespace(a, inferred, rules->fits);

@@ -13,8 +13,8 @@
 #pragma once
 #include "catalog/catalog.h"
 
-// The names that differ from the catalog's names for callers that see only some items. Shared by callers that see the
-// same items.
+// Names for callers that see only some items: only the names that differ from those in the catalog. Shared by callers
+// that see the same items.
 struct naming_own;
 
 // The items that one caller sees, and their names. Passed by value. The catalog, the bits in `seen` and `own` must

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a tool that are repeated in HTTP headers: properties of its inputSchema with "x-mcp-header".
+// Arguments of a tool that are repeated in HTTP headers. The properties of these arguments in the tool's inputSchema
+// have "x-mcp-header".
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"

@@ -9,7 +9,7 @@
 
 enum {
   FORM_BYTES = 200 << 10,  // for a larger definition, the pin contains only a hash
-  MOST_LOGGED = 20,        // log lines of one comparison
+  MOST_LOGGED = 20,        // maximum log lines of one comparison
   NAME_SHOWN = 100,
 };
 

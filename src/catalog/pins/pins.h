@@ -73,7 +73,7 @@ struct pins_choice {
   str server;       // empty: all servers
   str tool;         // empty: all tools of the server, and its identity
   bool pending;     // only pins that are not accepted
-  bool server_too;  // with a tool: also the identity of its server, if it is not accepted
+  bool server_too;  // if `tool` is set: also the identity of its server, unless accepted
   str sha256;       // pins_accept: only pins whose current definition has this hash; empty: all
   // Returns whether a tenant may use the tool; `tool` is empty for the identity of a server. NULL selects all tools.
   bool (*may)(const void *ctx, str server, str tool);

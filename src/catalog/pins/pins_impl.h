@@ -6,24 +6,24 @@
 
 enum {
   PINS_MAGIC = 0x70696e73,
-  PINS_MOST = 10000,  // pins of one server; beyond it, the pins of tools that are not listed are dropped
+  PINS_MOST = 10000,  // maximum pins of one server; if there are more, pins of unlisted tools are dropped
 };
 
 // A pin. Its texts are on the heap; an absent text is STR_NONE.
 struct pin {
   struct pin_server *server;
-  str tool;          // empty: the identity of the server
+  str tool;          // empty if this is the pin of the server's identity
   str accepted;      // canonical JSON of the accepted definition
   str current;       // canonical JSON of the listed definition, if it differs from the accepted one
-  int64_t at;        // wall clock when it was accepted
+  int64_t at;        // time when it was accepted, in ms since 1970
   bool by_operator;  // accepted by a person
   bool listed;       // the server lists the tool
-  bool passed;       // for one pass of pins_look
-  uint64_t text;     // hash of the definition in the last pass; 0 before the first pass
+  bool passed;       // the current call of pins_look has compared the tool
+  uint64_t text;     // hash of the definition at the last call of pins_look; 0 before the first call
   uint8_t findings;  // bits of enum pin_finding
   uint8_t reviewed;  // the findings that a person has accepted
   str why[PIN_FINDINGS];
-  uint8_t before;       // `findings` that are not in `reviewed`, before the current pass
+  uint8_t before;       // unreviewed findings before the current call of pins_look
   enum pin_state told;  // the state that was reported last
 };
 

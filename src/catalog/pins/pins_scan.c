@@ -9,8 +9,8 @@
 
 enum {
   WHY_BYTES = 1024,
-  COMPARISONS = 2000000,     // most pairs of names that one pass compares for similarity
-  FIRST_USE_MS = 10 * 60000  // pins that were made within this time count as equally old
+  COMPARISONS = 2000000,     // maximum pairs of names that one call compares
+  FIRST_USE_MS = 10 * 60000  // pins accepted within this time of each other count as equally old
 };
 
 static void set(struct pin *pin, enum pin_finding finding, str why) {

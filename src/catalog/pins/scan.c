@@ -7,10 +7,10 @@
 #include "base/text/visible.h"
 
 enum {
-  SHOWN = 160,        // bytes of a text in a finding
-  WORDS = 12,         // most words of a phrase
+  SHOWN = 160,        // maximum bytes of a text in a finding
+  WORDS = 12,         // maximum words of a phrase
   SIMILAR_BYTES = 6,  // minimum length of names that can be similar
-  SAME_PREFIX = 3,    // bytes with which similar names begin
+  SAME_PREFIX = 3,    // number of first bytes that similar names share
 };
 
 // ---- texts of a definition

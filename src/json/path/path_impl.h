@@ -159,7 +159,7 @@ bool path_regex_test(const struct path_regex *regex, struct path_matcher *m, str
 
 // ---- a run ----
 
-// How far a walk has read a value. Includes the position after the value if the walk has reached it.
+// How far a walk has read a value: to its end (`after`), or to a position inside it.
 struct path_end {
   const char *after;   // the position after the value; NULL if unknown
   const char *inside;  // if `after` is NULL: a position inside the value, or NULL if none is known

@@ -3,7 +3,7 @@
 #pragma once
 #include "base/str.h"
 
-// Words that say little about a tool (data/stopwords.txt).
+// Classes of words. All except WORD_PLAIN say little about a tool (data/stopwords.txt).
 enum word_class {
   WORD_PLAIN,     // every other word
   WORD_FUNCTION,  // words of grammar, such as the, of, with, which

@@ -28,7 +28,7 @@ enum search_field {
 
 // Limits of the search. Text beyond a limit is ignored.
 enum {
-  SEARCH_MOST_NAME_BYTES = 512,       // each of: name, title, tags, name of the server
+  SEARCH_MOST_NAME_BYTES = 512,       // maximum bytes of a name, of a title, of the tags, and of the server's name
   SEARCH_MOST_TEXT_BYTES = 16 << 10,  // maximum bytes of each other field, and of the server's instructions
   SEARCH_MOST_QUERY_BYTES = 4 << 10,
   SEARCH_MOST_QUERY_TERMS = 64,  // maximum number of different words of a query that are used; stop words do not count
@@ -36,7 +36,8 @@ enum {
 };
 
 struct search_doc {
-  // Documents with equal scores and costs are ordered by id. If a query equals the id, its document is the first hit.
+  // Documents with equal scores and costs are ordered by id. If a query equals the id of a document, this document is
+  // the first hit.
   str id;
   str fields[SEARCH_FIELDS];  // several values of one field are separated by newlines
   double cost;                // cost of a call, as declared by the server; among equal scores, the cheapest is first
