@@ -279,8 +279,7 @@ static size_t excess(const struct pack_choice *c, const struct pack_item *it, co
   return all > c->budget ? all - c->budget : 0;
 }
 
-// Returns the maximum tokens for the text of `result`, which is `it` or `mate`, if both items are to fit into the
-// prompt.
+// Returns the maximum tokens for the text of `result`, which is `it` or `mate`, so that both items fit into the prompt.
 static size_t room_for(const struct pack_choice *c, const struct pack_item *it, const struct pack_item *mate,
                        const struct pack_item *result) {
   size_t has = tokens_count(result->text), over = excess(c, it, mate);

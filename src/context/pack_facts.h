@@ -5,8 +5,8 @@
 
 enum { FACTS_MOST = 64, FACT_CHARS = 200 };
 
-// Finds at most `max` facts, and returns their number: first the lines `key: value` or `key = value`, then numbered
-// entries, then entries after -, * or •. Keys are in lower case with underscores; a repeated key gives one fact: with
-// the last value, at the position of the first. Facts are unique, not empty and shorter than FACT_CHARS characters.
-// Only the beginning of a long text is read.
+// Finds at most `max` facts, in this order: lines `key: value` or `key = value`, numbered entries, entries after -, *
+// or •. Returns the number of facts. Keys are in lower case with underscores; a repeated key gives one fact: with the
+// last value, at the position of the first. Facts are unique, not empty and shorter than FACT_CHARS characters. Only
+// the beginning of a long text is read.
 size_t facts_extract(str text, struct arena *a, str *out, size_t max);

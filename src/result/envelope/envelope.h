@@ -52,7 +52,7 @@ enum {
   ENVELOPE_TOKENS_MAX = 1 << 20,     // larger budgets are lowered to this
   ENVELOPE_PART_BYTES = 64 << 10,    // maximum size of an image or a sound that stays in the result
   ENVELOPE_PARTS_BYTES = 256 << 10,  // maximum total size of the images and sounds that stay in the result
-  ENVELOPE_PIECES = 32,              // maximum number of pieces; beyond it, the whole result is one piece
+  ENVELOPE_PIECES = 32,              // maximum number of pieces; if more are needed, the whole result is one piece
   ENVELOPE_PIECES_TEXT_ONLY = 4,     // maximum number of pieces if the text must name all of them (`text_only`)
 };
 

@@ -224,7 +224,7 @@ static struct sheet_key *key_of(struct sheet_keys *k, str text) {
   return &k->list[i];
 }
 
-// Prepares a column that is inside a member, such as "a.b" or "/a/b".
+// Prepares to read a column whose values are inside a member, such as "a.b" or "/a/b".
 static void add_inner(struct sheet *t, size_t i) {
   str name = t->wanted[i], head, rest;
   char sep = name.n && name.p[0] == '/' ? '/' : '.';

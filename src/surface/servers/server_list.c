@@ -10,7 +10,7 @@
 
 // ---- list_servers
 
-// Maximum tokens of the line of instructions that replaces the missing description of a server.
+// A server without a description is described by the first line of its instructions, cut to this many tokens.
 enum { SAID_TOKENS = 40 };
 
 static str describe(struct servers_ask *a, unsigned source) {

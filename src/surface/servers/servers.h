@@ -3,7 +3,7 @@
 // names that the servers gave to their tools, and may identify itself with agent_id.
 //
 // The tools answer with JSON, as text and in structuredContent. Faults are results with isError, which contain the rule
-// that decided: {"error": {"code", "message", "rule", "details"?}}.
+// that decided about the call: {"error": {"code", "message", "rule", "details"?}}.
 #pragma once
 #include "call/caller.h"
 #include "surface/meta/meta_tools.h"
