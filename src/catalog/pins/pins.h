@@ -27,7 +27,7 @@ enum pin_state {
 };
 const char *pin_state_name(enum pin_state state);  // "accepted", "changed", "new", "suspect"
 
-// What a pin belongs to: a tool or, if `tool` is empty, the identity of a server.
+// The owner of a pin: a tool or, if `tool` is empty, a server with its identity.
 struct pin_place {
   str server, tool;
 };

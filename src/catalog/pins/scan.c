@@ -174,7 +174,7 @@ bool scan_instruction(const struct json *definition, struct buf *out) {
 
 // ---- names
 
-// Returns the ASCII letter or digit that stands for all characters that look like `c`, or 0 if there is none.
+// Returns the ASCII letter or digit that stands for all characters that look like `c`, or 0 if no such one exists.
 static char fold(uint32_t c) {
   static const struct {
     uint32_t code;

@@ -112,7 +112,7 @@ static void put_definition(struct surface *d, const struct governance *g, const 
   arena_done(&arena);
 }
 
-// Returns the cached definition of an alias. Makes a new one if there is none or if it is no longer valid.
+// Returns the cached definition of an alias. Makes a new one if it is absent or no longer valid.
 static str copy_of(struct surface *d, const struct governance *g, const struct governance_alias *a,
                    const struct item *item, uint64_t version) {
   uint64_t now = loop_now(d->opt.loop), rules = d->calls.rules->epoch;
