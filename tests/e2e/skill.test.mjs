@@ -91,6 +91,14 @@ describe('a skill', () => {
     assert.equal(skillFolder(t, { golden: [] }).check().status, 1);
   });
 
+  test('that is active is reported with its owner when its golden set fails after a change of the governance file', (t) => {
+    const f = skillFolder(t), governance = f.read('governance.json');
+    assert.equal(f.run('activate', `${ID}@1.2.0`).status, 0);
+    assert.equal(f.run('list').stderr, '');
+    writeJson(f.file('governance.json'), { ...governance, permissions: [PERMISSIONS[0], { ...PERMISSIONS[1], roles: ['agent'] }] });
+    assert.match(f.run('list').stderr, /skill0\.json: .*identity_verification@1\.2\.0 fails now \(2 of 3 cases\); owner: support_ops/);
+  });
+
   test('is decided by the governance file in its golden set', (t) => {
     const intern = { ...GOLDEN[0], context: { role: 'intern' }, expect: { outcome: 'failed', code: 'STEP_FAILED', steps: { lookup: 'PERMISSION_DENIED' } } };
     const permissions = [PERMISSIONS[0], { ...PERMISSIONS[1], roles: ['agent'] }];

@@ -7,7 +7,7 @@
 
 #include "app/config/config_load.h"
 #include "io/file.h"
-#include "skill/skills.h"
+#include "skill/golden.h"
 
 enum { ACTIVATIONS_MAX = 4 << 20 };
 
@@ -139,6 +139,20 @@ static void read_chosen(struct config_loader *l, struct skills *s, const char *p
   if (chosen) skills_prefer(s, chosen);
 }
 
+static void ignore_case(void *ctx, size_t line, str name, const char *why) {
+}
+
+// Warns if the golden set of an active version fails now, for example because a permission has changed.
+static void report_regression(struct config_loader *l, const struct skills *s, const struct governance *g,
+                              const struct skill_entry *e) {
+  struct golden_result result;
+  struct config_place at = {e->files[0].path, STR_NONE};
+  if (!e->active || e->flaw.p || !e->golden.n || golden_run(s, g, e, ignore_case, NULL, &result)) return;
+  config_warn(l, &at, "the golden set of the active skill %.*s@%.*s fails now (%zu of %zu cases); owner: %.*s",
+              STR_ARG(e->skill->skill_id), STR_ARG(e->skill->version), result.failed, result.passed + result.failed,
+              STR_ARG(e->skill->owner_role));
+}
+
 void config_skills_read(struct config_loader *l, struct governance *g, const struct config_document *d) {
   const struct governance_names *patterns = governance_skill_files(g);
   const char *chosen = l->opt->skill;
@@ -154,5 +168,6 @@ void config_skills_read(struct config_loader *l, struct governance *g, const str
       config_warn(l, &(struct config_place){s->list[i].files[0].path, STR_NONE},
                   "the skill %.*s@%.*s cannot be used: %.*s", STR_ARG(s->list[i].skill->skill_id),
                   STR_ARG(s->list[i].skill->version), STR_ARG(s->list[i].flaw));
+  for (size_t i = 0; i < s->count && !chosen && l->config; i++) report_regression(l, s, g, &s->list[i]);
   governance_keep_skills(g, s, skills_free);
 }
