@@ -106,7 +106,7 @@ static struct governance_agent *find_listed(const struct governance *g, str agen
 
 static void read_claims(struct governance_reader *r, str pointer, const struct json *v,
                         const struct governance_field *f, void *to) {
-  static const str fixed[] = {STR("agent"), STR("principals"), STR("user"),      STR("run"),
+  static const str fixed[] = {STR("agent"), STR("principals"), STR("user"),    STR("run"),
                               STR("args"),  STR("capability"), STR("workload")};
   struct governance *g = r->governance;
   if (!json_is(v, JSON_OBJECT) || v->count > GOVERNANCE_CLAIMS_MAX) {

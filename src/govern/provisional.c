@@ -131,8 +131,7 @@ const struct governance_capability *governance_provisional_find(const struct gov
   if (!str_cut(id, '.', &adapter, &tool) || !governance_is_id(tool)) return NULL;
   struct governance_hints hints = {says(annotations, STR("readOnlyHint")), says(annotations, STR("openWorldHint"))};
   for (size_t i = 0; i < g->adapter_count && g->provisional_tools; i++)
-    if (str_eq(g->adapters[i].adapter_id, adapter))
-      return &make(a, &g->adapters[i], STR(""), tool, hints)->capability;
+    if (str_eq(g->adapters[i].adapter_id, adapter)) return &make(a, &g->adapters[i], STR(""), tool, hints)->capability;
   if (g->unlisted != UNLISTED_PROVISIONAL || !str_starts(adapter, prefix)) return NULL;
   str server = str_from(adapter, prefix.n);
   return governance_adapter_of(g, server) ? NULL : &make(a, NULL, server, tool, hints)->capability;

@@ -108,8 +108,7 @@ static void an_unknown_tool_gets_the_same_answer_as_without_governance(void **st
 static void a_question_can_have_the_hints_of_a_tool(void **state) {
   struct governance *g = governance_of("{'adapters':[{'adapter_id':'a','type':'MCP','server':'s','capabilities':[]}],"
                                        "'context':{'unlisted_servers':'provisional','unlisted_tools':'provisional'}}");
-  assert_decides(g, "{'capability':'a.x'}",
-                 "ALLOWED effective=destructive at=/context/unlisted_tools");
+  assert_decides(g, "{'capability':'a.x'}", "ALLOWED effective=destructive at=/context/unlisted_tools");
   assert_decides(g, "{'capability':'a.x','annotations':{'readOnlyHint':true}}",
                  "ALLOWED effective=read_only at=/context/unlisted_tools");
   assert_decides(g, "{'capability':'mcp_t.x.y','annotations':{'readOnlyHint':true,'openWorldHint':true}}",
@@ -148,12 +147,11 @@ static void each_class_can_be_registered_with_its_modes_only(void **state) {
 }
 
 static void a_provisional_capability_of_class_act_is_destructive(void **state) {
-  struct governance *g = governance_of(
-      "{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':["
-      "{'name':'n','class':'act','approval_mode':'network','provisional':true},"
-      "{'name':'m','class':'act','approval_mode':'network'}]}],'permissions':["
-      "{'permission_id':'p','adapter_id':'a','capability':'n','allow':true},"
-      "{'permission_id':'q','adapter_id':'a','capability':'m','allow':true}]}");
+  struct governance *g = governance_of("{'adapters':[{'adapter_id':'a','type':'MCP','capabilities':["
+                                       "{'name':'n','class':'act','approval_mode':'network','provisional':true},"
+                                       "{'name':'m','class':'act','approval_mode':'network'}]}],'permissions':["
+                                       "{'permission_id':'p','adapter_id':'a','capability':'n','allow':true},"
+                                       "{'permission_id':'q','adapter_id':'a','capability':'m','allow':true}]}");
   assert_decides(g, "{'capability':'a.n','context':{'safety_mode':'delegated'}}",
                  "MODE_ABOVE_RUN_CEILING effective=destructive rules=p at=/adapters/0/capabilities/0/approval_mode");
   assert_decides(g, "{'capability':'a.m','context':{'safety_mode':'delegated'}}",

@@ -9,12 +9,12 @@
 enum { MOST_CHECKERS = 1024, MOST_BYTES = 64 << 20 };
 
 struct checker {
-  struct list node;       // least recently used first
-  uint64_t generation;    // generation of the catalog with which the schema was last compared
-  uint64_t digest;        // hash of the schema's text; 0 without a schema
-  bool compiled, pinned;  // whether `schema` and `fault`, and `pin`, are set
-  struct schema *schema;  // NULL if the schema allows everything or cannot be used
-  struct fault *fault;    // why the schema cannot be used, or NULL
+  struct list node;           // least recently used first
+  uint64_t generation;        // generation of the catalog with which the schema was last compared
+  uint64_t digest;            // hash of the schema's text; 0 without a schema
+  bool compiled, pinned;      // whether `schema` and `fault`, and `pin`, are set
+  struct schema *schema;      // NULL if the schema allows everything or cannot be used
+  struct fault *fault;        // why the schema cannot be used, or NULL
   char pin[SCHEMA_PIN_SIZE];  // empty if the schema has no pin
   size_t bytes;
   str key;  // stored after this struct

@@ -100,8 +100,7 @@ static bool schemas_hold(struct call *c, struct broken_pin *out) {
 
 // ---- versions
 
-static bool version_holds(str place, const char *member, str expected, str actual,
-                          struct broken_pin *out) {
+static bool version_holds(str place, const char *member, str expected, str actual, struct broken_pin *out) {
   if (!expected.p || (actual.p && str_eq(expected, actual))) return true;
   *out = (struct broken_pin){FAULT_VERSION_MISMATCH, member, place, expected, actual};
   return false;

@@ -190,8 +190,7 @@ static void report_missing(struct adapter_comparison *c, str pointer, str server
                        STR_ARG(s->name), s->error);
     return;
   }
-  adapter_report_add(c->report, ADAPTER_SERVER_UNKNOWN, at, STR_NONE, "no server \"%.*s\" is in use",
-                     STR_ARG(server));
+  adapter_report_add(c->report, ADAPTER_SERVER_UNKNOWN, at, STR_NONE, "no server \"%.*s\" is in use", STR_ARG(server));
 }
 
 static void compare_version(struct adapter_comparison *c, const struct governance_adapter *adapter, const char *member,
@@ -251,8 +250,7 @@ static void compare_adapter(struct adapter_comparison *c, const struct governanc
     return;
   }
   compare_versions(c, adapter);
-  for (size_t i = 0; i < adapter->versions.count; i++)
-    compare_other_version(c, adapter, s, &adapter->versions.list[i]);
+  for (size_t i = 0; i < adapter->versions.count; i++) compare_other_version(c, adapter, s, &adapter->versions.list[i]);
   for (size_t i = 0; i < s->count && !s->listed; i++)
     if (!s->tools[i].covered)
       adapter_report_add(c->report, ADAPTER_TOOL_WITHOUT_CAPABILITY, below(c, adapter->pointer, "capabilities"),
