@@ -130,7 +130,11 @@ static bool write_back(const struct signing *s, str text) {
   struct stat st;
   bool known = fstatat(fd, name, &st, 0) == 0;
   bool ok = file_write(fd, name, text, false, &rand_system, s->fault);
-  if (ok && known) fchmodat(fd, name, st.st_mode & 0777, 0);  // file_write makes a file that only its owner can read
+  // file_write makes a file that only its owner can read.
+  if (ok && known && fchmodat(fd, name, st.st_mode & 0777, 0) != 0) {
+    fault_set(s->fault, FAULT_IO, "%s: %s", s->path, strerror(errno));
+    ok = false;
+  }
   close(fd);
   return ok;
 }
