@@ -42,7 +42,7 @@ struct policy *policy_read(const struct json *root, policy_problem *problem, voi
 struct policy *policy_ref(struct policy *p);
 void policy_unref(struct policy **p);
 
-bool policy_denies_missing(const struct policy *p);  // defaults.deny_on_missing_agent
+bool policy_denies_missing(const struct policy *p);  // returns defaults.deny_on_missing_agent
 enum policy_order policy_order(const struct policy *p);
 
 // Returns whether the text is a valid agent id.

@@ -16,7 +16,7 @@
 enum {
   CARD_TARGET = 60,
   CARD_HARD = 80,
-  CARD_PREAMBLE = 32,  // tokens of the first line of an answer, before the cards
+  CARD_PREAMBLE = 32,  // maximum tokens of the first line of an answer, which precedes the cards
   CARD_TAGS = 5,
   CARD_TAG_MAX = 24,    // characters
   CARD_NAME_MAX = 64,   // characters
@@ -67,7 +67,7 @@ struct card {
   bool unavailable;
   bool has_score;
   double score;
-  bool provisional;                     // class and mode of the capability follow hints of the server
+  bool provisional;                     // class and mode of the capability are only derived from hints of the server
   str capability, class, mode, domain;  // of the governed capability; STR_NONE if the tool is not governed
 };
 
@@ -91,7 +91,7 @@ void card_render(const struct card *c, size_t index, size_t count, struct buf *o
 // of the items. If `numbered` is false, the lines have no numbers, so that a card looks the same in every answer.
 void card_render_answer(enum card_kind browsed, const struct card *cards, size_t count, bool numbered, struct buf *out);
 
-// Returns the first line of an answer; empty if this kind cannot be browsed.
+// Returns the first line of an answer, or an empty text if items of the kind `browsed` cannot be browsed.
 str card_preamble(enum card_kind browsed, const struct card *cards, size_t count);
 
 // Writes a card as JSON for programs. Empty members are left out. The last member is the score with three decimals.

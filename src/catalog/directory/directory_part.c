@@ -126,7 +126,7 @@ static const struct card_params *keep_params(struct directory_builder *b, struct
   return kept;
 }
 
-// Reads the parameters of an input schema. Returns NULL if the schema has no `properties` but keywords such as $ref,
+// Reads the parameters of an input schema. Returns NULL if the schema lacks `properties` but has keywords such as $ref,
 // which may describe parameters elsewhere.
 static const struct card_params *read_schema_params(struct directory_builder *b, const struct json *schema) {
   const struct json *properties = json_get(schema, STR("properties")), *required = json_get(schema, STR("required"));

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "text/search/word_tables.h"
 
-enum { RARE = 250 };  // tool definitions per million that contain a word, if the word has no background data
+enum { RARE = 250 };  // assumed tool definitions per million that contain a word without background data
 
 static int compare(const void *key, const void *row) {
   return str_cmp(*(const str *)key, str_of(word_texts + ((const struct word_row *)row)->word));

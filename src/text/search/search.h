@@ -10,7 +10,7 @@
 // A caller who may see only some of the documents must search an index with only those (search_part_sift): otherwise
 // the rarity of words, and so every score, would reveal the hidden documents.
 //
-// Documents are numbered across all parts, in the order in which the index was given the parts.
+// Documents are numbered across all parts of an index, in the order of `parts` in search_index_new.
 #pragma once
 #include "base/arena.h"
 #include "base/crypto/hash.h"

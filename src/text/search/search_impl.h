@@ -26,16 +26,17 @@ struct search_weights {
   float background;    // number of background documents that are added to the real ones to compute the rarity of a term
   float number, weak;  // weight of a number, and of a word of the class WORD_WEAK, in a query
   float synonym, typo, joined, spelled_out;  // weights of terms derived from a word of the query
-  float context;                   // loss of words of the query that occur only in sentences without a request
-  float name_coverage, precision;  // gains if the query covers the tool's name, or both name and description
-  float pair;                      // gain of two words that are neighbours in both query and document
-  float server;                    // gain of a tool if the texts of its whole server match the query
+  float context;                   // weight that a query word loses if it occurs only in sentences without a request
+  float name_coverage, precision;  // score gains if the query covers the tool's name, or name and description
+  float pair;                      // score gain of two words that are neighbours in both query and document
+  float server;                    // score gain of a tool if all texts of its server together match the query
   float instructions;              // weight of a word that occurs only in the server's instructions
-  float verb;                      // loss of a tool whose action differs from the requested one
-  float retired;                   // loss of a deprecated tool
-  float clause;                    // gain of a tool that matches one clause well
-  float repeat, covered;  // loss of a tool that only repeats words of earlier hits; part of a word that a hit covers
-  float copy, alike;      // loss of a copy of an earlier hit; minimum similarity of a copy
+  float verb;                      // score loss of a tool whose action differs from the requested one
+  float retired;                   // score loss of a deprecated tool
+  float clause;                    // score gain of a tool that matches one clause well
+  float repeat,
+      covered;        // score loss of a tool that only repeats words of earlier hits; part of a word that a hit covers
+  float copy, alike;  // score loss of a copy of an earlier hit; minimum similarity of a copy
 };
 extern const struct search_weights search_weights;
 

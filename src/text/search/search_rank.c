@@ -347,7 +347,7 @@ enum { MOST_SPREAD = 20 };  // only this many hits, counted from the first, chan
 
 struct picker {
   struct ranking *r;
-  float most[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: the highest share that a candidate has
+  float most[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: the highest share that any candidate has
   float left[SEARCH_MOST_QUERY_TERMS];  // indexed by query term: 1 if no picked hit matches the term, otherwise less
   bool *marked;  // indexed by term of the index: whether the hit that was picked last has the term
 };

@@ -15,7 +15,7 @@ struct word_table {
 };
 
 extern const char word_texts[];      // words, each followed by NUL
-extern const uint16_t word_lists[];  // lists of offsets in word_texts, each followed by 0
+extern const uint16_t word_lists[];  // lists of offsets in word_texts; each list ends with 0
 
 // Indexed by stem: offset of the stem's list in word_lists.
 extern const struct word_table thesaurus_table, short_form_table;
