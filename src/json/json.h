@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON parser whose nodes are spans of the source text (RFC 8259, strict).
 //
-// json_parse checks every byte and builds a tree of nodes in an arena. A node is a pointer into the source text, which
-// must therefore outlive the nodes. To forward a value unchanged, copy its span: numbers, key order, escapes and white
-// space are preserved.
+// json_parse checks every byte and builds a tree of nodes in an arena. Nodes point into the source text, which must
+// therefore outlive them. To forward a value unchanged, copy its span: numbers, key order, escapes and white space are
+// preserved.
 //
 // json_parse rejects duplicate keys (compared after unescaping), invalid UTF-8, lone surrogate escapes, raw control
 // characters, bytes after the value, and text that exceeds the limits on depth, bytes or number of values.

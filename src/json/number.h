@@ -19,7 +19,7 @@ bool json_number_same(const struct json *a, const struct json *b);
 // Returns whether the whole text is one JSON number.
 bool json_number_is(str text);
 
-// Reads a short number: at most fifteen digits, with or without a point, without an exponent. Nearly all numbers are
-// short. *out is the nearest double. The order of two short numbers is that of their doubles. Returns false for any
-// other text.
+// Reads a short number: at most fifteen digits, with or without a decimal point, but without an exponent. Nearly all
+// numbers are short. *out is the nearest double. The order of two short numbers is that of their doubles. Returns false
+// for any other text.
 bool json_number_short(str text, double *out);

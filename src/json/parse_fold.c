@@ -29,7 +29,7 @@ static str text_of(const struct check *c, struct key_place k) {
   return (str){c->s->start + k.at, k.n};
 }
 
-// Returns the unescaped key. It may be allocated in the arena, which the caller must rewind.
+// Returns the unescaped key, which may be allocated in the arena. The caller must rewind the arena.
 static str plain_of(const struct check *c, struct key_place k) {
   str text = text_of(c, k);
   if (!k.escaped) return text;

@@ -24,8 +24,8 @@ struct selection {
   str selected;        // one of the candidates, or STR_NONE if the answer was rejected
   str raw;             // the model's answer, or STR_NONE
   const char *repair;  // how the answer was matched: "strip", "case_fold", "prefix", or NULL if it equals an id
-  // Why the answer was rejected: "empty_selection", "ambiguous_case_fold", "ambiguous_prefix" or "not_a_candidate". NULL
-  // if the answer was not rejected.
+  // Why the answer was rejected: "empty_selection", "ambiguous_case_fold", "ambiguous_prefix" or "not_a_candidate".
+  // Otherwise NULL.
   const char *reason;
 };
 

@@ -21,7 +21,7 @@ bool json_patch_init(struct json_patch *p, struct arena *a, str text, const stru
 
 // json_patch_members drops the members for which `drop` returns true, then adds the member `key` at the end. If `drop`
 // is NULL, no member is dropped; if key.p is NULL, no member is added. `value` is JSON text, and is indented like its
-// surroundings. It may be called only once for each object.
+// surroundings. Call json_patch_members only once for each object.
 typedef bool json_patch_drop(void *ctx, const struct json *member);
 void json_patch_members(struct json_patch *p, const struct json *object, json_patch_drop *drop, void *ctx, str key,
                         str value);

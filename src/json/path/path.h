@@ -3,7 +3,7 @@
 //
 // A query is compiled once, strictly, and runs on any number of texts. A run walks over the text (json/scan.h) and
 // builds no nodes. It visits values in the order of RFC 9535 as it finds them, without memory for intermediate results,
-// and stops when the visitor says so. It checks only the text that it reads: in invalid JSON, it may visit values
+// and stops when the visitor returns false. It checks only the text that it reads: in invalid JSON, it may visit values
 // before it reaches the error. If a key occurs twice in an object, the first one counts.
 //
 // Regular expressions are I-Regexp (RFC 9485). Their time grows with the text, never with the number of ways to match.

@@ -35,7 +35,7 @@ struct search_weights {
   float retired;                   // score loss of a deprecated tool
   float clause;                    // score gain of a tool that matches one clause well
   float repeat,
-      covered;        // score loss of a tool that only repeats words of earlier hits; part of a word that a hit covers
+      covered;        // score loss of a tool that only repeats words of earlier hits; part of a word a hit covers
   float copy, alike;  // score loss of a copy of an earlier hit; minimum similarity of a copy
 };
 extern const struct search_weights search_weights;
