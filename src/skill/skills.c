@@ -125,12 +125,21 @@ static void check_capabilities(struct skills *s, struct skill_entry *e, const st
   }
 }
 
+// Returns whether the nested skill serves every tenant that the outer one serves.
+static bool serves_all(const struct skill *nested, const struct skill *outer) {
+  if (!nested->tenants.list) return true;
+  for (size_t i = 0; i < outer->tenants.count; i++)
+    if (!skill_serves(nested, outer->tenants.list[i])) return false;
+  return outer->tenants.list != NULL;
+}
+
 // Returns the error of the nested skills, or NULL. A cycle exceeds the depth.
 static const char *check_nested(const struct skills *s, const struct skill *k, int depth) {
   if (depth > SKILL_DEPTH_MAX) return "skills are nested more than 3 levels deep, or in a cycle";
   for (size_t i = 0; i < k->step_count; i++) {
     if (!k->steps[i].skill.p) continue;
     const struct skill_entry *below = skills_active(s, k->steps[i].skill);
+    if (below && !serves_all(below->skill, k)) return "a nested skill does not serve all tenants of this skill";
     const char *why = below ? check_nested(s, below->skill, depth + 1) : NULL;
     if (why) return why;
   }

@@ -134,7 +134,7 @@ describe('a skill', () => {
   });
 
   test('contains at most three levels of skills and no cycle', (t) => {
-    const nest = (name, inner) => ({ skill_id: `skill.nest.${name}`, version: '1', purpose: name, required_capabilities: [], owner_role: 'support_ops',
+    const nest = (name, inner, tenants) => ({ ...(tenants && { tenants }), skill_id: `skill.nest.${name}`, version: '1', purpose: name, required_capabilities: [], owner_role: 'support_ops',
       steps: inner ? [{ id: 'in', skill: `skill.nest.${inner}` }] : [] });
     const flaws = (...skills) => {
       const f = skillFolder(t, { skills });
@@ -143,6 +143,9 @@ describe('a skill', () => {
     assert.deepEqual(flaws(nest('a', 'b'), nest('b', 'c'), nest('c')), [false, false, false]);
     assert.deepEqual(flaws(nest('a', 'b'), nest('b', 'c'), nest('c', 'd'), nest('d')), [true, false, false, false]);
     assert.deepEqual(flaws(nest('a', 'b'), nest('b', 'a')), [true, true]);
+    assert.deepEqual(flaws(nest('a', 'b', ['x', 'y']), nest('b', null, ['x'])), [true, false]);
+    assert.deepEqual(flaws(nest('a', 'b'), nest('b', null, ['x'])), [true, false]);
+    assert.deepEqual(flaws(nest('a', 'b', ['x']), nest('b', null, ['x', 'y'])), [false, false]);
   });
 
   test('with an error is left out, and the error has a place', (t) => {
