@@ -77,8 +77,8 @@ void *map_remove(struct map *m, str key) {
   struct map_entry *e = m->cap ? find_entry(m, key, hash_sip(&m->seed, key)) : NULL;
   if (!e) return NULL;
   void *value = e->value;
-  // The slot stays marked as used, because a lookup stops at a free slot and would miss the keys after it. The next
-  // rebuild frees the slot.
+  // The slot stays marked as used, because a lookup stops at a free slot and would miss the keys in later slots. The
+  // next rebuild frees the slot.
   *e = (struct map_entry){0};
   m->holes++;
   // A small table that becomes empty is cleared immediately, so that repeatedly adding and removing an entry allocates

@@ -12,7 +12,7 @@
 struct share {
   size_t count;
   struct list members;  // the caller's list of objects that use the places
-  size_t bytes;         // set by the caller only: memory of these objects in bytes
+  size_t bytes;         // memory of these objects in bytes; set by the caller
   str name;
   char text[];
 };

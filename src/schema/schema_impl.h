@@ -43,7 +43,7 @@ struct schema_resource {
   unsigned vocabularies;
 };
 
-// Sets of types: one bit for each enum json_type, and one bit for integers.
+// Sets of types: one bit for each value of enum json_type, and one bit for integers.
 enum {
   TYPES_ALL = 0x7f,
   TYPES_INTEGER = 0x80,

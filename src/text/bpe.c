@@ -90,8 +90,8 @@ struct merge {
   uint32_t *id;
   // Indexed by place: number of initial parts in a part, stored at the first and the last place of the part.
   uint8_t *len;
-  // Indexed by place: the rank of the token that the part there forms with the next part, followed by PLACE_BITS bits
-  // with the place; NO_PAIR if they form no token.
+  // Indexed by place: the rank of the token that the part at this place forms with the next part, followed by
+  // PLACE_BITS bits with the place; NO_PAIR if both parts form no token.
   int32_t *pair;
 };
 

@@ -145,7 +145,7 @@ bool hidden_put_json(struct buf *out, str json) {
   return true;
 }
 
-// The output never exceeds `json`: only hidden characters could become longer by json_escape, and these are removed.
+// The output never exceeds `json`: json_escape could lengthen only hidden characters, and these are removed.
 size_t hidden_json_max(str json) {
   return json.n + 1;
 }

@@ -27,8 +27,8 @@ enum { SECRETS_LEAST = 8, ADDRESS_LEAST = 4 };  // minimum lengths: shorter valu
 // Returns whether a member, variable, header or option of this name has a secret as its value.
 bool secrets_is_name(str name);
 // Returns whether a member, variable, header or option of this name may have a secret as its value. This wider list of
-// names is for output to people. Results of tools are not masked by it, because in results such words often mean
-// something else.
+// names is for output to people. Results of tools are not masked by this list, because such words often mean something
+// else in results.
 bool secrets_may_name(str name);
 
 // Returns the text itself if it has no secret, otherwise a masked copy in the arena.
@@ -44,7 +44,8 @@ struct secrets_stream {
 };
 str secrets_mask_line(struct secrets_stream *s, struct arena *a, str line, const struct secrets_known *known);
 
-// Masks the strings in a JSON value as secrets_mask does, and the values of members whose names announce a secret.
+// Masks the strings in a JSON value as secrets_mask does, and the values of members whose keys name a secret
+// (secrets_is_name).
 str secrets_mask_json(struct arena *a, const struct json *v, const struct secrets_known *known);
 
 // Writes the masked value to a buffer, and returns whether something was masked. The buffer needs room for

@@ -52,8 +52,8 @@ extern const uint32_t bpe_whole_ranks[];
 
 // One bit for each kind of border between two neighbouring characters that both have several bytes. bpe_heads: whether
 // a token begins before the second character and ends inside it. bpe_tails: whether a token begins inside the first
-// character and ends after it. The index of a word is made of the low 6 bits of the first two bytes of the second
-// character. The number of the bit in the word is the low 6 bits of the last byte of the first character.
+// character and ends after it. The low 6 bits of each of the first two bytes of the second character form the index of
+// an array element. The low 6 bits of the last byte of the first character are the number of the bit in this element.
 extern const uint64_t bpe_heads[1 << 12], bpe_tails[1 << 12];
 
 // ---- kinds of characters (unicode.h), in a table of blocks ----

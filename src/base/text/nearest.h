@@ -3,7 +3,7 @@
 #pragma once
 #include "base/str.h"
 
-enum { NEAREST_LONGEST = 64 };  // longest word to compare, in bytes
+enum { NEAREST_LONGEST = 64 };  // maximum bytes of a word that are compared
 
 struct nearest {
   str word, best;  // the misspelt word, and the nearest candidate so far (p is NULL if no candidate is near enough)

@@ -4,7 +4,7 @@
 #include "base/text/plain.h"
 #include "base/text/utf8.h"
 
-// Removes the first character of *rest and returns it. Sets *out_hidden if people would not see it.
+// Removes the first character of *rest and returns it. Sets *out_hidden to whether people would not see this character.
 static uint32_t next(str text, str *rest, bool *out_hidden) {
   bool hidden = plain_hidden((str){text.p, text.n - rest->n}, *rest) > 0;
   uint32_t c = utf8_next(rest);

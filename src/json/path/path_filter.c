@@ -226,8 +226,8 @@ static const struct json *value_of(struct path_run *r, const struct path_expr *e
   return t.count == 1 ? first_of(r, &t, room) : NULL;
 }
 
-// Returns the unescaped text of a string. The next call may overwrite this text, because the run has memory for only
-// one.
+// Returns the unescaped text of a string. The next call may overwrite this text, because a run has memory for only one
+// unescaped text.
 static str text_of(struct path_run *r, const struct json *v) {
   if (!(v->flags & JSON_ESCAPED)) return inside(v);
   if (r->text_n < v->n) {

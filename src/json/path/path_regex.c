@@ -4,8 +4,8 @@
 //
 // Patterns run in PCRE2's engine that follows all states at the same time (pcre2_dfa_match), so each byte is read once,
 // whatever the pattern. The backtracking engine cannot be bounded: its limit starts again at every position of a
-// search, and does not count the bytes that a repeated class skips. A search is an anchored match of .* and the
-// pattern.
+// search, and does not count the bytes that a repeated class skips. To search, this file puts .* before the pattern and
+// matches from the start of the text.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -18,7 +18,7 @@ enum {
   PATTERN_MAX = 4096,  // maximum bytes of a pattern before translation
   TRANSLATED_MAX = 8 * PATTERN_MAX,
   GROUPS_MAX = 32,     // maximum nesting of groups
-  STATES_MAX = 2000,   // maximum; a repeated part counts once for each repetition
+  STATES_MAX = 2000,   // maximum number of states; a repeated part counts once for each repetition
   ROOM_MIN = 128,      // initial number of states
   ROOM_PER_STATE = 6,  // number of ints needed for one state: three in each of the engine's two lists
   MATCH_LIMIT = 1000,
