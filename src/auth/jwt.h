@@ -61,7 +61,7 @@ struct jwt_claims {
   int64_t expires;
   str tenant;  // value of jwt_rules.tenant; STR_NONE if absent or not a string
   // All claims except exp, iat, nbf and jti, which differ between tokens of one identity. STR_NONE unless
-  // jwt_rules.keep.
+  // jwt_rules.keep is set.
   str all;
 };
 

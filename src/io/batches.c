@@ -39,8 +39,8 @@ void batches_now(struct batches *b) {
   ASSERT(uv_queue_work(&b->loop->uv, &b->work, on_work, on_written) == 0);
 }
 
-// Runs before the event loop waits. Writes pending data at once or, if data was written less than BATCHES_GATHER_MS
-// ago, after BATCHES_GATHER_MS.
+// Runs before the event loop waits. Writes pending data at once. If the last write began less than BATCHES_GATHER_MS
+// ago, waits BATCHES_GATHER_MS first.
 static void on_due(struct deferred *d) {
   struct batches *b = CONTAINER_OF(d, struct batches, due);
   bool burst = loop_now(b->loop) - b->written_at < BATCHES_GATHER_MS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes data in batches on libuv's thread pool, because a disk may be slow. Only one batch is written at a time; data
-// that is added meanwhile is then written together. During a burst, data is gathered for BATCHES_GATHER_MS. A failed
-// write is repeated, even if no new data is pending. The owner has the data; struct batches decides when it is written.
+// added during a write goes into the next batch. During a burst, data is gathered for BATCHES_GATHER_MS. A failed write
+// is repeated, even if no new data is pending. The owner keeps the data; struct batches only decides when to write it.
 #pragma once
 #include "io/loop.h"
 
@@ -30,8 +30,8 @@ struct batches {
 
 void batches_init(struct batches *b, struct loop *loop, const struct batches_ops *ops, void *ctx);
 
-void batches_due(struct batches *b);  // data is pending: writes it soon
+void batches_due(struct batches *b);  // must be called when new data is pending; writes the data soon
 void batches_now(struct batches *b);  // writes pending data now, unless a batch is being written
 
-// Calls `dispose` when no batch is being written: at once or later. The loop must still run then.
+// Calls `dispose` at once or, if a batch is being written, after that write. The loop must run until then.
 void batches_close(struct batches *b);

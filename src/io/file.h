@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads whole files up to a limit, and writes files atomically: a reader sees either the old or the new contents. These
-// functions wait for the disk: call them only during the start or on libuv's thread pool.
+// functions wait for the disk: call them only while the gateway starts, or on libuv's thread pool.
 #pragma once
 #include <limits.h>
 
@@ -13,7 +13,7 @@
 bool file_read(int fd, size_t max, struct buf *out, struct fault *f);
 
 // Writes `text` to the file `name` in an open folder, with mode 0600. With `exclusive`, fails with FAULT_INVALID if the
-// file exists. `rand` supplies the name of the temporary file.
+// file exists. `rand` generates the name of the temporary file.
 bool file_write(int folder, const char *name, str text, bool exclusive, const struct rand_source *rand,
                 struct fault *f);
 
@@ -22,7 +22,7 @@ bool file_write(int folder, const char *name, str text, bool exclusive, const st
 enum { FILE_ASIDE_SIZE = RAND_ID_SIZE + 8 };
 bool file_write_aside(int folder, str text, const struct rand_source *rand, char out_name[FILE_ASIDE_SIZE],
                       struct fault *f);
-// file_rename gives the temporary file its final name, replaces an existing file of that name, and syncs the folder.
+// Renames the temporary file `from` to `name`, replaces an existing file of that name, and syncs the folder.
 bool file_rename(int folder, const char *from, const char *name, struct fault *f);
 
 // Opens a folder that only its owner can write to. Creates missing folders on the path (mode 0700). Returns the
@@ -35,8 +35,8 @@ bool file_folder_fits(str path, struct fault *f);
 
 // Returns whether both paths lead to the same existing file.
 bool file_is_same(const char *a, const char *b);
-// The memory for the result of file_real_path, which resolves the symbolic links of a path. If the file does not exist,
-// file_real_path returns the path unchanged.
+// Memory for the result of file_real_path. file_real_path resolves the symbolic links of a path; if the file does not
+// exist, it returns the path unchanged.
 struct file_path {
   char text[PATH_MAX];
 };

@@ -41,7 +41,7 @@ struct filewatch {
   size_t file_count;
   struct watched_name places[PLACES];
   size_t place_count;
-  size_t failed, told;  // number of folders that could not be watched in this scan (failed), and in the last one (told)
+  size_t failed, told;  // number of folders that this scan (failed) and the previous scan (told) could not watch
   struct arena arena;   // holds the names of the places
   bool *gone;           // while callbacks run: points to a flag that filewatch_free sets
 };
@@ -63,7 +63,7 @@ static bool same(const struct file_state *a, const struct file_state *b) {
          same_time(a->changed, b->changed) && same_time(a->modified, b->modified);
 }
 
-// Logs that a folder cannot be watched, if this scan has more such folders than the last scan.
+// Logs that a folder cannot be watched, if this scan has more such folders than the previous scan.
 static void complain(struct filewatch *w, str folder) {
   w->failed++;
   if (w->failed > w->told)

@@ -26,7 +26,8 @@ struct file_state {
 };
 struct file_state file_state_of(const char *path);
 
-// Called from the loop for each changed file, in the order in which the files were added. May free the watch.
+// Called from the loop for each changed file, in the order in which the files were added. The callback may free the
+// watch.
 typedef void filewatch_changed(void *ctx, str path);
 
 // On failure, for example at the system's limit on inotify instances, returns NULL with a reason in f.
@@ -37,8 +38,8 @@ void filewatch_free(struct filewatch **w);  // does not wait
 // Adds a file. Neither the file nor its folders need to exist. Ignores a file that is watched already, and any file
 // beyond FILEWATCH_FILES.
 void filewatch_add(struct filewatch *w, str path);
-// Adds a file that the caller has already read, when the file was in `state`. Calls `changed` if the file has changed
-// since.
+// Adds a file that the caller has already read; `state` is the state that the file had then. Calls `changed` if the
+// file has changed since.
 void filewatch_add_since(struct filewatch *w, str path, const struct file_state *state);
 // filewatch_keep stops watching the files for which `wanted` returns false.
 typedef bool filewatch_wanted(void *ctx, str path);

@@ -12,8 +12,8 @@ const char *const loop_work_names[LOOP_WORKS] = {
     [LOOP_INDEX] = "index",
 };
 
-// Returns the counter for slow callbacks of this name. If LOOP_SLOW_NAMES names have counters already, a callback with
-// another name is counted with its kind of work.
+// Returns the counter for slow callbacks of this name. Once LOOP_SLOW_NAMES names have counters, a callback with a new
+// name is counted under its kind of work.
 static struct loop_slow *find_slow(struct loop *l, enum loop_work work, const char *name) {
   if (!*name) return &l->slow[work];
   for (size_t i = LOOP_WORKS; i < l->slow_count; i++)

@@ -64,7 +64,7 @@ struct loop {
   const struct log *log;
   struct hash_key seed;  // for maps
 
-  // timers: a wheel of slots, each TIMER_TICK_MS wide
+  // Timers: one libuv timer drives a wheel of slots, each TIMER_TICK_MS wide.
   uv_timer_t tick;
   struct list slots[LOOP_TIMER_SLOTS];
   uint64_t wheel_at;  // number of the tick up to which the wheel has run
@@ -120,7 +120,7 @@ static inline void loop_begin(struct loop *l) {
 }
 void loop_end(struct loop *l, enum loop_work work, const char *name);
 
-// Sets the kind of work that loop_end reports for the current callback, instead of the argument of loop_end.
+// Sets the kind of work of the current callback. This kind replaces the argument of loop_end.
 static inline void loop_name(struct loop *l, enum loop_work work) {
   l->work = work;
 }

@@ -8,8 +8,8 @@
 
 enum { LARGE_MESSAGE_MAGIC = 0x6c6d7331 };
 
-// Members of `result` with many values, which are at the third level of a reply, are folded. The result of a task is
-// parsed separately (fold_inner), with its members at the second level.
+// Folds members of `result` that have many values: keeps their text without nodes. These members are at the third level
+// of a reply. The result of a task is parsed separately (fold_inner); there, they are at the second level.
 static const struct json_fold fold_result = {.depth = 3, .values = 1 << 16};
 static const struct json_fold fold_inner = {.depth = 2, .values = 1 << 16};
 
@@ -52,15 +52,15 @@ struct large_message *large_message_ref(struct large_message *p) {
   return p;
 }
 
-// The new id is written so that it ends where the old id ended. If it is shorter, the text before it is moved, and the
-// message then starts later in memory.
+// The new id is written so that it ends where the old id ended. If the new id is shorter, the text before the id is
+// moved, and the message then starts later in memory.
 bool large_message_rename(struct large_message *p, str id, str *out) {
   enum { MOVED_AT_MOST = 4096 };
   ASSERT_MAGIC(p, LARGE_MESSAGE_MAGIC);
   ASSERT(p->good && p->message.id);
   const struct json *root = p->message.root, *old = p->message.id;
   size_t before = (size_t)(old->p - root->p), shift = old->n - id.n;
-  // True if the reply has members that JSON-RPC does not define, which must be dropped.
+  // True if the reply has members that JSON-RPC does not define. They must be dropped, which cannot be done in place.
   bool more = root->count > RPC_REPLY_MEMBERS;
   if (id.n > old->n || before > MOVED_AT_MOST || more) return false;
   char *start = p->memory.p + (root->p - p->memory.p);
@@ -91,7 +91,8 @@ void large_message_unref(struct large_message **large_message) {
 
 // ---- parsing, on a worker thread
 
-// Returns whether all members that the gateway itself reads have nodes. If one is folded, sets p->fault.
+// Returns whether all members that the gateway itself reads have nodes. If one is folded (kept as text without nodes),
+// sets p->fault.
 static bool is_readable(struct large_message *p, const struct json *object) {
   static const str names[] = {STR("_meta"), STR("inputRequests"), STR("task"), STR("error"), STR("data")};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -102,7 +103,7 @@ static bool is_readable(struct large_message *p, const struct json *object) {
   return true;
 }
 
-// Replaces the message's text with `text` and parses it. Returns NULL if it is not a message.
+// Replaces the message's text with `text` and parses it. Returns NULL if `text` is not a valid message.
 static struct json *parse_instead(struct large_message *p, struct buf text) {
   struct fault f;
   struct rpc_error err;

@@ -2,8 +2,9 @@
 // A large reply and its memory. A worker thread (io/job.h) parses it, because parsing is slow. Its text and nodes live
 // until the last reference is released.
 //
-// Members of `result` with very many values are folded (json/json.h), such as content and structuredContent. Members
-// that the gateway itself reads are never folded: a reply with too many values in such a member is rejected.
+// Members of `result` with very many values, such as content, are folded: their text is kept, but gets no nodes
+// (json/json.h). Members that the gateway itself reads are never folded: a reply with too many values in such a member
+// is rejected.
 #pragma once
 #include "io/job.h"
 #include "rpc/message.h"

@@ -37,8 +37,9 @@ struct members_name {
   int holds;  // kind of object that is the member's value, or MEMBERS_FREE
 };
 
-// The tables list the known members of each kind of object. Frequent names come first, because the search stops at an
-// exact match. In `envelope`, "params", "result" and "error" have no kind, because rpc_read itself checks their values.
+// The following tables list the known members of each kind of object. Frequent names come first, because the search
+// stops at an exact match. In `envelope`, "params", "result" and "error" have no kind, because rpc_read itself checks
+// their values.
 static const struct members_name envelope[] = {
     {STR("jsonrpc"), 0}, {STR("id"), 0}, {STR("method"), 0}, {STR("params"), 0}, {STR("result"), 0}, {STR("error"), 0},
 };
@@ -298,7 +299,7 @@ static char fold(str s, size_t *n) {
   return s.p[0];
 }
 
-// Returns the position in `name` after `prefix` if `name` starts with `prefix` when case is ignored. Otherwise returns
+// If `name` starts with `prefix`, ignoring case, returns the position in `name` after the prefix. Otherwise returns
 // NULL.
 static const char *fold_past(str name, str prefix) {
   for (size_t i = 0, n; i < prefix.n; i++, name = str_from(name, n))
@@ -306,8 +307,8 @@ static const char *fold_past(str name, str prefix) {
   return name.p;
 }
 
-// Returns whether an unknown name is disguised (rpc/members.h). The name is cut at a NUL, because decoders with C
-// strings read "name\0x" as "name".
+// Returns whether an unknown name is disguised, which means that another decoder may read it as a known name
+// (rpc/members.h). The name is cut at a NUL, because decoders with C strings read "name\0x" as "name".
 static bool is_disguised(const struct members_object *o, str name) {
   name.n = strnlen(name.p, name.n);
   for (size_t i = 0; i < o->count; i++)
@@ -326,7 +327,7 @@ static const struct members_name *find(const struct members_object *o, str name)
 }
 
 // Returns the kind of object that is the value of the member `name` in an object of kind `what`. Sets found->disguised
-// or found->reserved if the name is disguised or reserved.
+// if another decoder may read the unknown name as a known one, and found->reserved if the name is reserved.
 static int look_up(int what, str name, struct members_found *found) {
   ASSERT(what >= 0 && what < OBJECTS);
   const struct members_object *o = &objects[what];
@@ -355,15 +356,16 @@ static str name_of(const struct json *member, struct arena *a) {
   return member->flags & JSON_KEY_ESCAPED ? json_key(member, a) : (str){member->key, member->key_n};
 }
 
-// Returns whether the member is the `content` of a user's answer to a form, which is not checked. An answer to a form
-// has a member `action`. A message may also have a member `content`, but it has a member `role`.
+// Returns whether the member is the `content` of a user's answer to a form, which is not checked. Such an answer also
+// has a member `action`. A message may have a member `content` too, but also has a member `role`.
 static bool is_form(int what, const struct json *object, const struct json *member) {
   return what == MEMBERS_RESULT && member->type == JSON_OBJECT && json_key_is(member, STR("content")) &&
          json_get(object, STR("action")) && !json_get(object, STR("role"));
 }
 
-// Checks an object or array that has no nodes, because it is folded. Its reserved keys cannot be removed, so they count
-// as disguised. Returns the position after the container, where the caller continues, or NULL on failure.
+// Checks an object or array that has no nodes, because it is folded. Reserved keys in its text cannot be removed, so
+// they count as disguised names. Returns the position after the container, where the caller continues, or NULL on
+// failure.
 static const char *check_text(struct json_scan *scan, const char *at, int what, struct members_found *found,
                               struct arena *a) {
   struct json_walk walk;

@@ -24,7 +24,7 @@ enum members_of {
 };
 
 struct members_found {
-  bool disguised;  // a member name is disguised
+  bool disguised;  // another decoder may read an unknown member name as a known one
   bool reserved;   // a _meta key is reserved for the gateway or for another kind of object
 };
 

@@ -35,7 +35,7 @@ struct rpc_message {
   bool reserved;              // some _meta keys must be removed before the message is forwarded: see rpc_put_unreserved
 };
 
-// struct rpc_error is an error to send to a peer. RPC_ERROR_ID is the size of the text of its id.
+// The size of the id's text in struct rpc_error, which is an error to send to a peer.
 enum { RPC_ERROR_ID = 128 };
 struct rpc_error {
   int code;

@@ -47,14 +47,15 @@ void rpc_pending_fail(struct rpc_pending *p, const struct fault *f);
 
 // Returns NULL if no waiting request has this id.
 struct rpc_wait *rpc_pending_by_id(struct rpc_pending *p, uint64_t id);
-struct rpc_wait *rpc_pending_only(struct rpc_pending *p);  // NULL unless exactly one request waits
+struct rpc_wait *rpc_pending_only(struct rpc_pending *p);  // returns NULL unless exactly one request waits
 
 // Delivers a reply. Returns false if no request waits for it.
 bool rpc_pending_reply(struct rpc_pending *p, const struct rpc_message *reply);
 
-// Ends a wait with a fault, because `value` is a malformed reply with the id of this request. `why` says what is wrong.
-// Returns false if no request with this id waits.
+// Handles a malformed reply `value`: ends the wait of the request with this reply's id, with a fault. `why` says what
+// is wrong with the reply. Returns false if no request with this id waits.
 bool rpc_pending_malformed(struct rpc_pending *p, const struct json *value, const char *why);
 
-// Delivers a progress notification to the request that has its token as id. Returns false if no such request waits.
+// Delivers a progress notification to the request whose id is the notification's progress token. Returns false if no
+// such request waits.
 bool rpc_pending_progress(struct rpc_pending *p, const struct rpc_message *notification);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/http/http.h"
 
-// Character classes, as bits: in which parts of a message head a byte is allowed.
+// Character classes, as bits. Each bit stands for a part of a message head in which a byte is allowed.
 enum { TOKEN = 1, TARGET = 2, VALUE = 4, HOST = 8, VISIBLE = TARGET | VALUE, ANY = TOKEN | VISIBLE | HOST };
 
 static const uint8_t classes[256] = {
@@ -38,8 +38,8 @@ static inline bool is(char c, unsigned class) {
   return classes[(unsigned char)c] & class;
 }
 
-// State of the parser of a message head, which gets complete lines only. Its input therefore ends with LF: LF belongs
-// to no character class, so a loop over the characters of a class always ends there.
+// State of the parser of a message head. The parser gets only complete lines, so its input ends with LF. LF belongs to
+// no character class: a loop over the characters of a class therefore ends there at the latest.
 struct header_walk {
   const char *p, *end;
   struct http_head *head;
@@ -102,7 +102,7 @@ static bool note_host(struct header_walk *w, str value) {
 }
 
 static bool note_length(struct header_walk *w, str value) {
-  // Accepts only digits, so it refuses lists, signs and blanks. 18 digits cannot overflow.
+  // The value must consist of digits: lists, signs and blanks are refused. 18 digits cannot overflow.
   if (w->lengths++) return refuse(w, 400, "more than one Content-Length header");
   if (value.n > 18 || !str_to_u64(value, &w->head->content_length))
     return refuse(w, 400, "malformed Content-Length header");

@@ -20,7 +20,7 @@ static uint8_t size_byte(struct http_chunked *c, char byte) {
   return SIZE;
 }
 
-// Returns the state after a byte that does not belong to the data of a chunk.
+// Returns the decoder's next state after a byte outside the data of a chunk.
 static uint8_t framing_byte(struct http_chunked *c, char byte) {
   switch (c->state) {
   case SIZE: return size_byte(c, byte);

@@ -239,13 +239,15 @@ static bool take_head(struct http_conn_out *c, const struct http_head *h, const 
   return !*gone;
 }
 
-// Keeps the unparsed input `in` in c->head. If c->head is not empty, it already ends with `in`: drops the bytes before.
+// Keeps the unparsed input `in` in c->head. If c->head is not empty, it already ends with `in`, so the bytes before
+// `in` are dropped.
 static void keep_partial(struct http_conn_out *c, str in) {
   if (c->head.n) buf_drop(&c->head, c->head.n - in.n);
   else buf_str(&c->head, in);
 }
 
-// Removes the next head from the front of `in`. Returns false if the head is incomplete or the connection was freed.
+// Parses the next response head and removes it from the front of `in`. Returns false if the head is incomplete or the
+// connection was freed.
 static bool read_head(struct http_conn_out *c, str *in, const bool *gone) {
   struct http_head head;
   struct http_error err;

@@ -33,7 +33,7 @@ struct http_fetch {
   void (*on_done)(struct http_fetch *f, const struct fault *fault);
 };
 
-// Options of an origin. A member of 0 selects its default value.
+// Options of an origin. A member that is 0 means the default value.
 struct http_origin_options {
   size_t max_connections;     // default 256; further fetches wait
   uint64_t connect_ms;        // time limit for connecting, default 10 000

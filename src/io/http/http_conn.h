@@ -58,7 +58,7 @@ struct conn {
   struct buf in;           // bytes received and not yet consumed; empty on the fast path
   size_t seen;             // bytes of `in` already searched for the end of the head
   struct buf body;         // decoded body of a chunked request
-  // The account that the memory of `in` and `body` counts for until the request is complete; may be NULL.
+  // The memory of `in` and `body` counts for this account until the request is complete. May be NULL.
   struct intake_account *account;
   size_t held;  // bytes counted for this connection in `account`
   struct http_chunked chunked;

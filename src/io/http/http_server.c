@@ -106,7 +106,7 @@ static void hand_over(struct conn *c, const struct http_head *head, str body) {
   c->http10 = head->minor == 0;
   c->head_only = str_eq(head->method, STR("HEAD"));
   c->x = (struct http_exchange){.head = head, .body = body};
-  stop_counting(c);  // the handler counts the memory of the message itself; it must not be counted twice
+  stop_counting(c);  // from here on, the handler counts the memory of the message; it must not count twice
   loop_name(c->server->loop, LOOP_REQUEST);
   c->server->on_request(c->server->ctx, &c->x);
   if (c->stream) c->x.head = NULL, c->x.body = STR_NONE;
@@ -166,7 +166,7 @@ static bool admit_body(struct conn *c, struct http_head *head, bool none_yet) {
 }
 
 // Handles the first request in `bytes`, which are the contents of c->in or bytes just received. Returns the number of
-// bytes consumed, or 0 if the request is incomplete or the connection is over.
+// bytes consumed, or 0 if the request is incomplete or the connection has ended.
 static size_t one_request(struct conn *c, str bytes) {
   const struct http_server *s = c->server;
   struct http_head head;
@@ -318,8 +318,8 @@ static void on_drain(void *ctx) {
 
 static const struct stream_events conn_events = {on_data, on_end, on_drain};
 
-// Closes one connection from the address of `peer` (from any address if `peer` is NULL), but never `newest` or one for
-// which the handler is working. http_server.h describes the order of the candidates.
+// Closes one connection from the address of `peer` (from any address if `peer` is NULL), but never `newest`, and never
+// a connection whose request the handler is answering. http_server.h describes the order of the candidates.
 static void evict(struct http_server *s, const struct conn *newest, const struct peer *peer) {
   enum { STRANGERS, IDLE, REST, PASSES };
   for (int pass = STRANGERS; pass < PASSES; pass++)

@@ -37,13 +37,13 @@ struct http_server_options {
   uint64_t idle_ms;   // time limit between requests
   uint64_t write_ms;  // time limit for the client to read all queued bytes
   // Returns whether this request may send its body. If not, the handler gets the request without a body, and the
-  // connection ends after the response. May be NULL. *out_principal is empty before the call, and the server copies it
-  // after the call: the memory of the body counts for this principal. A connection with a principal is trusted (see
+  // connection ends after the response. May be NULL. May set *out_principal, which is empty before the call and which
+  // the server copies: the memory of the body counts for this principal. A connection with a principal is trusted (see
   // http_exchange_trust).
   bool (*admit)(void *ctx, const struct http_head *head, str *out_principal);
   struct intake *intake;  // limits the memory of requests that arrive in pieces; may be NULL
-  // Returns whether to serve this request even if there are too many connections. May be NULL: no request is then
-  // served if there are too many.
+  // Returns whether to serve this request even if there are too many connections. If `vital` is NULL, no request is
+  // served in this case.
   bool (*vital)(void *ctx, const struct http_head *head);
 };
 

@@ -47,7 +47,7 @@ void intake_set(struct intake *in, struct intake_account *a, size_t *held, size_
   if (before > bytes + INTAKE_SMALL) loop_freed(in->loop, before - bytes);
 }
 
-// Returns the part of `limit` that may be in use when a message of `bytes` bytes is included.
+// Returns how many bytes of `limit` may be in use in total, if one of the messages has `bytes` bytes.
 static size_t part_for(size_t limit, size_t bytes) {
   return bytes > INTAKE_SMALL ? limit - limit / RESERVE_PART : limit;
 }

@@ -6,7 +6,8 @@
 // A quarter of each limit is reserved for messages of up to INTAKE_SMALL bytes, so that many large messages do not
 // block small ones. A large message is also refused if its principal would then use more of the other three quarters
 // than remains free. So one principal gets at most half of the three quarters, and two principals get at most a third
-// each. A principal's only message is exempt from this rule, and the only message of all always fits.
+// each. A principal's only message is exempt from this rule. If there is no other message at all, a message always
+// fits.
 #pragma once
 #include "base/map.h"
 #include "io/loop.h"

@@ -4,7 +4,7 @@
 #include "base/fault.h"
 #include "io/loop.h"
 
-bool listener_is_address(str host);  // returns whether host can be listened on: a numeric address or "localhost"
+bool listener_is_address(str host);  // returns whether listener_open accepts `host`: a numeric address or "localhost"
 
 // Binds and listens. on_connection gets the handle, with its `data` set. If port is 0, the system chooses a free port.
 // *out_port is the port in use. Returns NULL on failure, with a reason in f.

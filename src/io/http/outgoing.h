@@ -15,8 +15,8 @@ struct outgoing_options {
   size_t max_answer;  // limit of the response body in bytes; if it is 0, the body is ignored
   // Called when the head of the response has arrived; may be NULL.
   void (*on_head)(struct outgoing *e, const struct http_head *h);
-  // Called when the request has ended. f is NULL if a response came, whatever its status. May send again or call
-  // outgoing_done.
+  // Called when the request has ended. f is NULL if a response came, whatever its status. The callback may send again
+  // or call outgoing_done.
   void (*on_back)(struct outgoing *e, const struct fault *f);
 };
 

@@ -29,7 +29,7 @@ void proxies_read(struct proxies *p, char *const *env, struct arena *a);
 bool proxies_choose(const struct proxies *p, const struct http_url *url, const struct proxy **out, struct fault *f);
 
 // Returns whether NO_PROXY (`list`) exempts a host. Entries are separated by commas or blanks; each is a name (which
-// includes all names below it), an address, a network (10.0.0.0/8) or *, and may have a port.
+// includes its subdomains), an address, a network (10.0.0.0/8) or *, and may have a port.
 bool proxy_exempts(str list, str host, uint16_t port);
 
 // Writes the error message for an error status that the proxy itself, not the server, has returned.

@@ -28,7 +28,8 @@ void sse_done(struct sse_parser *p) {
 
 // Finds line ends (CR or LF) in time linear in the length of the text, whether it contains CR, LF or both.
 struct line_ends {
-  // lf: position of the next LF, or `end` if there is no LF. After `from` has passed it, next_line_end searches again.
+  // `lf` is the position of the next LF, or `end` if there is none. next_line_end updates it when it is no longer
+  // ahead.
   const char *end, *lf;
 };
 
@@ -106,8 +107,9 @@ static bool take_line(struct sse_parser *p, str line) {
   return true;
 }
 
-// Adds a part of a line, but not its end. As soon as the line begins with "data: ", its bytes go to p->data directly,
-// so that long data is not copied twice. The limit is reached at the same byte wherever the line was split.
+// Adds a part of a line that does not contain the line end. As soon as the line begins with "data: ", its bytes go to
+// p->data directly, so that long data is not copied twice. The limit is reached at the same byte wherever the line was
+// split.
 static void go_on_line(struct sse_parser *p, str piece) {
   static const str data = STR("data: ");
   if (p->in_data) {

@@ -26,8 +26,8 @@ struct sse_parser {
 // `max_event` is the maximum size of the data of an event, and of any other line. on_event is called for every block
 // with a data or an id field, even if the data is empty (unlike in a browser). A block without these fields (only
 // comments, `event` or `retry`) is not an event. The slices of the event are valid until the callback returns. The
-// callback may set p->on_event to NULL: all further bytes are then dropped. It may call sse_done and then free the
-// parser: the sse_feed that called it then returns at once. It must not call sse_feed on the same parser.
+// callback may set p->on_event to NULL: all further bytes are then dropped. The callback may call sse_done and then
+// free the parser: sse_feed then returns at once. It must not call sse_feed on the same parser.
 void sse_init(struct sse_parser *p, size_t max_event, void (*on_event)(void *ctx, const struct sse_event *), void *ctx);
 void sse_done(struct sse_parser *p);
 

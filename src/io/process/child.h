@@ -4,11 +4,11 @@
 // The guard is a small process that guard_start forks first in main, while there is one thread and no file is open.
 // Only the guard forks: for each child, it forks a keeper, which is a subreaper and forks the child. So even a
 // grandchild that double-forks stays below its keeper, which shows to which child it belongs. When the gateway ends or
-// dies, even by kill -9, the guard sees its socket close, kills the whole tree and ends. If the guard is killed, the
-// keepers kill the processes below them, and on_exit is called for each child.
+// dies, even by kill -9, the guard sees its socket close, kills all children with their descendants, and ends. If the
+// guard is killed, the keepers kill the processes below them, and on_exit is called for each child.
 //
-// When the child's own process ends, its descendants are killed: at once, or after the grace if the child is being
-// stopped.
+// When the child's own process ends, its descendants are killed: at once, or after the grace period if the child is
+// being stopped.
 //
 // Children are started by execve, without a shell. Each has its own session and process group, pipes on 0, 1 and 2, no
 // other open descriptor, default signals, exactly the given environment, and no_new_privs. Its limits and umask are
@@ -26,7 +26,7 @@ struct guard {
 // Forks the guard. Must be called first in main. Returns false on failure, with a reason in f.
 bool guard_start(struct guard *g, struct fault *f);
 
-struct child_host;  // sends requests to the guard and holds all children, on the loop
+struct child_host;  // runs on the loop: sends requests to the guard, and keeps a list of all children
 
 struct child_host *child_host_new(struct loop *l, const struct guard *g);
 // Sets a callback for the death of the guard, after which no child can be started. The callback comes after on_exit and
@@ -53,20 +53,21 @@ enum { CHILD_INSTALL_GRACE_MS = 30 * 1000 };
 struct child;
 
 struct child_events {
-  // Called when the child runs. The callee owns these ends of its pipes and passes them, for example, to
-  // stream_open_fd.
+  // Called when the child runs. The callback then owns the gateway's ends of the child's pipes; it passes them, for
+  // example, to stream_open_fd.
   void (*on_start)(void *ctx, struct child *c, int stdin_fd, int stdout_fd, int stderr_fd);
   // Called instead of on_start if the child could not be started.
   void (*on_fail)(void *ctx, struct child *c, const struct fault *f);
   // Called when the process has ended (its descendants may still run). status: exit code, or 128 + signal.
   void (*on_exit)(void *ctx, struct child *c, int status);
-  // Called when a launcher has completed its installation: a process below it that is not a launcher has the child's
-  // standard input and output. Called at most once, and not if the launcher replaces itself with the program. May be
-  // NULL.
+  // Called when a launcher has completed its installation. The sign of this is a process below the launcher, but no
+  // launcher itself, that has the child's standard input and output. Called at most once, and not if the launcher
+  // replaces itself with the program. May be NULL.
   void (*on_serving)(void *ctx, struct child *c);
 };
 
-// Returns whether a process is one of the children or a descendant of one. Also returns true if the process has ended.
+// Returns whether a process is one of the children or a descendant of one. Also returns true if process `pid` has
+// ended.
 bool child_host_runs(const struct child_host *h, int pid);
 
 // Asks the guard to start a child. Callbacks come later, unless child_free is called before. Copies spec, but not *ev.

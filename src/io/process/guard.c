@@ -21,8 +21,8 @@
 #include "io/process/lockdown.h"
 #include "io/process/proctree.h"
 
-// SIGKILL is repeated until a keeper ends: first after KILL_STEP_MS, because most keepers end quickly, then after twice
-// the time each, up to KILL_STEP_MAX_MS.
+// SIGKILL is repeated until a keeper ends: first after KILL_STEP_MS, because most keepers end quickly, then with delays
+// that double up to KILL_STEP_MAX_MS.
 enum { KILL_STEP_MS = 5, KILL_STEP_MAX_MS = 640, ORPHAN_GRACE_MS = 2000, SOCKET_FD = 3 };
 
 struct guard_child {

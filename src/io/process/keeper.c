@@ -40,7 +40,7 @@ struct keeper {
 
 enum { LOOK_MS = 100 };  // time between two checks of a launcher's processes
 
-// The report of a child to its keeper when it could not run its program.
+// The report that a child sends to its keeper if the child cannot run its program.
 struct mishap {
   uint32_t stage;
   int32_t error;
@@ -94,8 +94,8 @@ static bool read_program(int fd, const struct guard_ask *ask, struct keeper_prog
 
 // ---- in the child, between fork and exec ----
 
-// Resets the handlers of all signals. Uses the system call, because the C library refuses to change two internal
-// signals, which would stay ignored if the parent ignored them.
+// Resets the handlers of all signals. Uses the system call directly, because the C library refuses to change two
+// internal signals, which would stay ignored if the parent ignored them.
 static void default_signals(void) {
   struct kernel_action {
     void (*handler)(int);
@@ -253,7 +253,7 @@ void keeper_run(const struct guard_ask *ask, const int fds[GUARD_FDS], int repor
   watch_signals(&watched);
   prctl(PR_SET_NAME, "tg-keeper");
   // The keeper gets its own process group. If the guard dies while a server has stopped the keeper, this group becomes
-  // an orphan and the kernel continues its processes.
+  // an orphan, so the kernel continues the keeper.
   setpgid(0, 0);
   if (guard_gone(&k)) _exit(1);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) give_up(&k, GUARD_SETUP, errno);

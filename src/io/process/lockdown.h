@@ -35,6 +35,6 @@ struct lockdown_gaps {
 struct lockdown_gaps lockdown_gaps(void);
 
 // Denies, for all threads of the gateway, system calls that it never needs, such as those that start programs, trace
-// processes or load code into the kernel. Cannot be undone. Returns false and sets errno if this kernel has no such
-// filter.
+// processes or load code into the kernel. Cannot be undone. Returns false and sets errno if this kernel does not
+// support system call filters.
 bool lockdown_calls(void);

@@ -80,7 +80,7 @@ static const struct process *find_process(const struct process_table *t, pid_t p
 }
 
 // Returns the child of `top` that is `p` or an ancestor of `p`, or NULL if `p` is not below `top`. The number of steps
-// is bounded, because the table is not a snapshot and parents may even form a ring in it.
+// is bounded, because the table is not a snapshot: its parent entries may even form a ring.
 static const struct process *branch_of(const struct process_table *t, const struct process *p, pid_t top) {
   for (size_t steps = 0; p && steps < t->count; steps++) {
     if (p->parent == top) return p;

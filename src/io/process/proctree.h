@@ -17,8 +17,8 @@ size_t proctree_signal_rest(pid_t top, int sig, bool (*kept)(const void *ctx, pi
 // Returns whether a process is `top` or below it. Returns true if the process or one of its ancestors has ended.
 bool proctree_has(pid_t top, pid_t pid);
 
-// Number and resident memory in bytes of `top` and all processes below it. proctree_size reads all of /proc, so only
-// commands should call it.
+// Number of processes, and their resident memory in bytes, for `top` and all processes below it. proctree_size reads
+// all of /proc, so only commands should call it.
 struct proctree_size {
   size_t count;
   uint64_t bytes;

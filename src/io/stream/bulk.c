@@ -8,8 +8,8 @@ static struct bulk_hold *hold_at(struct list *node) {
   return CONTAINER_OF(node, struct bulk_hold, node);
 }
 
-// Returns the hold of the oldest message that is still being read: it may continue even above the limit. Returns NULL
-// if a complete large message is in memory: all reading must then wait until that memory is freed.
+// Returns the oldest message that is still being read: its reader may continue even above the limit. Returns NULL if a
+// complete large message is in memory: all reading must then wait until that memory is freed.
 static struct bulk_hold *find_first(const struct bulk *b) {
   struct bulk_hold *first = NULL;
   LIST_EACH(it, &b->holds) {

@@ -34,7 +34,7 @@ struct bulk_hold {
   size_t bytes;
   bool stopped;
   bool unread;     // the message waits for a peer to read it; flow is NULL
-  uint64_t since;  // loop time of its first byte
+  uint64_t since;  // loop time when the first byte of the message was counted
   // Stops (go = false) or resumes reading; NULL if the message is not being read.
   void (*flow)(struct bulk_hold *h, bool go);
   void (*give_up)(struct bulk_hold *h);  // drops the message and sets it to 0 bytes; may free the hold
@@ -48,8 +48,8 @@ void bulk_hold_init(struct bulk_hold *h, struct bulk *b, void (*flow)(struct bul
 
 void bulk_count(struct bulk_hold *h, size_t bytes);
 
-// Sets the number of bytes held. May call h->flow to stop reading before it returns. 0 empties the hold and may resume
-// other readers.
+// Sets the number of bytes held. May call h->flow to stop reading before it returns. With 0, empties the hold and may
+// resume other readers.
 static inline void bulk_set(struct bulk_hold *h, size_t bytes) {
   if (h->bytes || bytes >= (h->unread ? 1 : BULK_LEAST)) bulk_count(h, bytes);
 }

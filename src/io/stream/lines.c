@@ -27,7 +27,7 @@ static void add_to_head(struct lines *l, str more) {
   l->head_n += n;
 }
 
-// If the line becomes too long with `more`, stores its beginning in `head`.
+// If adding `more` makes the line too long, stores the beginning of the line in `head`.
 static void keep_head(struct lines *l, str more) {
   if (l->carry.n + more.n <= l->carry.max) return;
   l->head_n = 0;

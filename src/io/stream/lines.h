@@ -16,8 +16,8 @@ struct lines {
 void lines_init(struct lines *l, size_t max_line, void (*on_line)(void *ctx, str line), void *ctx);
 void lines_done(struct lines *l);
 
-// Calls on_line for each complete line in `bytes`. Returns false if a line exceeds the maximum: reports the line once
-// and skips its rest.
+// Calls on_line for each complete line in `bytes`. If a line exceeds the maximum, returns false once and skips the rest
+// of the line.
 bool lines_feed(struct lines *l, str bytes);
 
 // Returns a JSON message as one line: replaces line breaks, which JSON allows only between tokens, with blanks. Returns

@@ -79,8 +79,8 @@ struct stream *stream_accept(struct loop *l, uv_stream_t *listener, size_t max_q
   return s;
 }
 
-// Opens the terminal again, to set O_NONBLOCK: the description of `fd` may be shared with other processes, such as the
-// shell, and they would get O_NONBLOCK too. Returns `fd` if opening fails.
+// Opens the terminal again, so that O_NONBLOCK can be set: other processes, such as the shell, may share the open file
+// description of `fd`, and O_NONBLOCK would affect them too. Returns `fd` if opening fails.
 static int reopen_terminal(int fd) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -347,7 +347,7 @@ static bool queue_rest(struct stream *s, const str *parts, size_t count, size_t 
   return true;
 }
 
-// Returns the number of bytes that the kernel accepts now, or libuv's error if the stream is broken.
+// Writes as many bytes as the kernel accepts now. Returns their number, or libuv's error if the stream is broken.
 static ssize_t write_now(struct stream *s, const str *parts, size_t count, size_t *out_total) {
   uv_buf_t bufs[PARTS_AT_ONCE];
   size_t total = 0;
@@ -489,7 +489,7 @@ void stream_close(struct stream **ps) {
 }
 
 // Closing a socket that has unread bytes would reset the connection, and the peer could lose bytes that we wrote. So
-// this ends the writing side first and waits for the peer to end its side.
+// this function first ends the writing side and waits for the peer to end its own.
 void stream_close_flushed(struct stream **ps, uint64_t grace_ms) {
   struct stream *s = *ps;
   *ps = NULL;

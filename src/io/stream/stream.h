@@ -20,8 +20,9 @@ struct stream_events {
   void (*on_drain)(void *ctx);
 };
 
-// Takes over a file descriptor of a pipe, socket, terminal or file. Closing the stream leaves 0, 1 and 2 open; 1 and 2
-// are never read. If the descriptor cannot be used, returns NULL with a reason in f, and the caller still owns it.
+// Takes over a file descriptor of a pipe, socket, terminal or file. Closing the stream leaves descriptors 0, 1 and 2
+// open; 1 and 2 are never read. If the descriptor cannot be used, returns NULL with a reason in f, and the caller still
+// owns it.
 struct stream *stream_open_fd(struct loop *l, int fd, size_t max_queued, struct fault *f);
 
 // Accepts a connection from a listening libuv handle. Returns NULL on failure.
@@ -31,7 +32,7 @@ struct tls_client;  // io/stream/tls.h
 struct proxy;       // io/http/proxy.h
 
 // Connects to a host by name. `done` is called once, later, unless the stream is closed before. If `done` gets a fault,
-// the owner must close the stream. Otherwise, `done` must start the stream, because with TLS, bytes of the peer may
+// the owner must close the stream. Otherwise, `done` must call stream_start, because with TLS, bytes of the peer may
 // follow at once. tls is NULL for plain TCP. proxy is NULL for a direct connection, and must outlive the stream. With
 // TLS, the proxy is asked for a tunnel (CONNECT); without TLS, the stream ends at the proxy, which accepts requests for
 // any host.

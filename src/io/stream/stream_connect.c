@@ -160,8 +160,8 @@ static void on_connect(uv_connect_t *req, int status) {
   loop_end(l, LOOP_CONNECT, "");
 }
 
-// Starts connecting to the next address. Skips addresses that fail immediately; c->trying is false if no address is
-// left.
+// Starts connecting to the next address. Skips addresses that fail immediately. If no address is left, c->trying stays
+// false.
 static void try_next(struct stream_connecting *c) {
   while (c->next && !c->trying) {
     struct addrinfo *a = c->next;

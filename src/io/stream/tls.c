@@ -142,7 +142,7 @@ static void explain(const struct tls_session *s, struct fault *f) {
   else fault_set(f, FAULT_IO, "TLS failed: %s", openssl_reason());
 }
 
-// Returns the state of the session after an OpenSSL call with the result `result`, which returned no bytes.
+// Returns the state of the session after an OpenSSL call that was not successful. `result` is the call's return value.
 static enum tls_state state_after(struct tls_session *s, int result, struct fault *f) {
   int error = SSL_get_error(s->ssl, result);
   if (error == SSL_ERROR_WANT_READ) return s->state;

@@ -21,8 +21,8 @@ void tls_session_free(struct tls_session **s);
 enum tls_state { TLS_HANDSHAKE, TLS_OPEN, TLS_CLOSED, TLS_FAILED };
 
 // Decrypts `cipher`: appends plaintext to `plain` and bytes to send (including alerts) to `wire`. The first call, with
-// an empty `cipher`, starts the handshake. Returns TLS_CLOSED if the peer has ended the session, and TLS_FAILED with a
-// reason in f.
+// an empty `cipher`, starts the handshake. Returns TLS_CLOSED if the peer has ended the session. On an error, returns
+// TLS_FAILED with a reason in f.
 enum tls_state tls_session_feed(struct tls_session *s, str cipher, struct buf *plain, struct buf *wire,
                                 struct fault *f);
 
