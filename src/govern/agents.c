@@ -58,8 +58,8 @@ static enum approval_mode safety_of(const struct json *context) {
   return APPROVAL_DESTRUCTIVE;
 }
 
-// Returns a context with the members of `base` and `own`. If both have a member, the member of `own` is used; for
-// safety_mode, the lower one.
+// Returns a context with the members of `base` and `own`. If both have the same member, the one of `own` applies,
+// except that the lower safety_mode applies.
 static const struct json *overlay(struct governance_reader *r, const struct json *base, const struct json *own) {
   struct json_edit *edits = ARENA_ARRAY(r->arena, struct json_edit, own->count + 1);
   enum approval_mode lowest = safety_of(base) < safety_of(own) ? safety_of(base) : safety_of(own);
@@ -91,7 +91,8 @@ void governance_agent_settle(struct governance_agent *p, const struct json *cont
   p->safety = safety_of(context);
 }
 
-// Finds the entry of the agent itself or of its nearest ancestor. Returns NULL if neither is listed.
+// Returns the entry of the agent or, if it has none, of its nearest ancestor that has one (`team` for `team.role`).
+// Returns NULL without such an entry.
 static struct governance_agent *find_listed(const struct governance *g, str agent) {
   while (agent.n) {
     struct governance_agent key = {.id = agent};
@@ -254,15 +255,15 @@ static bool hide(str pointer, str *out_pointer) {
   return false;
 }
 
-// The decision of the rules that is the same for every call of a capability by an agent, regardless of the arguments.
+// What is already known about all calls of one capability by one agent, whatever their arguments are.
 struct governance_outlook {
-  bool denied;  // a rule without a condition denies, or no rule can match
+  bool denied;  // every call is denied: by a rule without a condition, or because no rule can match
   enum approval_mode lowest;
 };
 
-// Computes the outlook for an agent and a capability. Rules without a condition always apply, so the highest mode that
-// they set is the lowest possible mode. Without such a rule, any rule can lower the mode. A call of class act needs a
-// mode above read_only.
+// Computes what the rules decide about every call of a capability by an agent. Rules without a condition always apply,
+// so no call has a mode below the highest mode that these rules set. If they set no mode, the lowest mode that any
+// other rule sets is possible. A call of class act needs a mode above read_only.
 static struct governance_outlook look_ahead(const struct governance *g, const struct governance_capability *c,
                                             const struct governance_subject *who) {
   enum approval_mode least = c->class == CLASS_ACT ? APPROVAL_LOCAL_WRITE : APPROVAL_READ_ONLY;
@@ -285,7 +286,7 @@ static struct governance_outlook look_ahead(const struct governance *g, const st
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer) {
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
-  // A tool that was not noted is decided like one without hints, so that the answer is the same if it does not exist.
+  // An unknown tool is treated like a tool without hints, so that the answer does not show whether the tool exists.
   static const struct governance_capability unknown = {
       .pointer = STR("/context"), .class = CLASS_ACT, .mode = APPROVAL_DESTRUCTIVE, .unlisted = true};
   if (!adapter && g->unlisted == UNLISTED_DENY) return hide(STR("/adapters"), out_pointer);

@@ -9,7 +9,7 @@
 //     agents: { support: { role: support_agent, intent: support.refund } }
 //
 // An agent has the members of `defaults`, overridden by those of its ancestors (`team` for `team.role`), then by its
-// own. Only `safety_mode` cannot be raised: the lowest one applies. An agent that is not listed has the members of its
+// own. Only of `safety_mode`, the lowest of these values applies. An agent that is not listed has the members of its
 // nearest listed ancestor, or of `defaults`.
 #pragma once
 #include "govern/govern.h"
@@ -19,21 +19,21 @@ struct governance_agent;
 // Returns the context of an agent (never NULL). It lives as long as the governance.
 const struct governance_agent *governance_agent_get(const struct governance *g, str agent);
 
-// Returns the context for a question. `safety_mode` is a ceiling that the request asks for, or APPROVAL_NONE. If it is
-// below the ceiling of the agent, the result is a copy in the arena.
+// Returns the agent's context for one decision. `safety_mode` is the limit that the request asks for, or APPROVAL_NONE.
+// If it is lower than the agent's own safety_mode, returns a copy in the arena that contains the lower value.
 const struct json *governance_context(const struct governance_agent *p, enum approval_mode safety_mode,
                                       struct arena *a);
 
 // Returns the capability of a server's tool, or NULL.
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool);
 
-// Returns the adapter that governs this server as its own or as the server of a version, or NULL.
+// Returns the adapter that names this server, for itself or for one of its versions, or NULL.
 const struct governance_adapter *governance_adapter_of(const struct governance *g, str server);
 // Returns whether an adapter of the file governs this server.
 bool governance_governs(const struct governance *g, str server);
 // Returns what happens to results of a server's tools that do not match their output schemas.
 enum governance_output governance_output_of(const struct governance *g, str server);
-// Returns whether agents may use servers without an adapter, and whether their tools are governed
+// Which servers without an adapter agents may use: none, all without governance, or all with provisional capabilities
 // (govern/provisional.h).
 enum governance_unlisted { UNLISTED_DENY, UNLISTED_ALLOW, UNLISTED_PROVISIONAL };
 enum governance_unlisted governance_unlisted(const struct governance *g);
@@ -44,7 +44,7 @@ bool governance_allows_unlisted(const struct governance *g);
 // tool. With an empty tool, returns whether the tenant may use any tool of the server.
 bool governance_serves_tenant(const struct governance *g, str tenant, str server, str tool);
 
-// Returns whether an agent may see a tool or, with tool STR_NONE, a server. If every call would be denied, regardless
-// of its arguments, returns false and sets *out_pointer to the place in the file that causes this.
+// Returns whether an agent may see a tool or, if `tool` is STR_NONE, a server. If every call would be denied, whatever
+// its arguments are, returns false and sets *out_pointer to the place in the file that denies it.
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
                       str *out_pointer);

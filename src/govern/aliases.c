@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "govern/govern_impl.h"
 
-// Meta-tools and their future relatives have names with these beginnings.
+// Prefixes of the names of meta-tools, now and in the future. Aliases must not have them.
 static const char *const reserved[] = {"tool_", "resource_", "prompt_", "plan_", "skill_"};
 
 static bool is_alias(str s) {
@@ -40,7 +40,7 @@ static void read_listed(struct governance_reader *r, str pointer, const struct j
   if (!json_is(v, JSON_TRUE)) governance_report(r, pointer, "must be true; remove the alias instead");
 }
 
-// Every alias is void after any of these changes, so the list can only repeat them all.
+// Checks `invalidate_on`. The list must have all four changes, because each of them invalidates every alias anyway.
 static void read_triggers(struct governance_reader *r, str pointer, const struct json *v,
                           const struct governance_field *f, void *to) {
   static const str all[] = {STR("policy_version"), STR("permission_version"), STR("schema_hash"),

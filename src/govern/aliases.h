@@ -5,8 +5,9 @@
 //   aliases:
 //     - { alias: find_order, capability_id: adp_payments.find_order, ttl_s: 300 }
 //
-// An alias is only a name and a copy of the definition. A call by it is decided and made like every other call of the
-// capability. Only capabilities of class observe, recall or verify with the mode read_only can have an alias.
+// An alias is only a name and a copy of the definition. A call by this name is decided and executed like every other
+// call of the capability. Only capabilities of class observe, recall or verify with the mode read_only can have an
+// alias.
 #pragma once
 #include "govern/govern.h"
 
@@ -14,7 +15,7 @@ struct governance_alias {
   str alias, pointer;
   str capability_id;
   const struct governance_capability *capability;
-  const struct json *args_template;  // arguments with fixed values, an object; NULL if absent
+  const struct json *args_template;  // object that contains the arguments with fixed values; NULL if absent
   uint64_t ttl_s;                    // time for which the copy of the definition may be used
 };
 

@@ -282,7 +282,7 @@ static void check_argument(const struct constraint *c, const struct json *value,
   bool typed = true;
   for (size_t i = 0; i < c->check_count; i++) typed = typed && has_type(&c->checks[i], value);
   if (!typed) add(out, a, c, "type");
-  // If the argument is too large for the rest of the budget, every check of the argument counts as violated.
+  // If the budget has fewer bytes left than the argument has, every check of the argument counts as a violation.
   bool spent = run->budget->bytes < value->n;
   run->budget->bytes -= spent ? run->budget->bytes : value->n;
   if (!spent) json_string(value, a, &text);

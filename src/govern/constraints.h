@@ -38,7 +38,7 @@ struct violations {
   struct violation *first, *last;
 };
 
-// The work that remains for all constraints of a decision. A check that exceeds it counts as violated.
+// The work that the constraint checks of one decision may still do. A check that needs more counts as a violation.
 struct constraints_budget {
   size_t steps;  // number of steps for matching patterns
   size_t bytes;  // bytes of arguments; an argument counts once for each constraint on it

@@ -9,11 +9,12 @@
 // "sha256:", 64 hexadecimal digits and a NUL.
 enum { RECORD_DIGEST_SIZE = 7 + 2 * SHA256_SIZE + 1 };
 
-// The SHA-256 of the canonical form (RFC 8785) of {"args", "capability", "context", "flow"?, "mode"}. `scratch` is
-// emptied. If a number has no canonical form, the numbers are hashed as they were written.
+// Writes the digest of a question: the SHA-256 of the canonical form (RFC 8785) of {"args", "capability", "context",
+// "flow", "mode"}, where "flow" is optional. Empties `scratch`. If a number has no canonical form, all numbers are
+// hashed as they were written.
 void decision_record_inputs(const struct governance_question *q, struct hasher *h, struct buf *scratch,
                             char out[RECORD_DIGEST_SIZE]);
-// The same of one value.
+// Writes the digest of one JSON value: "sha256:" and the SHA-256 of its canonical form.
 void decision_record_digest(const struct json *v, struct hasher *h, struct buf *scratch, char out[RECORD_DIGEST_SIZE]);
 
 struct decision_record {
@@ -23,7 +24,7 @@ struct decision_record {
   str tenant, agent, principal, server, tool;  // STR_NONE if unknown
   const char *inputs;                          // digest of the inputs
   str access;                                  // SHA-256 of the rules file in hexadecimal, or STR_NONE
-  // The arguments as recorded: raw JSON, STR_NONE if they are not recorded. `kept` says why.
+  // The arguments as recorded (raw JSON), or STR_NONE if they are not recorded. `kept` says how they are recorded.
   str args;
   const char *kept;         // "full", "masked", "digest", "too_large", "none"
   const char *args_digest;  // or NULL

@@ -11,7 +11,7 @@
 //       - { tools: ["mail:send_*"], flow: [sends_out] }
 //       - { servers: [wiki], flow: [untrusted_input] }
 //
-// `flow: warn` is the same as `flow: {mode: warn}`. The file only says what is marked; call/flow_guard.h applies it.
+// `flow: warn` is the same as `flow: {mode: warn}`. call/flow_guard.h applies these marks to calls.
 #pragma once
 #include "base/arena.h"
 #include "govern/manifest.h"
@@ -19,7 +19,7 @@
 
 struct governance;
 
-// The numbers are bits, so that a set of marks is a sum.
+// Each mark is one bit, so that an integer can hold a set of marks.
 enum { FLOW_READS_PRIVATE = 1, FLOW_UNTRUSTED_INPUT = 2, FLOW_SENDS_OUT = 4 };
 enum { FLOW_MARKS = 3, FLOW_DATA = FLOW_READS_PRIVATE | FLOW_UNTRUSTED_INPUT, FLOW_ALL = FLOW_DATA | FLOW_SENDS_OUT };
 
@@ -37,13 +37,13 @@ struct governance_flow_entry {
 struct governance_flow {
   uint8_t mode;     // enum flow_mode
   uint8_t scope;    // 0: a run without an id is a session; 1: it is everything that an agent does
-  uint64_t keep_s;  // a run without marked calls is forgotten after this time
+  uint64_t keep_s;  // a run is forgotten when it has had no marked call for this time
   struct governance_flow_entry *entries;
   size_t entry_count;
   bool marked;  // the file has at least one mark
 };
 
-// The marks of a tool, and the place in the file from which each mark comes (index: number of the bit).
+// The marks of a tool. pointers[i] is the place in the file from which the mark with bit i comes.
 struct flow_marks {
   unsigned set;
   str pointers[FLOW_MARKS];
@@ -58,8 +58,8 @@ const struct governance_flow *governance_flow_of(const struct governance *g);
 void flow_marks_put(struct json_writer *w, unsigned set);  // writes a list of marks
 // Reads a list of marks; false if it is malformed.
 bool flow_marks_read(const struct json *v, struct arena *a, unsigned *out);
-str flow_marks_pointer(const struct flow_marks *m);  // the place of the first mark
+str flow_marks_pointer(const struct flow_marks *m);  // the place of the first mark in the file
 
 struct flow_marks governance_capability_marks(const struct governance *g, const struct governance_capability *c);
-// Returns the marks of a server's tool or, if `tool` is STR_NONE, of its other items.
+// Returns the marks of a server's tool or, if `tool` is STR_NONE, those of the server's resources and prompts.
 struct flow_marks governance_flow_marks(const struct governance *g, str server, str tool);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides about calls, in the six steps of govern.h.
+// Decides about calls, in the seven steps that govern.h describes.
 #include "govern/govern.h"
 
 #include "base/assert.h"
 #include "govern/run.h"
 
-// Limits on all expressions of one decision, which then take a few milliseconds at most.
+// Limits on the work of all expressions of one decision. Within these limits, they take a few milliseconds at most.
 enum { LOGIC_STEPS = 250000, LOGIC_BYTES = 4 << 20 };
 
 // ---- codes
@@ -303,7 +303,8 @@ static str own_mode(struct deciding *d) {
   return below(d, d->out->capability->pointer, "approval_mode");
 }
 
-// Denies a mode that the raising rule, if there is one, or else the capability has set.
+// Denies the call because of its mode. The denial points to the rule that raised the mode or, without such a rule, to
+// the capability.
 static bool deny_set_mode(struct deciding *d, enum governance_code code) {
   return deny(d, code, d->raised ? d->raised->pointer : own_mode(d));
 }
@@ -324,7 +325,7 @@ static bool select_mode(struct deciding *d) {
   if (d->ceiling && o->effective > d->ceiling->mode)
     return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, below(d, d->ceiling->pointer, "approval_mode"));
   str ceiling = context_text(d, "safety_mode");
-  // If the ceiling is unknown, no mode is allowed. governance_check_context rejects such a context.
+  // If safety_mode is not a known mode, no mode is allowed. governance_check_context rejects such a context earlier.
   enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
   if (safety == APPROVAL_NONE || o->effective > safety) return deny_set_mode(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING);
   if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY)
@@ -353,7 +354,7 @@ bool governance_has_identity(const struct governance_capability *c, const struct
   return true;
 }
 
-// Mode delegated needs a user as the origin. A context without principals does not say who the origin is.
+// In mode delegated, the first principal must be a user. If the context has no principals, this is not checked.
 static bool check_delegation(struct deciding *d) {
   struct governance_decision *o = d->out;
   const struct json *context = d->question->context, *principals = json_get(context, STR("principals"));

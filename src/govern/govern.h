@@ -2,8 +2,8 @@
 // Governance: which capabilities exist (adapters), who may use them with which arguments (permissions), and which rules
 // and approvals apply (bundles). A decision depends only on the file and the question. It has seven steps:
 //
-//   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it, PERMISSION_DENIED if it is for another
-//      environment than that of the context.
+//   1. Finds the capability. CAPABILITY_UNKNOWN if no adapter has it, PERMISSION_DENIED if its environment is not
+//      that of the context.
 //   2. Matches the permissions. PERMISSION_DENIED if none matches, or if one with allow: false matches.
 //      CLASS_INTENT_CONFLICT if the intent of the run does not allow the capability's class.
 //   3. Matches the rules of all bundles. POLICY_DENIED if a rule with allow: false matches, or if no rule matches and
@@ -80,7 +80,7 @@ struct governance_question {
   unsigned flow;               // marks of the flow guard (govern/flow.h) that the run has before this call
   // The capability of a tool that no adapter lists, as governance_find_tool returns it, or NULL.
   const struct governance_capability *provisional;
-  const struct json *annotations;  // of a tool that no adapter lists and that is not noted, or NULL
+  const struct json *annotations;  // hints of a tool that no adapter lists and the governance does not know, or NULL
   bool partial;                // some arguments are not known yet, so a missing argument is no violation
 };
 

@@ -88,7 +88,7 @@ static void read_entries(struct governance_reader *r, str pointer, const struct 
 static void read_mode(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                       void *to) {
   governance_choice(r, pointer, v, f, to);
-  ++*(uint8_t *)to;  // FLOW_UNSET is not a word
+  ++*(uint8_t *)to;  // the list of words has no word for FLOW_UNSET, the first value
 }
 
 void governance_read_flow(struct governance_reader *r, str pointer, const struct json *v) {
@@ -120,7 +120,7 @@ static void add_marks(struct flow_marks *out, unsigned set, str pointer) {
   out->set |= set;
 }
 
-// `name` is SERVER:TOOL, or empty for an item that is not a tool.
+// Returns whether the entry marks an item of the server. `name` is SERVER:TOOL, or empty if the item is no tool.
 static bool covers(const struct governance_flow_entry *e, str server, str name) {
   for (size_t i = 0; i < e->servers.count; i++)
     if (str_eq(e->servers.list[i], server)) return true;

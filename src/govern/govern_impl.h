@@ -53,7 +53,7 @@ struct governance_agent {
   enum approval_mode safety;
 };
 
-// A member of the context that has the value of a claim.
+// A claim of tokens, and the member of the context that gets its value.
 struct governance_claim {
   str member;
   str name;  // name of the claim or, if it starts with a slash, JSON Pointer to the claim
@@ -61,7 +61,7 @@ struct governance_claim {
 
 struct governance_intent {
   str name, pointer;
-  uint8_t classes;  // bits 1 << enum capability_class
+  uint8_t classes;  // set of classes: a bit 1 << enum capability_class for each
 };
 
 struct governance_signing;
@@ -88,7 +88,7 @@ struct governance {
   bool checks_output;              // the results of some server are validated
   uint8_t unlisted;                // enum governance_unlisted: servers without an adapter
   bool provisional_tools;          // tools that no adapter of their server lists are provisional capabilities
-  // Tools with provisional capabilities (govern/provisional.h), which are added while the file is used.
+  // Tools with provisional capabilities (govern/provisional.h). They are added while the governance is in use.
   bool notes_ready;
   size_t noted_count;
   struct map noted, noted_ids;  // by server and tool, and by id
@@ -107,10 +107,10 @@ struct governance {
   size_t skill_key_count;
   struct skills *skills;  // owned; NULL if there are none
   void (*skills_free)(struct skills **skills);
-  // Run contexts (govern/run.h), the only part that changes.
+  // Run contexts (govern/run.h). They are created and freed while the governance is in use.
   bool runs_ready;
   struct map runs;        // by the text of the context
-  struct list idle_runs;  // those without references, the one used last at the end
+  struct list idle_runs;  // contexts without references; the most recently used one is last
 };
 
 // ---- govern_fields.c: readers of members
@@ -208,8 +208,9 @@ void governance_signing_done(struct governance *g);
 
 // Returns the provisional capability of a noted tool, or NULL.
 const struct governance_capability *governance_noted(const struct governance *g, str server, str tool);
-// Returns the provisional capability with this id: of a noted tool, or one in the arena that follows the annotations of
-// a tool (NULL: no hints). Returns NULL if there is no such adapter or server, or if its tools are not provisional.
+// Returns the provisional capability with this id. If its tool is not known yet, makes the capability in the arena from
+// the tool's `annotations` (NULL: no hints). Returns NULL if the id names no known adapter or server, or if the tools
+// of the server are not provisional.
 const struct governance_capability *governance_provisional_find(const struct governance *g, str id,
                                                                 const struct json *annotations, struct arena *a);
 void governance_forget_tool(struct governance *g, str server, str tool);
@@ -228,8 +229,8 @@ bool governance_has_identity(const struct governance_capability *c, const struct
 // ---- intents.c
 
 void governance_read_intents(struct governance_reader *r, str pointer, const struct json *v);
-// Returns whether runs with this intent may use capabilities of a class. `intent` is STR_NONE if the context has none.
-// Otherwise sets *out_pointer to the place in the file.
+// Returns whether runs with this intent may use capabilities of a class. If not, sets *out_pointer to the place in the
+// file that excludes the class. `intent` is STR_NONE if the context has none.
 bool governance_intent_allows(const struct governance *g, str intent, enum capability_class class, str *out_pointer);
 
 // ---- govern_skills.c
@@ -240,5 +241,5 @@ void governance_read_skills(struct governance_reader *r, const struct json *file
 // ---- agents.c
 
 void governance_read_context(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
-// Reads the members that decisions use. The strings are in the arena or in the text of `context`.
+// Sets the members of `p` that decisions use, from `context`. The strings are in the arena or in the text of `context`.
 void governance_agent_settle(struct governance_agent *p, const struct json *context, struct arena *a);

@@ -4,7 +4,7 @@
 //   intents:
 //     support.refund: { classes: [observe, verify, act] }
 //
-// The intent `read_only` excludes the class act, also if the file does not list it. Other intents that the file does
+// The intent `read_only` excludes the class act, even if the file does not list it. Other intents that the file does
 // not list allow every class.
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 // A compiled expression is immutable. Its results are those of json-logic-js: values convert as in JavaScript, and
 // numbers are doubles. Differences:
 //   - Compilation fails for an unknown operator, a wrong number of operands, `log`, and an object that does not have
-//     exactly one operator. json-logic-js fails during evaluation, ignores operands, or returns the object, which
-//     counts as true.
+//     exactly one operator. In these cases, json-logic-js fails during evaluation, ignores operands, or returns the
+//     object (which counts as true).
 //   - The keys of `missing` and `missing_some` must not be arrays or objects. json-logic-js evaluates such keys as
 //     expressions.
 //   - `var` reads members, elements and `length`, but no properties of JavaScript prototypes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters, the first part of a governance file: what callers may do with each upstream at most.
+// Adapters, the first part of a governance file. Each adapter lists the capabilities of one upstream.
 #pragma once
 #include "govern/mode.h"
 
@@ -19,9 +19,9 @@ struct governance_versions {
 
 enum adapter_type { ADAPTER_MCP, ADAPTER_A2A, ADAPTER_OPENAPI, ADAPTER_FUNCTION, ADAPTER_CUSTOM };
 
-// How a repeated call is kept from writing twice. IDEMPOTENCY_REQUIRED: the gateway must send an idempotency key.
-// IDEMPOTENCY_NATIVE: the upstream itself recognises repeated calls. IDEMPOTENCY_OF_ADAPTER means the adapter's value,
-// by which it is replaced while the file is read.
+// How to prevent that a repeated call has its effect twice. IDEMPOTENCY_REQUIRED: the gateway must send an idempotency
+// key. IDEMPOTENCY_NATIVE: the upstream itself recognises repeated calls. IDEMPOTENCY_OF_ADAPTER: the value of the
+// adapter, which replaces this constant while the file is read.
 enum adapter_idempotency { IDEMPOTENCY_REQUIRED, IDEMPOTENCY_NATIVE, IDEMPOTENCY_OF_ADAPTER };
 
 enum { GOVERNANCE_ATTEMPTS_MAX = 100 };
@@ -38,8 +38,8 @@ struct governance_risk {
   uint8_t effect, authority, reversibility, interaction, data_scope;
 };
 
-// How to treat a result that does not match the output schema of its tool. OUTPUT_OF_FILE means the value for the
-// whole file, by which it is replaced while the file is read.
+// How to treat a result that does not match the output schema of its tool. OUTPUT_OF_FILE: the value for the whole
+// file, which replaces this constant while the file is read.
 enum governance_output { OUTPUT_OFF, OUTPUT_WARN, OUTPUT_ENFORCE, OUTPUT_OF_FILE };
 
 struct governance_adapter {
@@ -49,7 +49,7 @@ struct governance_adapter {
   uint8_t idempotency;  // enum adapter_idempotency
   str server;           // name of the upstream; like the other strings, STR_NONE if absent
   str owner, description, endpoint_ref, domain, environment;
-  str version, protocol, protocol_version, transport;  // values of the upstream that the file expects
+  str version, protocol, protocol_version, transport;  // the values that the upstream must have
   uint64_t timeout_ms;                                 // 0 if absent
   struct governance_retry retry;
   bool signs;  // sign_metadata: calls carry a signed decision (govern/signing.h)
@@ -74,7 +74,7 @@ struct governance_capability {
   str input_schema, output_schema;  // expected hashes of the schemas: "sha256:HEX"
   uint64_t timeout_ms;
   uint8_t flow;      // marks of the flow guard (govern/flow.h), as bits
-  str flow_pointer;  // the place of these marks in the file
+  str flow_pointer;  // the place of the flow marks in the file
   double cost;       // of one call, in the unit of max_cost; 0 if absent
   struct governance_retry retry;
   struct governance_risk risk;

@@ -27,7 +27,7 @@ static bool read_flag(const struct json *v, const char *key, bool *out) {
   return !flag || json_bool(flag, out);
 }
 
-// Returns the step with the member `capability` in place of the caller's member.
+// Returns a copy of the step in which the member `capability` replaces the member that callers use for it.
 static const struct json *translate(const struct json *v, const struct plan_caller *caller, str name, struct arena *a) {
   struct json_edit edits[] = {{caller->name, STR_NONE},
                               {STR("capability"), json_escaped(a, caller->capability(caller->ctx, name))}};
@@ -60,8 +60,8 @@ static bool read_step(const struct json *v, const struct plan_caller *caller, st
   return true;
 }
 
-// Returns the context, with the plan's intent if the context has no intent. Returns NULL if there is neither a context
-// nor an intent.
+// Returns the context. If the context has no intent, adds the plan's intent. Returns NULL without a context and an
+// intent.
 static const struct json *make_context(const struct json *context, str intent, struct arena *a) {
   const struct json *own = json_get(context, STR("intent"));
   if (!intent.p || (own && !json_is(own, JSON_NULL))) return context;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans: lists of intended calls, which are decided without making the calls.
+// Plans: lists of intended calls. Governance decides about these calls without making them.
 //
 //   {"intent": "support.refund", "read_only": false, "context": {…},
 //    "steps": [{"id": "s1", "capability": "adp_orders.lookup", "args": {…}, "mode": "…", "args_complete": true}]}
@@ -25,12 +25,13 @@ struct governance_plan {
   size_t count;
 };
 
-// The caller whose plan is read. The plan then has no context of its own, and names capabilities in its own way.
+// The client that has sent a plan. Its plan has no `context`, and names capabilities by the ids of tools.
 struct plan_caller {
   const struct json *context;
   int64_t now;  // seconds since 1970
   str name;     // member of a step that names the capability
-  str (*capability)(void *ctx, str name);  // returns the id of the capability; an unknown id if there is none
+  // Returns the id of the capability with this name; if there is none, an id that no capability has.
+  str (*capability)(void *ctx, str name);
   void *ctx;
 };
 
@@ -40,7 +41,7 @@ struct plan_caller {
 bool plan_read(const struct json *v, const struct plan_caller *caller, struct arena *a, struct governance_plan *out,
                struct fault *f);
 
-// Decides about one step, like governance_decide. In a read-only plan, the code for a capability of class act is
+// Decides about one step, like governance_decide. In a read-only plan, denies a capability of class act with
 // CLASS_INTENT_CONFLICT.
 void plan_decide(const struct governance *g, const struct governance_plan *p, size_t step, struct arena *a,
                  struct governance_decision *out);

@@ -68,7 +68,7 @@ static void replace(struct map *m, str key, struct provisional *p) {
 }
 
 void governance_note_tool(const struct governance *g, str server, str tool, struct governance_hints hints) {
-  struct governance *own = (struct governance *)g;  // the noted tools are no part of what the file says
+  struct governance *own = (struct governance *)g;  // noted tools may change, because they are not from the file
   static const struct hash_key none;
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
@@ -76,7 +76,7 @@ void governance_note_tool(const struct governance *g, str server, str tool, stru
   const struct governance_capability *known = governance_find_tool(g, server, tool);
   if (known && (!known->unlisted || known->mode == mode_of(hints))) return;
   if (own->noted_count == MOST_NOTED) {
-    // A changed hint of a noted tool must not be lost: without an entry, the tool is unknown.
+    // There is no room for the changed hint of a known tool. Forget the tool, so that its outdated hint is not used.
     if (known) governance_forget_tool(own, server, tool);
     return;
   }

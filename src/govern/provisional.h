@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Provisional capabilities: tools that no adapter lists, if `unlisted_servers` or `unlisted_tools` in the context of
 // the governance file is `provisional`. Their class and mode follow the hints of their server: observe for a tool that
-// only reads, otherwise act and destructive. They need no permission, but the other steps of a decision apply.
+// only reads, otherwise act and destructive. They need no permission, but all other steps of a decision apply to them.
 #pragma once
 #include "govern/govern.h"
 

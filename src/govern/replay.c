@@ -42,7 +42,7 @@ static bool is_from_token(const struct governance *g, const struct json *member)
   return false;
 }
 
-// Returns the context that the agent would have by the file `g`.
+// Returns the context that the governance file `g` gives the agent.
 static const struct json *context_of(const struct governance *g, const struct json *question, str agent,
                                      struct arena *a) {
   const struct governance_agent *own = governance_agent_get(g, agent);
@@ -55,7 +55,7 @@ static const struct json *context_of(const struct governance *g, const struct js
   JSON_EACH(it, recorded) {
     if (!is_from_token(g, it) || count == EDITS) continue;
     str mode = STR_NONE;
-    // A claim can only lower safety_mode.
+    // A recorded safety_mode applies only if it is lower, because claims can only lower it.
     if (json_key_is(it, STR("safety_mode")) && json_string(it, a, &mode) && approval_mode_find(mode) < lowest)
       lowest = approval_mode_find(mode);
     if (!mode.p) edits[count++] = (struct json_edit){json_key(it, a), json_span(it)};

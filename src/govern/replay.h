@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides recorded questions again, by another governance file.
+// Decides recorded questions again, with another governance file.
 #pragma once
 #include "govern/agents.h"
 

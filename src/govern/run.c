@@ -10,7 +10,7 @@
 
 enum {
   RUN_MAGIC = 0x72756e63,
-  IDLE_RUNS = 1024,  // contexts without references that stay valid
+  IDLE_RUNS = 1024,  // maximum number of contexts that stay valid without a reference
   CLAIM_BYTES = 4096,
   EDITS = GOVERNANCE_CLAIMS_MAX + 6,
 };
@@ -257,7 +257,8 @@ static bool put_principals(struct making *m) {
   str origin = origin_of(m, &user);
   json_begin_array(&w);
   bool acts = agent.n && !(actors.count && str_eq(actors.ids[0], agent));
-  size_t left = actors.count + acts;  // number of principals after the next one; only the last one has the workload
+  // Number of principals that follow the next one; only the last principal gets the workload.
+  size_t left = actors.count + acts;
   put_principal(&w, user ? "user" : "service", origin, tenant, left ? STR_NONE : workload);
   for (size_t i = actors.count; i-- > 0;)
     put_principal(&w, "agent", actors.ids[i], tenant, --left ? STR_NONE : workload);
@@ -272,19 +273,19 @@ static bool put_principals(struct making *m) {
 
 // ---- the context
 
-// Makes the text of the context.
+// Writes the run context to *out, as JSON. Returns false if the token makes it invalid.
 static bool make(struct making *m, str *out) {
   struct fault f;
   if (m->source->claims.p) {
     m->claims = json_parse(m->arena, m->source->claims, &json_default_limits, &f);
-    ASSERT(m->claims);  // was parsed when the token was verified
+    ASSERT(m->claims);  // valid JSON, because the claims were parsed when the token was verified
     take_scopes(m);
     for (size_t i = 0; i < m->governance->claim_count; i++)
       if (!take_claim(m, &m->governance->claims[i])) return false;
   }
   if (!put_principals(m)) return false;
   edit(m, STR("agent"), json_escaped(m->arena, m->source->agent));
-  // Without a workload token, removes the member, so that only a verified token sets it.
+  // Without a workload token, removes `workload`, so that only a verified token can set this member.
   edit(m, STR("workload"), m->source->workload.p ? json_escaped(m->arena, m->source->workload) : STR_NONE);
   *out = json_edited(m->arena, m->base->context, m->edits, m->edit_count);
   return true;
@@ -342,7 +343,7 @@ static struct run_context *create(struct governance *g, str text, str agent, str
   list_init(&r->idle);
   list_push(&g->idle_runs, &r->idle);
   ASSERT(map_add(&g->runs, r->key, r));
-  // The contexts that were used last stay valid for callers without a reference.
+  // The most recently used contexts stay valid for callers without a reference. Free the least recently used one.
   if (map_count(&g->runs) > IDLE_RUNS && g->idle_runs.next->next != &g->idle_runs) {
     struct run_context *oldest = CONTAINER_OF(g->idle_runs.next, struct run_context, idle);
     if (oldest != r) free_run(g, oldest);

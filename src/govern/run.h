@@ -3,8 +3,8 @@
 //
 // A run context is the context of the agent in the governance file (govern/agents.h), combined with the claims of the
 // verified token:
-//   - Members that `context.claims` of the file names have the values of these claims. A claim cannot change the tenant
-//     that the file gives the agent, nor raise safety_mode or a budget.
+//   - `context.claims` in the file names claims of the token, and the members that get their values. A claim cannot
+//     change the tenant that the file gives the agent, nor raise safety_mode or a budget.
 //   - `principals` lists the identities on whose behalf the agent acts, from the origin to the agent itself: the
 //     subject of the token, then the actors of its `act` claims (RFC 8693), then the agent.
 //   - `scopes` are the scopes of the token.
@@ -18,20 +18,20 @@
 // Limits of a run: 0 if there is no limit.
 struct run_budget {
   uint64_t max_calls;
-  uint64_t max_wall_ms;  // from the first call of the run
+  uint64_t max_wall_ms;  // time limit of the run, from its first call
   uint64_t max_call_ms;  // time limit of one call
   double max_cost;       // sum of the costs of the capabilities; negative: no limit
 };
 
 enum { RUN_PRINCIPALS_MAX = 8 };
 
-// Immutable and reference-counted. Without references it stays valid until many other contexts have been created, so
-// that a caller within one function needs no reference.
+// Immutable and reference-counted. Without references it stays valid until many other contexts have been created, so a
+// caller that uses it only inside one function needs no reference.
 struct run_context {
   uint32_t magic;
   unsigned refs;
   struct governance *governance;     // kept with a reference while `refs` is not 0
-  struct governance_agent governed;  // the context for decisions, with `principals`
+  struct governance_agent governed;  // the context that decisions use; contains `principals`
   struct run_budget budget;
   bool wants_evidence;  // evidence_required of the context
   str agent;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signed decisions: tokens by which a server verifies that the gateway has allowed a call, and for whom. A token is a
-// JSON Web Signature in compact form (RFC 7515) by an Ed25519 key (RFC 8037), with the type "toolgate-decision+jwt".
-// The member `signing` of the governance file names the keys:
+// JSON Web Signature in compact form (RFC 7515) signed with an Ed25519 key (RFC 8037), of the type
+// "toolgate-decision+jwt". The member `signing` of the governance file names the keys:
 //
 //   signing: { keys: [{ key_file: new.pem }, { key_file: old.pem, kid: k1 }], issuer: https://tools.example.com }
 //
@@ -21,7 +21,7 @@ str governance_key_file(const struct governance *g, size_t index, str *out_point
 // Sets a key from the text of its file. Returns false with the reason in f.
 bool governance_key_set(struct governance *g, size_t index, str pem, struct fault *f);
 bool governance_key_signs(const struct governance *g, size_t index);  // returns whether the key is a private key
-// Sets the issuer of tokens, unless the file names an issuer. Without this function, the issuer is "toolgate".
+// Sets the issuer of tokens, unless the file names an issuer. If this function is not called, the issuer is "toolgate".
 void governance_issuer_set(struct governance *g, str issuer);
 
 // Writes the public keys as a JWK set (RFC 7517). The keys must be set.

@@ -8,7 +8,7 @@
 struct signing_key {
   str pointer, file;
   str kid;              // STR_NONE until the key is set, if the file names none
-  struct ed25519 *key;  // NULL until the key is set, as are the next members
+  struct ed25519 *key;  // NULL until the key is set; the same is true of the following members
   str x;                // the public key in base64url
   str head;             // the header of tokens in base64url
 };

@@ -53,7 +53,7 @@ struct tool_result_envelope {
   uint64_t took_us;
   str started, completed;                    // times as text
   const struct governance_adapter *adapter;  // NULL if unknown
-  str version;  // version of the adapter that the call used; STR_NONE: the one of the adapter's own server
+  str version;  // version (govern/versions.h) that the call used; STR_NONE if it used the adapter's own server
   str span_id, output_hash;                  // STR_NONE: null
   bool cached;
 };

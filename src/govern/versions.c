@@ -66,7 +66,8 @@ static bool names_have(const struct governance_names *names, str name) {
   return false;
 }
 
-// The key of the hash is constant, so that a run keeps its version after a restart and in other gateways.
+// Returns whether a run is in the version's share of all runs. The key of the hash is constant, so that a run keeps its
+// version after a restart and in other gateways.
 static bool in_share(const struct governance_adapter *a, const struct governance_version *v, str run) {
   static const struct hash_key key = {UINT64_C(0x76657273696f6e73), UINT64_C(0x63616e617279)};
   struct buf b;

@@ -20,13 +20,13 @@ struct governance_version {
   double share;  // percentage of the runs, above 0
 };
 
-// Returns the version whose server this is, or NULL: for the adapter's own server and for unknown servers.
+// Returns the version that uses this server. Returns NULL for an adapter's own server and for unknown servers.
 const struct governance_version *governance_version_of(const struct governance *g, str server);
 
 // Returns the adapter that governs this server, if the adapter has versions; otherwise NULL.
 const struct governance_adapter *governance_versioned(const struct governance *g, str server);
 
-// Returns the first version that a call of this environment and tenant may use, from index `from` on, or NULL. `run`
-// identifies the run.
+// Searches the versions from index `from` on for one that a call of this environment, tenant and run may use. Returns
+// the first such version, or NULL.
 const struct governance_version *governance_choose_version(const struct governance_adapter *a, str environment,
                                                            str tenant, str run, size_t from);

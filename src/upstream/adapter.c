@@ -10,7 +10,7 @@
 #include "mcp/meta.h"
 
 enum {
-  GROWTH = 65536,  // maximum bytes of a message in addition to its longest part
+  GROWTH = 65536,  // bytes by which a response may be longer than max_message
   NAME_SHOWN = 160,
   KEEP_OUT = 1 << 16,
 };
@@ -274,8 +274,8 @@ static void adapter_open(struct link *l) {
   loop_defer(l->opt.loop, &t->turn);
 }
 
-// Adds a request of the gateway to the waiting calls. Ignores notifications and responses (`call` is NULL), because
-// they need no answer.
+// Adds a request of the gateway to the waiting calls. Ignores notifications and responses, for which `call` is NULL,
+// because they need no answer.
 static void adapter_send(struct link *l, str message, struct link_call *call, str method) {
   struct adapter *t = l->transport;
   if (!call) return;

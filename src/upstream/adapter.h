@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base of the kinds of upstreams that answer in this process. An adapter is the transport of a link. It answers the
-// handshake and the list requests, and passes other requests to the kind as struct adapter_call. As with any other
-// server, a request is never answered before the function that sends it has returned: the kind gets the call in a later
-// turn of the loop.
+// The common code of the upstream kinds that answer in this process. An adapter takes the place of a transport: it
+// answers the handshake and the list requests itself, and passes other requests to the kind as struct adapter_call. As
+// with any other server, a request is never answered before the function that sends it has returned: the kind gets the
+// call in a later turn of the loop.
 #pragma once
 #include "base/list.h"
 #include "catalog/definitions.h"

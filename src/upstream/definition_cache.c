@@ -85,7 +85,7 @@ static void fingerprint(const struct definition_cache *cache, const struct upstr
   mix(state, spec->name);
   mix(state, str_of(spec->kind->name));
   mix_number(state, spec->protocol);
-  // A shared lane declares all capabilities, which may change the definitions.
+  // A shared lane declares all client capabilities, so the server may list other definitions on it.
   mix_number(state, spec->isolation == UPSTREAM_ISOLATE_SHARED);
   mix(state, spec->command);
   mix_number(state, spec->arg_count);

@@ -2,13 +2,13 @@
 // Stores the definitions of upstreams on disk, so that a restarted gateway can list them before its upstreams have
 // started.
 //
-// The folder is accessible for its owner only (0700). It contains one file (0600) for each upstream, with the
-// upstream's definitions and instructions, and a fingerprint of its configuration: command, arguments, variables,
-// folder, URL and headers. A file with another fingerprint is not used. The fingerprint is a SHA-256 over these values
-// and the 32 random bytes of the file `salt`, so nobody can guess an argument or a token from a definition file alone.
+// Only the owner can access the folder (0700). It contains one file (0600) for each upstream, with the upstream's
+// definitions and instructions, and a fingerprint of its configuration: command, arguments, variables, folder, URL and
+// headers. A file with another fingerprint is not used. The fingerprint is a SHA-256 over these values and the 32
+// random bytes of the file `salt`, so nobody can guess an argument or a token from a definition file alone.
 //
 // The file `last-client.json` holds the capabilities of the last client. Connections that the gateway opens before a
-// client connects declare these capabilities. So the same client can use the connections when it connects again.
+// client connects declare these capabilities, so that the same client can use the connections when it connects again.
 //
 // A file that is unreadable, truncated or from another program is ignored, with one line in the log. Files that were
 // not used for thirty days are removed. Several gateways may use one folder: a file is always replaced as a whole.

@@ -10,7 +10,7 @@ struct upstream;
 
 // The environment variables or HTTP headers that a server's configuration sets.
 struct upstream_names {
-  const char *label, *key;  // `label` names them in text output, `key` in JSON output
+  const char *label, *key;  // names of this list: `label` in text output, `key` in JSON output
   const struct upstream_pair *pairs;
   size_t count;
 };
@@ -38,12 +38,14 @@ struct upstream_kind {
   bool local;      // answers in this process and sends no requests: isolation and protocol have no effect
   bool kept;       // its definitions are stored on disk for the next start
   bool handshake;  // servers of this kind support only revisions with a handshake
-  const struct upstream_kind *other;  // kind to try if link_wrong_transport returns true, or NULL
+  // Kind to try next if the server uses another transport (link_wrong_transport), or NULL.
+  const struct upstream_kind *other;
 
   // Operations. Only `open` is required; the others may be NULL.
 
-  // Parses the value of the key `place` into spec.own and spec.shown. Returns false, with spec.own NULL, on failure. If
-  // this operation is NULL, app/config/config_servers.c reads the key.
+  // Parses `place`, the part of the configuration that says where the server is, into spec.own and spec.shown. On
+  // failure, returns false and leaves spec.own NULL. If this operation is NULL, app/config/config_servers.c reads the
+  // key.
   bool (*parse)(struct upstream_spec *s, const struct json *place, struct arena *a, struct fault *f);
   // Used instead of `parse` if the value of the key `place` is the path of a file. `text` is the content of the file;
   // the function takes ownership of it, even on failure. Returns the value for spec.own with one reference, or NULL

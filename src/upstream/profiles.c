@@ -17,7 +17,7 @@ enum {
 
 // ---- the catalog
 
-// Returns the first instructions that are not empty among the upstream's profiles.
+// Returns the instructions of the upstream's first profile that has any, or an empty string.
 str upstream_instructions(const struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++)
     if (u->profiles[i].instructions.n) return u->profiles[i].instructions;
@@ -28,7 +28,8 @@ bool upstream_serves(const void *spec, str tool) {
   return spec_serves(spec, tool);
 }
 
-// Returns the identity of a server. `shown` has no secrets, and a changed secret is no other identity.
+// Returns a text that identifies a server. The text uses `shown`, which has no secrets, because a changed secret does
+// not change the identity.
 static str identity_of(const struct upstream *u, struct arena *a) {
   const struct upstream_spec *spec = u->spec;
   return arena_printf(a, "{\"kind\":%.*s%s%.*s,\"target\":%.*s}", STR_ARG(json_escaped(a, str_of(spec->kind->name))),
@@ -36,8 +37,8 @@ static str identity_of(const struct upstream *u, struct arena *a) {
                       STR_ARG(json_escaped(a, spec->shown)));
 }
 
-// Notes the name and version that the server of a connection reports. (A server without a program has those of this
-// gateway.)
+// Stores the name and version that a connected server reports. Ignores servers without a command or URL, because these
+// report the name and version of this gateway.
 static void note_server_info(struct lane *lane) {
   enum { SHOWN = 256 };
   struct upstream *u = lane->upstream;
@@ -88,15 +89,15 @@ static void build_catalog(struct upstreams *all) {
   arena_done(&a);
 }
 
-// Returns the current catalog. Builds it only here, at its first use after a change, because most of the catalogs
-// between the changes would never be used while many upstreams start.
+// Returns the current catalog. Builds it only at the first use after a change: while many upstreams start, the catalog
+// changes often and most versions would never be used.
 struct catalog *upstreams_catalog(struct upstreams *all) {
   if (all->outdated) build_catalog(all);
   return all->catalog;
 }
 
 // A server may list resources with URIs that another server owns. Logs the first such resource of the server `source`,
-// and the number of further ones. Ignores resources for which this was already so in the catalog `old`.
+// and the number of further ones. Ignores resources for which this was already true in the catalog `old`.
 static void log_shadowed_of(const struct upstreams *all, unsigned source, const struct catalog *now,
                             const struct catalog *old) {
   enum { URI_LOGGED = 200 };
@@ -276,8 +277,8 @@ static void drop_unused(struct upstream *u, struct profile *p) {
   catalog_outdated(u);
 }
 
-// Makes `p` the list that clients without a lane see, if such clients should see lists of this lane or there is no such
-// list. Returns whether `p` has replaced another list.
+// Makes `p` the list that clients without a lane see, if there is no such list yet or sets_base(lane) is true. Returns
+// whether `p` has replaced another list.
 static bool make_base(struct lane *lane, struct profile *p) {
   struct upstream *u = lane->upstream;
   struct profile *old = profile_find(u, lane->profile);
@@ -370,8 +371,8 @@ void profile_set(struct lane *lane, struct definitions *definitions, str instruc
 
 // ---- storage on disk
 
-// Returns the list to store on disk: the list that shared lanes see, otherwise the first list that clients without a
-// lane see.
+// Returns the list to store on disk: the list of the shared lanes or, if there is none, the first list for clients
+// without a lane.
 static const struct profile *profile_to_keep(struct upstream *u) {
   const struct profile *shared = profile_find(u, lane_shared_profile(u));
   for (size_t i = 0; !shared && i < MAX_PROFILES; i++)
@@ -406,7 +407,8 @@ static void keep_soon(struct upstream *u) {
   if (!timer_running(&all->save)) timer_start(all->opt.loop, &all->save, KEEP_MS);
 }
 
-// Ignores clients with an agent or a credential, because lanes of other clients must not declare their capabilities.
+// Ignores clients with an agent or a credential, because the lanes of other clients must not declare the capabilities
+// of such a client.
 void profiles_note_client(struct upstreams *all, const struct lane_user *who) {
   const struct session *s = who->session;
   bool apart = s->principal >= 0 || who->agent.n || s->as_operator;

@@ -21,8 +21,7 @@ static void drain(struct upstream *u) {
   }
 }
 
-// Returns whether a replaced upstream can be freed, because it has no lanes any more and its last messages have been
-// sent.
+// Returns whether a replaced upstream can be freed: it has no lanes any more, and its last messages have been sent.
 static bool has_left(struct upstream *u) {
   if (!list_empty(&u->lanes)) return false;
   if (!u->quiet_at) u->quiet_at = loop_now(u->all->opt.loop) + QUIET_MS;

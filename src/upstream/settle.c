@@ -6,7 +6,7 @@
 
 enum { STARTING_RETRY_MS = 2000 };  // time after which a client may repeat a call to a server that is starting
 
-// Returns whether `u` has listed its definitions since the gateway was started, so that they do not come from the disk.
+// Returns whether `u` has listed its definitions since the gateway was started. Definitions from the disk do not count.
 static bool is_listed(struct upstream *u) {
   return u->profile_count && !profile_kept(u);
 }
@@ -138,8 +138,8 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
   // list.
   if (is_listed(u) && !reopened && !(lane && str_eq(lane->profile, profile))) return true;
   if (can_stay_idle(u, lane)) return true;
-  // Without a lane of its own, the client sees the definitions that the common lane lists, because they are the same
-  // for all agents.
+  // If the client needs no lane of its own, it sees the definitions that the common lane lists, because they are the
+  // same for all agents.
   if (!lane) lane = lanes_have_own(u, who->session) ? lanes_get(u, who, &f) : lanes_common(u);
   if (!lane) return true;
   if (lane->state == LANE_IDLE || waits_for_use(lane)) lane_start(lane);
@@ -152,7 +152,7 @@ static bool settle_one(struct upstream *u, const struct lane_user *who, enum set
 static bool settle(struct upstreams *all, struct session *s, enum settling how) {
   struct lane_user who = lanes_user(all, s);
   bool done = true;
-  // Skip servers that the client may not use, because they must neither be started for the client nor get its
+  // Skip servers that the client may not use: they must not be started for the client, and must not get its
   // capabilities.
   for (unsigned i = 0; i < all->count; i++)
     if (may_use(all, s, i)) done &= settle_one(all->list[i], &who, how);

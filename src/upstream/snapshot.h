@@ -5,7 +5,7 @@
 //     are definitions. The object may also have "server" (a name), "instructions", and "replies": {"tools": {NAME:
 //     RESULT}, "resources": {URI: RESULT}, "prompts": {NAME: RESULT}}. Each RESULT is a complete result of tools/call,
 //     resources/read or prompts/get. Other members are ignored.
-// The file is read once, and white space between its values is removed. Invalid entries are left out. All users of the
+// The file is read only once. White space between its values is removed. Invalid entries are left out. All users of the
 // file share one struct snapshot, which counts its references.
 #pragma once
 #include "base/buf.h"

@@ -50,7 +50,7 @@ struct upstream_spec {
   const struct upstream_kind *kind;  // upstream/kind.h
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;
-  struct secrets_known secrets;  // secrets that the following members contain
+  struct secrets_known secrets;  // all secrets that occur in the following members
   struct secrets_known hidden;   // secrets and addresses to mask in errors for agents
   // stdio
   str command;

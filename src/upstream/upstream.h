@@ -41,7 +41,7 @@ enum lane_scope {
 struct lane_owner {
   enum lane_scope scope;
   str name;
-  str payer;  // principal that first used the lane; the lane counts in its share; may be empty
+  str payer;  // principal that first used the lane; its share of lanes includes this one; may be empty
 };
 
 // The user of a lane: a session, and the agent that the session acts as (may be empty).
@@ -112,9 +112,10 @@ struct lane_waiter {
 };
 
 struct upstreams_events {
-  // Called before a catalog is built from these sources. May be NULL.
+  // Called before a catalog is built from these sources. The pointer may be NULL.
   void (*listed)(void *ctx, const struct catalog_source *sources, size_t count);
-  // Returns whether `listed` must be called when only the identity of a server has changed. May be NULL.
+  // Returns whether `listed` must also be called when only the identity of a server has changed. The pointer may be
+  // NULL.
   bool (*compares)(void *ctx);
   // Called after the catalog was replaced. `changed` marks the kinds whose lists differ; if all are false, only
   // instructions changed.
@@ -122,9 +123,10 @@ struct upstreams_events {
   void (*lane_settled)(void *ctx);  // called when a lane has listed its definitions or has failed
   void (*request)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct lane *lane, struct link_call *via, const struct rpc_message *m);
-  // Called after each start and restart of a lane. Must send the server again the state that the server needs.
+  // Called after each start and restart of a lane. Must send the state that the server needs, because a restarted
+  // server has lost it.
   void (*lane_ready)(void *ctx, struct lane *lane);
-  // Returns the agent that a session acts as if its requests name no agent. May be NULL if there are no agents.
+  // Returns the agent of a session whose requests name no agent. The pointer may be NULL if there are no agents.
   str (*agent_of)(void *ctx, const struct session *s);
   // Returns whether a session may use the server `index`. This pointer is NULL if every session may use every server.
   bool (*may_use)(void *ctx, const struct session *s, unsigned index);
@@ -186,7 +188,8 @@ const char *upstreams_timeout_name(const struct upstreams *all, unsigned index, 
 size_t upstreams_result_budget(const struct upstreams *all, unsigned index, str tool);
 uint64_t upstreams_timeout_max(const struct upstreams *all);
 struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NULL
-// Builds a new catalog from the same definitions, because clients now see other items, and notifies the clients.
+// Builds a new catalog from the same definitions, and notifies the clients. Must be called when clients may see other
+// items than before.
 void upstreams_rebuild(struct upstreams *all);
 
 // Opens a lane to each upstream that was not listed in this run, so that its definitions are known before its first

@@ -9,8 +9,8 @@
 
 enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 32 };  // MAX_PROFILES: bits of item.seen
 
-// The definitions that a server has listed on one or more lanes with the same capabilities. A server may list more
-// definitions for clients with more capabilities, and different definitions on different connections.
+// The definitions that a server has listed on one or more lanes that declare the same client capabilities. A server may
+// list more definitions for clients with more capabilities, and different definitions on different connections.
 struct profile {
   str key;                          // capabilities in canonical form; owned
   struct definitions *definitions;  // NULL if this element is unused
@@ -30,7 +30,8 @@ struct upstream {
   struct lane *common;                    // lane of LANE_OF_ALL; may be NULL
   struct map by_owner[LANE_SCOPES];       // shared lanes of agents and of principals, by their names
   struct shares own;                      // number of lanes of each principal, without the common lane
-  struct profile profiles[MAX_PROFILES];  // a profile never moves to another element; a profile from disk has index 0
+  // A profile never moves to another element; one that was loaded from disk has index 0.
+  struct profile profiles[MAX_PROFILES];
   size_t profile_count, next_profile;     // number of used elements; where the search for an unused one starts
   uint64_t version;                       // counts changes of the profiles and of server_info
   str server_info;                        // canonical JSON of the name and version that the server reports, on the heap
@@ -105,7 +106,8 @@ struct profile *profile_kept(struct upstream *u);
 // NULL.
 struct profile *profile_of(const struct lane *lane);
 bool upstream_serves(const void *spec, str tool);  // calls spec_serves; a callback for catalogs
-// Returns the profile that a user sees: the profile of the user's lane, otherwise another profile, otherwise NULL.
+// Returns the profile that a user sees: that of the user's lane or, if there is none, another profile. Returns NULL
+// without any profile.
 struct profile *profile_seen(struct upstream *u, const struct lane_user *who);
 // Returns whether lanes with different capabilities have listed the same definitions. If so, the definitions probably
 // do not depend on the capabilities.
@@ -118,7 +120,7 @@ void profiles_note_client(struct upstreams *all, const struct lane_user *who);
 void profile_set(struct lane *lane, struct definitions *definitions, str instructions);
 void profile_leave(struct lane *lane);  // must be called when the lane's connection closes
 
-// Returns the instructions of the first profile of the upstream that has any; otherwise an empty string.
+// Returns the instructions of the upstream's first profile that has any, or an empty string.
 str upstream_instructions(const struct upstream *u);
 
 void profiles_init(struct upstreams *all);  // loads the stored capabilities of the last client
@@ -136,11 +138,13 @@ void replace_done(struct upstreams *all);
 // Calls the event catalog_changed if the catalog has changed.
 void catalog_report(struct upstreams *all);
 
-// Requests the definitions of the kinds that are marked in lane->stale. Calls lane_listed when all requests have ended.
+// Requests the lists (tools, resources, templates, prompts) that are marked in lane->stale. Calls lane_listed when all
+// requests have ended.
 void listing_start(struct lane *lane);
 void listing_free(struct lane *lane);
 void lane_listed(struct lane *lane);
-void lane_refresh(struct lane *lane);  // lists all kinds again, because notifications of changes may have been lost
+// Lists all definitions again, because notifications of changes may have been lost.
+void lane_refresh(struct lane *lane);
 struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_owner *owner);
 void lane_free(struct lane **lane);
 void lane_start(struct lane *lane);
@@ -157,13 +161,12 @@ bool lane_is_idle(const struct lane *lane);  // returns whether the lane has no 
 // Sets the capabilities that the lane declares: the capabilities of `s` or, if `s` is NULL, those of a lane that
 // several sessions share.
 void lane_speak_for(struct lane *lane, struct session *s);
-// Sets the capabilities that the lane declares, in canonical form. Used for a lane that is opened before its first
-// client connects.
+// Sets the capabilities (canonical JSON) that the lane declares. Used for a lane that is opened before its first client
+// connects.
 void lane_speak_ahead(struct lane *lane, str capabilities);
 str lane_shared_profile(const struct upstream *u);  // returns the capabilities of lanes that several sessions share
 
-// Owners of lanes (lanes.c).
-// Returns the session and its agent.
+// Returns the session and the agent that it acts as: the user of a lane (lanes.c).
 struct lane_user lanes_user(const struct upstreams *all, const struct session *s);
 bool lanes_have_own(const struct upstream *u, const struct session *s);
 // Returns the capabilities of the lane that the session has or would get, in canonical form.

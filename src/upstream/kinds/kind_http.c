@@ -9,7 +9,7 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  HEADERS_MAX = 1 << 20,  // more than the bytes of all headers that the configuration accepts
+  HEADERS_MAX = 1 << 20,  // the configuration accepts fewer bytes of headers in all
   MAX_OUT_CONNECTIONS = 4096,
 };
 

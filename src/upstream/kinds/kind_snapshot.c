@@ -48,7 +48,7 @@ static void answer_declared(struct adapter_call *c, const struct json *text, con
 }
 
 // Answers a call or a read. If a tool has an outputSchema, a successful result must match the schema. The sentence
-// "nothing was called" does not match, so it is then sent as an error.
+// "nothing was called" does not match, so for such a tool it is sent as an error.
 static void answer(void *own, struct adapter_call *c) {
   const struct snapshot *s = own;
   const struct snapshot_entry *reply = map_find(&s->replies[c->kind], c->name);

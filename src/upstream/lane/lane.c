@@ -16,14 +16,14 @@ enum {
   VERDICT_MS = 3600 * 1000,
 };
 
-// The capabilities of lanes that all clients share. They are all client capabilities, because each may be needed by one
-// of the clients.
+// The capabilities of lanes that all clients share. They declare every client capability, because any of the clients
+// may need it.
 #define EVERYTHING \
   "\"roots\":{\"listChanged\":true},\"sampling\":{\"tools\":{},\"context\":{}},\"elicitation\":{\"form\":{},\"url\":{}}"
 
 static const str everything = STR("{" EVERYTHING "}");
-// The capabilities that the gateway's own requests to a stateless server declare. They are all capabilities, so that
-// the server lists all of its definitions.
+// The capabilities that the gateway's own requests to a stateless server declare. All capabilities are declared, so
+// that the server lists all of its definitions.
 static const str everything_stateless = STR("{" EVERYTHING ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}");
 
 unsigned lane_index(const struct lane *lane) {
@@ -118,7 +118,7 @@ struct lane *lane_new(struct upstream *u, struct session *s, const struct lane_o
 }
 
 void lane_release_waiters(struct lane *lane, const struct fault *f) {
-  struct list waiting;  // a copy of the list, because `go` may add waiters to lane->waiters, which must wait
+  struct list waiting;  // the waiters so far; the callback `go` may add others to lane->waiters, which must wait
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&lane->waiters));) list_push(&waiting, n);
   for (struct list *n; (n = list_pop(&waiting));) {
@@ -188,9 +188,10 @@ static void remember_era(struct lane *lane, enum link_era era) {
   lane->upstream->era_at = loop_now(loop_of(lane));
 }
 
-// Returns the era with which to open the connection, or LINK_ERA_UNKNOWN to detect it. The stored result "handshake"
-// expires after some time, because a server that was updated and is now stateless may still accept the handshake. The
-// stored result "stateless" is not used, because the detection tries the stateless era first.
+// Returns the era of the protocol (handshake or stateless) with which to open the connection, or LINK_ERA_UNKNOWN to
+// detect it. The stored result "handshake" expires after some time, because a server that was updated and is now
+// stateless may still accept the handshake. The stored result "stateless" is not used, because the detection tries the
+// stateless era first.
 static enum link_era era_to_try(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   switch (u->spec->protocol) {
@@ -361,8 +362,8 @@ static void on_reachable(void *ctx, struct link *l, const struct fault *f) {
   lane->unreachable = f != NULL;
   if (f) log_warn(loop_of(lane)->log, "%.*s: %s", STR_ARG(lane_name(lane)), f->message);
   else log_info(loop_of(lane)->log, "%.*s: the server can be reached again", STR_ARG(lane_name(lane)));
-  // List again, because a new process of the server may have other definitions. A server with a session needs no such
-  // check: its new process would have rejected the old session.
+  // List again, because the server may have been restarted with other definitions. A server with sessions needs no such
+  // check: after a restart, it would have rejected the old session.
   if (!f && lane_stateless(lane)) lane_refresh(lane);
 }
 
@@ -387,7 +388,7 @@ void lane_begin(struct lane *lane) {
                                             on_request, on_notification, on_installed};
   struct upstream *u = lane->upstream;
   const struct upstreams_options *opt = &u->all->opt;
-  // With this isolation, the lane remains the session's own even if the server is stateless.
+  // With this isolation, only the session uses the lane, even if the server is stateless.
   bool own = lane->session && u->spec->isolation == UPSTREAM_ISOLATE_SESSION;
   struct link_options link = {
       .loop = opt->loop,

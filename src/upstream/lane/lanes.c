@@ -112,8 +112,8 @@ bool lane_is_idle(const struct lane *lane) {
 // ---- idle lanes
 
 // Returns the idle time after which a lane closes, or 0 if it does not close. By default, a session's own lane closes
-// only with the session, and the common lane stays open. But a common lane that no client has used closes if there are
-// other lanes.
+// only with the session, and the common lane (for clients without an agent and a credential) stays open. But if no
+// client has used the common lane and there are other lanes, it closes.
 static uint64_t idle_ms(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   bool ahead = lane == u->common && !lane->used && u->own.total;
@@ -180,9 +180,9 @@ static void close_spare(const struct upstream *u, struct lane *lane) {
   lane_free(&lane);
 }
 
-// Makes room for one more lane of the principal `payer`. If the principal has less than its share of the lanes, an idle
-// lane of any principal may be closed for it, otherwise only an idle lane of its own. Returns false if there is no
-// room.
+// Closes an idle lane if there is no room for one more lane of the principal `payer`. If this principal has fewer lanes
+// than its share, a lane of any principal may be closed, otherwise only one of its own. Returns false if there is still
+// no room.
 static bool make_room(struct upstream *u, str payer) {
   struct spare any = {0}, own = {0};
   if (shares_allow(&u->own, payer, 0)) return true;
@@ -217,7 +217,7 @@ static void say_full(const struct upstream *u, str payer, struct fault *f) {
 
 // ---- lanes opened in advance
 
-// Returns the common lane if no client has used it yet, otherwise NULL.
+// Returns the lane that all clients share, if no client has used it yet; otherwise NULL.
 static struct lane *opened_ahead(const struct upstream *u) {
   struct lane *lane = u->common;
   return lane && !lane->used && lane_is_idle(lane) ? lane : NULL;

@@ -197,7 +197,7 @@ static void listen_open(struct watches *home) {
 
 void listen_update(struct watches *home) {
   bool unasked = false, waited_for = false;
-  if (home->next) return;  // on_acknowledged will call this function again
+  if (home->next) return;  // on_acknowledged calls this function again when the next stream is acknowledged
   LIST_EACH(it, &home->list) {
     const struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
     waited_for |= !list_empty(&t->waiting);
@@ -267,7 +267,8 @@ static void on_acknowledged(struct listen *s, const struct json *params) {
   timer_stop(&home->retry);
   for (int i = 0; i < LISTS; i++) n += is_true(json_get(agreed, str_of(lists[i].key)));
   for (int i = 0; i < THINGS; i++) n += mark_honoured(home, things[i].kind, json_get(agreed, str_of(things[i].key)));
-  home->refused = n == 0;  // without subscriptions, the server may close the stream, and would do so after each retry
+  // The server may close a stream without subscriptions, and would do so again after each retry.
+  home->refused = n == 0;
   if (home->gap) lane_refresh(home->lane);
   home->gap = false;
   watches_gather(home);  // requests watches that were added after the request of this stream

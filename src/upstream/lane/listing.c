@@ -95,8 +95,8 @@ static bool next_page(struct list_task *t, const struct json *result) {
   return true;
 }
 
-// Returns the message of the server's error, with secrets masked. The message must not be cut before, because a secret
-// that was cut would not be masked.
+// Returns the message of the server's error, with secrets masked. The caller must not shorten the message before,
+// because a shortened secret would not be recognized.
 static str said(struct listing *g, const struct json *error) {
   str message = STR("without a message");
   json_string(json_get(error, STR("message")), &g->words, &message);

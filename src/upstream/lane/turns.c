@@ -138,7 +138,7 @@ static struct turn_line *longest(const struct turn_house *house) {
 static uint64_t most(const struct lane *lane) {
   const struct upstream *u = lane->upstream;
   uint64_t configured = u->spec->max_in_flight ? u->spec->max_in_flight : u->all->opt.max_in_flight;
-  // If the server waits for a client's answer during a call, the call does not count. The client may have to make
+  // A call during which the server waits for an answer of the client does not count. The client may have to make
   // another call before it can answer.
   return configured ? configured + lane->asks : UINT64_MAX;
 }
@@ -152,7 +152,7 @@ static void say_full(const struct lane *lane, struct fault *f) {
 
 // ---- the next turn
 
-// Moves a line, or the calls of a principal, to the end of its list after its turn.
+// Moves a line of calls, or a principal, to the end of its list after its turn.
 static void step_back(struct list *ring, struct list *node) {
   list_remove(node);
   list_push(ring, node);
@@ -211,9 +211,10 @@ void turn_hold(struct turn *t, struct lane *lane) {
   list_push(&lane->users, &t->node);
 }
 
-// Too many calls wait. Returns the line whose last call must be rejected to make room for a call of `who`. This is the
-// longest line of the principal with the most waiting calls, if they are more than those of `who`. Otherwise it is a
-// longer line of another caller of the same principal. Returns NULL if there is no such line.
+// Called if too many calls wait. Returns the line whose last call must be rejected to make room for a call of `who`. If
+// some principal has more waiting calls than the principal of `who`, this is the longest line of the principal with the
+// most waiting calls. Otherwise it is another line of the same principal, if it is longer than the line of `who`.
+// Returns NULL if there is no such line.
 static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
   struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
   if (!most) return NULL;

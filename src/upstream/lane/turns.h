@@ -18,7 +18,7 @@ struct turn {
     TURN_NONE,
     TURN_HOLDS,   // holds the lane, but has no request in flight
     TURN_WAITS,   // waits in a line
-    TURN_CALLED,  // it is the call's turn, and `go` will be called
+    TURN_CALLED,  // the turn of the call has begun, and `go` will be called soon
     TURN_RUNS,    // in flight
   } state;
   // Called for a call that waits: when its turn begins (`f` is NULL), or when the call is rejected (`f` has the

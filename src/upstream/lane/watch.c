@@ -96,7 +96,7 @@ bool watches_wanted(const struct lane *lane) {
 void watch_settle(struct lane_watch *t, const struct rpc_message *refusal, const struct fault *f) {
   struct watches *home = t->home;
   bool agreed = !refusal && !f;
-  // Moves the waiting watchers to another list, because callbacks may add watchers, which must wait for the next
+  // Moves the waiting watchers to another list. Callbacks may add watchers to `waiting`; these must wait for the next
   // answer.
   for (struct list *n; (n = list_pop(&t->waiting));) list_push(&t->settling, n);
   home->busy++;
