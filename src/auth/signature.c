@@ -28,7 +28,8 @@ static bool check_public(EVP_PKEY *key, const EVP_MD *digest, str text, str sign
   return ok;
 }
 
-// Checks an ES256 signature. A token has its two numbers concatenated; OpenSSL expects them in DER encoding.
+// Checks an ES256 signature. A token contains the two numbers of the signature concatenated; OpenSSL expects them in
+// DER encoding.
 static bool check_p256(EVP_PKEY *key, str text, str signature) {
   unsigned char der[DER_MAX], *to = der;
   if (signature.n != P256_SIGNATURE) return false;

@@ -11,7 +11,7 @@ struct batches_ops {
   bool (*take)(void *ctx);    // moves pending data to a batch; false: there is nothing to write now
   void (*write)(void *ctx);   // writes the batch; called on another thread
   void (*settle)(void *ctx);  // handles the result of `write`
-  // Returns whether the last write failed, and sets *after_ms to the time until it must be repeated.
+  // Returns whether the last write failed, and sets *after_ms to the time until the write must be repeated.
   bool (*failing)(void *ctx, uint64_t *after_ms);
   void (*written)(void *ctx);  // called after `settle`, unless batches_close was called; may be NULL
   void (*dispose)(void *ctx);  // frees ctx, which contains the struct batches

@@ -25,12 +25,12 @@ bool file_write_aside(int folder, str text, const struct rand_source *rand, char
 // Renames the temporary file `from` to `name`, replaces an existing file of that name, and syncs the folder.
 bool file_rename(int folder, const char *from, const char *name, struct fault *f);
 
-// Opens a folder that only its owner can write to. Creates missing folders on the path (mode 0700). Returns the
-// descriptor, or -1 with a reason in f.
+// Opens a folder. Fails if the folder belongs to another user or if another user can write to it. Creates missing
+// folders on the path (mode 0700). Returns its descriptor, or -1 with a reason in f.
 int file_open_folder(str path, struct fault *f);
 // Returns true if the file or folder belongs to the user of this process and no other user can write to it.
 bool file_is_private(int fd, struct fault *f);
-// Returns whether file_open_folder is likely to succeed. Creates nothing. Sets f on failure.
+// Returns whether file_open_folder is likely to succeed for `path`. Creates nothing. Sets f on failure.
 bool file_folder_fits(str path, struct fault *f);
 
 // Returns whether both paths lead to the same existing file.

@@ -83,7 +83,7 @@ static void add_place(struct filewatch *w, str path) {
 }
 
 // If `link` is a symbolic link, returns the path that it leads to: its target followed by `rest`. Otherwise returns
-// STR_NONE, and sets *out_missing to whether there is no such file.
+// STR_NONE, and sets *out_missing to whether `link` does not exist.
 static str follow(struct filewatch *w, str link, str rest, bool *out_missing) {
   char target[PATH_MAX];
   ssize_t n = readlink(arena_cstr(&w->arena, link), target, sizeof target);

@@ -78,7 +78,7 @@ struct loop {
 
   uint64_t busy_us;     // start of the current callback, if busy
   bool busy;            // a callback has run since the loop last waited
-  enum loop_work work;  // set by loop_name; LOOP_OTHER if it was not called
+  enum loop_work work;  // set by loop_name; LOOP_OTHER if loop_name was not called
   // One counter for each kind of work, then one for each callback name.
   struct loop_slow slow[LOOP_WORKS + LOOP_SLOW_NAMES];
   size_t slow_count;
@@ -106,7 +106,7 @@ void loop_done(struct loop *l);  // must be called after all handles were closed
 // timer returns this memory to the system.
 void loop_freed(struct loop *l, size_t bytes);
 
-// Returns the clock's time in milliseconds, which is read only once for each turn of the loop.
+// Returns the time in milliseconds. Reads the clock only once for each turn of the loop.
 uint64_t loop_now(struct loop *l);
 
 // loop_begin and loop_end measure a callback. They must enclose every libuv callback that does more than close a

@@ -77,7 +77,7 @@ void rpc_wait_fail(struct rpc_wait *w, const struct fault *f) {
 }
 
 void rpc_pending_fail(struct rpc_pending *p, const struct fault *f) {
-  // A callback may end other waits or start new ones. Only waits with ids before `end` fail, because new ones must not.
+  // A callback may end other waits or start new ones. Only waits with ids before `end` fail: new waits must not fail.
   uint64_t end = p->next_id;
   size_t at = 0;
   const struct map_entry *table = p->waits.entries;

@@ -68,7 +68,7 @@ size_t http_count(const struct http_head *h, str name);
 // parameters.
 bool http_list_has(str value, str token);
 
-// Decodes a chunked body piece by piece. Must be zeroed at the start.
+// State of the decoder of a chunked body. Must be zeroed before the first piece.
 struct http_chunked {
   uint8_t state;
   uint8_t digits;  // number of digits read so far of the current chunk size

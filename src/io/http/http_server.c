@@ -32,8 +32,8 @@ static void conn_free(struct conn *c) {
   buf_done(&c->body);
   c->magic = 0;
   mem_free(c);
-  // s->drained may free the server. So the timer calls it later from the loop, when no function uses the connection any
-  // more.
+  // The callback s->drained may free the server. So the timer calls `drained` later from the loop, when no function
+  // uses the connection any more.
   if (s->draining && s->count == 0) timer_start(s->loop, &s->drain_timer, 0);
 }
 
@@ -67,8 +67,8 @@ static void on_timer(struct timer *t) {
   conn_abort(c);
 }
 
-// Sets the time limit for an idle connection. While the client is still reading the last response, sets write_ms
-// instead.
+// Sets the time limit for an idle connection. While the client is still reading the last response, uses the time limit
+// write_ms.
 static void set_idle_timer(struct conn *c) {
   const struct http_server *s = c->server;
   uint64_t ms = s->draining ? DRAIN_IDLE_MS : c->used ? s->opt.idle_ms : s->opt.head_ms;
@@ -342,7 +342,7 @@ static void warn_full(struct http_server *s, const char *what) {
 static void on_connection(uv_stream_t *listener, int status) {
   struct http_server *s = listener->data;
   if (status < 0) {
-    warn_full(s, uv_strerror(status));  // usually because the process has no free file descriptor
+    warn_full(s, uv_strerror(status));  // accepting usually fails because the process has no free file descriptor
     evict(s, NULL, NULL);
     return;
   }

@@ -5,8 +5,9 @@
 //
 // When there are too many connections in total or from one address, a new connection replaces another. Candidates are,
 // in this order: the oldest one that is not trusted (see http_exchange_trust and `admit`); the trusted one that is idle
-// for the longest time; the oldest trusted one that still sends its request or reads its response. If the handler works
-// for every connection, the new one is refused with 503, except for requests that `vital` allows.
+// for the longest time; the oldest trusted one that still sends its request or reads its response. If the handler is
+// answering a request on every connection, the new connection is refused with 503, except for requests that `vital`
+// allows.
 //
 // The handler receives an exchange: a whole request, which it can answer now or later. Head and body are valid until
 // the handler returns; it must copy the parts that it needs later. Every exchange is ended by exactly one of

@@ -162,8 +162,8 @@ static void on_news(struct guard_watch *w, const struct guard_news *news) {
     signal_tree(k, SIGTERM);
     kill_from(k, now_ms() + ORPHAN_GRACE_MS);
   }
-  // The process that the guard started as the server has ended, so its descendants are killed. If the server is being
-  // stopped, they keep the rest of the grace period.
+  // The server's own process has ended, so its descendants are killed. If the server is being stopped, the descendants
+  // keep the rest of the grace period.
   if (news->kind == GUARD_EXITED && !k->kill_at) kill_from(k, now_ms() + KILL_STEP_MS);
 }
 
@@ -330,8 +330,8 @@ static bool settle_files(struct guard_watch *w, int socket) {
   return true;
 }
 
-// Ignores the signals that end the gateway, because the guard must end after the gateway. Also starts a new session: in
-// it, the guard gets no signals of the terminal or for the gateway's process group.
+// Ignores the signals that end the gateway, because the guard must end after the gateway. Also starts a new session, so
+// that the guard gets neither the terminal's signals nor signals to the gateway's process group.
 static bool settle_signals(struct guard_watch *w) {
   static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
   for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) signal(ignored[i], SIG_IGN);

@@ -50,7 +50,7 @@ static const unsigned kept_capabilities[] = {
     CAP_SYS_NICE, CAP_NET_BIND_SERVICE, CAP_SYS_CHROOT,      CAP_AUDIT_WRITE, CAP_LEASE,    CAP_SYS_RESOURCE,
 };
 
-// Drops the capabilities that are not in the table, also from the bounding set: otherwise a program that runs as root
+// Drops all capabilities except kept_capabilities, also from the bounding set: otherwise a program that runs as root
 // would get them back at execve.
 void lockdown_capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};

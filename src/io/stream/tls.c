@@ -19,7 +19,7 @@ struct tls_session {
   SSL *ssl;
   enum tls_state state;
   str in;           // ciphertext that the feed in progress has not read yet
-  struct buf *out;  // receives the ciphertext of the feed or write in progress
+  struct buf *out;  // receives the ciphertext of the tls_session_feed or tls_session_write in progress
 };
 
 // ---- a BIO that reads from `in` and writes to `out`

@@ -6,7 +6,7 @@
 #include "base/fault.h"
 #include "base/str.h"
 
-struct tls_client;  // TLS settings for all connections of the process; must outlive its sessions
+struct tls_client;  // TLS settings for all connections of the process; must outlive every tls_session made with it
 
 struct tls_client *tls_client_new(struct fault *f);
 void tls_client_free(struct tls_client **c);
