@@ -23,11 +23,11 @@ struct audit_recorder {
   struct batches batches;
   struct refusals refusals;
   struct timer minute;  // fires when the oldest minute with counted refusals ends
-  struct list waiting;  // requests that wait until the log file was checked
+  struct list waiting;  // requests waiting for the check of the log file
   struct timer ask;     // time of the next check
 };
 
-// A request that waits until the log file was checked. Allocated in the request's arena.
+// A request that waits until the gateway knows whether it can write the log. Allocated in the request's arena.
 struct audit_waiter {
   struct work work;
   struct list node;
@@ -99,7 +99,7 @@ static void settle(struct request *r, enum audit_readiness state, audit_admitted
   admitted(ctx, r, &f);
 }
 
-// Admits or refuses the waiting requests. If the state of the log is not known yet (AUDIT_WAIT), checks it again later.
+// Admits or refuses the waiting requests. If the check of the log file has not ended (AUDIT_WAIT), tries again later.
 static enum audit_readiness admit_waiting(struct audit_recorder *l) {
   enum audit_readiness state = audit_ready(l->opt.audit);
   if (state == AUDIT_WAIT) {
@@ -241,7 +241,7 @@ void audit_recorder_shown_text(struct request *r, str text, str structured) {
       both ? arena_printf(&r->arena, "%.*s\n%.*s", STR_ARG(text), STR_ARG(structured)) : arena_str(&r->arena, text);
 }
 
-// The tokens of a long result are not counted, because the values of a long result may have no nodes in memory.
+// Does not count the tokens of a long result, because the parser may have made no nodes for the values in it.
 void audit_recorder_shown(struct request *r, const struct json *result) {
   struct audit_recorder_note *n = r->note;
   const struct json *content = n ? json_get(result, STR("content")) : NULL;
@@ -257,7 +257,7 @@ static str keep(struct request *r, str text) {
   return text.n ? arena_str(&r->arena, text) : STR_NONE;
 }
 
-// Returns a copy of `text` with secrets masked. A client may have written the text.
+// Returns a copy of `text`, which a client may have written, with secrets masked.
 static str keep_masked(struct request *r, str text) {
   const struct audit_recorder_note *n = r->note;
   if (!text.n) return STR_NONE;
@@ -351,7 +351,7 @@ static enum audit_decision decision_of(enum fault_code code) {
   }
 }
 
-// Returns the name that is logged for a JSON-RPC error without a fault.
+// Returns the name to log for a JSON-RPC error that is not a fault of the gateway.
 static str name_of(int code) {
   switch (code) {
   case RPC_METHOD_NOT_FOUND: return STR("METHOD_NOT_FOUND");
@@ -376,8 +376,7 @@ static void conclude(struct audit_recorder_note *n, const struct request *r, str
   e->code = name_of(r->code);
 }
 
-// Returns whether this code means that the gateway did not run the request: it refused the request, or found no such
-// target.
+// Returns whether `code` means that the gateway refused the request or did not find its target, and so did not run it.
 static bool is_refusal(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:
@@ -397,8 +396,7 @@ static bool is_refusal(enum fault_code code) {
   }
 }
 
-// Returns true if the request gets its own line in the log. Returns false if it is a repeated refusal, which is only
-// counted.
+// Returns whether the request gets its own line in the log. Repeated refusals are only counted.
 static bool has_line(struct audit_recorder *l, const struct audit_recorder_note *n, const struct request *r,
                      str answer) {
   bool failed = n->denied || n->fault;
@@ -419,7 +417,7 @@ static void identify(struct audit_recorder_note *n, struct request *r) {
   e->principal = session_principal(s);
   e->subject = s->subject;
   e->issuer = s->issuer;
-  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // no id if several clients share the session
+  if (!s->callers) e->session = (str){s->id, SESSION_SHOWN};  // logs no session id if several clients share the session
 }
 
 void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one line of the audit log for every request that a surface receives, except for repeated refusals, which are
-// counted (call/refusals.h).
+// Writes one line to the audit log for every request of a client. Repeated refusals are only counted (call/refusals.h).
 //
 // audit_recorder_open gives each request a note, in which the functions below collect facts for the line: the server,
 // the tool, the decision of the rules, the fault. The session reports the end of every request, whether it was
-// answered, refused, cancelled or abandoned by its client. Then audit_recorder_close writes the line. So no operation
-// needs code of its own to be logged.
+// answered, refused, cancelled or abandoned by its client. Then audit_recorder_close writes the line. So an operation
+// needs no logging code of its own.
 //
 // If no audit log is configured, requests have no notes, and the functions do nothing.
 #pragma once
@@ -41,35 +40,36 @@ void audit_recorder_open(struct audit_recorder *l, struct request *r, const char
 // the reason to refuse the request. If the request is cancelled first, `admitted` is not called.
 typedef void audit_admitted(void *ctx, struct request *r, const struct fault *f);
 void audit_recorder_admit(struct audit_recorder *l, struct request *r, audit_admitted *admitted, void *ctx);
-// Writes the line of a request. answer.p is NULL if the request gets no answer.
+// Writes the audit line of a request. answer.p is NULL if the request gets no answer.
 void audit_recorder_close(struct audit_recorder *l, struct request *r, str answer);
 
 // Logs an event other than a request, such as a refused connection or changed rules. Does nothing if `l` is NULL.
 void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e);
 
-// The following functions set facts in the request's note. They copy their arguments. A later call of a function
-// replaces the value of an earlier one.
+// Each of the following functions sets a fact in the request's note, and copies its arguments. A later call of the same
+// function replaces the fact.
 void audit_recorder_agent(struct request *r, str agent);
 void audit_recorder_server(struct request *r, str server);
 void audit_recorder_tool(struct request *r, str server, str tool);
 // `target` is a URI, the name of a prompt, the id of a task, or the handle of an artifact. Secrets in `target` are
 // masked.
 void audit_recorder_target(struct request *r, str target);
-// Sets the decision of the rules. The log has the decision even if the client's answer only says that the item does not
-// exist.
+// Sets the decision of the access rules about the request. The decision is logged even if the client's answer only says
+// that the item does not exist.
 void audit_recorder_decided(struct request *r, const struct policy_decision *d);
-// Sets the rule that decided, if there is no struct policy_decision. `rule` is a dotted path or STR_NONE.
+// Sets the access rule that decided about the request (a dotted path, or STR_NONE), if there is no struct
+// policy_decision.
 void audit_recorder_rule(struct request *r, str rule);
 // Sets the rule that is logged if the request fails because the caller is unknown.
 void audit_recorder_unknown(struct request *r, str rule);
 // Sets the known secrets to mask in the line. Text that looks like a secret is always masked.
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
 void audit_recorder_trace(struct request *r, str trace);           // `trace` is the trace id, or STR_NONE
-void audit_recorder_governed(struct request *r, str decision_id);  // the id of the Decision Record, or STR_NONE
+void audit_recorder_governed(struct request *r, str decision_id);  // id of the governance decision, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);
-// These two functions set the part of the answer whose tokens are counted: the part that the client shows its model
-// (mcp/server/clients.h). If neither is called, the whole answer is counted. `structured` is the raw structuredContent
-// of the answer, or STR_NONE.
+// audit_recorder_shown and audit_recorder_shown_text set the part of the answer whose tokens are counted: the part that
+// the client shows its model (mcp/server/clients.h). If neither is called, the whole answer is counted. `structured` is
+// the raw structuredContent of the answer, or STR_NONE.
 void audit_recorder_shown(struct request *r, const struct json *result);
 void audit_recorder_shown_text(struct request *r, str text, str structured);
 

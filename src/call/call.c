@@ -58,7 +58,7 @@ str call_ref_member(const struct json *ref) {
 }
 
 // A ticket is bound not only to the method, but also to the session's mode, the agent that the request names, and the
-// server if the request names one. All of them are put into `method`.
+// server if the request names one. The member `method` of the result contains all of these.
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
   str agent = c->named, server = !find_is_set(c)     ? c->place.server

@@ -36,7 +36,7 @@ struct call {
   size_t step;
   struct call_context *context;
   // the request
-  struct request *request;  // NULL while the call is parked; the next request may belong to another session
+  struct request *request;  // NULL while the call is parked; the client's next request may belong to another session
   struct session *session;  // the client's session
   struct session *owner;    // session that owns the connection; perhaps another one, if the call is about a task
   const struct call_method *method;
@@ -76,13 +76,13 @@ struct call {
 
 // ---- functions that end a call; each returns CALL_DONE, after which the call may be freed
 
-// End the call with the upstream's reply, or with a fault of the upstream. The server's name is put before the fault's
-// message.
+// call_answer ends the call with the upstream's reply. call_fault ends the call with a fault of the upstream, and puts
+// the server's name before the fault's message.
 enum call_result call_answer(struct call *c, const struct rpc_message *reply);
 enum call_result call_fault(struct call *c, const struct fault *f);
 
-// End the call with a failure that the upstream did not cause. `code` is the code of the JSON-RPC error. `details` and
-// `data` are raw JSON (see call_failure); they are copied.
+// call_end and call_refuse end the call with a failure that the upstream did not cause. `code` is the code of the
+// JSON-RPC error. `details` and `data` are raw JSON (see call_failure); they are copied.
 enum call_result call_end(struct call *c, const struct fault *f, int code, str details);
 enum call_result call_refuse(struct call *c, int code, const char *message, str data);
 

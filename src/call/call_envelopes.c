@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The envelopes of governed calls: made when the call is decided and when it ends.
+// Makes the two envelopes of a governed call, which are JSON objects: one describes the call and is made when
+// governance decides about it, the other describes the result and is made when the call ends.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/call_journal_impl.h"
@@ -19,7 +20,8 @@ enum {
 
 // ---- the call
 
-// The run_id of the token or, without it, a name for the session that does not reveal its id.
+// Returns the run_id of the caller's token. Without a run_id, returns a name for the session that does not reveal the
+// session's id.
 static str run_id(const struct call *c, struct arena *a) {
   const struct session *s = c->session;
   if (c->run->id.p) return arena_str(a, c->run->id);
@@ -227,7 +229,8 @@ static void write_call(struct call *c, const struct governed_call *g, bool cance
   call_journal_add(j);
 }
 
-// Decides about a call of a tool that the caller may not see. Returns a record if the governance file denies the call.
+// Makes the governance decision about a call of a tool that the caller may not see. Returns the call's record if the
+// governance file denies the call, otherwise NULL.
 static struct governed_call *decide_hidden(struct call *c) {
   struct call_context *x = c->context;
   const struct governance *g = c->governance;
@@ -250,7 +253,7 @@ static struct governed_call *decide_hidden(struct call *c) {
   unsigned char random[8];
   char hex[2 * sizeof random + 1];
   governance_decide(g, &q, &c->request->arena, &d);
-  if (d.code == GOVERNANCE_ALLOWED) return NULL;  // the access rules hide the tool
+  if (d.code == GOVERNANCE_ALLOWED) return NULL;  // the access rules, not the governance file, hide the tool
   rand_fill(x->loop->rand, random, sizeof random);
   hash_hex(random, sizeof random, hex);
   return call_journal_decided(c, &q, &d, arena_printf(&c->request->arena, "pol_%s", hex));

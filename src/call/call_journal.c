@@ -62,14 +62,15 @@ void call_journal_begin_line(struct call_journal *j, const char *kind, str id, s
   JSON_PUT_ID(&j->line, ",\"time\":", time);
 }
 
-// White space between the tokens of copied JSON may contain line ends.
+// Replaces line ends in the line by blanks: copied JSON may contain line ends between its tokens.
 void call_journal_add(struct call_journal *j) {
   if (j->line.over) return;
   for (char *at = j->line.p, *end = at + j->line.n; (at = memchr(at, '\n', (size_t)(end - at)));) *at = ' ';
   journal_add(j->journal, buf_view(&j->line));
 }
 
-// Chooses how the arguments are recorded. The text is in j->args.
+// Chooses how the arguments are recorded: in full, as a digest, or not at all. If they are recorded in full, out->text
+// is their text, in j->args.
 static void choose_args(struct call *c, const struct json *args, struct recorded_args *out) {
   struct call_journal *j = c->context->governed;
   enum records_arguments how = governance_records(c->governance)->arguments;
@@ -137,7 +138,7 @@ void governed_call_free(struct governed_call **g) {
   }
 }
 
-// Returns a record with an empty arena.
+// Returns an unused record with an empty arena.
 static struct governed_call *take_spare(struct call_journal *j) {
   struct governed_call *g = j->spare;
   if (!g) {

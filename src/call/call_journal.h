@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records governed calls in the journal of the gateway: a Decision Record for each decision, and the envelopes of each
-// call when it ends.
+// Records governed calls in the journal of the gateway: a Decision Record for each decision, and the envelopes of a
+// call when the call ends.
 //
 // A line of the journal is an object with `record` ("decision" or "call"), `id`, `time` and the record itself
 // (docs/reference/governance.md).
@@ -25,7 +25,7 @@ struct governed_call *call_journal_decided(struct call *c, const struct governan
                                            const struct governance_decision *d, str id);
 void governed_call_free(struct governed_call **g);
 
-// Notes the server's result, of which the envelope has a hash and citations. Does nothing if the call has no record.
+// Stores the hash and the citations of the server's result for the envelope. Does nothing if the call has no record.
 void call_journal_result(struct call *c, const struct json *result);
 
 // Records the end of a call. A call of a tool that the governance file hides is recorded as a denied call.

@@ -42,6 +42,6 @@ struct governed_call {
 void governed_call_begin(struct call *c, struct governed_call *g, const struct governance_question *q,
                          const struct governance_decision *d, const struct recorded_args *args);
 
-// Begins a line in j->line, up to the members `record`, `id` and `time`.
+// Begins a line in j->line with the members `record` (from `kind`), `id` and `time`.
 void call_journal_begin_line(struct call_journal *j, const char *kind, str id, str time);
 void call_journal_add(struct call_journal *j);  // adds j->line to the journal

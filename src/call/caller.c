@@ -19,8 +19,8 @@ static struct identity_question question(const struct rulebook *book, const stru
   };
 }
 
-// Returns the run context of this session and agent, or NULL with the reason in f. The session remembers the last one,
-// because this runs several times for each request.
+// Returns the run context of this session and agent, or NULL with the reason in f. The session caches the last context
+// found, because this function runs several times for each request.
 static struct run_context *find_run(struct governance *g, const struct session *s, str agent, struct fault *f) {
   struct session *keeper = (struct session *)s;
   struct run_context *r = s->run;

@@ -46,8 +46,8 @@ static inline bool caller_is_unknown(enum fault_code code) {  // whether `code` 
          code == FAULT_NO_FALLBACK_CONFIGURED;
 }
 
-// Tells the governance file of the caller about the hints of a tool, in case that no adapter lists the tool. Must be
-// called before caller_decide if the item is known.
+// Passes the annotations (hints) of a tool to the caller's governance file, for the case that no adapter in the file
+// lists the tool. Must be called before caller_decide if the item is known.
 void caller_note_item(const struct caller *c, str server, const struct item *item);
 
 // Decides whether a caller may see and use an item. The decision depends on the server and, for a tool, on the tool's
@@ -65,6 +65,6 @@ static inline bool caller_may(const struct caller *c, str server, enum item_kind
   return !caller_is_limited(c) || caller_decide(c, server, kind, name).allowed;
 }
 
-// Returns whether lists and searches show an item to a caller. They do not show servers of other versions of an adapter
-// (govern/versions.h): the adapter's own server stands for all of them.
+// Returns whether lists and searches show an item to a caller. They show the adapter's own server, but not the servers
+// of other versions of the adapter (govern/versions.h).
 bool caller_lists(const struct caller *c, str server, enum item_kind kind, str name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of calls that surfaces use: start calls, enforce limits on requests, report refused requests, mask
-// texts of servers.
+// Functions of calls for surfaces (the code that answers clients): start calls, enforce limits on requests, report
+// refused requests, mask texts of servers.
 #pragma once
 #include "call/context.h"
 
@@ -31,17 +31,18 @@ struct call_method {
   enum call_form form;  // default CALL_DIRECT
 };
 
-// Receives the outcome of a call in place of the client. `done` gets the request, which it must answer or use for
-// another call. If the call ends in another way, for example because it is cancelled, `dropped` is called instead.
-// Exactly one of the two is called, once. A call with a receiver is never parked.
 struct call_outcome {
-  bool ok;          // the server has returned a result
-  bool tool_failed; // the tool reported an error; `result` says which
-  str result;       // raw JSON, in the request's memory
+  bool ok;           // the server has returned a result
+  bool tool_failed;  // the tool reported an error; `result` says which
+  str result;        // raw JSON, in the request's memory
   enum fault_code code;
   str message;
   enum approval_mode mode;  // effective mode; APPROVAL_NONE if the call is not governed
 };
+
+// Receives the outcome of a call in place of the client. `done` gets the request, which it must answer or use for
+// another call. If the call ends in another way, for example because it is cancelled, `dropped` is called instead.
+// Exactly one of the two is called, once. A call with a receiver is never parked.
 struct call_receiver {
   void (*done)(struct call_receiver *c, struct request *r, const struct call_outcome *o);
   void (*dropped)(struct call_receiver *c);
@@ -49,10 +50,10 @@ struct call_receiver {
 
 struct caller_options {
   struct call_receiver *receiver;  // NULL: the client gets the outcome
-  bool dry_run;         // run every check, send nothing
-  uint64_t timeout_ms;  // 0: the configured timeout
-  size_t max_tokens;    // budget of the result, up to results.max_budget; 0: the configured budget
-  str agent;            // the agent that the request names, or STR_NONE
+  bool dry_run;                    // run every check, send nothing
+  uint64_t timeout_ms;             // 0: the configured timeout
+  size_t max_tokens;               // budget of the result, up to results.max_budget; 0: the configured budget
+  str agent;                       // the agent that the request names, or STR_NONE
   // Options for governed tools. The texts are in the request's memory.
   str mode;                      // requested approval mode, or STR_NONE
   str safety_mode;               // highest approval mode that the request allows, or STR_NONE
@@ -79,7 +80,8 @@ void call_start_at(struct call_context *x, struct request *r, const struct call_
 void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
                     const struct call_place *place, const struct caller_options *options);
 
-// Must be called when an upstream has listed its items or failed: waiting calls then search for their target again.
+// Must be called when an upstream has listed its items, or has failed to start. Waiting calls then search for their
+// target again.
 void calls_settled(struct call_context *x);
 
 // Must be called before a session ends. Ends the session's calls, tasks and questions.
@@ -115,9 +117,10 @@ void calls_count_unknown(struct call_context *x, enum fault_code code);
 // that the request names, or STR_NONE. The key is in the arena or belongs to the session.
 str call_owner(struct arena *a, const struct session *s, str agent);
 
-// Applies the flow guard to a view of an artifact: the view gives the viewer's run the marks of the tool or, with tool
-// STR_NONE, of the server from which the artifact came. Returns false with FLOW_DENIED in `f`, and with details (raw
-// JSON in the request's memory, or STR_NONE), if the guard refuses the view.
+// Applies the flow guard (call/flow_guard.h) to a view of an artifact (a stored result). The view adds marks to the
+// viewer's run: the marks of the tool that made the artifact or, with tool STR_NONE, of its server. Returns false if
+// the guard refuses the view. `f` is then FLOW_DENIED, and the details are raw JSON in the request's memory, or
+// STR_NONE.
 bool calls_may_view(struct call_context *x, struct request *r, const struct caller *caller, str server, str tool,
                     struct fault *f, str *details);
 

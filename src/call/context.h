@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that all calls of a gateway share. The surface owns it, and implements struct call_surface.
+// The state that all calls of a gateway share. The surface (the code that answers clients) owns this state, and
+// implements struct call_surface.
 #pragma once
 #include "call/bridge/ticket.h"
 #include "call/caller.h"
@@ -32,7 +33,7 @@ struct call_results {
 
 // Callbacks that the surface provides for calls.
 struct call_surface {
-  // Returns the loop time until which a request of this session may wait for starting upstreams.
+  // Returns the loop time until which a request of this session may wait for upstreams that are starting.
   uint64_t (*wait_until)(void *ctx, const struct session *s);
   // Handles a call whose method has `local` set (struct call_method), after the call has got its lane. Returns the same
   // values as a step.
@@ -44,7 +45,7 @@ struct call_surface {
   // Returns the items of a catalog that a caller may see, under the names that the caller uses. The result is valid
   // until `names` is called again.
   struct naming (*names)(void *ctx, const struct caller *c, const struct catalog *catalog);
-  // Return the id and the client-safe name of a tool of the current catalog, or STR_NONE.
+  // id_of returns the id of a tool of the current catalog, and safe_of its client-safe name, or STR_NONE.
   str (*id_of)(void *ctx, const struct item *tool);
   str (*safe_of)(void *ctx, const struct item *tool);
 };
@@ -61,9 +62,10 @@ struct call_context {
   // memory of calls
   struct list free_calls;  // for reuse
   size_t free_count;
-  size_t call_size;                                          // bytes of a call with the states of all steps
-  uint32_t state_at[CALL_MAX_STEPS];                         // offset of each step's state
-  uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];  // ids of steps with `cancel`, and with `done`
+  size_t call_size;                   // bytes of a call with the states of all steps
+  uint32_t state_at[CALL_MAX_STEPS];  // offset of each step's state
+  // ids of the steps that have `cancel`, and of those that have `done`
+  uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];
   size_t cancelling_count, done_count;
   // calls that wait
   struct list unsettled;  // calls in step_find that wait for an upstream to start
@@ -89,8 +91,8 @@ struct call_context {
   struct run_budgets *run_budgets;
   struct store *store;            // stores the pieces that are cut from results
   struct call_journal *governed;  // records governed calls
-  uint64_t versions_reported;    // 1 + generation of the catalog for which an incompatible version was logged
-  struct flows *flows;           // marks of the flow guard
+  uint64_t versions_reported;     // 1 + generation of the catalog for which an incompatible version was logged
+  struct flows *flows;            // marks of the flow guard
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;

@@ -22,7 +22,7 @@ struct runs {
   size_t count;
 };
 
-// The principal under which the runs of a caller are counted and found. The same subject may have tokens of several
+// Returns the name of the runs' owner: tenant and principal, because the same subject may have tokens of several
 // tenants.
 static str owner_of(const struct flow_step *s) {
   str tenant = s->caller->run->governed.subject.tenant, principal = session_principal(s->session);
@@ -95,7 +95,8 @@ static size_t add_earlier(const struct flow_step *s, const struct flow_run *r, u
   return count;
 }
 
-// Collects the earlier calls that gave the runs these marks: at most two marks, because the step has one itself.
+// Collects the earlier calls that gave the runs these marks. There are at most two such marks, because the step itself
+// has one of the three.
 static size_t earlier_calls(const struct flow_step *s, const struct runs *runs, unsigned marks, struct flow_call *out) {
   size_t count = 0;
   for (unsigned bit = 1; bit < FLOW_ALL; bit <<= 1) {
@@ -187,7 +188,7 @@ static void refuse_unknown(const struct flow_step *s, enum flow_found found, str
 
 // ---- the decision
 
-// All lookups of one step have the same time, because a later lookup must not drop a run that was found before.
+// All lookups of one step use the same time, so that a later lookup does not drop a run that was found before.
 static bool find_runs(struct call_context *x, const struct governance_flow *flow, const struct flow_step *s,
                       uint64_t now, struct runs *runs, struct flow_verdict *out) {
   for (size_t i = runs->count; i-- > 0;) {

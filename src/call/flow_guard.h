@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flow guard: refuses the call or view that would complete the three marks of govern/flow.h in a run.
+// The flow guard: refuses a call or view that would give a run all three marks of govern/flow.h.
 //
 // A run is identified by the run_id of the caller's token. Without it, the run is the session or, for a stateless
 // client and with `scope: agent`, everything that the agent does. A request can name a further run (toolgate/run),
@@ -9,7 +9,8 @@
 #pragma once
 #include "call/context.h"
 
-enum { FLOW_RUNS = 2, FLOW_SHOWN = 6 };  // runs of a request; earlier calls that a refusal names
+// FLOW_RUNS: maximum number of runs of a request. FLOW_SHOWN: maximum number of earlier calls that a refusal names.
+enum { FLOW_RUNS = 2, FLOW_SHOWN = 6 };
 
 // A call or view to decide about. The strings must live as long as the request.
 struct flow_step {

@@ -35,7 +35,8 @@ static void put_outcome(struct call *c, struct arena *a, struct recorded_call *o
   } else if (c->answer.p) {
     put_result(c, json_parse(a, c->answer, &json_default_limits, &f), a, out);
   } else if (c->reply && c->reply->kind == RPC_RESULT && c->reply->large_message) {
-    // The text of a large result is not recorded: it would not fit into a prompt, and may have no nodes in memory.
+    // The text of a large result is not recorded: it would not fit into a prompt, and the parser may have made no nodes
+    // for it.
     json_bool(json_get(c->reply->result, STR("isError")), &out->failed);
     out->text = arena_printf(a, "(a result of %u bytes)", c->reply->result->n);
   } else if (c->reply && c->reply->kind == RPC_RESULT) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the audit lines about refused requests, so that a client that is refused repeatedly cannot fill the audit log.
-// Within a minute, the first refusals of a principal for the same reason get a line each (audit.refusals_per_minute is
-// their number). Further refusals are only counted. At the end of the minute, one line reports their number and the
+// Within a minute, the first refusals of a principal for the same reason get a line each; audit.refusals_per_minute
+// sets how many. Further refusals are only counted. At the end of the minute, one line reports their number and the
 // times of the first and the last one.
 #pragma once
 #include "base/list.h"
 #include "base/map.h"
 #include "observe/audit.h"
 
-enum { REFUSALS_WINDOW_MS = 60000, REFUSALS_MOST = 1024 };  // REFUSALS_MOST: pairs of principal and reason in memory
+// REFUSALS_MOST: maximum number of pairs of principal and reason in memory
+enum { REFUSALS_WINDOW_MS = 60000, REFUSALS_MOST = 1024 };
 
 struct refusals {
   unsigned whole;  // maximum number of single lines for a pair in a minute; 0 if there is no limit

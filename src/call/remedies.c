@@ -32,7 +32,7 @@ static const char *const remedies[FAULT_COUNT] = {
     [FAULT_SHUTTING_DOWN] = "repeat the call after the gateway has started again",
 };
 
-// Codes of governance have their own advice.
+// Returns the advice for a governance code, which GOVERNANCE_CODES defines, or NULL for other codes.
 static const char *advice_of(const char *name) {
   static const struct {
     const char *name, *advice;

@@ -20,7 +20,7 @@ enum fault_code call_ended_with(const struct call *c) {
   return policy_hidden(c) ? FAULT_DENIED_BY_POLICY : fault_told_as(c->failure->fault.code);
 }
 
-// If the call found no server, returns the server that the caller named, provided that it is configured.
+// If the call found no server, returns the server that the caller named if it is configured.
 str call_ended_at(const struct call *c) {
   const struct upstreams *all = c->context->upstreams;
   const struct call_hidden *hidden = policy_hidden(c);
@@ -75,7 +75,8 @@ static void audit_target(struct call *c) {
   if (hidden) audit_tool(c, upstreams_name(c->context->upstreams, hidden->source), hidden->tool);
   if (!c->route_count) return;
   audit_tool(c, call_server(c), call_tool_name(c));
-  if (!c->policy || c->method->target != CALL_BY_ONLY) return;  // without rules, c->rule explains a refusal
+  // without access rules, c->rule names the reason of a refusal
+  if (!c->policy || c->method->target != CALL_BY_ONLY) return;
   struct policy_decision d = policy_decide_method(c->policy, c->caller.agent, r->msg.method);
   audit_recorder_decided(r, &d);
 }

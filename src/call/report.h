@@ -6,7 +6,8 @@
 
 void call_report(struct call *c, bool cancelled);  // makes all reports about a call; called once
 
-void call_audit(struct call *c, bool asked);  // `asked`: the answer is a question, and the call continues
+// `asked`: the answer to the request is a question, and the call continues later
+void call_audit(struct call *c, bool asked);
 void call_measure_saved(struct call *c, str whole, str shown);  // counts the tokens saved by shortening
 void call_record(struct call *c);  // records the call as an event of the session; call it before answering
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks secrets in messages of servers other than results: notifications, progress, questions, and answers about tasks.
-// (step_firewall masks results.) Secrets are masked if result.scrub is set. In errors, secrets and addresses are always
-// masked. A message that cannot be masked is not passed on. This file also removes hidden characters (text/hidden.h)
-// from all messages of servers, including results, unless result.hidden_characters allows them.
+// (step_firewall masks results.) Secrets are masked if result.scrub is set; in errors, secrets and addresses are always
+// masked. A message that cannot be masked is not passed on.
+//
+// Also removes hidden characters (text/hidden.h) from all messages of servers, including results, unless
+// result.hidden_characters allows them.
 #pragma once
 #include "call/pipeline.h"
 

@@ -27,7 +27,7 @@ static bool same_schema(const struct call *c, struct checkers *k, const struct i
   const struct upstreams *all = c->context->upstreams;
   uint64_t generation = c->catalog->generation;
   str first = checkers_pin(k, upstreams_name(all, a->source), a, generation);
-  first = call_kept(&c->request->arena, first);  // the next call may replace it
+  first = call_kept(&c->request->arena, first);  // a copy, because the next call of checkers_pin may overwrite the text
   str second = checkers_pin(k, upstreams_name(all, b->source), b, generation);
   return first.p ? second.p && str_eq(first, second) : !second.p;
 }

@@ -7,6 +7,6 @@
 #pragma once
 #include "call/call.h"
 
-// Replaces the route of a call of a tool, whichever server of the adapter the client has named. Returns CALL_NEXT, or
-// ends the call.
+// Replaces the route of a tool call by the route to the chosen version's server, whichever server of the adapter the
+// client has named. Returns CALL_NEXT, or ends the call.
 enum call_result call_route_version(struct call *c);

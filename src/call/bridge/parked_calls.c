@@ -24,8 +24,9 @@ struct parking {
   struct timer expiry;
   char *reply;  // the server's reply if it came while the call was parked, otherwise NULL
   size_t reply_n;
-  struct large_message *large_message;  // the server's reply if it is a large message, otherwise NULL
-  bool failed;                          // the call failed while it was parked
+  // the server's reply if it is a large message (a mebibyte or more), otherwise NULL
+  struct large_message *large_message;
+  bool failed;  // the call failed while it was parked
   struct fault why;
   struct arena arena;  // copies of data from the call's first request, which has ended
   bool moved;
@@ -101,7 +102,7 @@ static void put_questions(struct call *c, const struct ticket_use *use, struct b
 }
 
 bool park(struct call *c) {
-  if (c->options.receiver) return false;  // the receiver needs the outcome in this request
+  if (c->options.receiver) return false;  // the receiver must get the outcome while this request is open
   struct call_context *x = c->context;
   if (!asks_declared(c)) return false;
   if (map_count(&x->parked.waiting) >= MAX_PARKED) {
@@ -212,8 +213,8 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
   memcpy(p->reply, reply->root->p, p->reply_n);
 }
 
-// Handles the stored reply of the server. Removes the reply from `p`, because the call may be parked again and get
-// another reply.
+// Handles the server's reply that was stored while the call was parked. Removes the stored reply, because the call may
+// be parked again and get another one.
 static void answer_kept(struct call *c) {
   struct parking *p = parking_of(c);
   struct large_message *large_message = p->large_message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parked calls are calls without a request. Each waits until its stateless client answers questions of a server with a
-// session.
+// A parked call is a call without a request: it waits until its stateless client answers questions from a server that
+// uses sessions.
 #pragma once
 #include "call/pipeline.h"
 
@@ -8,11 +8,11 @@
 // questions and returns false.
 bool park(struct call *c);
 
-// Gives up one parked call to free a connection to the server that the call `c` wants to reach: the oldest call of the
-// principal that has most parked calls on such connections or, if `own` is set, of the principal of `c`. Returns false
-// if there is no such call.
+// Gives up a parked call that holds a connection to the server which `c` wants to reach. If `own` is set, gives up the
+// oldest such call of the principal of `c`, otherwise the oldest of the principal with the most such calls. Returns
+// false if there is no such call.
 bool park_make_room(const struct call *c, bool own);
-struct call *park_find(struct call_context *x, uint64_t number);  // NULL if there is no such parked call
+struct call *park_find(struct call_context *x, uint64_t number);  // returns NULL if no parked call has this number
 
 // Returns whether the current rules allow the caller of `by` to continue the parked call `c`. If so, `c` continues
 // under the current rules.

@@ -24,20 +24,22 @@ struct ask {
   struct list node;
   struct call_context *x;
   struct lane *lane;
-  uint64_t lane_opened;  // lane.ready_at when the question came; another value shows a restart of the lane
+  // lane.ready_at when the question came; a later lane.ready_at means that the lane was restarted
+  uint64_t lane_opened;
   struct session *session;
   char *id;  // raw JSON: the id of the server's request
   // waits for the answer of a client with a session
   struct rpc_wait wait;
   char *token;  // raw JSON: the server's progress token, or NULL
   // for a stateless client
-  char key[24];         // key in inputRequests
-  char *question;       // raw: {"method":…,"params":…}
-  size_t bytes;         // of `question`
-  str method;           // sampling, elicitation or roots_list
-  char *task;           // the server's id of the task that the question is about, or NULL
-  struct call *during;  // the call that the question belongs to; NULL if any call may send the question
-  struct call *by;      // the parked call that was answered with the question, or NULL
+  char key[24];    // key in inputRequests
+  char *question;  // raw: {"method":…,"params":…}
+  size_t bytes;    // of `question`
+  str method;      // sampling, elicitation or roots_list
+  char *task;      // the server's id of the task that the question is about, or NULL
+  // the call that the question belongs to; NULL if the answer to any call may contain the question
+  struct call *during;
+  struct call *by;  // the parked call that was answered with the question, or NULL
 };
 
 static char *copy_text(str s) {
@@ -66,15 +68,16 @@ struct session *calls_addressee(struct lane *lane, struct link_call *via, struct
     *out_related = call_of_link(via)->request;
     return call_of_link(via)->session;
   }
-  // A message on a pipe does not say to which call it belongs. So its client is known only if no other client has calls
-  // in flight.
+  // On a pipe, a message does not name the call that it belongs to. So the client for the message is known only if no
+  // other client has calls in flight.
   struct session *only = lane->session;
   LIST_EACH(it, &lane->calls) {
     struct call *c = call_on_lane(it);
     if (lane->session && c->session != lane->session) continue;
     if (only && c->session != only) return NULL;
     only = c->session;
-    if (c->request) *out_related = c->request;  // if the session has several calls, the latest call's request
+    // of several calls, the latest call's request
+    if (c->request) *out_related = c->request;
   }
   return only;
 }
@@ -265,8 +268,8 @@ static struct call *sender_of(const struct ask *a) {
   return NULL;
 }
 
-// Returns whether the question is for this client and may be part of the answer to the call `by` or, if `by` is NULL,
-// of the answer to tasks/get.
+// Returns whether the question is for this client and may be part of an answer: of the answer to the call `by` or, if
+// `by` is NULL, of the answer to tasks/get.
 static bool is_for(const struct ask *a, const struct session *s, const struct lane *lane, const struct call *by) {
   if (by && a->task && a->during != by) return false;
   bool free = (!a->by || a->by == by) && (!a->during || !by || a->during == by);
@@ -279,8 +282,8 @@ static bool is_open(const struct call_context *x, const struct ask *which) {
   return false;
 }
 
-// Sends questions to stateless clients. Runs at the end of a turn of the loop, so that questions that arrive together
-// are sent together.
+// Sends questions to stateless clients. Runs at the end of an iteration of the event loop, so that questions that
+// arrive together are sent together.
 static void on_due(struct deferred *d) {
   struct call_context *x = CONTAINER_OF(d, struct call_context, asks.due);
   for (bool again = true; again;) {
@@ -289,7 +292,8 @@ static void on_due(struct deferred *d) {
       struct ask *a = CONTAINER_OF(it, struct ask, node);
       struct call *c = a->question && !a->by && lane_alive(a) ? sender_of(a) : NULL;
       if (!c) continue;
-      // park sends all open questions for this client, or frees some of them: iterate from the start again.
+      // park either sends all open questions for this client or frees some of them, so the list must be read from its
+      // start.
       if (!park(c) && is_open(x, a)) ask_refuse(a, STR("the client cannot receive questions now"));
       again = true;
       break;
@@ -444,8 +448,8 @@ static const struct json *related_task(const struct json *params) {
   return json_is(id, JSON_STRING) ? id : NULL;
 }
 
-// Returns the agent that the client named in the call to which a message of the server belongs. If that call is
-// unknown, returns the agent of any call of this client in flight on the lane.
+// Returns the agent that the client named in the call that a server's message belongs to. If that call is unknown, uses
+// any call of this client that is in flight on the lane.
 static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
   if (is_call(lane, via)) return call_of_link(via)->named;
   LIST_EACH(it, &lane->calls) {
@@ -473,8 +477,8 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
     return;
   }
   const struct json *task = related_task(m->params);
-  // A server that asks a stateless client outside of a call may ask only for roots; the client's next call sends this
-  // question. Any other question would be sent with an unrelated call.
+  // Outside of a call, a server may ask a stateless client only for roots. The answer to the client's next call then
+  // contains the question. Other questions would appear in the answer to an unrelated call.
   bool homeless = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
   if (homeless) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR,

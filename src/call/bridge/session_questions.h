@@ -7,10 +7,10 @@
 
 void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via, const struct rpc_message *m);
 void calls_ask_cancelled(struct call_context *x, struct lane *lane, const struct rpc_message *m);
-// Must be called when a lane is ready: drops the questions of the lane's earlier connection.
+// Drops the questions that came over the lane's earlier connection. Must be called when the lane has a new connection.
 void calls_lane_ready(struct call_context *x, struct lane *lane);
 
-// Returns the session that a server's message on a lane is for, or NULL if the session is unknown. Sets *out_related to
+// Returns the session for which a server's message is meant, or NULL if the session is unknown. Sets *out_related to
 // the client's request that the message belongs to, or NULL if the request is unknown.
 struct session *calls_addressee(struct lane *lane, struct link_call *via, struct request **out_related);
 // Returns the client's request that a log message of a stateless server belongs to. Returns NULL if the client wants no
@@ -23,7 +23,7 @@ void asks_init(struct call_context *x);
 void call_clock(struct call *c);  // pauses the call's timeouts if its client has open questions, otherwise resumes them
 
 // Must be called when a call is in flight and its answer may contain questions. Sends the open questions at the end of
-// this turn of the loop.
+// this iteration of the event loop.
 void asks_due(struct call *c);
 
 // Writes all open questions for this session's client: "q1":{"method":…,"params":…},… `by` is the call whose answer

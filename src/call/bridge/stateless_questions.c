@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stateless server may answer the call of a client with a session with questions (input_required). The client gets a
-// request for each question. When the client has answered all of them, the gateway sends the call to the server again,
-// with the answers and the server's requestState. One such exchange is a round.
+// A stateless server may answer a call with questions (input_required). A client with a session then gets a request for
+// each question. When the client has answered all of them, the gateway sends the call to the server again, with the
+// answers and the server's requestState. One such exchange is a round.
 #include <stdio.h>
 
 #include "base/assert.h"

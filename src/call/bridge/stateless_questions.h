@@ -9,7 +9,7 @@
 void rounds_begin(struct call *c, const struct rpc_message *reply);
 unsigned rounds_count(const struct call *c);  // rounds so far
 
-// Return raw JSON to send to the server: the server's requestState, and the client's answers. Return STR_NONE before
-// the server has asked.
+// Raw JSON to send to the server: rounds_request_state returns the server's requestState, rounds_responses returns the
+// client's answers. Both return STR_NONE before the server has asked.
 str rounds_request_state(const struct call *c);
 str rounds_responses(const struct call *c);

@@ -72,7 +72,8 @@ static const struct {
     {"pollInterval", "pollIntervalMs"},
 };
 
-// Writes the members of a task. `shown` is the client's id of the task.
+// Writes the members of a task. `shown` is the client's id of the task. If `to_core` is set, writes the form of
+// 2025-11-25, otherwise the form of 2026-07-28.
 static void put_task(struct json_writer *w, const struct json *task, str shown, bool to_core) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
     const struct json *v = json_get(task, str_of(to_core ? members[i].extension : members[i].core));
@@ -152,7 +153,7 @@ str task_capabilities(struct call *c) {
 
 // ---- requests of the gateway about a task
 
-// Sends a request about the call's task to the server. May be used only where call_begin may be used.
+// Sends a request about the call's task to the server. Like call_begin, may be used only while step_dispatch runs.
 static void send_about(struct call *c, const char *method, str responses, call_done *done) {
   ASSERT(c->lane && done);
   struct meta_caller caller = {task_capabilities(c), c->session->client, STR_NONE};
@@ -398,7 +399,7 @@ bool task_reply(struct call *c, const struct rpc_message *reply) {
     unusable(c, "closed the connection of its task while the answer was read");
     return true;
   }
-  // For a client without support for tasks, the gateway waits for the task's result.
+  // If the client does not support tasks, the gateway waits for the task's result.
   bool knows = call_is_stateless(c) && c->method->form == CALL_DIRECT;
   if (s->kind == TASK_NONE && c->to_stateless && !knows) s->kind = TASK_AWAITED;
   if (s->kind == TASK_AWAITED) {
@@ -500,7 +501,7 @@ static void on_shown(struct link_call *lc, const struct rpc_message *reply, cons
   bool asks = status_is(task, "input_required");
   if (asks) {
     // Sends tasks/result, because the server asks questions only during that request. If the connection has been lost,
-    // the client's next tasks/get sends it.
+    // tasks/result is sent when the client sends its next tasks/get.
     const struct lane *lane = call_held_lane(c);
     if (lane && lane->state == LANE_READY) tasks_wait(c->context->tasks, c, shown_id(c));
     buf_reset(&b);

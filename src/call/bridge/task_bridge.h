@@ -13,7 +13,8 @@ enum call_task {
 };
 struct task;
 enum call_task task_kind(const struct call *c);
-// Returns the server's id of the task that the call is about or waits for; empty if there is no task.
+// Returns the server's id of the task that the call asks about or waits for. Returns an empty string if there is no
+// task.
 str task_id(const struct call *c);
 void task_prepare(struct call *c);  // sets task_kind(c); must be called before the request is sent
 

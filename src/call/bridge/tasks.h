@@ -22,8 +22,9 @@ struct task {
   str shown;               // the client's id; differs if the server's ids are unique only on one connection
   char *result;            // raw JSON, for a task of the gateway, completed when created; NULL: a task of the upstream
   size_t result_n;
-  char made[32];          // time of creation
-  struct link_call wait;  // the tasks/result request in flight; during it, the server sends the task's questions
+  char made[32];  // time of creation
+  // the tasks/result request in flight; the server sends the task's questions while this request is open
+  struct link_call wait;
   char text[];
 };
 
@@ -43,7 +44,7 @@ void tasks_given(struct tasks *t, const struct call *c, str id);
 // Adds a task of the call's client. The id has TASK_ID_MOST bytes at most. Returns the client's id of the task, or
 // STR_NONE if another server has given the client a task with this id.
 str tasks_add(struct tasks *t, const struct call *c, str id);
-// Adds a completed task with its result, for a client that requested a task when the upstream answered with a result
+// Adds a completed task with its result, for a client that requested a task but whose upstream answered with a result
 // instead. Returns false if the memory limit is reached and no other principal's results use more memory.
 bool tasks_add_finished(struct tasks *t, const struct call *c, str id, str result);
 // Writes a completed task in the form of revision 2025-11-25.

@@ -43,7 +43,7 @@ void tickets_done(struct tickets *t);
 // Creates a ticket and appends its text to `out`.
 void ticket_issue(struct tickets *t, const struct ticket *ticket, const struct ticket_use *use, struct buf *out);
 
-// Returns false with FAULT_INVALID if the ticket is not from this gateway, is for another request or caller, was used
-// before, or has expired.
+// Decrypts a ticket and marks it as used. Returns false with FAULT_INVALID if the ticket is not from this gateway, is
+// for another request or caller, was used before, or has expired.
 bool ticket_redeem(struct tickets *t, str text, const struct ticket_use *use, struct arena *a, struct ticket *out,
                    struct fault *f);

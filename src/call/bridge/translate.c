@@ -313,8 +313,8 @@ static int put_error(struct call *c, const struct json *error, struct buf *out) 
   return now;
 }
 
-// A server of 2025-11-25 may refuse a call until the user has opened a URL. A stateless client gets this error as a
-// question, and calls again afterwards. Returns false for other errors.
+// A server of revision 2025-11-25 may refuse a call until the user has opened a URL. Turns this error into a question
+// for a stateless client, which repeats the call afterwards. Returns false for other errors.
 static bool put_urls(struct call *c, const struct rpc_message *reply, struct buf *out) {
   struct request *r = c->request;
   const struct json *urls = json_get(json_get(reply->error, STR("data")), STR("elicitations"));
@@ -352,8 +352,8 @@ static void begin_answer(struct buf *out, str id, str member) {
   buf_str(out, member);
 }
 
-// Writes the whole JSON-RPC response. If `reply` is an error, `error` is its masked copy. Returns the error code in the
-// response, or 0 for a result.
+// Writes the whole JSON-RPC response. If `reply` is an error, `error` is a copy of the error with secrets masked.
+// Returns the error code in the response, or 0 for a result.
 static int put_answer(struct call *c, const struct rpc_message *reply, const struct json *error, struct buf *out) {
   str id = c->request->id;
   int code = 0;

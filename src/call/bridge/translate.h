@@ -21,7 +21,7 @@ void translate_result(struct call *c, const struct json *result, struct buf *out
 // Writes a server's result for a stateless client.
 void translate_renewed(struct call *c, const struct json *result, struct buf *out);
 
+enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };
 // Returns the type of a stateless server's result. Returns RESULT_COMPLETE for errors, and for replies of servers with
 // a session.
-enum result_type { RESULT_COMPLETE, RESULT_INPUT_REQUIRED, RESULT_TASK, RESULT_UNKNOWN };
 enum result_type result_type(const struct call *c, const struct rpc_message *reply);

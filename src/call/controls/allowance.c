@@ -11,7 +11,7 @@ enum { SECONDS = 60 };
 enum meter { REQUESTS, BYTES, TOKENS, METERS };
 
 struct allowance {
-  struct list node;  // in by_use, ordered by the principal's last request; the latest is at the end
+  struct list node;  // node in by_use; the list is ordered by the principal's last request, the latest at the end
   str name;
   uint64_t in_flight;
   uint64_t second;                  // second of the newest slot

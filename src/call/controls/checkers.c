@@ -107,7 +107,7 @@ static void compile(struct checkers *k, struct checker *c, const struct json *so
   k->bytes += more;
 }
 
-// Compares the cached schema with the tool's definition in the catalog, and forgets it if it has changed.
+// Drops the cached schema if the tool's definition in the catalog has changed.
 static void compare(struct checkers *k, struct checker *c, const struct item *tool, uint64_t generation) {
   const struct json *source = schema_of(k, tool);
   uint64_t digest = source ? hash_sip(&k->seed, json_span(source)) : 0;
@@ -130,7 +130,8 @@ static str key_of(struct arena *a, str server, str tool) {
   return (str){key, server.n + 1 + tool.n};
 }
 
-// Returns the entry of a tool, compared with its definition, as the most recently used one.
+// Returns the cache entry of a tool, adding it if necessary, and marks it as the most recently used entry. Drops the
+// cached schema if the tool's definition has changed.
 static struct checker *entry_of(struct checkers *k, str server, const struct item *tool, uint64_t generation) {
   str key = key_of(&k->scratch, server, tool->name);
   struct checker *c = map_find(&k->by_key, key);

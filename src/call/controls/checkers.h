@@ -22,7 +22,7 @@ bool checkers_get(struct checkers *k, str server, const struct item *tool, uint6
                   const struct schema **out, struct fault *f);
 
 // Returns the pin of a tool's schema (govern/schema_pin.h), or STR_NONE if the tool has no schema or the schema has no
-// pin. The text is valid as long as the schema of checkers_get.
+// pin. The text is valid until the next call of a function of this module.
 str checkers_pin(struct checkers *k, str server, const struct item *tool, uint64_t generation);
 
 const struct schema_options *checkers_options(const struct checkers *k);

@@ -18,6 +18,6 @@ struct controls {
   size_t rule_count;
   struct allowance_limits principal;  // limits of each principal
   size_t max_principals;
-  size_t max_books;  // maximum number of books in the limiter (limiter.h)
-  uint64_t idle_ms;  // a client without a session loses its book after this time without a call
+  size_t max_books;  // maximum number of books in the limiter (limiter.h: a book counts the uses of a session)
+  uint64_t idle_ms;  // the book of a client without a session is dropped after this time without a call
 };

@@ -18,10 +18,11 @@ struct kept_call {
 };
 
 struct flow_run {
-  struct list node;  // in by_use if the run is stored, the one used last at the end
+  struct list node;  // node in by_use if the run is stored; the most recently used run is at the end
   struct share *share;
   bool stored;
-  uint64_t used, written;  // loop times; written is 0 if the run was never stored
+  // loop times of the last use and of the last write; `written` is 0 if the run was never stored
+  uint64_t used, written;
   unsigned marks;
   struct kept_call *calls[FLOW_CALLS];
   size_t count;
@@ -108,7 +109,8 @@ static bool same_text(str a, str b) {
   return !a.p == !b.p && str_eq(a, b);
 }
 
-// Returns the marks of the call for which the run still keeps calls, unless it keeps a call of the same tool.
+// Returns those marks of the call for which the run can keep another call. A mark is left out if the run already keeps
+// a call of the same tool for the mark.
 static unsigned wanted(const struct flow_run *r, const struct flow_call *c) {
   unsigned marks = 0;
   for (unsigned bit = 1; bit < FLOW_ALL; bit <<= 1) {
@@ -189,7 +191,8 @@ void flows_store(struct store *s, struct flow_run *r, uint64_t now, uint64_t kee
 
 // ---- finding a run
 
-// A read that is not over when entry_find returns frees itself later.
+// The state of a read from the store. If the read is not complete when entry_find returns, the state is freed when the
+// read completes.
 struct loading {
   struct entry_search search;
   bool found, ok, left;

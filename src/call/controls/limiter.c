@@ -121,8 +121,8 @@ static bool is_idle(const struct limiter *l, const struct book *k, uint64_t now)
   return !k->session && now - k->used_at >= l->opt.idle_ms;
 }
 
-// Makes room for one more book. Books of open sessions are dropped last, because dropping a book resets the session's
-// limits.
+// Makes room for one more book (the counts of one session). Books of open sessions are dropped last, because dropping a
+// book resets the session's limits.
 static void forget_some(struct limiter *l, uint64_t now) {
   LIST_EACH(it, &l->others) {
     struct book *k = CONTAINER_OF(it, struct book, node);

@@ -41,13 +41,13 @@ bool literal_object(const struct json *v, const struct json_limits *limits, stru
 // Returns whether any argument may need a repair. This check is quick, and does not need the schema.
 bool literal_suspects(const struct json *args);
 
+enum { LITERAL_MOST_ARGS = 1024 };
 // Repairs the object `args` as `schema` requires (NULL if there is no schema). Returns true if an argument was
 // repaired: *out is then the text of the whole object, and the repairs are appended to *repairs; both are in the arena.
 // An object with more than LITERAL_MOST_ARGS members is not repaired.
-enum { LITERAL_MOST_ARGS = 1024 };
 bool literal_repair(const struct json *args, const struct json *schema, struct arena *a, str *out,
                     struct literal_repairs *repairs);
 
-// Returns the repairs as [{"path":"$.i","rule":"str_to_integer"},…], but at most LITERAL_LISTED of them.
 enum { LITERAL_LISTED = 32 };
+// Returns the repairs as [{"path":"$.i","rule":"str_to_integer"},…], but at most LITERAL_LISTED of them.
 str literal_list(const struct literal_repairs *repairs, struct arena *a);

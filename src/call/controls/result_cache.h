@@ -2,8 +2,8 @@
 // Caches results of read-only tools as the bytes of the server's answer.
 //
 // The key of an entry consists of a scope (principal and agent, and the session if it has its own connection), a tool,
-// and the arguments in canonical form. Numbers are equal only if their digits are. A new catalog empties the cache. The
-// lifetime, number and size of the entries are limited; the least recently used entry is dropped first.
+// and the arguments in canonical form. Two numbers are equal only if they have the same digits. A new catalog empties
+// the cache. The lifetime, number and size of the entries are limited; the least recently used entry is dropped first.
 #pragma once
 #include "base/buf.h"
 #include "base/clock.h"
@@ -26,8 +26,8 @@ struct result_cache_key {
   unsigned char digest[SHA256_SIZE];
 };
 
-// `args` must be an object or NULL. Returns false if the arguments are too large for a key.
 enum { RESULT_CACHE_ARGS = 256 << 10 };
+// Makes the key of a call. `args` must be an object or NULL. Returns false if `args` are too large (RESULT_CACHE_ARGS).
 bool result_cache_key(str scope, str server, str tool, const struct json *args, struct result_cache_key *out);
 
 struct cached_result {

@@ -8,7 +8,7 @@
 enum { RUNS_MAX = 1 << 16, KEEP_MS = 24 * 3600 * 1000 };
 
 struct run_use {
-  struct list node;  // in by_use, the run that was used last at the end
+  struct list node;  // node in by_use; the most recently used run is at the end
   struct share *share;
   uint64_t began, used, calls;
   double cost;
@@ -47,7 +47,7 @@ void run_budgets_free(struct run_budgets **budgets) {
   mem_free(b);
 }
 
-// The key has the length of the principal's name, so that two pairs of names never have the same key.
+// The key contains the length of the principal's name, so that two pairs of principal and run never have the same key.
 static str put_key(struct buf *out, str principal, str run) {
   buf_init(out, principal.n + run.n + 32);
   buf_printf(out, "%zu %.*s %.*s", principal.n, STR_ARG(principal), STR_ARG(run));

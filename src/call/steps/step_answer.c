@@ -15,7 +15,8 @@
 
 #define ENVELOPES "toolgate/envelopes"
 
-// Returns a copy of a JSON object with the envelopes in its member `member`, or the text itself if it is no object.
+// Returns a copy of the JSON object `object` with the envelopes as the value of `member`. Returns `object` itself if
+// its text is not a JSON object.
 static str with_envelopes(struct call *c, str object, str member, str envelopes) {
   struct arena *a = &c->request->arena;
   struct fault f;

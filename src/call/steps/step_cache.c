@@ -90,7 +90,7 @@ static enum call_result lookup(struct call *c, void *state) {
   return CALL_DONE;
 }
 
-// Stores the result in the cache. Does not store a failure, because it may not happen again, and does not store a
+// Stores the result in the cache. Does not store a failure, because a repeated call may succeed. Does not store a
 // result that depends on answers of the client.
 static enum call_result store(struct call *c, void *state) {
   bool failed = false;

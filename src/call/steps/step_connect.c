@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets the caller's lane (a connection to the server), and a turn (a place among the calls in flight) on it. If the
-// lane is starting, the call waits. If several calls wait for a turn, principals take turns, whatever agents their
-// requests name. Among the calls of one principal, agents take turns on a shared lane, and sessions take turns on the
-// lane of one agent.
+// lane is starting, the call waits. If several calls wait for a turn, principals are served in rotation, whatever
+// agents their requests name. Among the calls of one principal, the rotation is between agents on a shared lane, and
+// between sessions on the lane of one agent.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/steps/steps.h"
@@ -82,8 +82,8 @@ static enum call_result get_lane(struct call *c, void *state) {
   ASSERT(!timer_running(&s->timer));
   turn_leave(&s->turn);
   c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
-  // If no lane is available, give up a parked call to free a lane. With FAULT_RATE_LIMITED, this principal has too many
-  // lanes, so the parked call must be one of its own.
+  // If no lane is available, give up a parked call to free a lane. FAULT_RATE_LIMITED means that this principal has too
+  // many lanes, so the call to give up must belong to this principal.
   if (!c->lane && park_make_room(c, f.code == FAULT_RATE_LIMITED))
     c->lane = upstreams_lane_for(u, c->routes[c->route].source, &who, &f);
   if (!c->lane) return call_retry(c, &f) ? CALL_WAIT : call_fault(c, &f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends the request to the server with an id of the gateway, and handles the reply, which is the outcome or a request
-// for more input.
+// Sends the request to the server with an id of the gateway, and handles the reply: an outcome, or a request for more
+// input.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
 #include "call/bridge/session_questions.h"
@@ -154,7 +154,8 @@ static struct arena *reply_arena(struct call *c) {
   return c->request ? &c->request->arena : call_arena(c);
 }
 
-// Called when the request in flight has ended. Ends the call's turn, so that the next waiting call is sent.
+// Called when the request in flight has ended. Gives up the call's place among the calls in flight, so that the next
+// waiting call is sent.
 static void on_done(struct link_call *lc, const struct rpc_message *reply, const struct fault *f) {
   struct call *c = call_of_link(lc);
   call_leave_lane(c);

@@ -165,7 +165,8 @@ static void note_hidden(struct call *c, enum item_kind kind, str name) {
   }
 }
 
-// If note_hidden has found a tool that only its pin hides, says so to the caller, sets *out and returns true.
+// If note_hidden has found a tool that is hidden only because it is quarantined, refuses the call for this reason, sets
+// *out and returns true.
 static bool refuse_quarantined(struct call *c, enum call_result *out) {
   const struct call_hidden *hidden = policy_hidden(c);
   struct fault f;
@@ -254,7 +255,7 @@ static enum call_result by_uri(struct call *c, const struct json *named, const c
 
 static enum call_result by_task(struct call *c, const struct json *named) {
   str id;
-  // A stateless client must declare the tasks extension in each request about a task.
+  // A stateless client must declare the tasks extension in every request about a task.
   if (call_is_stateless(c) && !request_knows(c->request, TASKS_EXTENSION))
     return call_refuse(c, RPC_MISSING_CAPABILITY, "Missing required client capability: the tasks extension",
                        STR("{\"requiredCapabilities\":{\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}}"));

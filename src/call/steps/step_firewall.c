@@ -116,8 +116,8 @@ static bool take_reply(struct call *c, struct buf *text) {
   return c->reply;
 }
 
-// Continues after envelope_make. `text` is the envelope. If the result stays unchanged, `text` is its new _meta, or
-// empty.
+// Continues after envelope_make. If `unchanged` is set, the client gets the server's result, and `text` is the new
+// _meta of the result, or empty. Otherwise `text` is the envelope.
 static enum call_result conclude(struct call *c, bool unchanged, struct buf *text) {
   struct arena *a = &c->request->arena;
   struct firewall_state *s = state_of(c);
@@ -131,8 +131,7 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   }
   if (!failed && c->about.n) c->context->surface->used(c->context->ctx, c->session, c->about);
   if (unchanged && text->n) {
-    // Only the result's _meta changes. If the reply must be translated for the client later, it must have the new _meta
-    // now.
+    // Only the result's _meta changes. If the reply must be translated for the client later, set its new _meta now.
     bool same = call_is_stateless(c) == c->to_stateless && task_kind(c) == TASK_NONE;
     if (text->over) return CALL_NEXT;
     if (same) c->meta = arena_str(a, buf_view(text));
@@ -238,9 +237,9 @@ static enum call_result make_text(struct call *c) {
   return conclude(c, false, out);
 }
 
-// Returns whether the result must be checked by envelope_make. A result without a budget must be checked if secrets are
-// masked in all results, if the result imitates texts of the gateway, or if the result reports an error, because an
-// error may repeat secrets that were sent to the server.
+// Returns whether envelope_make must check the result. A result without a budget must be checked in each of these
+// cases: secrets are masked in all results; the result imitates texts of the gateway; the result reports an error,
+// which may repeat secrets that were sent to the server.
 static bool is_checked(const struct call *c) {
   bool ruled = c->method->form == CALL_RULED;
   if (call_is_bounded(c) || c->context->results.scrub) return true;

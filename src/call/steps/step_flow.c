@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies the flow guard (call/flow_guard.h). A request about a task counts as a use of the tool that made the task,
-// because its answer may be the result. Marks that must survive a restart are on disk before the call goes on.
+// because the answer to the request may be the tool's result. Marks that must survive a restart are on disk before the
+// call goes on.
 #include "base/assert.h"
 #include "call/controls/flows.h"
 #include "call/flow_guard.h"
@@ -45,7 +46,7 @@ unsigned flow_marks_before(struct call *c) {
 enum call_result flow_refuse(struct call *c) {
   struct flow_verdict v;
   decide(c, call_server(c), call_tool_name(c), &v);
-  ASSERT(v.refused);  // the same marks as in the decision
+  ASSERT(v.refused);  // the marks are the same as when the call was found to be refused
   return refuse(c, &v);
 }
 
@@ -87,7 +88,7 @@ static enum call_result run(struct call *c, void *state) {
   return CALL_WAIT;
 }
 
-// For the result of a task that the gateway itself has stored.
+// Applies the flow guard to a request for the result of a task that the gateway itself has stored.
 enum call_result flow_of_task(struct call *c, unsigned source, str tool) {
   struct flow_verdict v;
   if (!is_guarded(c) || !tool.n) return CALL_NEXT;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Validates the structured content of a tool's result against the output schema of the tool, if the governance file
-// asks for it (output_schemas). An invalid result is replaced by a fault (enforce), or the client gets it with the list
-// of errors (warn). Results of tasks are validated too. A large result is validated on another thread, and the call
-// waits.
+// asks for it (output_schemas). With `enforce`, a fault replaces an invalid result. With `warn`, the client gets the
+// invalid result and the list of errors. Results of tasks are validated too. A large result is validated on another
+// thread, and the call waits.
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"

@@ -13,7 +13,7 @@
 
 enum { VERSION_SHOWN = 64, DETAILS = 8192 };
 
-// A pin that does not hold.
+// A pin that differs from the actual value.
 struct broken_pin {
   enum fault_code code;
   const char *member;    // of the capability or adapter in the governance file
@@ -82,8 +82,8 @@ static bool member_holds(struct call *c, const struct json *definition, const ch
   return pin_holds(c, member, pin, ok ? arena_str(&c->request->arena, str_of(live)) : STR_NONE, out);
 }
 
-// Compares the pins with the definition that the server has listed on this connection, if it differs from that in the
-// catalog: another connection of the server may have listed another definition.
+// Compares the pins with the definition that the server has listed on this connection. Only needed if this definition
+// differs from that in the catalog, which may come from another connection of the server.
 static bool schemas_hold(struct call *c, struct broken_pin *out) {
   const struct governance_capability *g = call_capability(c);
   struct arena *a = &c->context->scratch;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the caller and applies the rules. A caller who may not see an item gets the answer that the item does not
-// exist. But if the caller named a tool together with its server, the answer names the rule that denies the tool; the
-// answer is the same whether or not the tool exists.
+// exist. But if the caller named a tool together with its server, the answer names the rule that denies the tool,
+// whether or not the tool exists.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/steps/steps.h"
@@ -73,7 +73,8 @@ static str rule_details(struct call *c, const struct policy_decision *d) {
   ((struct policy_state *)call_state(c, STEP_POLICY))->governed = d->governed.p;
   policy_put_path(d, &path);
   c->rule = arena_str(&c->request->arena, buf_view(&path));
-  // Does not name the place in the governance file, because it would show whether the file names the hidden tool.
+  // Does not name the place in the governance file, because the place would show whether the file names the hidden
+  // tool.
   json_member_str(&w, STR("rule"), policy_public_rule(c));
   buf_reset(&path);
   policy_put_pointer(d, &path);

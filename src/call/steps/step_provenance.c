@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports how a result was obtained: with repaired arguments, after several attempts, from the cache; and how it
-// violates the output schema of its tool. The report is
-// part of the envelope of a meta-tool, or of _meta if the result passes unchanged.
+// Reports how a result was obtained (with repaired arguments, after several attempts, or from the cache), and how it
+// violates the output schema of its tool. The report is part of the envelope of a meta-tool, or of _meta if the result
+// passes unchanged.
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"
 #include "json/write.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats a call after a delay, if configured, if the server could not be reached or did not answer. A call that the
+// If configured, repeats a call after a delay when the server could not be reached or did not answer. A call that the
 // server has answered is not repeated, even if the answer is an error.
 #include "base/assert.h"
 #include "call/bridge/parked_calls.h"
@@ -53,7 +53,8 @@ static uint64_t not_before(const struct call *c, const struct fault *f) {
   return wait;
 }
 
-// Returns the rule for this call: the configured one, with the values that a governance file has for the tool.
+// Returns the rule for this call: the configured rule, with the tool's values from a governance file instead if there
+// are any.
 static struct retry_rule rule_of(const struct call *c) {
   struct retry_rule rule = c->context->controls.retry;
   const struct governance_capability *g = call_capability(c);

@@ -8,9 +8,9 @@ const struct ticket *call_ticket(const struct call *c);  // the ticket in the re
 
 // ---- step_chain.c
 
-// Sets *out to the names of the gateways that the call has passed, to send to the server, or to STR_NONE if the client
-// is not a gateway. Returns false, with the reason in `f`, if the call must be refused because it has passed this
-// gateway before or too many gateways.
+// Sets *out to the names of the gateways that the call has passed, to send them to the server. If the client is not a
+// gateway, sets *out to STR_NONE. Returns false, with the reason in `f`, if the call must be refused because it has
+// passed this gateway before or too many gateways.
 bool call_chain_out(struct call *c, str *out, struct fault *f);
 
 // ---- step_options.c: the deadline that the caller sets
@@ -54,8 +54,8 @@ str policy_public_rule(const struct call *c);
 
 // ---- step_param_headers.c
 
-// Sets *out_name to the value of the header Mcp-Name, and *out_headers to the headers that repeat arguments. Returns
-// false if the headers exceed their size limit. Both are STR_NONE if the upstream does not use HTTP.
+// Sets *out_name to the value of the header Mcp-Name, and *out_headers to the headers that repeat arguments. If the
+// upstream does not use HTTP, sets both to STR_NONE. Returns false if the headers exceed their size limit.
 bool call_put_headers(struct call *c, str *out_name, str *out_headers);
 
 // ---- step_repair.c
@@ -67,7 +67,7 @@ bool quota_reached(const struct call *c);  // returns whether a dry run has foun
 void quota_forget(struct call_context *x, const struct session *s);
 
 // Writes details about a limit that was reached: {"scope":…,"retry_after":…}. after_ms is the time until the next
-// attempt; 0 if it is unknown or waiting does not help. Then there is no retry_after.
+// attempt. after_ms is 0, and retry_after is left out, if the time is unknown or waiting does not help.
 void quota_put(struct buf *out, const char *scope, uint64_t after_ms);
 
 // ---- step_cache.c
@@ -82,7 +82,7 @@ void call_turn_end(struct call *c);                       // ends the turn, with
 void roots_answered(struct call *c);  // must be called when the client of a delayed call has answered
 
 // ---- step_sign.c
-str call_signed(const struct call *c);                  // the token of the signed decision, or STR_NONE
+str call_signed(const struct call *c);                // the token of the signed decision, or STR_NONE
 void call_sign_header(struct call *c, str *headers);  // adds the header with the token, if there is one
 
 // ---- step_dispatch.c
@@ -141,11 +141,12 @@ enum approval_mode call_mode(const struct call *c);                         // t
 // Returns the id of the Decision Record of a governed call: "pol_" and 16 hexadecimal digits. Returns STR_NONE before
 // the decision, for a dry run, and for a call that is not governed. The text is in the call's state.
 str call_decision_id(const struct call *c);
-struct governed_call **call_governed(const struct call *c);  // where the record of the call is; NULL there without one
+// returns the address of the pointer to the call's record, which is NULL without a record
+struct governed_call **call_governed(const struct call *c);
 
 // ---- step_flow.c
-unsigned flow_marks_before(struct call *c);     // marks of the call's run; 0 if the call itself has no marks
-enum call_result flow_refuse(struct call *c);   // ends a call whose decision is FLOW_DENIED
+unsigned flow_marks_before(struct call *c);    // marks of the call's run; 0 if the call itself has no marks
+enum call_result flow_refuse(struct call *c);  // ends a call whose decision is FLOW_DENIED
 // Applies the flow guard to a request for the result of a task that the gateway stores. Returns CALL_NEXT, or ends the
 // call.
 enum call_result flow_of_task(struct call *c, unsigned source, str tool);
@@ -173,7 +174,7 @@ str output_report(const struct call *c);  // raw JSON object with the errors of 
 
 // ---- step_trace.c
 struct call_trace {
-  str parent, state;  // traceparent, tracestate; state may be STR_NONE
+  str parent, state;  // header values traceparent and tracestate; `state` may be STR_NONE
 };
 bool call_trace_out(struct call *c, struct call_trace *out);   // the trace for the server; false: no trace
 void call_trace_headers(struct call *c, str *headers);         // adds the trace to HTTP headers
