@@ -26,7 +26,7 @@ bool file_write_aside(int folder, str text, const struct rand_source *rand, char
 bool file_rename(int folder, const char *from, const char *name, struct fault *f);
 
 // Opens a folder. Fails if the folder belongs to another user or if another user can write to it. Creates missing
-// folders on the path (mode 0700). Returns its descriptor, or -1 with a reason in f.
+// folders on the path (mode 0700). Returns the folder's descriptor, or -1 with a reason in f.
 int file_open_folder(str path, struct fault *f);
 // Returns true if the file or folder belongs to the user of this process and no other user can write to it.
 bool file_is_private(int fd, struct fault *f);
