@@ -22,8 +22,9 @@ struct audit_recorder_options {
 };
 
 struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *opt);
-void audit_recorder_free(struct audit_recorder **recorder);  // writes the remaining lines; call it before the loop ends
-void audit_recorder_rotate(struct audit_recorder *l);        // continues in a new file; NULL: does nothing
+// writes the remaining lines; call it before the event loop ends
+void audit_recorder_free(struct audit_recorder **recorder);
+void audit_recorder_rotate(struct audit_recorder *l);  // continues in a new file; NULL: does nothing
 
 // Returns false if the configuration requires the audit log and the log cannot be written at the moment. Sets *out_why
 // to the reason of the last failure, or to "".

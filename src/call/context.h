@@ -35,8 +35,8 @@ struct call_results {
 struct call_surface {
   // Returns the loop time until which a request of this session may wait for upstreams that are starting.
   uint64_t (*wait_until)(void *ctx, const struct session *s);
-  // Handles a call whose method has `local` set (struct call_method), after the call has got its lane. Returns the same
-  // values as a step.
+  // Handles a call whose method has `local` set (struct call_method), after the call has got its lane (connection to
+  // the server). Returns the same values as a step.
   enum call_result (*local)(void *ctx, struct call *c);
   // Called when a call of a `local` method has ended or was cancelled.
   void (*local_over)(void *ctx, struct call *c);

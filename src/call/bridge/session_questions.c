@@ -106,7 +106,8 @@ static bool may_ask(const struct session *s, const struct lane *lane, str method
   if (str_eq(method, elicitation)) return s->can_elicit;
   if (str_eq(method, roots_list)) return s->can_list_roots;
   if (str_starts(method, STR("tasks/"))) return s->has_tasks;
-  // A method of a protocol extension goes only to the client that owns the lane, and only if the client has a session.
+  // A method of a protocol extension goes only to the client that owns the connection, and only if this client has a
+  // session.
   return lane->session == s && !s->revision->stateless && method_is_foreign(method);
 }
 
@@ -449,7 +450,7 @@ static const struct json *related_task(const struct json *params) {
 }
 
 // Returns the agent that the client named in the call that a server's message belongs to. If that call is unknown, uses
-// any call of this client that is in flight on the lane.
+// any call of this client that is in flight on the same connection.
 static str named_by(const struct lane *lane, struct link_call *via, const struct session *s) {
   if (is_call(lane, via)) return call_of_link(via)->named;
   LIST_EACH(it, &lane->calls) {

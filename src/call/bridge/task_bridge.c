@@ -270,7 +270,8 @@ void task_abandon(struct call *c) {
   struct task_state *s = state_of(c);
   if (s->kind != TASK_AWAITED || !s->id.n || s->abandoned) return;
   s->abandoned = true;
-  // The call holds no lane between two requests, so the old lane may have been freed: look up the current lane.
+  // Between two requests the call holds no lane (connection to the server), and the old lane may have been freed: look
+  // up the current lane.
   struct lane_user who = call_user(c);
   struct lane *lane = upstreams_lane_find_for(c->context->upstreams, c->routes[c->route].source, &who);
   if (!lane || lane->state != LANE_READY) return;

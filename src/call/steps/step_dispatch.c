@@ -171,7 +171,7 @@ static void on_done(struct link_call *lc, const struct rpc_message *reply, const
   state_of(c)->done(lc, reply, f);
 }
 
-// Holds a reference to the message until `done` returns, because `done` may free the call and its reference.
+// Holds a reference to the message until `done` returns, because `done` may free the call and the call's reference.
 static void on_opened(void *ctx, struct large_message *p) {
   struct link_call *link = call_link(ctx);
   large_message_ref(p);
@@ -214,7 +214,7 @@ uint64_t call_timeout(const struct call *c) {
 }
 
 static void note_user(struct lane *lane, const struct session *s) {
-  // A session that several clients share at the same time counts as several users of the lane.
+  // A session that several clients share at the same time counts as several users of the connection.
   if (s->callers && s->lent == LENT_SHARED && !s->callers->opt.one_client) lane->mixed = true;
   if (!lane->user[0]) memcpy(lane->user, s->id, sizeof lane->user);
   else if (!lane->mixed) lane->mixed = memcmp(lane->user, s->id, sizeof lane->user) != 0;
@@ -226,7 +226,7 @@ static enum call_result run(struct call *c, void *state) {
   if (c->method->local) return x->surface->local(x->ctx, c);
   ASSERT(c->lane->link);
   note_user(c->lane, c->session);
-  // Keep the lane open, because a client that asks about a task will ask again.
+  // Keep the connection open, because a client that asks about a task will ask again.
   if (c->method->target == CALL_BY_TASK) c->lane->kept_until = loop_now(x->loop) + upstreams_timeout_max(x->upstreams);
   c->to_stateless = lane_stateless(c->lane);
   if (s->next) {

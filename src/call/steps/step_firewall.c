@@ -212,7 +212,7 @@ static enum call_result make_elsewhere(struct call *c) {
   d->order.mark = arena_str(&d->arena, d->order.mark);
   d->order.provenance = arena_str(&d->arena, d->order.provenance);
   d->order.hidden = secrets_copy(&d->order.hidden, &d->arena);
-  // Creates the batch on this thread, because the other thread must not use the store.
+  // Creates the batch of store writes on this thread, because the other thread must not use the store.
   d->pieces = piece_batch_new(d->order.store, d->order.owner, d->order.origin);
   d->job.run = on_digest;
   d->job.done = on_digested;

@@ -106,7 +106,7 @@ static bool version_holds(str place, const char *member, str expected, str actua
   return false;
 }
 
-// A server inside this process has no protocol of its own.
+// Compares the versions of the server and its protocol. A server inside this process has neither.
 static bool versions_hold(const struct call *c, struct broken_pin *out) {
   const struct governance_adapter *a = call_capability(c)->adapter;
   const struct link *l = c->lane->link;

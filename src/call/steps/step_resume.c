@@ -15,8 +15,8 @@ const struct ticket *call_ticket(const struct call *c) {
   return s->ticketed ? &s->ticket : NULL;
 }
 
-// Passes the request of `c` to the parked call, and discards `c`. If the rules no longer allow the parked call, cancels
-// it; then step_find refuses `c`.
+// Passes the request of `c` to the parked call with this number, and discards `c`. If the rules no longer allow the
+// parked call, cancels it; then step_find refuses `c`.
 static enum call_result take_up(struct call *c, uint64_t number) {
   struct call *parked = park_find(c->context, number);
   if (!parked)

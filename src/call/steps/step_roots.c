@@ -27,7 +27,7 @@ static void detach(struct call *c, void *state, struct arena *a) {
 static void on_grace(struct timer *t) {
   struct call *c = CONTAINER_OF(t, struct roots_state, timer)->call;
   call_leave_lane(c);
-  call_restart(c, STEP_CONNECT);  // gets the lane again, because it may have been freed
+  call_restart(c, STEP_CONNECT);  // gets the connection again, because it may have been freed
 }
 
 static void wait_for_question(struct call *c) {

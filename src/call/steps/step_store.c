@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the pieces of a result to disk before the answer with their handles is sent.
+// Writes the stored parts of a result to disk before the gateway sends the answer, which contains the handles of these
+// parts.
 #include "base/assert.h"
 #include "call/steps/steps.h"
 #include "result/envelope/envelope.h"

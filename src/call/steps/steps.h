@@ -102,7 +102,8 @@ void call_empty_large(struct call *c);                         // frees the repl
 void call_begin(struct call *c, call_done *done, uint64_t timeout_ms);
 call_done call_on_done;
 
-// Looks up the call's lane, because the old one may have been freed, and then calls `next`, which must send a request.
+// Looks up the call's lane (connection to the server) again, because the old one may have been freed. Then calls
+// `next`, which must send a request.
 void call_continue(struct call *c, void (*next)(struct call *c));
 bool call_continues(const struct call *c);
 
@@ -131,8 +132,8 @@ const struct rpc_message *call_read_again(struct call *c, str text);
 
 // ---- step_store.c
 
-// Returns the address of the pointer to the pieces that step_store must write. That pointer is NULL if there are no
-// pieces.
+// Returns the address of the pointer to the pieces (parts of the result) that step_store must write. That pointer is
+// NULL if there are no pieces.
 struct piece_batch **call_pieces(const struct call *c);
 
 // ---- step_govern.c
