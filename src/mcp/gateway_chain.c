@@ -144,8 +144,9 @@ bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64
   return news;
 }
 
-// In a ring of gateways, each receives its own mark from the preceding gateway. One refusal breaks the ring, so a
-// gateway refuses only if its id is larger than that of the preceding gateway. Every ring contains such a gateway.
+// In a ring of gateways, every gateway receives its own mark from the preceding gateway. One refusal breaks the ring,
+// so a gateway refuses the request only if its id is larger than the preceding gateway's id. Every ring contains such a
+// gateway.
 bool chain_admit(const struct chain *c, str header, struct fault *f) {
   struct chain_entry path[CHAIN_DEPTH];
   size_t depth = 0, entries = 0;

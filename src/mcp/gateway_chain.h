@@ -9,10 +9,11 @@
 //   - The header Toolgate-Chain of every HTTP request to a server: the ids above the sender, then the sender's own id.
 //   - _meta "toolgate/chain" of a call from another gateway: the ids of the gateways that this call has passed.
 //
-// An id counts only for the request that contains it. To detect rings across requests, an instance also has a random
-// mark. It sends the mark only to its HTTP servers, in the header Toolgate-Chain, after "~". Gateways send the marks of
-// their clients on to their own servers, so a mark that returns to its owner has passed through a ring. A client that
-// knows an id but no mark cannot simulate a ring to make a gateway disconnect others. Marks do not count as depth.
+// The ids in a request say nothing about other requests. To detect rings across requests, an instance also has a random
+// mark. The instance sends its mark only to its HTTP servers, in the header Toolgate-Chain, after "~". Gateways send
+// the marks of their clients on to their own servers, so a mark that returns to its owner has passed through a ring.
+// Ids are public, but marks are not: a client that knows only ids cannot simulate a ring to make a gateway disconnect
+// others. Marks do not count toward CHAIN_DEPTH.
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"
@@ -65,13 +66,13 @@ void chain_put_header(const struct chain *c, const struct chain_marks *marks, ui
 // Returns whether a request with this header is accepted. If not, f contains the reason.
 bool chain_admit(const struct chain *c, str header, struct fault *f);
 
-// Return the ids or the marks in a header, allocated in the arena, or STR_NONE if the header contains no ids or no
-// marks.
+// chain_ids_in returns the ids in a header, chain_marks_in the marks. The result is in the arena, or STR_NONE if there
+// are none.
 str chain_ids_in(str header, struct arena *a);
 str chain_marks_in(str header, struct arena *a);
 
-// Stores the marks of a request. Returns true if one of them is new or was not seen recently. In this case, the server
-// to which the marks are sent may be part of a ring.
+// Stores the marks of a request. Returns true if one of them is new or was not seen recently. If so, the server that
+// gets these marks may be part of a ring.
 bool chain_note(struct chain_marks *to, const struct chain *c, str marks, uint64_t now);
 
 // `path` lists the ids of the gateways that a call has passed. Sets *out to this list with the id of this gateway

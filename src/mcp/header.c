@@ -16,7 +16,7 @@ static bool looks_coded(str s) {
 // Returns whether a header can contain the text unchanged: only printable ASCII, blanks and tabs.
 static bool is_plain(str s) {
   size_t i = 0;
-  // Checks eight bytes at a time, until eight bytes contain a control character, DEL or a byte outside ASCII.
+  // Checks eight bytes at a time, and stops at a group with a control character, DEL or a byte outside ASCII.
   const uint64_t ones = 0x0101010101010101, tops = 0x80 * ones;
   for (uint64_t x; i + 8 <= s.n; i += 8) {
     memcpy(&x, s.p + i, 8);
@@ -32,7 +32,7 @@ static bool is_plain(str s) {
 void header_put(struct buf *out, str name, str value) {
   buf_str(out, name);
   buf_str(out, STR(": "));
-  // Other values are encoded, because a header does not preserve an empty value, or blanks at the ends of a value.
+  // Any other value is encoded: a header does not preserve an empty value, or blanks at the start or end of a value.
   if (value.n && str_trim(value).n == value.n && is_plain(value) && !looks_coded(value)) {
     buf_str(out, value);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that HTTP headers of a stateless request repeat (Mcp-Method, Mcp-Name, Mcp-Param-*), so that proxies can route
-// without reading the body. A value that a header cannot contain is encoded as "=?base64?…?=".
+// Headers of a stateless HTTP request that repeat values of its body (Mcp-Method, Mcp-Name, Mcp-Param-*), so that
+// proxies can route without reading the body. A value that a header cannot contain is encoded as "=?base64?…?=".
 #pragma once
 #include "base/buf.h"
 

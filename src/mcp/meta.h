@@ -17,7 +17,7 @@
 // The name, title and version of the gateway, in JSON, for clients and servers.
 #define META_TOOLGATE STR("{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}")
 
-// The _meta of a result that has no other members in _meta.
+// The default _meta of a result: it contains only the gateway's name, title and version.
 #define META_OF_TOOLGATE \
   STR("{\"io.modelcontextprotocol/serverInfo\":" \
       "{\"name\":\"toolgate\",\"title\":\"Toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}}")

@@ -7,7 +7,7 @@ bool method_is_foreign(str method) {
                             STR("elicitation/"),   STR("roots/"),      STR("server/"),  STR("subscriptions/")};
   static const str whole[] = {STR("initialize"), STR("ping")};
   for (size_t i = 0; i < method.n; i++)
-    // A server might remove or change such a character and then recognize a method of MCP.
+    // A server might remove or replace a character outside printable ASCII, and then read the name as a method of MCP.
     if (method.p[i] <= ' ' || method.p[i] >= 0x7f) return false;
   while (method.n && method.p[0] == '/') method = str_from(method, 1);
   for (size_t i = 0; i < sizeof own / sizeof *own; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods of the protocol: which notifications a peer may send, and which method names MCP does not have.
+// Methods of the protocol: which notifications a peer may send, and which method names do not belong to MCP.
 #pragma once
 #include "mcp/revision.h"
 

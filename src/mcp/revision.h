@@ -20,7 +20,8 @@ const struct mcp_revision *mcp_revision_find(str name);   // NULL if unsupported
 const struct mcp_revision *mcp_revision_latest(void);     // the newest revision with a handshake
 const struct mcp_revision *mcp_revision_stateless(void);  // the newest revision without a handshake
 
-// Returns the revision with which to answer a handshake that asks for `name`: the same if supported, else the latest.
+// Returns the revision to offer in the answer to a handshake: the requested revision `name` if supported, else the
+// latest.
 const struct mcp_revision *mcp_revision_negotiate(str name);
 
 // Returns the revision of HTTP requests that do not name one.

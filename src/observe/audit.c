@@ -22,13 +22,13 @@ struct audit {
   size_t lost;         // lines dropped since the last message about them
   uint64_t all_lost;
   unsigned breaks;
-  bool aside;  // rotate before the next write
-  // The last check found the files missing or locked, so the next write must happen even without pending lines.
+  bool aside;  // start a new file before the next write
+  // The last check found the files missing or locked. The next write must then happen even if no lines are pending.
   bool doubtful;
-  bool trying;  // value of `doubtful` when the batch was taken
+  bool trying;  // value of `doubtful` when the current batch was taken
   bool failing;
   uint64_t failed_at, looked_at, taken_at;
-  // While `taken` is set, only the thread that writes may use the following members.
+  // While `taken` is true, only the thread that writes the batch may use the members after `taken`.
   bool taken;
   struct audit_file file;
   bool take_aside, ok, written, headless;
@@ -118,7 +118,7 @@ void audit_write(struct audit *a) {
   a->ok = audit_file_write(&a->file, &a->batch, a->take_aside, &a->written, &a->why);
 }
 
-// Logs a break of the chain that the last write has found, even if this write failed afterwards.
+// If the last write found a break in the chain of lines, logs the break, even if that write then failed.
 static void note_break(struct audit *a) {
   if (a->file.broke.code) log_error(a->opt.log, "%s", a->file.broke.message);
   a->file.broke.code = FAULT_NONE;
@@ -164,8 +164,8 @@ enum audit_readiness audit_ready(struct audit *a) {
     if (state == AUDIT_LOCKED_OUT) return waited < AUDIT_GLANCE_MS ? AUDIT_WAIT : AUDIT_REFUSE;
     return a->trying ? AUDIT_WAIT : AUDIT_READY;
   }
-  // If a file is missing, perhaps because it was moved away, the operation waits for the next write, which creates the
-  // file again.
+  // If a file is missing, for example because it was moved away, the operation must wait for the next write, which
+  // creates the file again.
   if (now != a->looked_at) a->doubtful |= !audit_file_in_place(&a->file);
   a->looked_at = now;
   return a->doubtful ? AUDIT_WAIT : AUDIT_READY;

@@ -7,11 +7,11 @@
 //
 // The lines form a chain: `prev` is the `hash` of the preceding line, `hash` the SHA-256 of the line up to its own
 // `,"hash":`. audit_verify detects altered, removed, inserted and moved lines. FILE.head records the end of the chain,
-// so that lines removed from the end are detected too. With a key, every line also has a `mac`, the HMAC-SHA256 of its
-// hash, which cannot be forged without the key, and the head is signed.
+// so that lines removed from the end are detected too. With a key, FILE.head is signed, and every line also has a
+// `mac`: the HMAC-SHA256 of its hash, which cannot be forged without the key.
 //
-// With a key, lines are appended only to a log whose end is signed with that key. Any other log is renamed, unchanged,
-// to FILE.unverified-N with its head and rotated files, and a new chain begins with an `audit_break` line.
+// With a key, lines are appended only to a log whose end is signed with that key. Any other log, with its head and
+// rotated files, is renamed to FILE.unverified-N, unchanged; a new chain then begins with an `audit_break` line.
 //
 // Several processes may write one file: each appends under a lock. A file that reaches its size limit is renamed to
 // FILE.1, FILE.1 to FILE.2 and so on; the chain continues in the new file.
@@ -25,10 +25,10 @@ struct audit;
 
 struct audit_options {
   str file;
-  uint64_t max_bytes;  // a file of this size is rotated; 0 if files are never rotated because of their size
+  uint64_t max_bytes;  // a file that reaches this size is rotated; 0 if there is no such limit
   unsigned keep;       // number of rotated files to keep regardless of age
   uint64_t keep_ms;    // age after which further rotated files are removed; if 0, they are removed immediately
-  uint64_t max_total;  // maximum bytes of all files, above which writing fails; 0 if unlimited
+  uint64_t max_total;  // maximum bytes of all files of the log; a write that would exceed them fails; 0 if unlimited
   bool required;       // refuse operations while the log cannot be written
   str key;             // signs lines and FILE.head; STR_NONE if they are not signed
   const struct clock *clock;
@@ -52,9 +52,10 @@ struct audit_event {
   str trace;            // W3C trace id, or STR_NONE
   str decision_id;      // of the governance file; STR_NONE if the request is not governed
   size_t bytes_in, bytes_out;
-  str counted_in, counted_out;  // request and response text, to log their token counts; for STR_NONE, null is logged
-  unsigned attempts;            // failed attempts before this one
-  bool tool_error;              // the tool reported an error
+  // Request and response text. Only their token counts are logged; null is logged for STR_NONE.
+  str counted_in, counted_out;
+  unsigned attempts;  // failed attempts before this one
+  bool tool_error;    // the tool reported an error
   bool cached, dry_run;
   bool asked;     // the operation is unfinished: the client must answer an elicitation or sampling request
   str arguments;  // arguments in raw JSON, without secrets; STR_NONE if they are not logged
@@ -84,10 +85,11 @@ void audit_write(struct audit *a);
 void audit_settle(struct audit *a);
 void audit_flush(struct audit *a);  // audit_take, audit_write and audit_settle
 
-// Starts a new file before the next write. Not needed if the file was moved away: the next write creates a new one.
+// Makes the next write start a new file. Not needed if the current file was moved away, because the next write then
+// creates a new one.
 void audit_rotate(struct audit *a);
 
-// Says whether an operation may begin. Always AUDIT_READY if the log is not required.
+// Whether an operation may begin. Always AUDIT_READY if the configuration does not require the audit log.
 enum audit_readiness {
   AUDIT_READY,
   AUDIT_WAIT,    // unknown: call audit_take and audit_write, and ask again after at most AUDIT_ASK_MS
@@ -97,8 +99,8 @@ enum { AUDIT_ASK_MS = 10 };
 
 // Must be called before each operation. At most once a millisecond, checks with a few system calls that the files are
 // in place and that no other process holds the lock. If this check fails, the operation must wait until a write
-// succeeds, even if no line is pending. If another process holds the lock, the operation waits at most AUDIT_GLANCE_MS.
-// Never blocks.
+// succeeds, even if no line is pending; it waits at most AUDIT_GLANCE_MS for another process's lock. This function
+// never blocks.
 enum audit_readiness audit_ready(struct audit *a);
 bool audit_failing(const struct audit *a);       // the last write failed and must be retried
 uint64_t audit_retry_ms(const struct audit *a);  // milliseconds from a failed write to its retry
@@ -112,7 +114,7 @@ enum audit_finding {
   AUDIT_ALTERED,    // the hash of a line does not match its text
   AUDIT_UNLINKED,   // a line does not follow the preceding one: lines were removed, inserted or moved
   AUDIT_MALFORMED,  // not an audit line
-  AUDIT_SHORTENED,  // the first or the last line that FILE.head records is missing
+  AUDIT_SHORTENED,  // FILE.head records a first and a last line, and one of them is missing
   AUDIT_UNSIGNED,   // a line or FILE.head is not signed with the key
 };
 
@@ -121,9 +123,10 @@ struct audit_verdict {
   uint64_t lines;
   size_t findings;  // number of findings; 0 if the chain is intact
   uint64_t first_seq, last_seq;
-  // Number of lines after the line that FILE.head records: the writer stopped before it updated FILE.head.
+  // Number of lines after the last line that FILE.head records. There are such lines if the writer stopped before it
+  // updated FILE.head.
   uint64_t behind;
-  uint64_t breaks;  // number of audit_break lines: each reports a log that was set aside or found empty
+  uint64_t breaks;  // number of audit_break lines; each reports that a log was set aside or found empty
   bool keyed;       // the log was written with a key; without that key only hashes are checked
   bool torn;        // an unfinished line follows the line recorded in FILE.head
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the end of an existing log with the key, and sets aside a log that fails the check: the log is renamed but not
-// changed, because it is evidence. Then a new chain begins.
+// Checks the end of an existing log with the key. Sets aside a log that fails the check: renames it without changing
+// it, because it is evidence. A new chain then begins.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 enum {
   ASIDE_MOST = 1000,  // maximum number of logs set aside
-  // Minimum milliseconds between setting aside two logs. Without this limit, two gateways with different keys would set
-  // aside each other's log forever.
+  // After setting aside a log, minimum milliseconds before another one may be set aside. Without this limit, two
+  // gateways with different keys would set aside each other's logs forever.
   ASIDE_APART = 60000,
 };
 
@@ -42,8 +42,8 @@ static const char *doubt_empty(struct audit_file *a, const struct audit_end *e) 
   return !e->head.seq || audit_was_rotated(a, e->head.hash) ? NULL : "its lines are missing";
 }
 
-// Returns whether copies of earlier lines were appended: there are complete lines after our last write, but their
-// numbers are not higher.
+// Returns whether copies of earlier lines were appended: lines follow the last line that this process wrote, but their
+// numbers (`seq`) are not higher.
 static bool is_copied(const struct audit_file *a, const struct audit_end *e) {
   return a->size != UINT64_MAX && e->size > a->size && e->size - a->size > e->tail && e->last.seq <= a->seq;
 }
@@ -92,8 +92,8 @@ static bool is_there(const char *path) {
   return lstat(path, &st) == 0;
 }
 
-// Finds an unused name for the log such that the name of its head file is unused too. Returns false if there is no such
-// name.
+// Finds a new name for the log. That name, and the name of the head file that belongs to it, must be unused. Returns
+// false if there is no such name.
 static bool find_name(const struct audit_file *a, char *out, size_t size, char *head, size_t head_size) {
   for (unsigned i = 1; i <= ASIDE_MOST; i++) {
     snprintf(out, size, "%s.unverified-%u", a->path, i);
@@ -104,7 +104,7 @@ static bool find_name(const struct audit_file *a, char *out, size_t size, char *
   return false;
 }
 
-// Renames the rotated files of the log, because they belong to the same chain.
+// Renames the rotated files of a log that was set aside, because they belong to the same chain.
 static void move_rotated(const struct audit_file *a, const char *name) {
   bool moved = true;
   for (unsigned i = 1; moved; i++) {
@@ -126,8 +126,7 @@ static bool move_all(const struct audit_file *a, char *name, size_t room) {
   return ok;
 }
 
-// Returns the start time for a new chain: it must be later than that of any known chain, even if the clock was set
-// back.
+// Returns the start time for a new chain: later than the start of any known chain, even if the clock was set back.
 static uint64_t begin_after(const struct audit_file *a, const struct audit_end *e) {
   int64_t now = clock_wall_ms(a->clock);
   uint64_t known = e->headed && e->head.began > a->began ? e->head.began : a->began;

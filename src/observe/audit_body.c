@@ -22,8 +22,7 @@ static size_t plain_run(str s) {
   return n;
 }
 
-// Writes a string with escapes. Stops after NAME_WRITTEN bytes, because escaped control characters are six times as
-// long.
+// Writes a string with escapes. Stops after NAME_WRITTEN bytes: escapes can make a string six times as long.
 static void put_string(struct buf *out, str s) {
   enum { PAIR = 12 };  // length of the longest escape in bytes
   size_t end = out->n + NAME_WRITTEN - PAIR;
@@ -37,13 +36,13 @@ static void put_string(struct buf *out, str s) {
   buf_char(out, '"');
 }
 
-// Appends `s` with escapes. `s` must be valid JSON, in which control characters are white space between tokens. Returns
-// false if the escaped text needs more than `most` bytes.
+// Appends the valid JSON `s`, with escapes for characters outside printable ASCII. Control characters in `s` are white
+// space between tokens. Returns false if the escaped text needs more than `most` bytes.
 static bool put_json(struct buf *out, str s, size_t most) {
   size_t end = out->n + most;
   while (s.n) {
     size_t n = 0;
-    if (out->n + s.n > end) return false;  // the rest of the text needs at least s.n bytes
+    if (out->n + s.n > end) return false;  // the rest of `s` needs at least s.n bytes, so it does not fit
     while (n < s.n && s.p[n] >= 0x20 && s.p[n] < 0x7f) n++;
     buf_add(out, s.p, n);
     s = str_from(s, n);
@@ -55,7 +54,7 @@ static bool put_json(struct buf *out, str s, size_t most) {
   return out->n <= end;
 }
 
-// The key of a member with its punctuation, as one constant: keys make up most of a line.
+// The key of a member with its punctuation, as one constant for speed: keys make up most of a line.
 #define KEY(name) STR(",\"" name "\":")
 
 // Appends a key and a value that needs no escapes.

@@ -41,8 +41,8 @@ static bool take_number(str *s, uint64_t *out) {
   return str_to_u64(digits, out);
 }
 
-// Reads the chain fields at the end of a line. Their form is fixed, so that the hashed part is found without a JSON
-// parser.
+// Reads the chain fields at the end of a line. These fields have a fixed form, so no JSON parser is needed to find the
+// hashed part of the line.
 bool audit_read_place(str line, struct audit_place *out) {
   str rest = line;
   if (!take_end(&rest, STR(AUDIT_LINE_END)) || !take_hex(&rest, &out->hash)) return false;
@@ -161,8 +161,8 @@ bool audit_read_key(str path, struct arena *a, str *out, struct fault *f) {
   return ok;
 }
 
-// Writes the signed fields of a head. Omits a `began` of 0: heads of earlier versions have no `began`, and their
-// signatures must stay valid.
+// Writes the signed fields of a head. Omits the field `began` if it is 0: heads of earlier versions do not have this
+// field, and their signatures must stay valid.
 static size_t put_claim(const struct audit_head *head, char out[AUDIT_HEAD_MAX]) {
   int n = snprintf(out, AUDIT_HEAD_MAX, "{\"seq\":%llu,\"hash\":\"%s\",\"begins\":%llu", (unsigned long long)head->seq,
                    head->hash, (unsigned long long)head->begins);

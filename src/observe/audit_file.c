@@ -17,7 +17,7 @@
 
 enum {
   RESERVE = 1 << 20,     // bytes of disk space reserved for requests in flight, if the log is required
-  ROTATE_APART = 60000,  // milliseconds between two attempts to rotate a full file, if the first one failed
+  ROTATE_APART = 60000,  // milliseconds between a failed attempt to rotate a full file and the next attempt
 };
 
 static bool refused(const struct audit_file *a, const char *what, struct fault *f) {
@@ -92,7 +92,8 @@ static bool take_lock(struct audit_file *a, struct fault *f) {
   return true;
 }
 
-// Opens and locks the file at the path. If the file was moved away before it was locked, closes it and tries again.
+// Opens and locks the log file. If the file was moved away before it was locked, closes it and tries again with the new
+// file at its path.
 static bool lock(struct audit_file *a, struct fault *f) {
   for (int tries = 0; tries < 100; tries++) {
     if ((a->fd < 0 && !open_file(a, f)) || !take_lock(a, f)) return false;
@@ -146,7 +147,7 @@ static void read_end(struct audit_file *a, uint64_t size, struct audit_end *out)
 }
 
 // Checks an empty log that has a key: FILE.1 must end with the last line that the head or this process knows. Otherwise
-// lines were removed or moved, for example by a log rotation program: notes a break of the chain.
+// lines were removed or moved, for example by a log rotation program, and this function notes a break of the chain.
 static void check_empty(struct audit_file *a, const struct audit_end *e) {
   bool by_head = e->headed && e->head.seq >= a->seq;
   uint64_t seq = by_head ? e->head.seq : a->seq, begins = e->headed ? e->head.begins : a->begins;
@@ -158,8 +159,8 @@ static void check_empty(struct audit_file *a, const struct audit_end *e) {
 
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f);
 
-// Finds the line after which the chain continues: the last line that this or another process wrote. With a key, ignores
-// a head that is not signed with the key, and sets aside a log that fails audit_doubt.
+// Finds the line after which the chain continues: the last line that any process wrote. With a key, ignores a head that
+// is not signed with this key, and sets aside a log that audit_doubt rejects.
 static bool catch_up(struct audit_file *a, struct fault *f) {
   struct stat st;
   struct audit_end e;
@@ -167,7 +168,7 @@ static bool catch_up(struct audit_file *a, struct fault *f) {
   if (fstat(a->fd, &st) != 0) return refused(a, "cannot be examined", f);
   if ((uint64_t)st.st_size == a->size) return true;
   read_end(a, (uint64_t)st.st_size, &e);
-  // Another gateway has begun a newer chain.
+  // Another gateway has begun a newer chain, so this gateway continues that chain.
   if (a->key && e.headed && e.head.began > a->began) begin_chain(a, e.head.began);
   const char *why = audit_doubt(a, &e);
   if (why) return begin_again(a, &e, why, f);
@@ -226,8 +227,8 @@ static void write_head(struct audit_file *a) {
   if (a->headless) a->head_errno = errno;
 }
 
-// Returns false if the log is required and its head could not be written: the end of the chain could then not be
-// proved.
+// Returns false if the log is required and its head could not be written. Without the head, lines removed from the end
+// would not be detected.
 static bool has_head(const struct audit_file *a, struct fault *f) {
   if (!a->headless || !a->required) return true;
   fault_set(f, FAULT_IO, "%s cannot be written: %s", a->head_path, strerror(a->head_errno));
@@ -246,18 +247,18 @@ static bool rotate(struct audit_file *a, struct fault *f) {
     return true;
   }
   if (gone) a->begins = audit_first_kept(a);
-  write_head(a);  // catch_up reads the head to continue the chain in the new file
+  write_head(a);  // after the rotation, catch_up reads the head to continue the chain in the new file
   unlock(a);
   close_file(a);
   return lock(a, f) && catch_up(a, f);
 }
 
-// Sets aside a log that failed audit_doubt, and begins a new chain.
+// Sets aside a log that audit_doubt rejects, and begins a new chain.
 static bool begin_again(struct audit_file *a, const struct audit_end *e, const char *why, struct fault *f) {
   bool moved = audit_set_aside(a, e, why, f);
   if (moved) {
     begin_chain(a, a->began);
-    write_head(a);  // a gateway that waits for the lock reads the head and finds the new chain
+    write_head(a);  // another gateway that waits for the lock then reads the head and finds the new chain
   }
   unlock(a);
   close_file(a);
@@ -266,8 +267,8 @@ static bool begin_again(struct audit_file *a, const struct audit_end *e, const c
 
 // ---- lines
 
-// Counts the tokens of a batch. Runs before the lock is taken, so that other processes do not wait while tokens are
-// counted.
+// Counts tokens for the lines of a batch. Runs before the file is locked, so that other processes do not wait
+// meanwhile.
 static void count_tokens(struct audit_file *a, struct buf *batch) {
   for (size_t at = 0; at < batch->n;) {
     struct audit_record r;
@@ -345,7 +346,7 @@ static bool append(struct audit_file *a, str batch, struct fault *f) {
   return false;
 }
 
-// Estimates the number of bytes that these records add to the file.
+// Estimates the number of bytes that the records of a batch add to the file.
 static uint64_t length_of(str batch) {
   uint64_t n = 0;
   while (batch.n) {

@@ -24,7 +24,7 @@ enum { AUDIT_OPEN_FLAGS = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOC
 
 extern const char audit_first_prev[AUDIT_HASH + 1];  // value of `prev` in the first line of a chain: zeros
 
-// The chain fields of a line. The slices point into the line.
+// The fields of a line that form the chain, such as `prev` and `hash`. The strings are slices of the line.
 struct audit_place {
   uint64_t seq;
   str prev, hash;
@@ -37,8 +37,8 @@ bool audit_read_place(str line, struct audit_place *out);
 // Writes the SHA-256 of the hashed part of a line, in hex.
 void audit_hash(str hashed, char out[AUDIT_HASH + 1]);
 
-// Writes the HMAC-SHA256 of `text` in hex. A line's mac signs its hash, which also covers all preceding lines. The text
-// of a head never looks like a hash, so the signature of a head cannot be used for a line.
+// Writes the HMAC-SHA256 of `text` in hex. For a line, `text` is its hash, which also covers all preceding lines. For
+// FILE.head, `text` never looks like a hash, so the signature of a head cannot be used for a line.
 void audit_sign(struct hmac *key, str text, char out[AUDIT_HASH + 1]);
 bool audit_line_is_signed(const struct audit_place *p, struct hmac *key);  // recomputes the hash
 
@@ -59,7 +59,8 @@ enum { AUDIT_HEAD_MAX = 320 };  // maximum bytes of FILE.head
 // fields.
 struct audit_head {
   uint64_t seq, begins;
-  // Start of this chain in milliseconds since 1970; 0 without a key. If there are two chains, the later one is valid.
+  // Start of this chain in milliseconds since 1970; 0 without a key. If there are two chains, the one that started
+  // later is valid.
   uint64_t began;
   char hash[AUDIT_HASH + 1];
   char mac[AUDIT_HASH + 1];  // "" if unsigned
@@ -73,8 +74,8 @@ enum { AUDIT_LINE_MAX = 1 << 17 };  // maximum bytes of a line
 // Appends the body of a line. The writer adds token counts and chain fields.
 void audit_put_body(const struct audit_event *e, int64_t wall_ms, struct buf *out);
 
-// Header of a pending line in a buffer. Three texts follow it: the body of the line, and the request and response texts
-// in which tokens are counted.
+// Header of a pending line in a buffer. Three texts follow this header: the body of the line, the request text and the
+// response text. Tokens are counted in the last two.
 struct audit_record {
   uint32_t body, in, out;          // sizes of the three texts in bytes
   uint32_t tokens_in, tokens_out;  // set by the writer
@@ -138,25 +139,26 @@ struct audit_end {
   bool head_there;  // FILE.head exists
   bool headed;      // FILE.head is a valid head, and signed if a key is set
   struct audit_head head;
-  bool lined;  // the file has a complete line, and the last one is an audit line
+  bool lined;  // the file has a complete line, and the last complete line is an audit line
   struct audit_place last;
 };
 
-// Returns NULL if lines may be appended to a log with this end, otherwise the reason why the key does not confirm the
-// end. Always returns NULL if there is no key.
+// Checks the signatures at the end of a log. Returns NULL if they are valid or if there is no key, so that lines may be
+// appended; otherwise, returns why the end cannot be trusted.
 const char *audit_doubt(struct audit_file *a, const struct audit_end *end);
 
 // Returns whether the last line of FILE.1 has this hash, which means that FILE was rotated after that line.
 bool audit_was_rotated(struct audit_file *a, const char *hash);
 
 // Renames the log with its head and its rotated files to FILE.unverified-N, and prepares the audit_break line for the
-// next chain. The caller must hold the lock and release it. On failure, f says why, and nothing may be written.
+// next chain. The caller must hold the lock and release it. On failure, f has the reason, and the caller must not write
+// to the log.
 bool audit_set_aside(struct audit_file *a, const struct audit_end *end, const char *why, struct fault *f);
 
 // Prepares the audit_break line. `file` is the log that was set aside or found empty, `why` is the reason.
 void audit_note_break(struct audit_file *a, const char *file, const char *why);
 
-enum { AUDIT_ROTATED_MAX = 1000 };  // maximum number of rotated files; with this number, the log is no longer rotated
+enum { AUDIT_ROTATED_MAX = 1000 };  // maximum number of rotated files; a log with this many is not rotated any more
 
 // Returns the name of a rotated file, FILE.number; number 0 is FILE itself. The caller must free it.
 char *audit_file_name(const char *path, unsigned number);
@@ -166,10 +168,11 @@ bool audit_may_shift(const struct audit_file *a);
 // Renames FILE to FILE.1, FILE.1 to FILE.2 and so on, then removes the files that are older than `keep_ms` and not
 // among the newest `keep` files. Sets *out_gone if a file was removed. On failure, restores the names and sets errno.
 bool audit_shift_files(const struct audit_file *a, bool *out_gone);
-// Returns the seq of the first line of the oldest rotated file, or of the next line if there are no rotated files.
+// Returns the number (`seq`) of the first line of the oldest rotated file. If there are no rotated files, returns the
+// number of the next line.
 uint64_t audit_first_kept(struct audit_file *a);
-// Returns whether `more` bytes fit audit.max_total. Removes rotated files older than audit.keep_days if that
-// makes room. Returns false with a reason in f.
+// Returns whether `more` bytes fit audit.max_total. Removes rotated files older than audit.keep_days if that makes
+// room. Otherwise returns false, with a reason in f.
 bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f);
 
 enum {
@@ -177,15 +180,15 @@ enum {
   AUDIT_GLANCE_MS = 50,  // maximum time that a request waits while another process holds the file lock
 };
 
-// Opens the log. On failure, f has the reason, and the caller may still try to write. Even then, the caller must call
-// audit_file_close.
+// Opens the log. On failure, f has the reason; the caller may still try to write. In any case, the caller must call
+// audit_file_close in the end.
 bool audit_file_open(struct audit_file *a, const struct audit_options *opt, struct fault *f);
 void audit_file_close(struct audit_file *a);
 
-// Returns whether the log and its head are at their paths and no other process holds the lock. Makes a few system
-// calls only.
+// Returns whether the log and its head are at their paths and no other process holds the lock. Makes only a few system
+// calls.
 bool audit_file_in_place(const struct audit_file *a);
 
 // Appends records. If `aside` is true, rotates the file first. Sets *out_written to whether the records were written.
-// The function can fail after it has written the records, if the head cannot be written or no disk space is left.
+// The function can fail even after the records were written, if FILE.head cannot be written or no disk space is left.
 bool audit_file_write(struct audit_file *a, struct buf *batch, bool aside, bool *out_written, struct fault *f);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotation of audit files: FILE.1 is the newest. A file is removed only if it is old and enough newer files exist, so
-// that a client cannot remove lines by causing many new ones. The total size is limited too.
+// Rotates audit files: FILE.1 is the newest rotated file. A file is removed only if it is old and enough newer files
+// exist, so that a client that causes many new lines cannot remove old ones. The total size of the files is also
+// limited.
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -43,8 +44,8 @@ bool audit_may_shift(const struct audit_file *a) {
   return count_files(a, &bytes) < AUDIT_ROTATED_MAX;
 }
 
-// Returns whether a rotated file is older than keep_ms. A time in the future, after the clock was set back, does not
-// count as old.
+// Returns whether a rotated file is older than keep_ms. A file whose time is in the future, because the clock was set
+// back, does not count as old.
 static bool is_old(const struct audit_file *a, unsigned number) {
   struct stat st;
   int64_t now = clock_wall_ms(a->clock);

@@ -60,8 +60,8 @@ static void check_beginning(struct verifier *v) {
           (unsigned long long)first, (unsigned long long)(first - begins));
 }
 
-// Checks the mac of a line. Lines written before a key was set need no mac: the signed head contains the hash of the
-// last line, which depends on all preceding lines.
+// Checks the signature (`mac`) of a line. Lines written before a key was set need no signature: the signed head
+// contains the hash of the last line, which depends on all preceding lines.
 static void check_mac(struct verifier *v, const struct audit_place *p) {
   bool owed = v->signing || !v->headed || p->seq > v->head.seq;
   v->signing |= p->mac.n > 0;
@@ -71,8 +71,8 @@ static void check_mac(struct verifier *v, const struct audit_place *p) {
     found(v, AUDIT_UNSIGNED, "the line's mac was not made with this key");
 }
 
-// Returns whether a line is an audit_break line. A search finds the key and not text in a value, because quotes in
-// values are escaped.
+// Returns whether a line is an audit_break line. A text search for the key with its quotes is sufficient, because
+// quotes inside values are escaped.
 static bool is_break(str line) {
   static const str key = STR(",\"operation\":\""), word = STR("audit_break\"");
   const char *at = memmem(line.p, line.n, key.p, key.n);
@@ -103,8 +103,8 @@ static void take_line(struct verifier *v, str line) {
 
 // ---- reading files
 
-// Handles an unfinished last line. In the current file, it is a finding only if the head records this line. If the head
-// does not, the writer stopped before it had written the whole line.
+// Handles an unfinished last line of a file. In the current file, such a line is a finding only if the head records it.
+// Otherwise, the writer stopped before it had written the whole line.
 static void take_torn(struct verifier *v, str line) {
   struct audit_place p;
   bool noted = !v->last || !v->headed || v->head.seq > v->seq;
@@ -168,8 +168,8 @@ static bool take_file(struct verifier *v, const char *path, struct fault *f) {
   return ok;
 }
 
-// Checks the end of the log against the head. Lines after the recorded one are not a finding, because the head is
-// written after the lines.
+// Checks that the log contains the last line that the head records. Lines after it are not a finding, because the head
+// is written after the lines.
 static void check_end(struct verifier *v, const char *path) {
   if (!v->headed) found(v, AUDIT_SHORTENED, "%s.head is missing: nothing records where the log ends", path);
   else if (v->headed && v->head.seq > v->seq && (v->joined || v->head.begins <= v->head.seq))
@@ -184,7 +184,7 @@ static void check_end(struct verifier *v, const char *path) {
   }
 }
 
-// Returns whether a running gateway has updated the head since it was read.
+// Returns whether a running gateway has updated the head since the verifier read it.
 static bool was_noted_since(const struct verifier *v, const char *head_path) {
   struct audit_head now;
   return audit_read_head(head_path, &now) && now.seq >= v->seq;

@@ -11,11 +11,11 @@
 
 enum { CODES = GOVERNANCE_FLOW_DENIED + 1 };
 
-// Counters of a capability, or of an adapter.
+// Counters of one capability of an adapter, or of the adapter itself.
 struct tally {
   uint64_t ends[GOVERNED_END_COUNT];
   struct histogram times;           // of an adapter
-  uint64_t audited, misclassified;  // of an adapter: calls that were sent
+  uint64_t audited, misclassified;  // only for an adapter; calls that were sent
   str id, adapter, name;            // name: the capability; STR_NONE for an adapter
   char text[];
 };
@@ -39,7 +39,7 @@ static const char *end_word(enum governed_end end) {
 
 // ---- counting
 
-// `id` is ADAPTER.CAPABILITY, or ADAPTER: an adapter has no dot in its name.
+// `id` is ADAPTER.CAPABILITY for a capability, or ADAPTER for an adapter, whose name contains no dot.
 static struct tally *tally_new(str id) {
   struct tally *t = mem_zero(sizeof *t + id.n + 1);
   memcpy(t->text, id.p, id.n);

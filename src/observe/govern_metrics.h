@@ -8,8 +8,8 @@
 
 struct govern_metrics;
 
-// Maximum number of capabilities, and of adapters, that are counted separately. All further ones are counted together
-// as "(others)".
+// Maximum number of capabilities, and also of adapters, with counters of their own. All others share the counters
+// "(others)".
 enum { GOVERN_METRICS_NAMES = 1024 };
 
 struct govern_metrics *govern_metrics_new(const struct hash_key *seed);
@@ -33,7 +33,7 @@ enum governed_end {
 struct governed_call {
   const struct governance_capability *capability;
   enum governed_end end;
-  bool answered;  // the server responded: `us` is counted
+  bool answered;  // the server responded, so the duration `us` is counted
   uint64_t us;
   // The capability has a class without effects, but the server's annotations call the tool destructive.
   bool misclassified;
@@ -41,10 +41,11 @@ struct governed_call {
 
 void govern_metrics_call(struct govern_metrics *m, const struct governed_call *c);
 void govern_metrics_decision(struct govern_metrics *m, enum governance_code code);
-// Counts a call or view that would have joined all marks of the flow guard.
+// Counts a call or view that would have joined private data, untrusted input and a way to send data out. `refused` is
+// false if the flow guard only warned.
 void govern_metrics_flow(struct govern_metrics *m, bool refused);
 
 // Writes the metrics for Prometheus.
 void govern_metrics_write(const struct govern_metrics *m, struct buf *out);
-// Writes the members of an open object, as `toolgate stats --governance --json` prints them.
+// Writes the counters as members of an open JSON object, for `toolgate stats --governance --json`.
 void govern_metrics_put(const struct govern_metrics *m, struct json_writer *w);

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 
-// Upper bounds of the buckets: in microseconds, and as printed, in seconds.
+// Upper bound of each bucket: a number of microseconds, and the printed text in seconds.
 static const struct {
   uint64_t us;
   const char *le;

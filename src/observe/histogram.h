@@ -11,11 +11,11 @@ struct histogram {
 
 void histogram_add(struct histogram *h, uint64_t us);
 
-// Returns the time that `permille` of the durations did not exceed, interpolated linearly within a bucket.
+// Returns the quantile `permille`/1000 of the durations, interpolated linearly within a bucket.
 uint64_t histogram_quantile(const struct histogram *h, uint64_t permille);
 
 // Writes the series NAME_bucket, NAME_sum and NAME_count with one label, unless the histogram is empty.
 void histogram_write(const struct histogram *h, const char *name, const char *label, str value, struct buf *out);
 
-// Escapes the three characters that the format requires to be escaped in values of labels.
+// Appends the value of a label, with the three escapes that the Prometheus text format requires.
 void metrics_put_label(struct buf *out, str value);

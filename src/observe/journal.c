@@ -11,11 +11,11 @@
 
 enum {
   MAGIC = 0x6a6f7572,
-  FILES = 16,  // a file has this part of max_bytes, within FILE_LEAST and FILE_MOST
+  FILES = 16,  // the size limit of a file is max_bytes / FILES, but between FILE_LEAST and FILE_MOST
   FILE_LEAST = 1 << 16,
   FILE_MOST = 64 << 20,
   EXPIRE_MS = 3600 * 1000,
-  PENDING_KEPT = 1 << 18,  // bytes of an empty buffer that are kept
+  PENDING_KEPT = 1 << 18,  // an empty buffer keeps at most this much memory
 };
 
 struct journal {
@@ -29,8 +29,9 @@ struct journal {
   bool asked;    // the folder was checked
   bool failing;  // the last write failed
   uint64_t failed_at;
-  struct fault why;  // as `failing`: set on the loop
-  // Used by the thread that writes; by the loop only while nothing is written.
+  struct fault why;  // why the last write failed
+  // The members from here on belong to the thread that writes. The loop may use them only while no write is in
+  // progress.
   struct buf batch;
   struct journal_file file;
   struct journal_limits limits, next_limits;
@@ -167,7 +168,7 @@ bool journal_works(struct journal *j, const char **out_why) {
   if (!j->asked) {
     j->asked = true;
     if (!file_folder_fits(str_of(j->folder), &j->why)) {
-      j->asked = false;  // asks again for the next request
+      j->asked = false;  // the next call of journal_works checks the folder again
       *out_why = j->why.message;
       return false;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A journal: JSON lines that are appended to the files of one folder, off the loop. A file is named after the time when
-// it was created, so that the order of the names is the order of the lines:
+// A journal: JSON lines that another thread appends to the files of one folder. A file is named after the time when it
+// was created, so that the order of the names is the order of the lines:
 //
 //   FOLDER/000001795059319123-3f9c01ab.jsonl
 //
@@ -16,7 +16,7 @@ struct journal;
 
 enum {
   JOURNAL_LINE_MAX = 1 << 20,      // maximum bytes of a line
-  JOURNAL_PENDING_MAX = 16 << 20,  // lines beyond are lost while the disk cannot be written
+  JOURNAL_PENDING_MAX = 16 << 20,  // maximum bytes of lines that wait to be written; further lines are lost
   JOURNAL_RETRY_MS = 1000,
 };
 
@@ -24,19 +24,20 @@ struct journal_limits {
   uint64_t max_bytes, keep_ms;  // of all files together
 };
 
-// Does not touch the disk. `folder` is copied.
+// Creates a journal without accessing the disk. Copies `folder`.
 struct journal *journal_new(struct loop *loop, str folder, const struct journal_limits *limits);
 // Writes the remaining lines, and frees the journal when they are written. The loop must still run.
 void journal_free(struct journal **j);
-void journal_limit(struct journal *j, const struct journal_limits *limits);  // from the next file on
+// Sets the limits that apply from the next file on.
+void journal_limit(struct journal *j, const struct journal_limits *limits);
 
 // Adds a line, without its line end. Returns false, and counts the line as lost, if there is no room for it.
 bool journal_add(struct journal *j, str line);
 
-// Returns whether lines can be written, as far as this is known: the last write has succeeded or, before the first
-// write, the folder can be written to. On failure, sets *out_why to the reason.
+// Returns whether lines can probably be written: the last write has succeeded or, before the first write, the folder is
+// writable. On failure, sets *out_why to the reason.
 bool journal_works(struct journal *j, const char **out_why);
-uint64_t journal_lost(const struct journal *j);  // lines lost since the start
+uint64_t journal_lost(const struct journal *j);  // returns the number of lines lost since the journal was created
 
 // ---- reading
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a journal. Functions of this header wait for the disk.
+// The files of a journal. The functions of this header block until the disk has answered.
 #pragma once
 #include <dirent.h>
 
@@ -15,7 +15,7 @@ struct journal_names {
   char **names;
   size_t count;
 };
-// Returns false with errno set if the folder cannot be read.
+// Lists the files of a journal. If the folder cannot be read, returns false and sets errno.
 bool journal_list(int folder, struct arena *a, struct journal_names *out);
 
 struct journal_file {
@@ -23,13 +23,13 @@ struct journal_file {
   uint64_t size;
 };
 
-// Opens a file to append to, and locks it: the newest one, if it is not full and no other process appends to it,
-// otherwise a new one. `salt` makes the name of a new file unique.
+// Opens and locks a file to append to. This is the newest file if it is not full and no other process appends to it,
+// otherwise a new file. `salt` makes the name of a new file unique.
 bool journal_file_open(struct journal_file *file, str folder, uint64_t file_max, const struct clock *clock,
                        uint32_t salt, struct fault *f);
-// Appends lines. If this fails, no part of them remains in the file, which is closed.
+// Appends lines. On failure, removes any part of the lines from the file and closes the file.
 bool journal_file_append(struct journal_file *file, str lines, struct fault *f);
 void journal_file_close(struct journal_file *file);
 
-// Removes old files. Files that a process appends to are kept.
+// Removes the oldest files that exceed the limits, except files to which a process appends.
 void journal_expire(int folder, const struct journal_limits *limits, int64_t now_ms);

@@ -31,7 +31,7 @@ static size_t report_lines(struct reading *r, size_t n) {
   return n - from;
 }
 
-// Reads one file. A line that is longer than the limit ends the reading of the file, because it is none of ours.
+// Reads one file. Stops at a line that is longer than the limit, because a journal does not write such lines.
 static bool read_file(struct reading *r, int fd) {
   size_t held = 0;
   while (!r->stopped && held < BLOCK) {

@@ -9,7 +9,7 @@
 #include "observe/govern_metrics.h"
 #include "observe/histogram.h"
 
-// Outcomes of a call. A call that failed has the outcome END_FAULTS plus its fault code.
+// Outcomes of a call. The outcome of a call that failed with a fault is END_FAULTS plus the fault's code.
 enum { END_OK, END_TOOL_ERROR, END_CACHED, END_DRY_RUN, END_FAULTS };
 
 struct served {
@@ -187,7 +187,7 @@ static void put_faults(const struct metrics *m, struct buf *out) {
   }
 }
 
-// Writes counters that are zero, too: an alert on the first failure needs a previous value.
+// Writes all counters, even those that are zero: an alert on the first rejection needs a previous value.
 static void put_rejections(const struct metrics *m, struct buf *out) {
   metrics_put_head(out, "toolgate_auth_failures_total", "counter",
                    "Requests refused for their credentials, by reason.");

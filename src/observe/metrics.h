@@ -38,7 +38,7 @@ void metrics_count_saved(struct metrics *m, uint64_t tokens);
 // Counts a request that was rejected: its authentication failed, or its agent is not in the rules.
 void metrics_count_rejection(struct metrics *m, enum rejection why);
 
-// Counters of one server; zeros if no call was counted. Times cover answered calls and are interpolated from the
+// Counters of one server; zeros if no call was counted. Times are those of answered calls, interpolated from a
 // histogram.
 struct metrics_tally {
   uint64_t calls, errors;
@@ -58,7 +58,7 @@ bool metrics_last(const struct metrics *m, size_t i, struct metrics_last *out);
 
 void metrics_write(const struct metrics *m, struct buf *out);
 
-// Append a metric to the page: metrics_put_head once, then metrics_put_value for each value. `label` must be a
-// constant, or NULL.
+// Append a metric to the page. Call metrics_put_head once, then metrics_put_value for each value. `label` must be a
+// constant or NULL.
 void metrics_put_head(struct buf *out, const char *name, const char *type, const char *help);
 void metrics_put_value(struct buf *out, const char *name, const char *label, str value_of_label, uint64_t value);

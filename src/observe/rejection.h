@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reasons why authentication rejects a request, as used in metrics, the log and the audit log. The words are stable.
+// Reasons why authentication rejects a request, as used in metrics, the log and the audit log. The texts of the reasons
+// never change.
 #pragma once
 #include <stddef.h>
 

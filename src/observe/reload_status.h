@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of reloading configuration and rules in a running gateway, shown by get_gateway_status and the health page.
-// Only the application writes them. Times are milliseconds since 1970, or 0 for never. Texts are one line each, or
-// empty.
+// Only the application writes them. Times are milliseconds since 1970, or 0 for never. Each text is empty or one line,
+// except `warnings`.
 #pragma once
 #include "base/str.h"
 

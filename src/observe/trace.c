@@ -47,7 +47,7 @@ bool trace_parse(str text, struct trace_context *out) {
   if (!read_hex(text, 0, &version, 1) || !read_hex(text, FLAGS_AT, &flags, 1)) return false;
   if (!read_hex(text, TRACE_AT, out->trace, TRACE_ID) || !read_hex(text, SPAN_AT, out->span, TRACE_SPAN_ID))
     return false;
-  // In versions other than 00, another dash and further fields may follow.
+  // In versions of the header other than 00, a dash and further fields may follow.
   bool whole = text.n == LENGTH || (version > 0 && text.p[LENGTH] == '-');
   out->sampled = flags & 1;
   return whole && version != 0xff && any_bit(out->trace, TRACE_ID) && any_bit(out->span, TRACE_SPAN_ID);
@@ -96,15 +96,16 @@ static void arm(struct tracer *t) {
   if (t->count && !t->sent && !timer_running(&t->flush)) timer_start(t->opt.loop, &t->flush, FLUSH_MS);
 }
 
-// Sends the remaining spans. If no span remains or the last batch failed, frees the tracer later, from the loop.
+// Sends the next batch of remaining spans. If no span remains or the last batch failed, frees the tracer later, from
+// the event loop.
 static void continue_close(struct tracer *t) {
   ASSERT(t->closed && !t->sent);
   if (t->count && !t->failing) tracer_flush(t);
   else loop_defer(t->opt.loop, &t->end);
 }
 
-// Called when a batch was sent (`why` is NULL) or has failed. A failed batch is not sent again: the collector would
-// receive it out of order, and the buffer would fill up.
+// Called when a batch was sent (`why` is NULL) or has failed. A failed batch is not sent again: it would arrive out of
+// order, and spans would fill the buffer meanwhile.
 static void sent(struct tracer *t, const char *why) {
   ASSERT(t->sent);
   if (why) {

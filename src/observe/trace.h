@@ -3,7 +3,7 @@
 // collector (OTLP over HTTP, in JSON). A tracer sends either spans or records.
 //
 // Spans are collected and sent in batches from the loop. A slow or unreachable collector never delays a call: spans
-// beyond the size of the buffer are counted and dropped.
+// that do not fit into the buffer are dropped and counted.
 #pragma once
 #include "base/crypto/rand.h"
 #include "base/fault.h"
@@ -26,7 +26,7 @@ struct tracer_options {
   struct loop *loop;
   const struct rand_source *rand;
   str url;                   // URL of the collector
-  unsigned sample_permille;  // of 1000 traces that begin in this gateway, the number that is sampled
+  unsigned sample_permille;  // how many of 1000 traces that begin in this gateway are sampled
   bool records;              // send log records instead of spans
 };
 
@@ -44,7 +44,7 @@ struct trace_span {
   struct trace_context self;
   const unsigned char *parent;  // the caller's span; NULL if the trace begins here
   str method, tool, server, agent, session;
-  // Of a governed call; STR_NONE if the call is not governed.
+  // Data of a governed call; STR_NONE if the call is not governed.
   str decision_id, mode, capability, adapter, tenant;
   unsigned attempts;
   const char *error;  // the code of the fault with which the call failed; NULL on success
@@ -52,7 +52,7 @@ struct trace_span {
   int64_t began_ms;   // since 1970
   uint64_t took_us;
 };
-// Copies the span. Ignores a span that is not sampled.
+// Ends a span: copies its data for a later batch. Ignores a span that is not sampled.
 void tracer_end(struct tracer *t, const struct trace_span *span);
 
 struct trace_record {

@@ -61,8 +61,8 @@ static void on_first(struct store_read *r) {
   else store_read_over(r, false, &r->fault);
 }
 
-// Searches the main place and the spare place (memory). Records in the spare place are newer, so it is searched first
-// if newest_first is set.
+// Searches the main place (such as a folder) and the spare place (memory). The spare place has the newer records, so it
+// is searched first if newest_first is set.
 void archive_find(struct store *s, str owner, struct archive_search *x) {
   ASSERT(x->each);
   size_t limit = x->query.limit;

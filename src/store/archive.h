@@ -52,7 +52,7 @@ struct archive_search {
 };
 
 // Calls `each` for every record that matches, oldest first unless newest_first is set. The record is valid during the
-// call. `each` must not use the store; it returns false to stop. The caller sets `query`, `each` and `ctx`.
+// call. `each` must not use the store, and returns false to stop the search. The caller sets `query`, `each` and `ctx`.
 void archive_find(struct store *s, str owner, struct archive_search *x);
 
 // Stores a document: a text with a name such as "contexts/abc". Replaces an existing document of this name. If `text`
@@ -60,7 +60,7 @@ void archive_find(struct store *s, str owner, struct archive_search *x);
 void archive_save(struct store *s, str owner, str name, str text, struct store_wait *w);
 
 struct archive_loading {
-  struct store_read read;  // this read fails with FAULT_NOT_FOUND if there is no such document
+  struct store_read read;  // the read operation; fails with FAULT_NOT_FOUND if there is no document of this name
   str owner, name;
   struct arena *arena;
   str text;  // in the arena

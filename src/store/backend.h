@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract between the store and the backends that hold its data. Only files in src/store/ include this header.
 //
-// The store (store.c, writer.c) queues writes, groups them, reports their results on the loop, and keeps in memory the
-// data that a backend does not accept. A backend only stores and finds data in one place, such as a folder or memory.
+// The store (store.c, writer.c) queues and groups writes, reports their results on the event loop, and keeps data in
+// memory if a backend does not accept it. A backend only stores and finds data in one place, such as a folder or
+// memory.
 //
 // Threads: `write`, `clean` and `close` run on the writer's thread, never two at a time. If the store has no loop,
 // these three run on the caller's thread. All other operations run on the loop, also while `write` runs.
@@ -26,8 +27,8 @@ enum write_kind {
   WRITE_KINDS
 };
 
-// The first member of the struct of every kind of write. The backend sets `kept` and, for notes, `value` and `answer`;
-// the store sets the other members.
+// Every kind of write has its own struct, of which this is the first member. The backend sets `kept` and, for notes,
+// `value` and `answer`; the store sets the other members.
 struct store_write {
   struct list node;
   enum write_kind kind;
@@ -84,13 +85,13 @@ enum { ARCHIVE_ENTRY_COST = 200 };
 
 enum note_op { NOTE_COUNT, NOTE_LEASE, NOTE_ONCE, NOTE_PUT, NOTE_TAKE };
 
-// A row in which the store keeps a counter, a lease, a key or an entry. `space` and `id` identify it.
+// A row in which the store keeps a counter, a lease, a key or a queue entry. `space` and `id` identify it.
 struct note {
   str space, id;
   str text;         // holder of a lease, or bytes of an entry
   int64_t value;    // sum of a counter
   int64_t until;    // wall clock; the note does not exist from this time on
-  uint64_t number;  // set by the backend: each new note gets a higher number than all before
+  uint64_t number;  // set by the backend; each new note gets a higher number than all earlier notes
 };
 
 struct note_write {
@@ -113,9 +114,10 @@ enum note_change note_decide(struct note_write *w, const struct note *at, struct
 
 // ---- reads
 
-// The backend must call store_read_over exactly once for each read operation: before the operation returns or, if the
-// store has a loop, later from the loop. `r` is the first member of the operation's struct; the strings in this struct
-// live until the read is over. If `ok` is false, `f` is the reason of the failure, or NULL if nothing was found.
+// The backend must call store_read_over exactly once for each read operation: before the operation's function returns
+// or, if the store has a loop, later from the loop. `r` is the first member of the operation's struct; the strings in
+// this struct stay valid until this call. If `ok` is false, `f` is the reason of the failure, or NULL if nothing was
+// found.
 void store_read_over(struct store_read *r, bool ok, const struct fault *f);
 
 // Adds a copy of a name to the sorted list `n` unless the list has it. If the list then has more than `max` names,
@@ -146,10 +148,10 @@ struct store_backend {
   // Ends every read in progress, then frees the place. Found pieces stay valid until they are released.
   void (*close)(struct store_place *p);
 
-  // Applies a list of struct store_write in order, in one transaction. If it returns PLACE_WROTE, everything is
-  // durable, unless all writes of the list are lazy. Logs the reason of the first failure; later failures are not
-  // logged until writing works again. Enforces the limits: drops expired data, then the least recently used pieces of
-  // the owner, then those of other owners.
+  // Applies a list of struct store_write in order, in one transaction. PLACE_WROTE means that all writes are durable,
+  // unless the list contains only lazy writes. Logs the reason of the first failure; later failures are not logged
+  // until writing works again. To enforce the limits, drops expired data, then the least recently used pieces of the
+  // owner, then those of other owners.
   enum place_wrote (*write)(struct store_place *p, struct list *writes);
 
   // Drops old data, and files that remain from a crash.
@@ -159,13 +161,13 @@ struct store_backend {
   // owners. The bytes are valid until found_piece_release.
   void (*find_piece)(struct store_place *p, struct piece_find *r);
   void (*count_pieces)(struct store_place *p, struct piece_count *r);  // adds to r->usage
-  // Calls r->each until it returns false or r->left is 0; the read is ok in both cases.
+  // Calls r->each for the records found, until it returns false or r->left is 0. In both cases, the read succeeds.
   void (*find_records)(struct store_place *p, struct archive_search *r);
   void (*load_document)(struct store_place *p, struct archive_loading *r);
   void (*list_documents)(struct store_place *p, struct archive_listing *r);
   void (*find_notes)(struct store_place *p, struct entry_search *r);
 
-  // The following operations may be NULL if the place never fails and never has data of an earlier process.
+  // The following operations may be NULL if the place never fails and never contains data of an earlier process.
   bool (*exists)(const struct store_place *p);                   // whether the place has data of an earlier process
   bool (*probe)(struct store_place *p, struct fault *f);         // see store_probe
   bool (*usable)(const struct store_place *p, struct fault *f);  // see store_usable
@@ -174,11 +176,12 @@ struct store_backend {
 
 int64_t place_now(const struct store_place *p);
 
-// place_archive_limit returns the maximum bytes of the archive in this place, place_piece_limit those of all pieces.
+// place_archive_limit returns the maximum bytes of the archive in this place; place_piece_limit, of all pieces in this
+// place.
 uint64_t place_archive_limit(const struct store_place *p);
 uint64_t place_piece_limit(const struct store_place *p);
 
-// The roles of backends; backends.c sets the backend for each role.
+// The purposes for which the store uses a backend; backends.c sets the backend for each.
 enum store_role {
   ROLE_LASTING,  // holds the data of a store with a folder
   ROLE_PASSING,  // holds the data of a store without a folder; also the spare place of a store with a folder

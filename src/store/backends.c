@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets the backend for each role (enum store_role).
+// Sets the backend that the store uses for each role (enum store_role).
 #include "store/backend.h"
 
 const struct store_backend *const store_backends[] = {

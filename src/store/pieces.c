@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "store/store_impl.h"
 
-enum { ROW_COST = 256 };  // bytes that each piece counts in addition to its texts and its content
+enum { ROW_COST = 256 };  // bytes counted for each piece in addition to its texts and content
 
 // ---- a batch
 
@@ -132,7 +132,8 @@ static void end_find(struct store_read *r) {
   store_read_over(r, r->ok, NULL);
 }
 
-// Called when the main place was searched. If the piece is missing or damaged there, searches the spare place (memory).
+// Called after the search of the main place, such as a folder. If the piece is missing or damaged there, searches the
+// spare place (memory).
 static void on_found(struct store_read *r) {
   struct piece_find *find = CONTAINER_OF(r, struct piece_find, read);
   struct store_place *spare = r->store->spare;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of results: bytes stored under a handle. Only the owner who stored a piece can find it.
+// Stores pieces of results. A piece is bytes stored under a handle; only the owner who stored it can find it.
 //
-// If the limits are exceeded, old pieces are dropped first, then the least recently used ones.
+// If the limits are exceeded, expired pieces are dropped first, then the least recently used ones.
 #pragma once
 #include "base/arena.h"
 #include "base/crypto/hash.h"
@@ -24,7 +24,7 @@ struct store_piece {
   struct piece_origin origin;       // origin of its batch; set only in a found piece
 };
 
-// Returns the number of bytes that a piece counts against the limits.
+// Returns the number of bytes that are counted for a piece when limits are checked.
 uint64_t piece_cost(const struct store_piece *p);
 
 // Pieces of one owner and one origin that are stored together, all or none. Only one thread may use a batch at a time.
@@ -66,15 +66,15 @@ struct piece_find {
 };
 
 // Finds the piece of `owner` with this handle, and marks the piece as used. The read fails if this owner has no such
-// piece; unknown handles, other owners' handles and dropped handles look the same.
+// piece. The failure does not show whether the handle is unknown, dropped or another owner's.
 void pieces_find(struct store *s, str owner, str handle, struct piece_find *find);
 void found_piece_release(struct found_piece *p);  // may be called on any thread; a second call has no effect
 
 enum { PIECE_CHECKED_BYTES = 1 << 20 };  // maximum size of a piece whose hash found_piece_intact checks
 
-// Returns whether the bytes of a found piece are still the bytes that were stored. Must be called after the bytes were
-// read, because missing bytes read as zeros; any thread may call it. Checks the hash of a piece of up to
-// PIECE_CHECKED_BYTES, and only the size of a larger piece.
+// Returns whether the bytes of a found piece are still the bytes that were stored. Call this function after reading the
+// bytes, because the missing bytes of a truncated file read as zeros. Any thread may call it. Checks the hash of a
+// piece of up to PIECE_CHECKED_BYTES, and only the size of a larger piece.
 bool found_piece_intact(const struct found_piece *p);
 void pieces_report_damaged(const struct store *s, const struct found_piece *p);  // logs that the piece is damaged
 

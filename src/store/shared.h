@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // State shared by all gateways that use a folder: counters, leases, keys of actions that must happen only once, and
-// entries (tickets, parked calls, approvals, items of a queue). Each operation is atomic, also across processes.
+// entries (such as tickets, parked calls, approvals and queue items). Each operation is atomic, also across processes.
 //
-// When `done` is called, store_wait.value and store_wait.bytes have the result. STORE_PASSING means that only this
-// process sees the change. STORE_LOST means that the change was rejected, for example because a name or text is too
-// long or SHARED_MAX objects exist; `value` is then 0.
+// When an operation calls `done`, store_wait.value and store_wait.bytes contain its result. STORE_PASSING means that
+// only this process sees the change. STORE_LOST means that the change was rejected, for example because a name or text
+// is too long, or because SHARED_MAX objects already exist; `value` is then 0.
 //
-// Every counter, lease, key and entry has an end time (wall clock), from which on it does not exist.
+// Every counter, lease, key and entry has an end time (wall clock), and is treated as missing from that time on.
 #pragma once
 #include "base/arena.h"
 #include "store/store.h"
@@ -22,19 +22,19 @@ enum {
 void counter_add(struct store *s, str name, int64_t delta, uint64_t window_ms, struct store_wait *w);
 
 // Takes or renews a lease for `ms` from now on; `ms` of 0 releases it. Result: 1, or 0 if another holder has the lease;
-// in this case `bytes` names the other holder.
+// `bytes` is then the name of that holder.
 void lease_take(struct store *s, str name, str holder, uint64_t ms, struct store_wait *w);
 
 // Lets an action happen only once: the result is 1 for the first call with `key`, and 0 for later calls until `ms`
 // milliseconds after the first call.
 void once(struct store *s, str key, uint64_t ms, struct store_wait *w);
 
-// Stores an entry. An existing entry with this id is replaced as a whole and keeps its position; entries of a kind are
-// ordered by their first entry_put. Result: 1.
+// Stores an entry. Replaces an existing entry with this id, which keeps its position: entries of a kind are ordered by
+// their first entry_put. Result: 1.
 void entry_put(struct store *s, str kind, str id, str bytes, uint64_t ms, struct store_wait *w);
 
-// Removes an entry and returns its bytes, to one caller only. An empty id takes the oldest entry of this kind. Result:
-// 1, or 0 if there is no such entry.
+// Removes an entry and returns its bytes. If several callers take the same entry, only one gets it. An empty id takes
+// the oldest entry of this kind. Result: 1, or 0 if there is no such entry.
 void entry_take(struct store *s, str kind, str id, struct store_wait *w);
 
 struct shared_entry {

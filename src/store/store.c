@@ -131,7 +131,7 @@ static void free_plain(struct store_write *w) {
   mem_free(w);
 }
 
-// Queues an empty write: to execute it, the backend opens the folder and then removes old data.
+// Queues an empty write. To execute the write, the backend opens the folder, and then removes old data.
 void store_tidy(struct store *s) {
   ASSERT_MAGIC(s, STORE_MAGIC);
   const struct store_backend *b = s->place->backend;
@@ -160,7 +160,7 @@ static uint64_t at_most(uint64_t v, uint64_t most) {
   return v < most ? v : most;
 }
 
-// Returns the limit of a place: `most` or, for a place in memory, memory_bytes if that is less.
+// Returns the maximum bytes of a place: `most`, but not more than memory_bytes for a place in memory.
 static uint64_t limit_of(const struct store_place *p, uint64_t most) {
   return p->backend == store_backends[ROLE_PASSING] ? at_most(most, p->opt->limits.memory_bytes) : most;
 }

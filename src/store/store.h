@@ -4,7 +4,7 @@
 //
 // One thread writes. It takes all waiting writes at once and writes them in one transaction, with one sync of the disk.
 // Callbacks then run on the loop, in the order of the writes. Reads begin and end on the loop. Several processes may
-// share a folder: only the disk has the current data, so nothing is cached in memory.
+// share a folder. Only the disk has the current data, so nothing is cached in memory.
 //
 // Without a folder all data is kept in memory, with the same limits and rules. If a folder cannot be used (damaged,
 // from a newer version, read-only, full), one line in the log says why and what to do; new data is then kept in memory,
@@ -38,7 +38,7 @@ enum store_kept {
 };
 
 struct store_options {
-  struct loop *loop;  // NULL in commands: every operation is then complete when its function returns
+  struct loop *loop;  // NULL in commands; every operation then completes before its function returns
   const struct log *log;
   const struct clock *clock;
   const struct rand_source *rand;
@@ -50,8 +50,8 @@ struct store_options {
 // Creates a store without opening the folder: the first write or read opens it.
 struct store *store_new(const struct store_options *opt);
 
-// Returns whether the stored data can be read; true if there is no data yet. For commands, which must not mistake a
-// broken store for an empty one. On failure, `f` has the reason.
+// Returns whether the stored data can be read; true if there is no data yet. Commands call this function, so that they
+// do not mistake a broken store for an empty one. On failure, `f` has the reason.
 bool store_probe(struct store *s, struct fault *f);
 
 // Returns whether the folder can probably store more data. Creates no files. On failure, `f` has the reason.
@@ -65,8 +65,8 @@ void store_tidy(struct store *s);
 // call.
 void store_close(struct store **s, void (*closed)(void *ctx), void *ctx);
 
-// Waits for the result of one write. The caller embeds it in a struct of its own. `done` is called once, or never after
-// store_wait_cancel.
+// Waits for the result of one write. The caller embeds this struct in its own struct. `done` is called once, but not
+// after store_wait_cancel.
 struct store_wait {
   struct list node;  // in the write
   void (*done)(struct store_wait *w, enum store_kept kept);
@@ -80,7 +80,7 @@ void store_wait_cancel(struct store_wait *w);  // the write still happens; does 
 
 // The first member of the struct of each read operation. The caller owns that struct. `done` is called once: before the
 // function that starts the read returns, or later from the loop. A read cannot be cancelled: the struct and the strings
-// passed with it must live until the read is over.
+// passed with it must stay valid until `done` is called.
 struct store_read {
   void (*done)(struct store_read *r);  // may be NULL
   bool over, ok;
@@ -90,6 +90,6 @@ struct store_read {
   void (*next)(struct store_read *r);
 };
 
-// Returns whether a read that is over has succeeded. On failure, `f` has the reason. Without a loop every read is over
-// at once.
+// Returns whether a finished read has succeeded. On failure, `f` has the reason. Without a loop, every read finishes
+// immediately.
 bool store_answered(const struct store_read *r, struct fault *f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface between the files of the store. Backends must not include it.
+// The interface between the files of the store. Backends must not include this header.
 #pragma once
 #include "store/backend.h"
 
@@ -15,7 +15,7 @@ struct store {
   uv_mutex_t lock;  // protects the following members
   uv_cond_t wake;
   struct list queue, finished;
-  size_t urgent, queued;  // number of writes in the queue that are not lazy, and of all writes in it
+  size_t urgent, queued;  // `queued` is the number of writes in the queue; `urgent`, of those that are not lazy
   bool running;           // whether the writer's thread exists
   bool closing, ended;
 
@@ -25,7 +25,7 @@ struct store {
 };
 
 void write_init(struct store_write *w, enum write_kind kind, void (*free)(struct store_write *w));
-// Takes ownership of the write and queues it. May be called on any thread if `wait` is NULL.
+// Queues a write and takes ownership of it. If `wait` is NULL, any thread may call this function.
 void store_order(struct store *s, struct store_write *w, struct store_wait *wait);
 
 // Must be called before a read is passed to a backend. When the backend calls store_read_over, `next` is called to

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer: takes waiting writes, writes them in one transaction, and returns them to the loop.
+// The writer thread: takes waiting writes, executes them in one transaction, and returns them to the event loop.
 #include "base/assert.h"
 #include "store/store_impl.h"
 
 enum {
   GROUP_MAX = 256,        // maximum number of writes in one transaction
-  GROUP_BYTES = 8 << 20,  // a transaction gets further writes only while it has fewer bytes than this
+  GROUP_BYTES = 8 << 20,  // writes are added to a transaction only while it has fewer bytes than this
   LAZY_MS = 1000,         // time that a lazy write waits for other writes
   CLEAN_MS = 600 * 1000,  // interval at which an idle writer removes old data
 };
@@ -15,8 +15,8 @@ enum {
 static void free_nothing(struct store_write *w) {
 }
 
-// Removes documents from the spare place after newer versions were written to the main place, because reads prefer the
-// spare place.
+// Reads prefer the spare place, so its older version of a document must be removed after a newer version is written to
+// the main place.
 static void uncover(struct store *s, const struct list *writes) {
   LIST_EACH(it, writes) {
     struct store_write *w = CONTAINER_OF(it, struct store_write, node);
@@ -46,7 +46,7 @@ static void write_on_spare(struct store *s, struct list *writes) {
   }
 }
 
-// Writes each write of a group in a transaction of its own, so that one write that fails does not make the others fail.
+// Executes each write of a group in its own transaction, so that one failing write does not make the others fail.
 static void write_one_by_one(struct store *s, struct list *writes) {
   struct list done;
   list_init(&done);
@@ -71,8 +71,8 @@ void writer_write(struct store *s, struct list *writes) {
 // ---- the thread
 
 // Waits until there are writes or until it is time to clean. Sets *out_idle to whether it is time to clean. Returns
-// false if the store is closing and the queue is empty. The waiting time of lazy writes starts with the first of them;
-// later lazy writes do not extend it.
+// false if the store is closing and the queue is empty. Lazy writes wait for a fixed time after the first of them was
+// queued; later lazy writes do not extend this time.
 static bool await(struct store *s, bool *out_idle) {
   uint64_t began = uv_hrtime();
   bool lazy = s->queued;

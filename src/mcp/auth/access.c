@@ -24,8 +24,8 @@ static struct access_host place_of(str authority) {
   return (struct access_host){host, (uint16_t)port};
 }
 
-// Returns whether `p` names this listener: a loopback name or the bound address, and the port of the listener. `port`
-// is the default if `p` has no port.
+// Returns whether `p` names this listener: a loopback name or the bound address, and the port of the listener. The
+// parameter `port` is used if `p` has no port.
 static bool is_own(const struct access *a, struct access_host p, uint16_t port) {
   static const str loopback[] = {STR("localhost"), STR("127.0.0.1"), STR("[::1]")};
   if (p.port) port = p.port;
@@ -84,9 +84,9 @@ static void log_refusal(struct access *a, struct loop *l, const struct http_exch
 bool access_pass(struct access *a, struct loop *l, struct http_exchange *x) {
   int status = access_check(a, x->head);
   if (status && a->local) {
-    // A listener on 0.0.0.0 or :: has many addresses, so Host may also be the address to which the client has
-    // connected. DNS rebinding is still impossible: a browser sends an IP address as Host only if the URL contains this
-    // address.
+    // A listener on 0.0.0.0 or :: has many addresses, so the Host header may also contain the address to which the
+    // client has connected. DNS rebinding is still impossible: a browser sends an IP address in Host only if the URL
+    // contains this address.
     char address[HTTP_PEER_SIZE];
     struct access own = *a;
     http_exchange_local(x, address);

@@ -2,12 +2,12 @@
 // Checks that a request is meant for this listener and was not sent by a foreign web page. Runs for every request on
 // every HTTP listener, before any other code handles the request.
 //
-// Host must be a configured name, a loopback name (localhost, 127.0.0.1, [::1]) or the listener's address; the latter
-// two without a port or with the listener's port. This prevents DNS rebinding: a web page cannot reach the listener by
-// resolving its own host name to this address. Origin, if present, must have a configured name, or be http:// with a
-// loopback name or the listener's address, and with exactly the listener's port. Sec-Fetch-Site, which browsers add and
-// pages cannot change, must be same-origin or none, unless Origin has a configured name. X-Forwarded-Host, Forwarded
-// and cookies are ignored.
+// Host must be a configured name, a loopback name (localhost, 127.0.0.1, [::1]) or the listener's address. A loopback
+// name or address must have no port or the listener's port. This prevents DNS rebinding: a web page cannot reach the
+// listener by resolving its own host name to this address. Origin, if present, must have a configured name, or be
+// http:// with a loopback name or the listener's address, and with exactly the listener's port. Sec-Fetch-Site, which
+// browsers add and pages cannot change, must be same-origin or none, unless Origin has a configured name.
+// X-Forwarded-Host, Forwarded and cookies are ignored.
 #pragma once
 #include "base/rate.h"
 #include "io/http/http_server.h"

@@ -15,7 +15,7 @@ struct gate_waiter {
   struct http_head head;
   str body;
   size_t bytes;
-  unsigned waits;  // number of times that the request has waited, including this time
+  unsigned waits;  // number of times that the request has waited for keys, including this time
   struct arena arena;
 };
 

@@ -10,7 +10,8 @@ struct auth_gate {
   struct credentials *credentials;
   struct challenge challenge;
   void (*enter)(void *ctx, struct http_exchange *x, struct client_identity who);
-  void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);  // called before the refusal is sent
+  // Called before a request is refused.
+  void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why);
   void *ctx;
   struct list waiting;  // list of struct gate_waiter; this member and the following ones are private
   size_t count, bytes;
@@ -21,8 +22,8 @@ void auth_gate_init(struct auth_gate *d, void (*enter)(void *ctx, struct http_ex
                     void (*refused)(void *ctx, const struct http_exchange *x, enum rejection why), void *ctx);
 void auth_gate_done(struct auth_gate *d);  // drops the waiting requests
 
-// Replaces the credentials, and checks requests that wait for signing keys again. If `credentials` is NULL, requests
-// need no credential.
+// Replaces the credentials, then checks again the requests that wait for signing keys. If `credentials` is NULL,
+// requests need no credential.
 void auth_gate_guard(struct auth_gate *d, struct credentials *credentials, const struct challenge *challenge);
 
 // Calls `enter` if the credential of the request is valid; otherwise refuses the request. If signing keys must be

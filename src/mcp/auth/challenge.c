@@ -80,8 +80,8 @@ int challenge_status(enum credentials_verdict verdict) {
   }
 }
 
-// Returns the `error` parameter of WWW-Authenticate, or NULL. The response to a request without a token must not have
-// an error code (RFC 6750, 3.1).
+// Returns the `error` parameter of WWW-Authenticate, or NULL. Returns NULL for a request without a token, whose
+// response must not have this parameter (RFC 6750, 3.1).
 static const char *error_of(enum credentials_verdict verdict) {
   switch (verdict) {
   case CREDENTIALS_MALFORMED: return "invalid_request";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the response to a request without a valid token. Its header WWW-Authenticate (RFC 6750, RFC 9728) contains the
-// URL of metadata of the protected resource. The metadata name the authorization server; clients can read them without
-// a credential.
+// URL of the metadata of the protected resource. The metadata name the authorization server; clients can read the
+// metadata without a credential.
 #pragma once
 #include "base/buf.h"
 #include "mcp/auth/credentials.h"
@@ -21,7 +21,8 @@ struct challenge {
 };
 
 // Returns whether metadata are served at `path`: /.well-known/oauth-protected-resource, alone or followed by the path
-// of a resource (the path in its public URL, or /mcp or /mcp/NAME). Sets *out_part to empty or /NAME.
+// of a resource. The path of a resource is the path of its public URL, /mcp or /mcp/NAME. Sets *out_part to "" or
+// /NAME.
 bool challenge_is_metadata(const struct challenge *c, str path, str *out_part);
 
 void challenge_put_metadata(const struct challenge *c, str part, struct buf *out);

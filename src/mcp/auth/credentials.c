@@ -17,7 +17,7 @@ enum {
   TOKEN_DIGITS = 8,  // for a token without a name, logs show this number of hex digits of its hash
 };
 
-// A cached JSON Web Token of the issuer; its signature and claims were valid when they were checked.
+// A cached JSON Web Token of the issuer. Its signature and claims were valid when the token was checked.
 struct remembered {
   unsigned char sha256[SHA256_SIZE];
   uint64_t version;  // version of the signing keys when the token was verified
@@ -31,8 +31,8 @@ struct remembered {
 struct credentials {
   struct credentials_options opt;
   struct keyring *keyring;
-  struct keyring *awaited;       // see credentials_keys
-  struct credentials *workload;  // checks workload tokens; NULL if they are not accepted
+  struct keyring *awaited;               // see credentials_keys
+  struct credentials *workload;          // checks workload tokens; NULL if they are not accepted
   struct arena work;                     // memory for one check
   struct remembered *remembered;         // indexed by the first bits of the hash
   char (*names)[CREDENTIALS_NAME_SIZE];  // principal names of the configured tokens; "" for a revoked token
@@ -108,8 +108,8 @@ static void let_in(struct credentials *c, str name, str agent, struct client_ide
   *out = (struct client_identity){.principal = p->number, .name = p->name, .agent = p->agent};
 }
 
-// As subject, logs show the token's name, else its agent, else the first digits of its hash, which are also in the
-// configuration.
+// Logs show as subject the token's name, else its agent, else the first digits of its hash. The configuration contains
+// the hash, so an operator can find the token.
 static void enter_configured(struct credentials *c, size_t index, struct client_identity *out) {
   const struct credentials_token *t = &c->opt.tokens[index];
   let_in(c, str_of(c->names[index]), t->agent, out);
@@ -267,13 +267,13 @@ static enum credentials_verdict check_bearer(struct credentials *c, const struct
 
 // ---- workload tokens
 
-// Replaces the principal by one for the combination of this principal and the workload.
+// Replaces the principal in *out by a principal for the combination of the old one and the workload.
 static void join_workload(struct credentials *c, const struct remembered *r, struct client_identity *out) {
   char name[CREDENTIALS_NAME_SIZE] = "", agent[AGENT_SIZE];
   size_t agent_n = out->agent.n;
   struct buf b;
   ASSERT(agent_n < sizeof agent);
-  if (agent_n) memcpy(agent, out->agent.p, agent_n);  // principals_meet may free the text
+  if (agent_n) memcpy(agent, out->agent.p, agent_n);  // copied, because principals_meet may free the agent's text
   buf_init(&b, 2 * (CREDENTIALS_NAME_SIZE + AGENT_SIZE));
   buf_printf(&b, "%.*s %s", STR_ARG(out->name), r->agent);
   hash_name("wl-", buf_view(&b), name);

@@ -61,11 +61,11 @@ enum credentials_verdict credentials_check(struct credentials *c, const struct h
 // Reads the bearer token of a request. Returns CREDENTIALS_GOOD, CREDENTIALS_MISSING or CREDENTIALS_MALFORMED.
 enum credentials_verdict credentials_bearer(const struct http_head *head, str *out, struct fault *why);
 
-// Permanently revokes the configured tokens for which `is_good` returns false. Returns the number of tokens revoked.
+// Revokes, permanently, every configured token for which `is_good` returns false. Returns the number of tokens revoked.
 size_t credentials_revoke(struct credentials *c, bool (*is_good)(void *ctx, const struct credentials_token *t),
                           void *ctx);
 
-// Returns the keys for which the last request with the verdict CREDENTIALS_WAIT must wait; NULL if there are none.
+// Returns the keyring for which the last request with the verdict CREDENTIALS_WAIT must wait; NULL if there is none.
 struct keyring *credentials_keys(struct credentials *c);
 // Returns the number of times that a request may have to wait for keys.
 unsigned credentials_waits(const struct credentials *c);

@@ -2,10 +2,10 @@
 // The keys that verify the tokens of an issuer: keys from the configuration, or keys that are fetched from the issuer's
 // URL and renewed.
 //
-// Fetched keys are valid as long as Cache-Control: max-age in the response says, but at least a minute and at most as
-// long as configured. The next request that needs expired keys fetches them again; requests wait for that fetch. An
-// unknown key in a token also starts a fetch, at most once a minute, so that strangers cannot cause many fetches. If a
-// fetch fails, the previous keys stay in use.
+// Fetched keys are valid for the max-age in the response's Cache-Control, but at least a minute and at most the
+// configured time. The next request that needs expired keys fetches them again; requests wait for that fetch. A token
+// that names an unknown key also starts a fetch, but at most once a minute, so that strangers cannot cause many
+// fetches. If a fetch fails, the previous keys stay in use.
 #pragma once
 #include "auth/jwt.h"
 #include "base/list.h"
@@ -22,7 +22,7 @@ struct keyring_options {
 
 // Creates a keyring without fetching keys. Returns NULL on failure, with a reason in f.
 struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f);
-void keyring_free(struct keyring **k);  // does not call `ready` of waiting structs
+void keyring_free(struct keyring **k);  // does not call `ready` of any waiter
 
 enum keyring_state {
   KEYRING_READY,

@@ -240,8 +240,8 @@ static void send_message(struct link *l, str message) {
   if (open && fits) l->ops->send(l, message, NULL, STR_NONE);
 }
 
-// Returns whether this message, which is not a request, may be sent. The only such message that a stateless server
-// accepts is notifications/cancelled on a pipe.
+// Returns whether a message other than a request may be sent. A stateless server accepts only one such message:
+// notifications/cancelled, on a pipe.
 static bool may_say(struct link *l, str what) {
   if (!link_is_stateless(l)) return true;
   if (!l->ops->exchanges && str_eq(what, STR("notifications/cancelled"))) return true;
@@ -283,15 +283,15 @@ void link_flow(struct link *l, bool go) {
 
 // ---- the end of a link
 
-// Closes the link because of fault `f`. `lost` is the id of the call that did not run because the server had lost the
-// session; 0 if it was not lost.
+// Closes the link because of fault `f`. If the server had lost the session, `lost` is the id of the call that the
+// server therefore did not run; otherwise 0.
 static void break_link(struct link *l, const struct fault *f, uint64_t lost) {
   if (l->state == LINK_CLOSED || l->dead) return;
   l->state = LINK_CLOSED;
   timer_stop(&l->start_timer);
   timer_stop(&l->probe_timer);
   struct fault kept = *f, for_calls = *f;
-  // All calls except `lost` may have run before the session was lost. Their fault has a different code, so that the
+  // All calls except `lost` may have run before the session was lost. They fail with a different code, so that the
   // owner does not repeat them.
   if (f->code == FAULT_UPSTREAM_SESSION_LOST) for_calls.code = FAULT_UPSTREAM_UNAVAILABLE;
   link_call_drop(&l->hello);
@@ -324,7 +324,8 @@ void link_session_lost(struct link *l, struct link_call *c) {
 
 // ---- receiving
 
-// Returns whether an invalid message may be logged now: their rate is limited, because a faulty server may send many.
+// Returns whether an invalid message may be logged now. The rate of these log lines is limited, because a faulty server
+// may send many invalid messages.
 static bool may_complain(struct link *l) {
   enum { COMPLAINTS_PER_SECOND = 10 };
   unsigned suppressed;
@@ -354,7 +355,7 @@ static void complain(struct link *l, const struct json *value, const struct rpc_
   else rpc_pending_malformed(&l->pending, value, err->message);
 }
 
-// Removes reserved members of _meta, which a server must not set. Returns false if the message is then invalid.
+// Removes reserved members of _meta, which a server must not set. Returns false if the message is invalid without them.
 static bool clean(struct link *l, struct rpc_message *m, struct rpc_error *err) {
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = json_default_limits.max_depth};
   struct buf text;
@@ -393,8 +394,8 @@ static bool is_answer(str text) {
   return str_starts(text, STR("\"result\":")) || str_starts(text, STR("\"error\":"));
 }
 
-// Finds the id of an invalid reply in the two places where common libraries write it: at the start or at the end of the
-// message. Returns false if the id is in neither place.
+// Finds the id of an invalid reply. Looks only at the start and at the end of the message, where common libraries write
+// the id. Returns false if the id is in neither place.
 static bool unreadable_id(str text, uint64_t *out) {
   static const str start = STR("{\"jsonrpc\":\"2.0\",\"id\":"), end = STR(",\"jsonrpc\":\"2.0\",\"id\":");
   str digits, rest;

@@ -3,8 +3,8 @@
 //
 // Opening detects the server's era: a stateless server answers server/discover; with any other server, the link does
 // the handshake. The link chooses the ids of requests. A struct link_call is embedded in the struct that waits for the
-// reply. The link passes requests and notifications of the server to the owner's events, together with the call on the
-// HTTP stream of which they arrived (`via`), if that call is known. The link may be freed in any of its callbacks.
+// reply. The link passes requests and notifications of the server to the owner's callbacks (link_events). If a message
+// arrived on the HTTP stream of a call, `via` is that call. The link may be freed in any of its callbacks.
 #pragma once
 #include "io/http/http_client.h"
 #include "io/process/child.h"
@@ -29,7 +29,8 @@ struct link_call {
   // Called instead of `done` for a large reply, which is not parsed. The callee owns the reference. May be NULL.
   void (*take)(struct link_call *c, struct large_message *reply);
   void (*progress)(struct link_call *c, const struct rpc_message *notification);  // may be NULL
-  // Called when the server has closed the stream of the call and the link begins to poll for the answer. May be NULL.
+  // Called when the server has closed the call's stream without an answer, and the link begins to poll for the answer.
+  // May be NULL.
   void (*polled)(struct link_call *c);
 };
 
@@ -39,18 +40,18 @@ struct link_events {
   // frees itself. The owner may immediately start these calls again on another link. The code
   // FAULT_UPSTREAM_SESSION_LOST means that the server works but has lost the session.
   void (*closed)(void *ctx, struct link *l, const struct fault *f);
-  // Called only for HTTP servers without a permanent connection: if f is NULL, the server can be reached again;
-  // otherwise it cannot be reached, and f is the reason.
+  // Called only for HTTP servers without a permanent connection: f is NULL if the server can be reached again;
+  // otherwise, f says why it cannot be reached.
   void (*reachable)(void *ctx, struct link *l, const struct fault *f);
-  // Called when the server has sent a request other than ping. Answer the request with link_reply or link_refuse, now
-  // or later.
+  // Called when the server has sent a request other than ping. The callee must answer with link_reply or link_refuse,
+  // immediately or later.
   void (*request)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   void (*notification)(void *ctx, struct link *l, struct link_call *via, const struct rpc_message *m);
   // Called when a launcher has installed and started its program. May be NULL.
   void (*installed)(void *ctx, struct link *l);
 };
 
-// The era of a server, as far as it is known before the link opens.
+// What is known about the era of a server (with sessions or stateless) before the link opens.
 enum link_era {
   LINK_ERA_UNKNOWN,    // detected by server/discover
   LINK_ERA_HANDSHAKE,  // uses initialize
@@ -71,7 +72,8 @@ struct link_options {
   size_t max_values;        // limit on the JSON values of a message that is parsed as a whole; 0 if unlimited
   size_t max_instructions;  // limit on the stored bytes of the server's instructions; 0 if unlimited
   enum link_era era;
-  // Capabilities in the gateway's own requests to a stateless server; STR_NONE if they are the same as `capabilities`.
+  // Client capabilities that the gateway's own requests to a stateless server declare; STR_NONE if they equal
+  // `capabilities`.
   str stateless_capabilities;
   struct tail *tail;                    // stores the program's stderr; must outlive the link; may be NULL
   const struct secrets_known *secrets;  // secrets of the server, masked in logs; must outlive the link; may be NULL
@@ -108,21 +110,22 @@ const struct mcp_revision *link_revision(const struct link *l);
 // Returns whether the headers of requests must repeat values of the body (for stateless servers on HTTP; see
 // link_call.name and headers).
 bool link_has_headers(const struct link *l);
-// Returns the server's capabilities, which are valid as long as the link.
+// Returns the capabilities of the server, valid until the link is freed.
 const struct json *link_server_capabilities(const struct link *l);
 // Returns the version that the server names (serverInfo.version), or STR_NONE.
 str link_server_version(const struct link *l);
 str link_server_name(const struct link *l);  // serverInfo.name, or STR_NONE
 // Returns the server's instructions without hidden characters.
 str link_instructions(const struct link *l);
-// Returns the beginning of the stderr line that best describes why the program ended. Do not show this text to clients.
+// Returns the beginning of the stderr line that best describes why the server's program ended. Do not show this text to
+// clients.
 str link_last_words(const struct link *l);
 
 // Returns the process id of a server on stdio, or 0.
 int link_pid(const struct link *l);
 
-// Returns the _meta (a raw object) of the gateway's own requests to a stateless server, or STR_NONE for other servers.
-// A client's request needs a _meta with the data of this client (mcp/meta.h).
+// Returns the _meta (raw JSON) for the gateway's own requests to a stateless server, or STR_NONE for other servers. A
+// request for a client needs a _meta with the data of this client instead (mcp/meta.h).
 str link_meta(const struct link *l);
 
 // A request is sent in two steps, because its params may contain its id: link_call_begin sets c->wait.id, and

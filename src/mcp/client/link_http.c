@@ -3,7 +3,7 @@
 // Messages of the server that belong to no POST arrive on the stream of a GET. If a stream ends before the answer, the
 // link resumes it by GET with Last-Event-ID, after the delay that the server asked for.
 //
-// For a stateless server, there are only POSTs of requests; their headers repeat values of the bodies. Streams are not
+// A stateless server gets only requests, each by POST, with headers that repeat values of the body. Streams are not
 // resumed, and closing the connection cancels the request.
 #include <stdio.h>
 
@@ -39,7 +39,7 @@ enum post_mode { MODE_NONE, MODE_JSON, MODE_EVENTS, MODE_REFUSED };
 
 struct http;
 
-// One POST, GET or DELETE. It may have several responses, one after another, if its stream is resumed.
+// One POST, GET or DELETE. If its stream is resumed, it gets several responses, one after another.
 struct post {
   struct list node;
   struct http *t;
@@ -74,7 +74,8 @@ struct http {
   struct list posts, free_posts;
   size_t free_count;
   struct post *listener;
-  struct link_call probe;  // a ping or server/discover that checks whether the server still knows our session
+  // A ping or server/discover that checks whether the session, or the stateless server, still exists.
+  struct link_call probe;
 };
 
 // ---- posts
@@ -148,12 +149,12 @@ static void make_post_head(struct http *t) {
   t->head_size = b->n;
 }
 
-// Returns whether this request uses the stateless revision, as server/discover always does.
+// Returns whether this request uses the stateless revision. This is always true for server/discover.
 static bool is_stateless(const struct link *l, const struct link_call *call) {
   return link_is_stateless(l) || call == &l->discover;
 }
 
-// Returns the head of a request, which is valid until the next call.
+// Returns the head of a request. The text is valid until request_head is called again.
 static str request_head(struct http *t, const struct link_call *call, str method) {
   struct buf *b = &t->head;
   b->n = t->head_size;
@@ -371,8 +372,8 @@ static void refused(struct post *p) {
     link_receive(l, buf_view(&p->body), &p->body, p->call);
     if (!p->call) return;
   }
-  // In the protocol, 404 means that the session has ended. Many servers send 400 instead. As 400 may also concern this
-  // call only, a ping then checks whether the session exists.
+  // In MCP, status 404 means that the session has ended. Many servers send 400 instead. Because 400 may also concern
+  // only this call, a ping then checks whether the session exists.
   bool probed = p->call && p->call == &t->probe, stateless = l->state == LINK_READY && l->revision->stateless;
   bool doubtful = stateless ? status == 400 || status == 404 || status == 405 : status == 400 && t->session[0];
   if (doubtful && p->call && !probed) {
@@ -495,7 +496,7 @@ static struct post *send_post(struct http *t, enum post_kind kind, str head, str
   return p;
 }
 
-// Returns true, with a reason in f, if the head of the request was truncated, so that the request must not be sent.
+// Returns true, with a reason in f, if the request must not be sent because its head was truncated.
 static bool head_over(struct http *t, struct fault *f) {
   if (!t->head.over) return false;
   t->head.over = false;
@@ -515,7 +516,8 @@ static void http_send(struct link *l, str message, struct link_call *call, str m
     return;
   }
   struct post *p = send_post(t, call ? POST_CALL : POST_OTHER, head, message, call);
-  // No call waits for this exchange, so a timer ends it: otherwise the exchange could occupy a connection forever.
+  // No call with a timeout waits for this exchange, so this timer ends it. Otherwise it could occupy a connection
+  // forever.
   if (!call) timer_start(l->opt.loop, &p->retry, OTHER_MS);
 }
 
@@ -529,8 +531,9 @@ static void http_confirm(struct link *l, str message) {
   else link_confirmed(l);
 }
 
-// Ends the exchange of a cancelled request and closes its connection. If a callback of the exchange is running, a timer
-// does this a moment later, because the callback still needs the exchange; until then, its events are ignored.
+// Ends the exchange of a cancelled request and closes its connection. If a callback of the exchange is running, it
+// still needs the exchange, so a timer ends the exchange a moment later; until then, events of the exchange are
+// ignored.
 static void abandon(struct post *p) {
   struct link *l = p->t->link;
   if (!l->busy || p->mode == MODE_NONE) {

@@ -11,7 +11,7 @@ struct link_transport {
   void (*open)(struct link *l);  // calls link_connected or link_broken later
   // Sends a message. `call` and `method` describe a request; for any other message, `call` is NULL.
   void (*send)(struct link *l, str message, struct link_call *call, str method);
-  // Called when the revision is known. Sends notifications/initialized, unless `message` is empty, and calls
+  // Called when the revision is known. Sends `message` (notifications/initialized) unless it is empty, and calls
   // link_confirmed.
   void (*confirm)(struct link *l, str message);
   // Called when the call has ended, with or without an answer. Frees its exchange.
@@ -49,9 +49,9 @@ struct link {
   const struct mcp_revision *revision;
   const struct json *server_capabilities;
   str instructions;
-  str server_version;  // STR_NONE if the server names none
+  str server_version;  // STR_NONE if the server states no version
   str server_name;     // STR_NONE if the server has no name
-  str meta;  // _meta of the gateway's own requests in the stateless revision
+  str meta;            // _meta of the gateway's own requests to a stateless server
 };
 
 static inline bool link_is_stateless(const struct link *l) {
@@ -74,7 +74,7 @@ void link_enter(struct link *l);
 void link_leave(struct link *l);
 
 void link_connected(struct link *l);
-// Reports that the launcher has started its program. The time limit start_ms begins now.
+// Reports that the launcher has started the server's program. The time limit start_ms begins now.
 void link_installed(struct link *l);
 void link_confirmed(struct link *l);
 void link_broken(struct link *l, const struct fault *f);
@@ -87,8 +87,8 @@ void link_said(struct link *l, str line);
 // Receives one message. `memory` is the buffer that contains it, which the link may take over, or NULL. `via` is the
 // call on whose stream the message arrived, or NULL.
 void link_receive(struct link *l, str text, struct buf *memory, struct link_call *via);
-// Receives the beginning of a message that exceeds the limit. Fails the call that the message answers, if the beginning
-// contains its id.
+// Receives the beginning of a message that exceeds the size limit. If the beginning contains the id of a call, fails
+// that call.
 void link_overlong(struct link *l, str head);
 // Fails one call; the link stays open.
 void link_call_fail(struct link_call *c, const struct fault *f);

@@ -45,7 +45,7 @@ static const struct json *keep_result(struct link *l, const struct json *result,
 static void take_description(struct link *l, const struct json *result) {
   const struct json *capabilities = json_get(result, STR("capabilities"));
   l->server_capabilities = json_is(capabilities, JSON_OBJECT) ? capabilities : NULL;
-  // A stateless server names itself in _meta.
+  // A stateless server states its name and version in _meta instead.
   const struct json *info = json_get(result, STR("serverInfo"));
   if (!info) info = json_get(json_get(result, STR("_meta")), META_SERVER);
   json_string(json_get(info, STR("version")), &l->arena, &l->server_version);
@@ -137,7 +137,7 @@ static void start_handshake(struct link *l) {
 
 enum verdict {
   IS_STATELESS,   // supports the stateless revision that the gateway supports
-  HAS_HANDSHAKE,  // the server supports a revision with a handshake, or names no revisions
+  HAS_HANDSHAKE,  // the server supports a revision with a handshake, or did not name its revisions
   IS_FOREIGN,     // names revisions, none of which the gateway supports
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client side of HTTP+SSE (2024-11-05): one event stream carries all messages of the server. Its first event gives
-// the URL to which our messages must be POSTed.
+// The client side of HTTP+SSE (2024-11-05): one event stream carries all messages of the server. The first event gives
+// the URL to which the client must POST its messages.
 #include "base/mem.h"
 #include "io/http/http_date.h"
 #include "io/http/sse.h"
@@ -100,8 +100,8 @@ static void sse_send(struct link *l, str message, struct link_call *call, str me
 
 // ---- the stream
 
-// Appends the request target for POSTs to `out`. `uri`, from the endpoint event, must be a path (absolute, or relative
-// to the stream's path) or a URL of the same origin; otherwise returns false.
+// Appends the request target for POSTs to `out`. `uri` is the data of the endpoint event. Returns false unless it is a
+// path (absolute, or relative to the stream's path) or a URL of the same origin.
 static bool endpoint_target(struct sse *t, str uri, struct buf *out) {
   struct http_url url;
   for (size_t i = 0; i < uri.n; i++)

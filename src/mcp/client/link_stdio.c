@@ -45,7 +45,7 @@ struct stdio {
   // The process is ending. Its last output, the end of stderr and its exit status may arrive in any order; a timer
   // waits a moment for all of them.
   bool ending, exited;
-  bool installing;  // a launcher that has not started its program yet
+  bool installing;  // the process is a launcher that has not started the server's program yet
   struct fault why;
   struct timer settle;
 };
@@ -56,9 +56,9 @@ static void fail(struct stdio *t, enum fault_code code, const char *what) {
   link_broken(t->link, &f);
 }
 
-// Closes the program's stdin. Before that, sets `untouched` if the program has not read a byte: it then did not end
-// because of server/discover, and starting it again with initialize would not help. The pipe knows the number of unread
-// bytes only while this end is open.
+// Closes the program's stdin. Before that, sets `untouched` if the program has not read a byte. Such a program did not
+// end because of server/discover, so starting it again with initialize would not help. The number of unread bytes can
+// be read only while this end of the pipe is open.
 static void close_in(struct stdio *t) {
   int unread = -1;
   if (!t->in) return;
@@ -127,8 +127,8 @@ static bool has_one_of(str line, const str *words, size_t count) {
   return false;
 }
 
-// Returns whether a line belongs to a stack trace or a help text. Programs often print these last; such a line may
-// contain "error" or "required" without naming the error.
+// Returns whether a line belongs to a stack trace or a help text. Programs often print these last. Their lines may
+// contain "error" or "required" without naming the cause.
 static bool is_frame(str line) {
   static const str begins[] = {STR("at "),        STR("File \""), STR("Node.js v"), STR("Traceback "),
                                STR("goroutine "), STR("-"),       STR("#"),         STR("Usage")};
@@ -170,8 +170,8 @@ static enum telling telling_of(str line) {
   return has_one_of(line, words, sizeof words / sizeof *words) ? LINE_OF_ERROR : LINE_OTHER;
 }
 
-// Stores a stderr line as the last words, unless the stored line has a higher rank or the rank LINE_OF_REASON. After
-// LINES_AFTER further lines, any line replaces the stored one.
+// Stores a stderr line as the last words. A stored line with a higher rank, or with the rank LINE_OF_REASON, is kept
+// for LINES_AFTER further lines; after that, any line replaces it.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_AFTER = 100, LOOKED_AT = 512 };
   enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
@@ -193,8 +193,8 @@ static void keep_line(struct stdio *t, str line) {
   log_info(loop->log, "%.*s: %.*s", STR_ARG(t->link->opt.name), STR_ARG(line));
 }
 
-// Logs a line of stderr. Masks secrets, because programs write their environment, configuration and failed requests
-// there.
+// Logs a line of stderr. Masks secrets, because programs write their environment, configuration and failed requests to
+// stderr.
 static void on_err_line(void *ctx, str line) {
   struct stdio *t = ctx;
   struct arena a;
@@ -344,8 +344,8 @@ static void stdio_close(struct link *l) {
   timer_stop(&t->settle);
   on_flush(&t->flush);
   timer_stop(&t->settle);
-  // Closing stdin asks the server to end; if it does not, it gets signals. A launcher does not read stdin while it
-  // installs a program; it gets time to clean up.
+  // Closing stdin asks the server to end; a server that does not end gets signals. A launcher that is installing a
+  // program does not read stdin, so it gets time to clean up.
   stream_close_flushed(&t->in, LEAVE_MS);
   stream_close(&t->out);
   stream_close(&t->err);

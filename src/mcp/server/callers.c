@@ -78,8 +78,8 @@ static bool is_object(const struct json *o, str name) {
   return json_is(json_get(o, name), JSON_OBJECT);
 }
 
-// Returns whether the client needs its own session, because it accepts requests or log messages of servers, which must
-// reach no other client.
+// Returns whether the client needs its own session: true if the client accepts requests or log messages of servers,
+// which must not reach other clients.
 static bool wants_alone(const struct meta *meta) {
   const struct json *c = meta->capabilities;
   return meta->log_level || is_object(c, STR("sampling")) || is_object(c, STR("elicitation")) ||
@@ -172,8 +172,8 @@ struct session *callers_lend(struct callers *c, struct request *r, struct client
   return s;
 }
 
-// Reports a refused request to the callbacks of this MCP server (m->surface). The request gets a temporary session,
-// from which the callbacks identify the client.
+// Reports a refused request to the server's callbacks (m->surface). The request gets a temporary session that
+// identifies the client to these callbacks.
 static void note_refusal(struct callers *c, struct request *r, struct client_identity who, int code) {
   struct mcp_server *m = c->server;
   if (!m->surface->refused) return;
@@ -198,8 +198,8 @@ void callers_refuse(struct callers *c, struct request *r, struct client_identity
   request_discard(c->server, r);
 }
 
-// Returns whether an idle session is kept without a time limit, as shared sessions without own connections to servers
-// are.
+// Returns whether an idle session is kept without a time limit. This is true for shared sessions without their own
+// connections to servers.
 static bool stays(const struct session *s) {
   return s->lent == LENT_SHARED && !session_askable(s);
 }
@@ -243,8 +243,8 @@ static void on_sweep(struct timer *t) {
   LIST_EACH(it, &c->idle) count++;
   LIST_EACH(it, &c->idle) {
     struct session *s = CONTAINER_OF(it, struct session, idle);
-    // If more than MAX_IDLE sessions are idle, principals with more than an equal share of MAX_IDLE lose sessions
-    // early.
+    // If more than MAX_IDLE sessions are idle, sessions of principals that have more than an equal share of MAX_IDLE
+    // are closed early.
     bool too_many = count > MAX_IDLE && s->share->count > MAX_IDLE / map_count(&c->server->shares.by_name);
     if (!too_many && now - s->idle_since < c->opt.idle_ms) continue;
     count--;

@@ -2,11 +2,11 @@
 // Lends sessions to stateless requests: checks the client information and capabilities in each request, and gives the
 // request a session until it is answered.
 //
-// All clients of a principal that do not accept requests of servers share one session. Each request of a client that
-// accepts them, or that wants log messages, borrows a session that no other request uses, so that requests of an
-// upstream reach the call to which they belong. Such a session stays idle for a while, with its lanes, for the next
-// request with the same client information, capabilities and credential. A listening request (subscriptions/listen)
-// also gets its own session.
+// All clients of a principal that do not accept requests of servers share one session. If a client accepts such
+// requests, or wants log messages, each of its requests borrows a session that no other request uses, so that a
+// server's request reaches the call to which it belongs. Such a session stays idle for a while, with its lanes, for the
+// next request with the same client information, capabilities and credential. A listening request
+// (subscriptions/listen) also gets its own session.
 #pragma once
 #include "mcp/server/session.h"
 
@@ -22,7 +22,8 @@ struct callers {
   struct callers_options opt;
   struct map shared;  // sessions that several requests may borrow at the same time, by key
   struct list idle;   // idle sessions with their own lanes, the longest idle first
-  // Idle sessions that are kept until room is needed; the one that is idle for the longest time first.
+  // Idle sessions that are kept until room is needed, starting with the session that has been idle for the longest
+  // time.
   struct list quiet;
   struct timer sweep;
 };
@@ -49,8 +50,8 @@ bool callers_speaks(struct request *r, struct refusal *out);  // checks only the
 // *out, if there are too many sessions.
 struct session *callers_lend(struct callers *c, struct request *r, struct client_identity who, struct refusal *out);
 
-// Refuses a request: reports it to the surface, writes the answer to `out` and discards the request. If it was a
-// notification, the caller must not send the answer.
+// Refuses a request: reports it to the server's callbacks (surface_ops), writes the answer to `out` and discards the
+// request. If the message was a notification, the caller must not send the answer.
 void callers_refuse(struct callers *c, struct request *r, struct client_identity who, const struct refusal *why,
                     struct buf *out);
 

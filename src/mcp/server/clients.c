@@ -5,7 +5,8 @@
 #include "mcp/server/session.h"
 #include "json/write.h"
 
-// One row for each name that a client is known to send. For each client: when it was checked, and the source.
+// One row for each name that a client is known to send. The list names each client, the date of the check, and the
+// source.
 //   - Claude Code (2.1.197 on 2026-11-17): measured; anthropics/claude-code issues 9962, 54450, 55677, 79944
 //   - Claude Desktop, claude.ai (2026-02-09, 2026-05-02): blockscout/mcp-server issue 324, anthropics/claude-code
 //     issue 55677

@@ -2,10 +2,10 @@
 // Known MCP clients, and the part of a tool's result that each client gives its model. clients.c lists the sources.
 //
 // MCP lets a result carry the same answer twice: as text in `content` and as JSON in `structuredContent`. Some clients
-// give the model the text, some the JSON, some both. The text of Toolgate's own answers is complete, so
-// structuredContent is sent only to clients that are known to need it or that ask for it:
-//   - at the handshake, with capabilities.experimental["io.toolgate/structured"] (an object or true);
-//   - or with a request, by _meta["io.toolgate/structured"] (true or false, which overrides the handshake).
+// give the model the text, some the JSON, some both. The text of Toolgate's own answers is complete, so only clients
+// that are known to need structuredContent, or that ask for it, get it. A client asks for it:
+// - in the handshake, with capabilities.experimental["io.toolgate/structured"] (an object or true);
+// - or in a request, with _meta["io.toolgate/structured"] (true or false, which overrides the handshake).
 #pragma once
 #include "base/arena.h"
 #include "json/json.h"
@@ -34,8 +34,8 @@ extern const size_t clients_known_count;
 // Returns the row whose name is the longest prefix of this clientInfo.name, ignoring case, or NULL.
 const struct client_row *client_find(str name);
 
-// Returns the text of a result that the client gives its model, in the arena or as a slice of the result. If row is
-// NULL (unknown client), assumes a client that reads text.
+// Returns the part of a result that the client gives its model, as text in the arena or a slice of the result. If row
+// is NULL (unknown client), assumes that the model gets the text.
 str client_shown(const struct client_row *row, const struct json *result, struct arena *a);
 
 // Returns whether this value of capabilities.experimental asks for structuredContent.
@@ -50,8 +50,9 @@ enum client_structured { CLIENT_STRUCTURED_AUTO, CLIENT_STRUCTURED_ALWAYS, CLIEN
 
 // The form in which results are sent to a client.
 struct client_form {
-  bool structured;          // answers of meta-tools contain structuredContent, too
-  enum client_reads reads;  // which part of tool results is adapted for the client; UNKNOWN: results are not changed
+  bool structured;  // answers of meta-tools contain structuredContent, too
+  // Which part of tool results the client gives its model; if unknown, results are not changed.
+  enum client_reads reads;
 };
 
 struct client_form request_form(const struct request *r, enum client_structured when);

@@ -41,7 +41,7 @@ static void reply_refusal(struct http_exchange *x, struct endpoint *e, int statu
   reply_rpc_error(x, e, status, &(struct rpc_error){.code = code, .message = message});
 }
 
-// Error codes for refusals by the transport, the same as in the official SDKs.
+// JSON-RPC error codes for requests that the transport refuses. The official SDKs use the same codes.
 enum { REFUSED = -32000, NO_SESSION = -32001 };
 
 static void reply_method(struct http_exchange *x, str allow) {
@@ -108,8 +108,8 @@ static void reply_unread(struct endpoint *e, struct http_exchange *x, const stru
   reply_rpc_error(x, e, f->code == FAULT_LIMIT ? 413 : 400, &unread.error);
 }
 
-// Reports to the surface that a body is not accepted as JSON. The report names the session of the request or, if the
-// request names no session, the principal.
+// Reports to the server's callbacks (surface_ops) that a request body is not accepted as JSON. The report names the
+// session or, if the request names no session, the principal.
 static void note_unread(struct endpoint *e, struct http_exchange *x, struct client_identity who) {
   struct http_session *hs = session_named(e, http_value(x->head, STR("mcp-session-id")), who);
   struct fault f;
@@ -193,8 +193,8 @@ static void post_batch(struct http_session *hs, struct http_exchange *x, struct 
     es = http_session_new_stream(hs);
     event_stream_attach(es, x, STR_NONE);
     event_stream_begin(es);
-    // Announces one answer more than the batch has requests, so that the stream stays open until the whole batch is
-    // handled.
+    // Announces one answer per request of the batch and an extra one, so that the stream stays open until the whole
+    // batch is handled.
     for (size_t i = 0; i <= requests; i++) event_stream_expect(es);
   }
   struct session *s = hs->s;
@@ -442,7 +442,7 @@ bool endpoint_admit(void *endpoint, const struct http_head *head, str *out_princ
   return access_check(&e->opt.access, head) == 0 && auth_gate_admits(&e->auth_gate, head, out_principal);
 }
 
-// Accepts requests of monitoring even if clients use all connections.
+// Returns whether a request comes from monitoring. Such a request is accepted even if clients use all connections.
 bool endpoint_vital(void *endpoint, const struct http_head *head) {
   return str_eq(head->path, STR("/healthz")) || str_eq(head->path, STR("/readyz")) ||
          str_eq(head->path, STR("/metrics"));

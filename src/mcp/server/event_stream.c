@@ -105,8 +105,8 @@ static void tell_flow(struct event_stream *es, bool go) {
   es->ev->flow(es, go);
 }
 
-// Handles the loss of the connection. A stream whose events have ids can be resumed; a POST that is answered as JSON
-// cannot.
+// Handles the loss of the connection. The client can resume a stream whose events have ids, but not a POST that is
+// answered as JSON.
 static void detached(struct event_stream *es) {
   es->x = NULL;
   timer_stop(&es->timer);
@@ -249,7 +249,7 @@ void event_stream_expect(struct event_stream *es) {
   es->expected++;
 }
 
-// Removes the connection from the stream and returns it. The end of the response may start the client's next request,
+// Detaches the connection from the stream and returns it. Ending the response may start the client's next request,
 // which may end this session. So callers must end the response last, when they no longer need the stream.
 static struct http_exchange *let_go(struct event_stream *es) {
   struct http_exchange *x = es->x;
@@ -340,7 +340,7 @@ void event_stream_take(struct event_stream *es, struct http_exchange *x, bool pr
 bool event_stream_resume(struct event_stream *es, struct http_exchange *x, str headers, uint64_t after) {
   if (!es->begun || after >= es->next_event) return false;
   struct stream_event *first = es->kept ? CONTAINER_OF(es->events.next, struct stream_event, node) : NULL;
-  // All events after the client's last one must still be stored.
+  // The client can resume only if all events after the last one that it received are still stored.
   uint64_t oldest = first ? first->number : es->next_event;
   if (after + 1 < oldest) return false;
   struct http_exchange *older = let_go(es);

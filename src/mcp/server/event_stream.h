@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stream of messages to one HTTP client. The stream has a number and may outlive its connection.
 //
-// Every POST with requests has a stream. Every session also has a standing stream, for the client's GET. If a POST has
-// only one answer, it is sent as JSON; any other message turns the response into server-sent events. Events have ids
-// ("stream-event"), and the latest events are stored, so that a client that lost its connection can resume the stream.
+// Every POST with requests has a stream. Every session also has a standing stream, for the client's GET. If the only
+// message of a response is one answer, it is sent as JSON; any other message turns the response into server-sent
+// events. Events have ids ("stream-event"), and the latest events are stored, so that a client that lost its connection
+// can resume the stream.
 #pragma once
 #include "base/buf.h"
 #include "io/http/http_server.h"
@@ -27,7 +28,7 @@ struct event_stream_events {
   void (*lost)(struct event_stream *es);
   // Called when all messages were sent and the time to resume the stream is over. The owner must free the stream.
   void (*over)(struct event_stream *es);
-  // Too many messages wait to be sent (go = false), or the client has read them (go = true).
+  // Called with go = false when too many messages wait to be sent, and with go = true when the client has read them.
   void (*flow)(struct event_stream *es, bool go);
 };
 
@@ -62,7 +63,7 @@ void event_stream_begin(struct event_stream *es);
 // Sends an event that is not a message (the "endpoint" of HTTP+SSE).
 void event_stream_send_typed(struct event_stream *es, str type, str data);
 
-// Sends a message that is not the answer to a request of the stream.
+// Sends a message that does not answer a request of this stream.
 void event_stream_send(struct event_stream *es, struct payload message);
 
 // Announces one more request on this stream. event_stream_answer must then be called once for it, with message.text.p =
@@ -71,8 +72,8 @@ void event_stream_expect(struct event_stream *es);
 // Sends the answer to an announced request. `status` is the HTTP status, used if the answer is the only message of the
 // response.
 void event_stream_answer(struct event_stream *es, int status, struct payload message);
-// Detaches the stream from its owner, which later callbacks get as NULL. Calls flow(true) first if flow(false) was
-// called last.
+// Detaches the stream from its owner; later callbacks get NULL as owner. If the last call of `flow` had go = false,
+// first calls it with go = true.
 void event_stream_disown(struct event_stream *es);
 
 // Resumes the stream on a new connection with the events after number `after`. Returns false if some of these events

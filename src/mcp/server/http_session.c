@@ -35,7 +35,7 @@ static void on_lost(struct event_stream *es) {
     return;
   }
   if (es == hs->standing) {
-    // Keeps the standing stream for the client's next GET, until the session has been idle for too long.
+    // The standing stream stays for the client's next GET, until the session has been idle for too long.
     http_session_set_away(hs, true);
     return;
   }

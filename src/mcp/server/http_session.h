@@ -27,7 +27,8 @@ struct http_session {
   uint32_t next_number;
   struct timer idle;
   bool sse;  // HTTP+SSE: the session ends with its stream
-  // Only for HTTP+SSE: the session ends after its last request, unless the client sends a valid credential before.
+  // Only for HTTP+SSE: the session ends with its last request in flight, unless the client sends a valid credential
+  // before that.
   bool ending;
 };
 
@@ -38,7 +39,7 @@ void http_sessions_done(struct http_sessions *all);  // must be called after all
 // Ends standing streams. Requests in flight continue; an HTTP+SSE session ends with its last request.
 void http_sessions_drain(struct http_sessions *all);
 
-// Ends standing streams, so that their clients must authenticate again: if `everyone`, all of them, otherwise those
+// Ends standing streams, so that their clients must authenticate again. If `everyone`, ends all; otherwise only those
 // whose credential has expired at the time `now` (seconds since 1970). An HTTP+SSE session ends with its last request
 // in flight.
 void http_sessions_end_listening(struct http_sessions *all, bool everyone, int64_t now);

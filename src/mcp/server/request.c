@@ -98,8 +98,8 @@ static void finish(struct request *r, str message, struct buf *memory) {
   hold(r, 0);
   session_used(s);
   if (r->note || r->accounting) m->surface->over(m->surface_ctx, r, message);
-  // Sending the answer may start the client's next request, which may free the session `s`. Only a session of `lender`
-  // is still valid afterwards, because it was not returned yet.
+  // Sending the answer may start the client's next request, which may free the session `s`. Afterwards `s` is certainly
+  // valid only if `lender` lent it, because it was not returned yet.
   s->outlet->answer(r, (struct payload){message, memory});
   request_discard(m, r);
   if (lender) callers_return(lender, s);
@@ -170,7 +170,7 @@ void request_reply_as(struct request *r, const struct rpc_message *reply) {
   int64_t code = 0;
   str renamed;
   if (reply->kind == RPC_ERROR && json_int(json_get(reply->error, STR("code")), &code)) r->status = status_of(r, code);
-  // Records this error code instead of the server's own code.
+  // The audit log gets this code instead of the server's own error code.
   if (reply->kind == RPC_ERROR) r->code = RPC_INTERNAL_ERROR;
   if (reply->large_message && large_message_rename(reply->large_message, r->id, &renamed)) {
     finish(r, renamed, &reply->large_message->memory);

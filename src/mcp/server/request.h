@@ -46,7 +46,7 @@ struct request {
   str marks;                         // marks in the request's header (mcp/gateway_chain.h), or STR_NONE
   void *channel;                     // owned by the outlet
   struct work *work;                 // NULL if nothing works on the request
-  struct audit_recorder_note *note;  // note for the audit log, owned by the surface; may be NULL
+  struct audit_recorder_note *note;  // note for the audit log, owned by the code behind surface_ops; may be NULL
   struct allowance *accounting;      // limits used by the request, owned by the surface; may be NULL
   int code;                          // code of the JSON-RPC error in the answer; 0 if there is no error
 };
@@ -60,7 +60,7 @@ void requests_free_spare(struct mcp_server *m);
 void request_begin(struct request *r, struct session *s, void *channel);
 
 // Answers a request with `result`, a raw JSON object. For a stateless client, adds the members that its revision
-// requires in every result. If `result` has _meta, this must be the first member and not empty.
+// requires in every result. If `result` has a member _meta, it must be the first member and must not be empty.
 void request_reply(struct request *r, str result);
 void request_reply_whole(struct request *r, str result);  // adds no members
 void request_send(struct request *r, struct buf *message,

@@ -46,7 +46,8 @@ void mcp_server_done(struct mcp_server *m) {
 
 // ---- sessions
 
-// Returns the name of the principal for which a session of this client counts, or STR_NONE if it has no credential.
+// Returns the name of the principal to which a session of this client is counted, or STR_NONE if the client has no
+// credential.
 static str payer_of(struct client_identity who) {
   return who.principal < 0 ? STR_NONE : who.name;
 }
@@ -69,7 +70,7 @@ enum session_room sessions_make_room(struct mcp_server *m, struct client_identit
   bool few = !own || !payer.n || !m->principal_sessions || own->count < m->principal_sessions;
   if (few && shares_allow(&m->shares, payer, 0)) return SESSION_ROOM;
   if (!own) return SESSION_ROOM_NONE;
-  // All clients without a credential have one share in common. Of its sessions, those that were never used after
+  // All clients without a credential have one share in common. In that share, sessions that were never used after
   // initialize end first.
   if ((!payer.n && let_one_go(own, true)) || let_one_go(own, false)) return SESSION_ROOM;
   return payer.n ? SESSION_ROOM_SHARE : SESSION_ROOM_NONE;
@@ -216,8 +217,8 @@ static const struct json *take_ours(struct session *s, const struct json *capabi
   return rest ? rest : capabilities;
 }
 
-// Counts the memory of client information, of which a session stores several forms. Returns false if a limit is
-// exceeded.
+// Counts the memory of the client information and capabilities, which a session stores in several forms. Returns false
+// if a limit is exceeded.
 static bool keep_client(struct session *s, const struct json *capabilities, const struct json *client) {
   enum { FORMS = 4 };
   struct intake *in = &s->server->intake;
@@ -286,7 +287,7 @@ static void describe(struct session *s, struct request *r, const char *members) 
   buf_done(&result);
 }
 
-// Reports to the surface that the session refuses a request.
+// Reports to the server's callbacks (surface_ops) that the session refuses a request.
 static void note_refusal(struct request *r) {
   const struct mcp_server *m = r->session->server;
   if (m->surface->refused) m->surface->refused(m->surface_ctx, r);
@@ -409,7 +410,7 @@ static void on_request(struct session *s, struct request *r) {
     note_refusal(r);
     request_fail(r, RPC_INVALID_REQUEST, "the first request of a session must be initialize", STR_NONE);
   } else if (has_room(s, r)) {
-    // A client that does not send notifications/initialized is served, too.
+    // Clients that do not send notifications/initialized are also served.
     if (s->state == SESSION_INITIALIZED) {
       s->state = SESSION_OPEN;
       s->server->surface->opened(s->server->surface_ctx, s);

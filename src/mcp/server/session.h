@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server role of MCP: the sessions of clients. A session implements the protocol, an outlet is its transport, and a
-// surface answers its requests.
+// The server role of MCP: the sessions of clients. A session implements the protocol. Its transport is called its
+// outlet; the callbacks that answer its requests are called the surface.
 //
-// Stateless requests have no session of their own. They borrow one (mcp/server/callers.h), so that the surface can
-// handle all requests alike; session->revision->stateless shows the difference.
+// Stateless requests have no session of their own. They borrow a session (mcp/server/callers.h), so that the surface
+// can handle all requests alike. session->revision->stateless is true for a borrowed session.
 #pragma once
 #include "base/map.h"
 #include "base/rate.h"
@@ -34,7 +34,8 @@ struct outlet_ops {
   bool (*let_go)(struct session *s);
 };
 
-// The code that answers the requests of clients. All operations run on the loop; none may free the session.
+// The code that answers the requests of clients. All operations run on the event loop's thread; none may free the
+// session.
 struct surface_ops {
   // Called before all other operations, when the capabilities of the client are known.
   void (*attached)(void *ctx, struct session *s);
@@ -50,7 +51,8 @@ struct surface_ops {
   void (*received)(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value, bool taken);
   // Called when a request is refused before `request` is called. May set the note of the request. May be NULL.
   void (*refused)(void *ctx, struct request *r);
-  // Called when too many messages for the client are unsent (go = false), and when it has read them (go = true).
+  // Called with go = false when too many messages for the client are unsent, and with go = true when the client has
+  // read them.
   void (*flow)(void *ctx, struct session *s, bool go);
   // Called when the gateway stops or the client must authenticate again. Must answer r, a listening request
   // (subscriptions/listen).
@@ -83,8 +85,8 @@ struct mcp_server {
 };
 
 // Options of an operator's session, which belongs to a command such as `toolgate browse`, in its own process or on the
-// control socket. Such a session gets structuredContent and complete lists, its calls are not recorded, and rules apply
-// only if it names an agent.
+// control socket. Such a session gets structuredContent and complete lists. Its calls are not recorded, and rules apply
+// only if the session names an agent.
 struct session_operator {
   uint64_t wait_ms;      // how long its lists wait for servers that are starting
   size_t result_tokens;  // maximum tokens of a result; 0 for the configured maximum
@@ -93,7 +95,7 @@ struct session_operator {
 
 // The identity of the client of a session or a stateless request, and the mode in which the client sees the catalog.
 struct client_identity {
-  int principal;  // number of the principal (mcp/auth/principals.h); -1 if no credential is needed
+  int principal;  // number of the principal (mcp/auth/principals.h); -1 if clients need no credential
   int mode;       // one of the surface's modes
   str name;       // name of the principal, the same in every run; empty without a principal
   str agent;      // agent that the credential is bound to; may be empty
@@ -111,9 +113,9 @@ enum session_state { SESSION_NEW, SESSION_INITIALIZED, SESSION_OPEN };
 // Log levels of logging/setLevel are numbered from 0 (debug, the most verbose) to 7.
 enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };
 
-// Prefix of the gateway's lines in results: [tgNNNNNNNNN], followed by a NUL. A server does not know the digits unless
-// an agent sends them to this server; a mark in the result of a server is masked (docs/reference/results.md). Each
-// session has its own digits; sessions lent to stateless requests of one principal and agent have the same digits.
+// Size of a mark: the prefix [tgNNNNNNNNN] of the gateway's own lines in results, and a NUL. A server does not know the
+// digits unless an agent sends them to the server; a mark in a server's result is masked (docs/reference/results.md).
+// Each session has its own digits; sessions lent to stateless requests of one principal and agent have the same digits.
 // Operators' sessions use "…" as mark, because no model reads their results.
 enum { SESSION_MARK_SIZE = 16, SESSION_MAGIC = 0x73657373 };
 
@@ -169,7 +171,7 @@ struct session {
 
 struct mcp_server_limits {
   size_t max_sessions, principal_sessions, max_in_flight, max_held, max_message;
-  // The following limits are 0 if there is no limit.
+  // In the following members, 0 means that there is no limit.
   size_t max_values;                        // JSON values in a message of a client
   size_t held_bytes, principal_held_bytes;  // maximum bytes of all requests, and of the requests of one principal
 };
@@ -184,9 +186,9 @@ enum session_room {
   SESSION_ROOM_NONE,   // too many sessions exist
   SESSION_ROOM_SHARE,  // the principal has too many sessions, and all of them are in use
 };
-// Makes room for another session of this client. A principal that has used up its share loses its least recently used
+// Makes room for another session of this client. If the principal has used up its share, ends its least recently used
 // session that is not in use; sessions of other principals stay. Clients without a credential have one share in common:
-// of their sessions, the oldest one that was not used after initialize ends first.
+// the oldest of their sessions that was not used after initialize ends first.
 enum session_room sessions_make_room(struct mcp_server *m, struct client_identity who);
 
 // Creates a session, before its handshake.

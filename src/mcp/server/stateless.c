@@ -118,12 +118,12 @@ static bool headers_agree(const struct http_exchange *x, struct request *r, stru
   struct repeats h = read_headers(x->head, r);
   str version = STR_NONE, member = named_by(r->msg.method), value;
   json_string(r->meta.version, &r->arena, &version);
-  // Compares the revision in the header with the body first, so that a mismatch is reported before an unsupported
-  // revision.
+  // First compares the revision in the header with the revision in the body, so that a mismatch is reported before an
+  // unsupported revision.
   if (h.first[VERSION] && !same(&h, VERSION, version, out)) return false;
   if (!callers_speaks(r, out) || !same(&h, VERSION, version, out)) return false;
   if (!same(&h, METHOD, r->msg.method, out)) return false;
-  // If params has no such member, a later check refuses the request.
+  // If this member of params is missing or no string, a later check refuses the request.
   if (!member.p || !json_string(json_get(r->msg.params, member), &r->arena, &value)) return true;
   return same(&h, NAME, value, out);
 }

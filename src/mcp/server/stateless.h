@@ -15,7 +15,7 @@ struct stateless {
 void stateless_init(struct stateless *t, struct mcp_server *m, uint64_t keepalive_ms, uint64_t idle_ms,
                     struct buf *events);
 void stateless_done(struct stateless *t);
-void stateless_drain(struct stateless *t);  // answers all listening requests and refuses new listening requests
+void stateless_drain(struct stateless *t);  // answers all subscriptions/listen requests, and refuses new ones
 
 // Returns whether the header MCP-Protocol-Version of a request names a stateless revision.
 bool stateless_stated(const struct http_exchange *x);

@@ -38,7 +38,8 @@ static void end_if_done(struct stdio_front *f) {
 }
 
 static void set_flow(struct stdio_front *f, bool go) {
-  // Reports a stop even if the last one is still in force, because calls and connections may have started since then.
+  // A stop is reported again even if reading is already stopped, because calls and connections may have started since
+  // the last report.
   if (go && !f->stalled) return;
   f->stalled = !go;
   LIST_EACH(it, &f->server->sessions) {
@@ -98,7 +99,7 @@ static bool cancels_stateless(struct stdio_front *f, struct request *r) {
   if (!cancels) return false;
   if (!callers_cancel(&f->callers, r)) {
     if (!callers_claims(r)) return false;
-    // Its request was already answered, so it only needs to be reported.
+    // The cancelled request was already answered, so the notification is only reported.
     session_message_received(f->session, &r->msg, r->value, true);
   }
   request_discard(f->server, r);
@@ -160,7 +161,7 @@ static void on_drained(struct timer *t) {
   end(CONTAINER_OF(t, struct stdio_front, drain));
 }
 
-// Requests in flight are still answered after the end of input (as for `printf … | toolgate serve`), unless the client
+// After the end of input, as in `printf … | toolgate serve`, requests in flight are still answered, unless the client
 // has also closed the pipe from our stdout.
 void stdio_front_drain(struct stdio_front *f) {
   if (f->in_ended) return;

@@ -5,7 +5,7 @@
 #include "base/crypto/rand.h"
 #include "base/mem.h"
 
-// In a spare place, records and notes get numbers above this one, so that they come after those on disk.
+// In a spare place, records and notes get numbers above SPARE_FIRST, so that they follow the records and notes on disk.
 #define SPARE_FIRST (UINT64_C(1) << 48)
 
 // Joins two names to one key. The key begins with the length of the first name, so that different pairs of names have

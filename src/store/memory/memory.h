@@ -12,7 +12,7 @@ struct memory {
 
   struct map pieces;  // struct kept_piece by owner and handle
   struct map owners;  // struct kept_owner by name
-  // All pieces: the least recently used first (by_use); the least recently stored first (by_age).
+  // Both lists contain all pieces: by_use begins with the least recently used piece, by_age with the oldest one.
   struct list by_use, by_age;
   struct piece_usage usage;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores records and documents in memory.
+// Stores the records and documents of the archive in memory.
 #include <limits.h>
 
 #include "base/mem.h"

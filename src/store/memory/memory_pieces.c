@@ -68,8 +68,8 @@ static void drop(struct memory *m, struct kept_piece *k) {
   mem_free(o);
 }
 
-// Creates the stored piece for an entry of a batch. If the entry's content is large and therefore in a heap block of
-// its own, the piece takes ownership of that block.
+// Creates the stored piece for an entry of a batch. If the entry has a heap block (its content is large), the piece
+// takes ownership of the block.
 static struct kept_piece *keep(struct piece_batch *b, struct piece_entry *e) {
   struct kept_piece *k = MEM_NEW(struct kept_piece);
   const struct store_piece *p = &e->piece;
@@ -114,7 +114,7 @@ void memory_drop_old_pieces(struct memory *m, int64_t now) {
 }
 
 // Makes room for `cost` bytes of `owner`: drops the least recently used pieces of `owner` until its limits hold, then
-// of all owners until the total is at most `most`.
+// those of all owners until the total is at most `most`.
 static void make_room(struct memory *m, str owner, uint64_t cost, uint64_t most) {
   const struct store_limits *l = &m->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;

@@ -25,7 +25,8 @@ enum {
 void database_works(struct database *d, uint64_t bytes) {
   if (d->locked) sqlite3_busy_timeout(d->write.handle, WRITE_PATIENCE_MS);
   d->locked = false;
-  if (bytes < d->refused) return;  // a larger write has failed: the disk may still be too full for it
+  // A larger write has failed before; the disk may still be too full for a write of that size.
+  if (bytes < d->refused) return;
   d->refused = 0;
   if (!atomic_exchange(&d->failing, false)) return;
   log_info(d->place.opt->log, "%.*s: the database can be written again", STR_ARG(d->place.opt->folder));
@@ -51,8 +52,8 @@ static bool open_folder(const char *path, int *out, struct fault *f) {
   return true;
 }
 
-// If the database is missing, renames the folder of piece files and does not remove it: its files may be the only data
-// left.
+// If the database is missing, renames the folder of piece files instead of removing it: these files may be the only
+// data left.
 static void put_aside(const struct database *d, const char *folder) {
   char aside[PATH_SIZE + 32];
   struct dirent *e;
@@ -81,7 +82,7 @@ static bool open_on_disk(struct database *d, struct fault *f) {
   return ok;
 }
 
-// Returns whether another process has moved or removed the database file. If so, later writes would be lost.
+// Returns whether another process has moved or removed the database file. Writes to such a file would be lost.
 static bool has_moved(struct db *db) {
   int moved = 0;
   sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
@@ -99,8 +100,8 @@ void database_close_writer(struct database *d) {
   close_writer(d, db_close);
 }
 
-// Closes both connections, so that none uses the truncated shared memory: only then does SQLite rebuild it from the
-// write-ahead log.
+// Closes the connections for reading and writing. SQLite rebuilds the truncated shared memory from the write-ahead log
+// only if no connection uses it.
 void database_abandon_truncated(struct database *d) {
   struct fault f;
   bool emptied = d->write.handle && db_emptied(&d->write, &f);
@@ -216,7 +217,7 @@ static void end_transaction(struct database *d) {
 }
 
 bool database_commit(struct database *d, struct fault *f) {
-  // An earlier statement has failed, perhaps one whose result was not checked.
+  // An earlier statement has failed; perhaps its result was not checked.
   if (d->write.lost) db_explain(&d->write, f);
   if (d->write.lost || !db_do(&d->write, DB_COMMIT, f)) return false;
   end_transaction(d);

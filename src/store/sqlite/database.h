@@ -34,11 +34,11 @@ static inline struct database *database_of(struct store_place *p) {
 
 // Closes the writer's connection and the folder of piece files.
 void database_close_writer(struct database *d);
-// Closes both connections if another process has truncated their files. One is not enough, because they share memory
-// and locks.
+// Must be called if another process has truncated the database's files. Closes the connections for reading and writing,
+// because they share memory and locks.
 void database_abandon_truncated(struct database *d);
-// Opens the database if it is not open, or again if its file was moved or removed. After a failure, waits for a while
-// before the next attempt. Returns false if the database is not open afterwards.
+// Opens the database unless it is open; reopens it if its file was moved or removed. For a while after a failure, makes
+// no further attempt. Returns whether the database is open.
 bool database_ready(struct database *d, int64_t now);
 bool database_begin(struct database *d, bool lazy, struct fault *f);
 bool database_commit(struct database *d, struct fault *f);
@@ -55,8 +55,8 @@ void database_read_done(struct database *d, struct db *db);  // `db` may be NULL
 // Returns the number of rows and bytes from the row `name` of the table `usage`, or zeros if there is no such row.
 struct piece_usage database_usage(struct db *db, str name);
 
-// Gives the file of a large piece its final name. `aside` is the name under which the bytes were written before the
-// transaction; if `aside` is NULL and there is no file with the final name, writes the file.
+// Gives the file of a large piece its final name. `aside` is the temporary name under which the file was written before
+// the transaction. If `aside` is NULL and no file has the final name, writes the file.
 bool database_place(struct database *d, const unsigned char hash[SHA256_SIZE], str bytes, const char *aside,
                     struct fault *f);
 bool database_has_file(const struct database *d, const unsigned char hash[SHA256_SIZE], size_t n);

@@ -10,7 +10,7 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-enum { UNFINISHED_S = 3600 };  // age in seconds: an older unfinished file remains from a crash
+enum { UNFINISHED_S = 3600 };  // unfinished files older than this many seconds remain from a crash
 
 static str key_of(const unsigned char hash[SHA256_SIZE]) {
   return (str){(const char *)hash, SHA256_SIZE};
@@ -69,8 +69,8 @@ static bool next_doomed(struct database *d, unsigned char out[SHA256_SIZE]) {
   return some && hash.n == SHA256_SIZE;
 }
 
-// Removes the files of dropped rows. Uses a separate transaction, because the transaction that dropped the rows must be
-// committed first. If a crash prevents the removal, the next call removes the files.
+// Removes the piece files that no row names any more. The transaction that deleted the rows must be committed first, so
+// this is a separate transaction. If a crash prevents the removal, the next call removes the files.
 void database_bury(struct database *d) {
   unsigned char hash[SHA256_SIZE];
   struct fault f;

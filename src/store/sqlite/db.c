@@ -21,8 +21,8 @@ static const char *const statement_texts[] = {
 #undef X
 };
 
-// Settings of a connection. The page cache is small, because the operating system caches the same pages and an idle
-// gateway should need little memory.
+// Settings of a connection. The page cache is small: the operating system caches the same pages, and an idle gateway
+// should need little memory.
 static const char settings[] =
     "PRAGMA cache_size = -256; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA trusted_schema = OFF;"
     "PRAGMA cell_size_check = ON; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 4194304;"
@@ -116,9 +116,9 @@ str db_column(sqlite3_stmt *q, int at) {
   return (str){p ? p : "", p ? (size_t)n : 0};
 }
 
-// Steps a statement. If pages of the shared memory were missing meanwhile, the result may be wrong: sets d->lost, and
-// returns an error or restarts the statement. Only a read that has not returned a row is restarted, once, because
-// SQLite recovers its shared memory when a read begins.
+// Steps a statement. If pages of SQLite's shared memory were missing during the step, its result may be wrong, so this
+// function sets d->lost. It then restarts a read that has not returned a row, but only once; SQLite recovers its shared
+// memory when a read begins. Otherwise it returns an error.
 static int step(struct db *d, sqlite3_stmt *q) {
   int before = mapped_missing();
   bool first = !sqlite3_stmt_busy(q) && sqlite3_get_autocommit(d->handle) && sqlite3_stmt_readonly(q);
@@ -174,8 +174,8 @@ static bool read_number(struct db *d, const char *text, int64_t *out, struct fau
   return ok;
 }
 
-// Switches to write-ahead logging (WAL). If several processes start together, one of them makes the change; the others
-// get SQLITE_BUSY at once and must try again.
+// Switches to write-ahead logging (WAL). If several processes start together, one of them makes the change. The others
+// immediately get SQLITE_BUSY and must try again.
 static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   for (int waited = 0; waited <= patience_ms; waited += WAL_PAUSE_MS) {
     sqlite3_stmt *q = NULL;
@@ -193,8 +193,8 @@ static bool use_wal(struct db *d, int patience_ms, struct fault *f) {
   return false;
 }
 
-// Reads the version of the tables: 0 for an empty file. Returns false if another program or a newer version of Toolgate
-// made the file.
+// Reads the version of the tables, which is 0 for an empty file. Returns false if another program or a newer version of
+// Toolgate created the file.
 static bool read_version(struct db *d, int64_t *out, struct fault *f) {
   int64_t application, tables;
   if (!read_number(d, "PRAGMA user_version", out, f) || !read_number(d, "PRAGMA application_id", &application, f) ||

@@ -68,7 +68,7 @@ enum db_statement {
       DB_STATEMENT_COUNT
 };
 
-// Value of fault.after_ms if a lock of another process caused the fault; in other faults, after_ms is 0.
+// fault.after_ms has this value if the fault was caused by another process's lock, and is otherwise 0.
 enum { DB_LOCKED_MS = 1000 };
 
 struct db {
@@ -78,27 +78,28 @@ struct db {
 };
 
 // Opens the database; creates missing files and tables, and upgrades older tables. This call and later statements wait
-// at most patience_ms for the lock of another process. On failure, `f` has a code as set by db_explain and says what to
-// do, and d->lost may be set.
+// at most patience_ms for the lock of another process. On failure, db_explain sets `f`, and d->lost may be true.
 bool db_open(struct db *d, const char *path, int patience_ms, struct fault *f);
 void db_close(struct db *d);
-void db_abandon(struct db *d);  // closes the database without a checkpoint, which would use damaged shared memory
+// Closes the database without a checkpoint, because a checkpoint would use damaged shared memory.
+void db_abandon(struct db *d);
 
-// Returns whether another process truncated the database to 0 bytes since it was opened. If so, sets `f`.
+// Returns whether, after the database was opened, another process truncated it to 0 bytes. If so, sets `f`.
 bool db_emptied(const struct db *d, struct fault *f);
 
-// Returns a prepared statement, or NULL on failure: db_run and db_next report this failure when they get NULL.
+// Returns a prepared statement, or NULL on failure. The caller may pass NULL to db_run or db_next, which then report
+// the failure.
 sqlite3_stmt *db_statement(struct db *d, enum db_statement which);
 
-// The db_bind functions bind a value to the parameter with the number `at` (from 1). The bytes must live until the
-// statement is run. `q` may be NULL.
+// The db_bind functions bind a value to the parameter with the number `at` (from 1). The bytes must stay valid until
+// the statement is run. `q` may be NULL.
 void db_bind_text(sqlite3_stmt *q, int at, str s);
 void db_bind_blob(sqlite3_stmt *q, int at, str s);  // STR_NONE binds NULL
 void db_bind_int(sqlite3_stmt *q, int at, int64_t v);
-// Returns the column with the number `at` (from 0). The text is valid until `q` is stepped or reset.
+// Returns the text of the column with the number `at` (from 0). The text is valid until `q` is stepped or reset.
 str db_column(sqlite3_stmt *q, int at);
 
-// Creates the table of notes if it does not exist.
+// Creates the table of notes (counters, leases, keys, entries) if it does not exist.
 bool db_make_notes(struct db *d, struct fault *f);
 
 // Runs a statement that returns no rows. Returns false on failure, with the reason in `f`.
@@ -111,11 +112,11 @@ bool db_do_int(struct db *d, enum db_statement which, int64_t value, struct faul
 int db_next(struct db *d, sqlite3_stmt *q, struct fault *f);
 
 // Sets `f` to the reason of the last failure and says how to fix it. The code is FAULT_INVALID for a permanent failure,
-// FAULT_LIMIT if the disk is full, and FAULT_IO for all others, which may be temporary.
+// FAULT_LIMIT if the disk is full, and FAULT_IO for any other failure, which may be temporary.
 void db_explain(const struct db *d, struct fault *f);
 
 // The definitions of the tables (tables.c).
 enum { DB_APPLICATION = 0x54476174 };      // marks a file as a database of Toolgate
-extern const char *const db_migrations[];  // SQL texts: element N upgrades the tables from version N to N + 1
+extern const char *const db_migrations[];  // SQL texts; element N upgrades the tables from version N to N + 1
 extern const int db_version;
-extern const char db_notes[];  // SQL text that creates the table of notes, which is created with the first note
+extern const char db_notes[];  // SQL text that creates the table of notes when the first note is written

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores records and documents as rows.
+// Stores the records and documents of the archive as rows of the SQLite database.
 #include <limits.h>
 
 #include "store/sqlite/database.h"
@@ -59,7 +59,7 @@ static void bind_query(sqlite3_stmt *s, const struct archive_search *x, int64_t 
   db_bind_int(s, 10, older);
 }
 
-// Passes a row of a statement that begins with RECORD_FIND_HEAD to x->each.
+// Passes one row of a result to x->each. The SQL text of the statement must begin with RECORD_FIND_HEAD.
 static void pass_record(struct archive_search *x, sqlite3_stmt *s) {
   struct archive_record r = {
       .number = (uint64_t)sqlite3_column_int64(s, 0),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores counters, leases, keys and entries as rows of one table. A change reads and replaces a row in one transaction.
+// Stores counters, leases, keys and entries as rows of one table. Each change reads and replaces a row in one
+// transaction.
 #include "store/sqlite/database.h"
 
-// Reads a row of a statement that begins with NOTE_HEAD.
+// Reads a row of the result of a statement whose SQL text begins with NOTE_HEAD.
 static struct note note_of(sqlite3_stmt *q, str space) {
   return (struct note){
       .space = space,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores pieces. A piece of up to PIECE_ROW_BYTES is in a row; a larger one is a file in the folder artifacts/, named
-// by the SHA-256 of its bytes.
+// Stores pieces of results. The bytes of a piece of up to PIECE_ROW_BYTES are in a row; those of a larger piece are in
+// a file of the folder artifacts/, named by the SHA-256 of the bytes.
 //
 // A file is complete and synced before the first row that names it is committed, and is removed after the last such
 // row. Both happen while the database is locked for writing, so that no process removes a file for which another
@@ -15,9 +15,9 @@
 #include "io/file.h"
 #include "store/sqlite/database.h"
 
-// The file of a large piece in a batch.
+// The file with the bytes of a large piece of a batch.
 struct filed {
-  char aside[FILE_ASIDE_SIZE];  // name under which the file was written; empty if no file was written
+  char aside[FILE_ASIDE_SIZE];  // temporary name under which the file was written; empty if no file was written
   bool placed;
 };
 
@@ -60,7 +60,7 @@ static bool run_on(struct db *db, enum db_statement which, str owner, str handle
 }
 
 // Makes room for `cost` bytes of `owner`: drops the least recently used pieces of `owner` until its limits hold, then
-// of all owners until the total is at most `most`.
+// those of all owners until the total is at most `most`.
 static bool make_room(struct database *d, str owner, uint64_t cost, uint64_t most, struct fault *f) {
   const struct store_limits *l = &d->place.opt->limits;
   uint64_t owner_most = l->piece_owner_bytes < most ? l->piece_owner_bytes : most;
@@ -97,7 +97,8 @@ static bool add_row(struct database *d, const struct piece_batch *b, const struc
   return db_run(&d->write, q, f);
 }
 
-// If a row with this owner, handle and bytes exists, updates it, as for a new piece. Sets *out to whether it exists.
+// If a row with the piece's owner, handle and bytes exists, updates the row as if the piece were new. Sets *out to
+// whether the row exists.
 static bool renew_row(struct database *d, const struct piece_batch *b, const struct store_piece *p, bool *out,
                       struct fault *f) {
   sqlite3_stmt *q = db_statement(&d->write, DB_PIECE_RENEW);
@@ -201,7 +202,7 @@ static str append(char **to, str s) {
   return (str){at, s.n};
 }
 
-// Copies a row that DB_PIECE_FIND has found to *out. The bytes of a large piece are in a file and not copied.
+// Copies a row found by DB_PIECE_FIND to *out. Does not copy the bytes of a large piece, which are in a file.
 static void copy_row(sqlite3_stmt *q, str handle, struct found_piece *out) {
   str tool_id = db_column(q, 1), media_type = db_column(q, 2), label = db_column(q, 3), hash = db_column(q, 4);
   str bytes = db_column(q, 6), server = db_column(q, 7), tool = db_column(q, 8);

@@ -3,9 +3,10 @@
 #include "store/sqlite/db.h"
 
 // `usage` has the number of rows and bytes that count against the limits; its rows are "pieces" (all pieces), "pieces
-// of O" (pieces of the owner O), "archive" and "notes". `doomed` lists files that perhaps no row names any more: a
-// process that holds the lock checks and removes them. `used` orders pieces by their last use: each use sets a new
-// maximum. `used` is a number and not a time, because the clocks of several processes may differ.
+// of O" (pieces of the owner O), "archive" and "notes". `doomed` lists files that perhaps no row names any more; a
+// process that holds the lock checks this and removes such files. `used` orders pieces by their last use: each use of a
+// piece sets its `used` to a new maximum. This is a number and not a time, because the clocks of several processes may
+// differ.
 static const char version_1[] =
     "CREATE TABLE usage (name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE doomed (hash BLOB PRIMARY KEY) WITHOUT ROWID;"
@@ -54,8 +55,8 @@ static const char version_1[] =
     " WHERE name = 'archive';"
     "END;";
 
-// Adds the origin of a piece: an agent that may no longer use a tool may no longer read its pieces. Older pieces have
-// no origin.
+// Adds the origin (server) of a piece, so that an agent that may no longer use the origin can no longer read the piece.
+// Older pieces have no origin.
 static const char version_2[] = "ALTER TABLE pieces ADD COLUMN server TEXT NOT NULL DEFAULT '';"
                                 "ALTER TABLE pieces ADD COLUMN tool TEXT NOT NULL DEFAULT '';";
 
