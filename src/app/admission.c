@@ -19,7 +19,8 @@ static const str *take_scopes(struct admission *a, const struct config_jwt *jwt)
   return scopes;
 }
 
-// Accepts the URL of each mode (RESOURCE/MODE) as an audience, because clients request a token for the path they call.
+// Accepts tokens whose audience is the URL of a mode (RESOURCE/MODE), because clients request a token for the path they
+// call.
 static void take_parts(struct admission *a, str resource, struct jwt_rules *rules) {
   if (!str_eq(rules->audience, resource)) return;
   str *parts = ARENA_ARRAY(&a->arena, str, MODE_COUNT);

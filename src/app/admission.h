@@ -8,7 +8,7 @@
 struct admission {
   struct credentials *credentials;  // NULL if clients need no credentials
   struct challenge challenge;
-  struct arena arena;  // memory of the members above
+  struct arena arena;  // holds the memory of the members above
 };
 
 // Sets up the authentication as configured; `c` is not needed afterwards. `url` is the URL of the listener. On failure

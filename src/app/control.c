@@ -28,7 +28,7 @@ enum {
   HIGH_WATER = 1 << 20,     // if a command has this many bytes of unread answers, no further requests are read
   QUIET_MS = 60000,         // a command that sends or reads nothing for this time is disconnected
   BACKLOG = 64,
-  REFUSALS_PER_SECOND = 1,  // maximum number of refused connections that are logged per second
+  REFUSALS_PER_SECOND = 1,  // maximum number of log lines per second about refused connections
 };
 
 enum { CONTROL_MAGIC = 0x6374726c, PEER_MAGIC = 0x70656572 };
@@ -60,7 +60,7 @@ struct control_peer {
   size_t asked_count;
   bool greeted;
   struct timer quiet;
-  struct timer end;  // frees the peer in a later turn of the loop, outside of the peer's callbacks
+  struct timer end;  // frees the peer in a later turn of the loop, when none of the peer's callbacks is running
 };
 
 struct asked {
@@ -109,7 +109,7 @@ static void hang_up(struct control_peer *p) {
   if (!timer_running(&p->end)) timer_start(p->control->loop, &p->end, 0);
 }
 
-// Sends a message on one line. Replaces line breaks, because the JSON of a result is copied as the server wrote it.
+// Sends a message on one line. Replaces line breaks, because a result contains JSON as a server wrote it.
 static void send_line(struct control_peer *p, str message) {
   struct buf flat;
   buf_init(&flat, message.n + 1);
@@ -159,7 +159,8 @@ static void hello(const struct question *q) {
   int64_t number;
   struct buf b;
   p->greeted = true;
-  p->terms.skips_installs = true;  // answers do not wait for installations, which continue in the gateway
+  // answers do not wait for servers that are being installed; the gateway continues to install them
+  p->terms.skips_installs = true;
   p->agent = p->owner = STR_NONE;
   json_string(json_get(q->params, STR("agent")), &p->arena, &p->agent);
   p->agent = arena_str(&p->arena, p->agent);
@@ -342,7 +343,7 @@ static void on_drain(void *ctx) {
 
 static void on_quiet(struct timer *t) {
   struct control_peer *p = CONTAINER_OF(t, struct control_peer, quiet);
-  // A quiet command is not disconnected if it waits for a slow answer and has read all answers that were sent.
+  // A command without traffic is not disconnected if it waits for a slow answer and has read all answers sent so far.
   if (p->asked_count && p->stream && !stream_queued(p->stream)) timer_start(p->control->loop, t, QUIET_MS);
   else hang_up(p);
 }
@@ -378,9 +379,9 @@ static bool make_room(struct control *c) {
   return false;
 }
 
-// If the connection must be refused, returns a description of the connecting process, for the log. Otherwise returns
-// NULL. Servers run as the same user as the operator and are descendants of the guard. They must be refused, because
-// the rules do not apply to the operator.
+// Returns NULL, or, if the connection must be refused, a description of the connecting process for the log. Servers run
+// as the same user as the operator and are descendants of the guard process. They must be refused, because the rules do
+// not apply to the operator.
 static const char *find_stranger(const struct control *c, int fd) {
   int pid = control_peer(fd);
   if (!control_trusts(fd)) return "another user";
@@ -469,7 +470,8 @@ struct control *control_open(const struct control_options *opt) {
     log_debug(c->loop->log, "listening for commands at the control socket %s", c->name);
     return c;
   }
-  // FAULT_NOT_FOUND means that there is no folder for a socket. This can be intended, so it is only a debug message.
+  // FAULT_NOT_FOUND means that there is no folder for the socket. This can be intended, so the message has only level
+  // debug.
   log_line(c->loop->log, f.code == FAULT_NOT_FOUND ? LOG_DEBUG : LOG_WARN,
            "no control socket, so toolgate status and other commands cannot reach this gateway: %s", f.message);
   control_close(&c);

@@ -23,7 +23,7 @@ enum { CONNECT_S = 2 };
 #define PREFIX "gateway-"
 #define SUFFIX ".sock"
 
-// Appends a path with its length before it, so that two different lists of paths never give the same text.
+// Appends the length of a path and then the path, so that two different lists of paths never give the same text.
 static void put_path(struct buf *out, str path) {
   struct file_path room;
   path = file_real_path(path, &room);
@@ -119,7 +119,7 @@ int control_connect(int folder, const struct control_socket *s) {
   struct sockaddr_un address = control_address(folder, s->name);
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  // If a suspended gateway has a full queue of connections, connect() would block without this timeout.
+  // Limits connect(), which would block forever if a suspended gateway has a full queue of connections.
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = CONNECT_S}, sizeof(struct timeval));
   if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
   int why = errno;

@@ -32,8 +32,8 @@ struct control_socket {
 // Lists the sockets in a folder, the newest first, at most CONTROL_MOST. Returns their number.
 size_t control_list(int folder, const char *id, struct control_socket out[CONTROL_MOST]);
 
-// Connects to a socket and returns the descriptor. On failure returns -1 and sets errno. ECONNREFUSED means that the
-// gateway has ended; the socket was then removed.
+// Connects to a socket and returns the descriptor. On failure returns -1 and sets errno. If errno is ECONNREFUSED, the
+// gateway has ended, and this function has removed the socket.
 int control_connect(int folder, const struct control_socket *s);
 
 // Returns whether the process at the other end of the connection runs as our user or as root.

@@ -17,7 +17,7 @@
 
 enum {
   GATEWAY_MAGIC = 0x67617465,
-  HELD_REQUESTS = 4,  // memory limits are raised so that this many requests of the largest size fit
+  HELD_REQUESTS = 4,  // the limits on memory are at least this many times the size of the largest request
   SPANS_MS = 2000,    // longest time for sending the last spans to the collector
 };
 
@@ -105,7 +105,7 @@ static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
   return ok;
 }
 
-// Writes to the audit log that a tool differs from its pin, or that it no longer does.
+// Records in the audit log that a tool differs from its pin (its accepted definition), or that it no longer differs.
 static void on_pin(void *ctx, const struct pin_place *place, enum pin_state state, bool quarantined) {
   struct gateway *g = ctx;
   struct audit_event e = {
@@ -121,7 +121,7 @@ static void on_pin(void *ctx, const struct pin_place *place, enum pin_state stat
   audit_recorder_add(g->audit_recorder, &e);
 }
 
-// Creates the pins when a governance file needs them, and sets their mode.
+// Sets the mode of the pins. Creates the pins when a governance file switches them on for the first time.
 static void make_pins(struct gateway *g) {
   enum governance_pins mode = g->rules.governance ? governance_pins(g->rules.governance) : GOVERNANCE_PINS_OFF;
   if (!g->pins && mode != GOVERNANCE_PINS_OFF) {
@@ -147,14 +147,14 @@ static size_t at_least(size_t limit, size_t least) {
   return limit > least ? limit : least;
 }
 
-// Sets the rules in force. Takes new references.
+// Sets the rules in force, and takes references to them.
 static void set_rules(struct gateway *g, const struct config *c) {
   g->rules.policy = c->policy ? policy_ref(c->policy) : NULL;
   g->rules.governance = c->governance ? governance_ref(c->governance) : NULL;
   memcpy(g->rules.digest, c->rules_hash, sizeof g->rules.digest);
 }
 
-// Calls of a governance file are recorded in the folder `records` of state_dir.
+// Returns the limits on the journal of governed calls, the folder `records` of state_dir.
 static struct journal_limits record_limits(const struct config *c) {
   const struct governance_records *settings = c->governance ? governance_records(c->governance) : NULL;
   if (!settings) return (struct journal_limits){0};
@@ -305,7 +305,7 @@ static void say_taken(const struct config *c, const struct upstreams_change *cha
   snprintf(told + n, size - (size_t)n, ", rules for %zu agent%s", agents, agents == 1 ? "" : "s");
 }
 
-// Opens the audit log of the new configuration, if it has one. If an audit log is already open, changes nothing.
+// Opens the audit log of the new configuration, if it has one. Does nothing if an audit log is already open.
 static bool take_audit(struct gateway *g, const struct config *c, struct fault *f) {
   if (g->audit_recorder) return true;
   bool ok = make_audit(g, c, f);

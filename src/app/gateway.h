@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gateway as a whole: creates loop, child processes, sessions, surface and upstreams from a configuration. It does
-// not connect clients: `serve` opens a front, other commands open a loopback.
+// The gateway as a whole: creates the loop, child processes, sessions, surface and upstreams from a configuration. It
+// does not connect clients: `serve` opens listeners, and other commands use a client in the same process.
 #pragma once
 #include "app/config/config.h"
 #include "io/http/proxy.h"
@@ -24,19 +24,19 @@ struct gateway {
   struct tracer *tracer;   // sends spans; NULL if there is no collector
   struct tracer *records;  // sends log records; NULL if there is no collector
   struct rulebook rules;
-  struct pins *pins;  // NULL before a governance file has switched pins on
+  struct pins *pins;  // NULL until a governance file switches pins on
   struct chain chain;  // the chain of gateways that started this gateway, for loop detection
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;
-  unsigned ending;  // number of parts that are still closing at the end of a stop
+  unsigned ending;  // number of parts that a stop has not closed yet
   void (*stopped)(void *ctx);
   void *ctx;
 };
 
-// Returns the owner of results that are stored for clients without a credential. The owner contains the agent's name,
-// so that agents with the same state folder have different owners.
+// Returns the name under which results are stored for clients without a credential. The name contains the agent, so
+// that agents with the same state folder do not see each other's results.
 str gateway_local(const struct config *c, struct arena *a);
 
 // Creates the gateway; starts no upstream yet. `c` and `env` must outlive the gateway, and *g must not move. On failure
@@ -54,13 +54,13 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
 // with the reason in `f`, if nothing was changed.
 bool gateway_take(struct gateway *g, const struct config *c, char *told, size_t size, struct fault *f);
 
-// Accepts the current definitions of the chosen tools (catalog/pins/pins.h), shows the tools to the clients, and writes
-// the accepted pins to `w`. Returns their number.
+// Accepts the current definitions of the chosen tools (catalog/pins/pins.h), and lets clients see these tools. Writes
+// the accepted pins to `w` and returns their number.
 size_t gateway_accept_pins(struct gateway *g, const struct pins_choice *which, struct json_writer *w);
 
-// Stops the gateway. Every session must be closed before this call. Calls `stopped` after the upstreams are stopped and
-// all durable data is written, and after the last spans are sent or two seconds have passed. Then the loop ends, unless
-// the caller has other handles on it.
+// Stops the gateway. Every session must already be closed. Calls `stopped` after the upstreams are stopped, all durable
+// data is written, and the last spans are sent or two seconds have passed. Then the loop ends, unless the caller has
+// other handles on it.
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx);
 
 // Waits for the child processes to end, and frees everything. Must be called after gateway_stop and the end of the

@@ -102,8 +102,8 @@ static command_run *find_command(const char *name) {
   return NULL;
 }
 
-// Returns the exit code of the program. Reports an error if output was lost, for example because the disk is full. It
-// is no error if the reader closed the pipe (`| head`).
+// Returns the exit code of the program. Reports an error if output was lost, for example because the disk is full, but
+// not if the reader closed the pipe (`| head`).
 static int end(int status) {
   bool lost = ferror(stdout);
   lost |= fflush(stdout) != 0;

@@ -3,8 +3,8 @@
 //
 //   {"action": "list" | "diff" | "accept", "server"?, "tool"?, "pending"?, "sha256"?, "tenant"?}
 //
-// The answer is {"mode", "pins": […]} with the chosen pins (catalog/pins/pins.h). `diff` adds the definitions, and
-// chooses only tools and servers that are not accepted unless a tool is named.
+// The answer is {"mode", "pins": […]} with the chosen pins (catalog/pins/pins.h). `diff` adds the definitions. Unless a
+// tool is named, `diff` chooses only tools and servers that are not accepted.
 #pragma once
 #include "app/gateway.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts requests refused for their credentials, and writes a limited number of them to the log and the audit log: for
-// each reason a burst of ten lines, then one line per minute with the number of omitted requests. This prevents clients
-// without a credential from filling the disk, or from displacing other entries of the log.
+// Counts the requests that are refused for their credentials. Writes only some of them to the log and the audit log:
+// for each reason a burst of ten lines, then one line per minute with the number of omitted requests. The limit keeps
+// clients without a credential from filling the disk and from displacing other entries of the log.
 #pragma once
 #include "app/gateway.h"
 #include "io/http/http_server.h"
@@ -15,8 +15,8 @@ struct rejections {
   } of[REJECTION_COUNT];
 };
 
-// Counts a refusal and returns whether to log it. If so, sets *out_omitted to the number of refusals that were not
-// logged since the last logged refusal.
+// Counts a refused request and returns whether to log it. If so, sets *out_omitted to the number of refused requests
+// since the last logged one.
 bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
 
 // Counts a refused request, and logs it if rejections_tell allows it. `at` is the listener that refused the request:

@@ -9,11 +9,11 @@
 #include "text/secrets.h"
 
 enum {
-  SETTLE_MS = 300,  // time between a change of a file and the reload: programs may write several files
+  SETTLE_MS = 300,  // time from a change of a file to the reload: a program may write several files at once
   MOST_LOGGED = 50,
 };
 
-// A configuration that was read, and its problems.
+// A configuration that was read from files, and its problems.
 struct edition {
   struct config config;
   struct config_problems problems;
@@ -27,9 +27,11 @@ struct reload {
   struct filewatch *watch;  // NULL if no files are watched
   struct edition *taken;    // configuration in force; NULL if it is the configuration of the start
   struct edition *audited;  // configuration with which the audit log was opened; NULL: the first configuration
-  struct edition *refused;  // configuration of the last attempt if it failed; changes to its files cause a new attempt
+  // configuration of the last attempt if that attempt failed; a change of its files causes a new attempt
+  struct edition *refused;
   struct deferred due;      // delays the reload, so that files that change together are read together
-  bool of_servers, of_rules;  // whether the rules file (of_rules) or another file (of_servers) changed
+  // whether the rules file (of_rules) has changed; whether another file (of_servers) has changed
+  bool of_servers, of_rules;
 };
 
 static struct gateway *gateway_of(const struct reload *r) {
@@ -85,7 +87,7 @@ static void add_problem(struct edition *e, str file, const char *message) {
       (struct config_problem){.file = arena_str(&p->arena, file), .message = arena_str(&p->arena, str_of(message))};
 }
 
-// Reports an error if the configuration file or its authentication has disappeared. Many programs remove a file while
+// Reports an error if the configuration file or the key `auth` in it has disappeared. Many programs remove a file while
 // they save it, and without the tokens in the file the gateway would accept every client. (Missing servers and rules
 // are reported where they are read.)
 static void check_gone(const struct reload *r, struct edition *e) {
@@ -98,8 +100,8 @@ static void check_gone(const struct reload *r, struct edition *e) {
                 "the key auth was removed: the previous authentication stays in force; restart to accept every client");
 }
 
-// Returns the problem to report for a problem that prevents the reload. A rejected reload leaves no server out, so
-// instead of the problem "this server is left out", its cause is reported.
+// Returns the problem to show for `p`, a problem that prevents the reload. If `p` says that a server is left out,
+// returns the cause instead, because a rejected reload leaves no server out.
 static const struct config_problem *cause_of(const struct edition *e, const struct config_problem *p) {
   ASSERT(p->cause <= e->problems.count);
   return p->cause ? &e->problems.list[p->cause - 1] : p;
@@ -142,7 +144,7 @@ static int64_t now_of(const struct reload *r) {
   return clock_wall_ms(r->opt.gateway->loop.clock);
 }
 
-// Records the warnings about the rules file, such as unknown servers.
+// Records the warnings about the rules file, such as names of unknown servers.
 static void note_warnings(struct reload *r) {
   const struct config_problems *all = current_problems(r);
   str file = current(r)->rules_file;
@@ -171,8 +173,8 @@ static void note_attempt(struct reload_record *record, int64_t at, const struct 
   }
 }
 
-// Records the result for servers and for rules. If only one of the two has an error, the error is recorded for both,
-// because it prevented the whole reload.
+// Records the result of the reload for the file of servers and for the rules file. An error in one of the files is
+// recorded for both, because it prevented the whole reload.
 static void note(struct reload *r, const struct edition *e) {
   struct reload_status *status = &gateway_of(r)->reload;
   const struct config_problem *why = first_obstacle(r, e, STR_NONE);
@@ -228,7 +230,7 @@ static void take(struct reload *r, struct edition *e) {
   bool audited = gateway_of(r)->audit_recorder != NULL;
   bool taken = gateway_take(gateway_of(r), &e->config, status->message, sizeof status->message, &f);
   if (taken && !audited && gateway_of(r)->audit_recorder) {
-    ASSERT(!r->audited);  // an audit log that is open is never opened again
+    ASSERT(!r->audited);  // an audit log is opened at most once
     r->audited = e;
     log_info(log_of(r), "reload: calls are now logged in the audit log %.*s", STR_ARG(e->config.audit_file));
   }
@@ -249,14 +251,15 @@ static void keep(struct reload *r, struct edition *e) {
 
 // ---- revoked tokens
 
-// Returns the configuration whose auth.tokens are valid. This is the new configuration or, if the configuration file
-// has an error, the configuration in force: because of the error, tokens may be missing from the new configuration.
+// Returns the configuration whose auth.tokens are valid: the new configuration or, if the configuration file has an
+// error, the configuration in force. With an error, tokens may be missing from the new configuration.
 static const struct config *configured_tokens(const struct reload *r, const struct edition *e) {
   bool read = e->config.config_file.n && !first_obstacle(r, e, e->config.config_file);
   return read ? &e->config : current(r);
 }
 
-// Revokes removed tokens even if the reload fails for another reason. Returns the number of revoked tokens.
+// Revokes the tokens that were removed from the files, even if the reload fails for another reason. Returns their
+// number.
 static size_t revoke_gone(struct reload *r, const struct edition *e) {
   struct config_problems problems;
   struct config left;
@@ -304,8 +307,8 @@ static bool is_read(void *ctx, str path) {
   return has_file(current(r), path) || (r->refused && has_file(&r->refused->config, path));
 }
 
-// Watches the files of the configuration in force or, if the last attempt failed, those of the attempt: the operator
-// may correct them.
+// Watches the files of the configuration in force. If the last attempt to reload failed, watches the files of that
+// attempt instead, because the operator may correct them.
 static void watch_again(struct reload *r) {
   if (!r->watch) return;
   filewatch_keep(r->watch, is_read, r);

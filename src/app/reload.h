@@ -24,9 +24,9 @@ struct reload_options {
   char *const *env;
   // Two callbacks for parts of the configuration that the caller owns; set both or neither. `prepare` creates these
   // parts from `next` without applying them; `before` is the configuration in force. If `prepare` returns false, with
-  // the reason in `f`, nothing changes. If it returns true, `settle` is called in the same turn of the loop: it must
-  // apply the prepared parts if `taken` is true, and free them otherwise. The callbacks must not keep pointers to a
-  // configuration.
+  // the reason in `f`, nothing changes. If it returns true, `settle` is called in the same turn of the loop. `settle`
+  // must apply the prepared parts if `taken` is true, and free them otherwise. The callbacks must not keep pointers to
+  // a configuration.
   bool (*prepare)(void *ctx, const struct config *before, const struct config *next, struct fault *f);
   void (*settle)(void *ctx, bool taken);
   // Called when a configuration is rejected: must revoke the tokens that `valid` does not contain, and return their

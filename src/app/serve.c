@@ -50,9 +50,10 @@ struct serving {
   struct endpoint *endpoint;
   struct principals *principals;
   struct admission admission;
-  struct admission next;  // new authentication that on_prepare made and on_settle will apply; set if `readmits`
+  // the new authentication, prepared by on_prepare and not yet applied by on_settle; set if `readmits`
+  struct admission next;
   bool readmits;
-  bool revoked;  // a failed reload revoked tokens in `admission` that the configuration still contains
+  bool revoked;  // a failed reload has revoked tokens; some of them may still be in the configuration in force
   str url;
 
   uv_signal_t signals[SIGNALS];
@@ -94,8 +95,8 @@ static void on_drain_timeout(struct timer *t) {
   stop_now(s);
 }
 
-// Starts a graceful stop. If the start failed, the gateway is already stopping and may have no listener, so nothing is
-// done.
+// Starts a graceful stop. Does nothing if the start failed: the gateway is then already stopping and may have no
+// listener.
 static void drain(struct serving *s) {
   if (s->stopping) return;
   ASSERT(!s->draining);
@@ -134,7 +135,8 @@ static void on_signal(uv_signal_t *handle, int signum) {
   loop_end(&s->gateway.loop, LOOP_SIGNAL, "");
 }
 
-// Returns whether the terminal was closed, which also sends SIGHUP. The gateway must then stop instead of reloading.
+// Returns whether the terminal was closed. The gateway must then stop instead of reloading, although both events send
+// SIGHUP.
 static bool terminal_left(const struct serving *s) {
   return s->terminal && !isatty(STDERR_FILENO);
 }
@@ -159,7 +161,7 @@ static bool read_again(void *ctx) {
   return true;
 }
 
-// Continues the audit log in a new file.
+// Closes the current file of the audit log and continues the log in a new file.
 static void on_rotate(uv_signal_t *handle, int signum) {
   struct serving *s = handle->data;
   ASSERT_MAGIC(s, SERVING_MAGIC);
@@ -193,7 +195,7 @@ static void watch_signals(struct serving *s) {
   }
 }
 
-// Prints on stdout how clients can connect. With HTTP, stdout carries no MCP messages.
+// Prints on stdout how clients can connect over HTTP. With HTTP, stdout carries no MCP messages.
 static void say_how_to_connect(const struct serving *s, const char *url) {
   bool token = s->admission.credentials != NULL;
   const char *header = token ? " --header 'Authorization: Bearer TOKEN'" : "";
@@ -218,8 +220,8 @@ static void on_refused(void *ctx, const struct http_exchange *x, enum rejection 
   rejections_note(ctx, x, why, STR_NONE);
 }
 
-// Opens the control socket. Must be called before the gateway logs that it is listening, because scripts wait for this
-// line and then run commands.
+// Opens the control socket. Must be called before the gateway logs that it is listening: scripts wait for this log line
+// and then run commands.
 static void start_control(struct serving *s) {
   ASSERT(!s->control);
   struct control_options opt = {&s->model, s->opt->env};
@@ -320,7 +322,7 @@ static bool start_stdio(struct serving *s, struct fault *f) {
 static bool on_prepare(void *ctx, const struct config *before, const struct config *next, struct fault *f) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
-  ASSERT(!s->readmits);  // on_settle was called after the last on_prepare
+  ASSERT(!s->readmits);  // on_settle has completed the previous reload
   control_id(next, s->next_control);
   s->readmits = s->endpoint && (s->revoked || !config_same_auth(before, next));
   if (!s->readmits || admission_open(&s->next, next, &s->gateway.loop, s->principals, s->url, f)) return true;
@@ -328,8 +330,8 @@ static bool on_prepare(void *ctx, const struct config *before, const struct conf
   return false;
 }
 
-// Applies or drops what on_prepare has prepared. After a change of the authentication, the next request of a client
-// whose token was removed is refused, and open streams end, so that their clients must authenticate again.
+// Applies or drops what on_prepare has prepared. If the authentication changes, all open streams end, so that their
+// clients must authenticate again, and requests with a removed token are refused.
 static void on_settle(void *ctx, bool taken) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
@@ -410,7 +412,8 @@ static bool start(struct serving *s, const struct guard *guard, struct fault *f)
   ok = c->transport == CONFIG_HTTP ? start_http(s, f) : start_stdio(s, f);
   store_tidy(s->gateway.store);
   if (ok) start_reload(s);
-  // On stdio the upstreams are started after the handshake of the client, with the client's capabilities.
+  // On stdio, the upstreams start later, after the client's handshake, because they need to know the client's
+  // capabilities.
   if (ok && c->transport == CONFIG_HTTP && !c->lazy) upstreams_start(s->gateway.upstreams);
   return ok;
 }
@@ -429,7 +432,7 @@ int serve_run(const struct serve_options *opt, const struct guard *guard) {
     stop_now(s);
   }
   loop_run(&s->gateway.loop);
-  ASSERT(s->stopping && !s->readmits);  // signal handlers keep the loop alive until the gateway stops
+  ASSERT(s->stopping && !s->readmits);  // the signal handlers keep the loop alive until stop_now has run
   gateway_done(&s->gateway);
   principals_free(&s->principals);
   arena_done(&s->arena);

@@ -54,7 +54,7 @@ static str allowed_methods(struct admin *a, str path) {
   for (size_t i = 0; i < count; i++)
     if (str_eq(rows[i].path, path))
       buf_printf(&a->text, "%s%.*s", a->text.n ? ", " : "Allow: ", STR_ARG(rows[i].method));
-  ASSERT(a->text.n);  // the table has a page with this path; other paths get 404
+  ASSERT(a->text.n);  // at least one page has this path; otherwise the status is 404, not 405
   buf_str(&a->text, STR("\r\n"));
   return buf_view(&a->text);
 }
@@ -119,8 +119,8 @@ static bool is_token(const struct config_digest *d, const unsigned char digest[S
   return d->set && CRYPTO_memcmp(digest, d->sha256, SHA256_SIZE) == 0;
 }
 
-// Returns the role that the bearer token of the request gives to the client. Sets *out_why to the reason to log if the
-// request is refused.
+// Returns the role of the client, which the bearer token of the request decides. If the request is refused, sets
+// *out_why to the reason to log.
 static struct admin_identity identify(struct admin *a, struct http_exchange *x, enum rejection *out_why) {
   const struct config *c = a->config;
   unsigned char digest[SHA256_SIZE];

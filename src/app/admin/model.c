@@ -15,7 +15,7 @@
 // ---- numbers
 
 bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_status *out) {
-  ASSERT(*at <= upstreams_count(g->upstreams));  // removed servers keep their index, so the count never falls
+  ASSERT(*at <= upstreams_count(g->upstreams));  // the count includes removed servers, so it never falls
   while (*at < upstreams_count(g->upstreams)) {
     unsigned index = (*at)++;
     if (upstreams_gone(g->upstreams, index)) continue;
@@ -65,7 +65,7 @@ static void put_counts(struct json_writer *w, const struct gateway *g, const str
   json_member_u64(w, STR("p95_us"), t.p95_us);
 }
 
-// Masks the secrets of the server's configuration, because the text may contain output of the server.
+// Writes `words` with the secrets of the server's configuration masked: the words may be output of the server.
 void model_put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec) {
   struct arena a;
   if (!words || !*words) return;

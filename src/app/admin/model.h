@@ -25,15 +25,16 @@ struct model_totals model_totals(const struct gateway *g);
 // Iterates over the configured servers. *at must be 0 before the first call. Returns false at the end.
 bool model_next_server(const struct gateway *g, unsigned *at, struct upstream_status *out);
 
-// Returns whether clients can be served. If a required audit log cannot be written, sets *out_unaudited to the reason,
-// which contains file names; otherwise to NULL.
+// Returns whether clients can be served. Sets *out_unaudited to NULL or, if a required audit log cannot be written, to
+// the reason. The reason contains file names.
 bool model_is_ready(const struct model *m, const struct model_totals *t, const char **out_unaudited);
 
 // Writes a member with text from or about a server, with secrets of its configuration masked. Writes nothing if `words`
 // is empty.
 void model_put_words(struct json_writer *w, str key, const char *words, const struct upstream_spec *spec);
 
-// If the gateway rejected the current configuration files, writes the member "stale" with the reason.
+// If the current configuration files are invalid and the gateway uses an older configuration, writes the member "stale"
+// with the reason.
 void model_put_stale(const struct gateway *g, struct json_writer *w);
 
 // Writes the state as an object. If `whole` is set, includes file names, clients, process ids, the current time and

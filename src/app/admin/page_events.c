@@ -41,7 +41,8 @@ static bool send_state(struct events *s) {
   if (state.over) sse_write(&event, STR("error"), STR_NONE, STR("the state is too large for an event"));
   else if (digest != s->digest) sse_write(&event, STR("status"), STR_NONE, buf_view(&state));
   else if (++s->quiet >= QUIET_TICKS) buf_str(&event, STR(":\n\n"));
-  ASSERT(!event.over);  // the buffer is twice as large as the state, and the rest of an event is short
+  // the event fits: the buffer is twice as large as the state, and the other parts of an event are short
+  ASSERT(!event.over);
   if (event.n) s->quiet = 0;
   s->digest = digest;
   bool open = !event.n || http_stream_write(s->x, (struct payload){buf_view(&event), NULL});

@@ -15,7 +15,8 @@ const struct admin_route *admin_routes(size_t *out_count) {
 
 int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out) {
-  enum admin_role needed = ADMIN_NOBODY;  // role required by the row; if only the path matches, the lowest
+  // role required by the matching row; if no row matches the method, the lowest role for this path
+  enum admin_role needed = ADMIN_NOBODY;
   ASSERT(who->role != ADMIN_NOBODY);
   ASSERT(!who->known || !who->at_endpoint);  // tokens configured under admin.* are accepted only at admin.listen
   *out = NULL;

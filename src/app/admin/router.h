@@ -16,7 +16,7 @@ struct admin_request;
 struct admin_route {
   str method, path;
   enum admin_role role;      // role required at admin.listen
-  enum admin_role endpoint;  // role required at the endpoint of clients
+  enum admin_role endpoint;  // role required at the MCP endpoint
   void (*answer)(struct admin_request *r);
 };
 
@@ -28,12 +28,12 @@ const struct admin_route *admin_routes(size_t *out_count);
 
 struct admin_identity {
   enum admin_role role;
-  bool at_endpoint;  // the request came to the endpoint of clients, not to admin.listen
+  bool at_endpoint;  // the request came to the MCP endpoint, not to admin.listen
   bool known;        // the client has sent a valid token
 };
 
-// Returns 0 and sets *out to the page, or returns the HTTP status of the error: 401, 403, 404 or 405. At the endpoint
-// of clients, the status of a page that the client may not access is 404. At admin.listen, only readers learn which
-// paths exist.
+// Returns 0 and sets *out to the page, or returns the HTTP status of the error: 401, 403, 404 or 405. At the MCP
+// endpoint, the status of a page that the client may not access is 404. At admin.listen, only readers learn which paths
+// exist.
 int admin_find(const struct admin_route *rows, size_t count, const struct admin_identity *who, str method, str path,
                const struct admin_route **out);

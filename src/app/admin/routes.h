@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of admin pages. Each row has a method, a path, the role required at admin.listen, the role required at the
-// endpoint of clients, and the function that answers. router.h and router.c expand the table.
+// MCP endpoint, and the function that answers. router.h and router.c expand the table.
 #pragma once
 
 #define ADMIN_ROUTES(ROW) \

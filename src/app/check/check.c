@@ -66,8 +66,8 @@ static void print_upstream(struct buf *out, const struct upstream_spec *s) {
   buf_char(out, '\n');
 }
 
-// Returns "trusted" or "refused": what the gateway does with an agent_id that a client states without a credential that
-// names this agent. Returns NULL if clients cannot state an agent_id.
+// Returns "trusted" or "refused": what the gateway does if a client states an agent_id, but has no credential for this
+// agent. Returns NULL if clients cannot state an agent_id.
 static const char *stated_agents(const struct config *c) {
   bool served = c->transport == CONFIG_HTTP ? c->modes & 1u << MODE_SERVERS : c->mode == MODE_SERVERS;
   bool bound = c->agent.n || (c->transport == CONFIG_HTTP && config_has_auth(c));

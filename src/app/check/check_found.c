@@ -12,7 +12,7 @@ static const struct inventory_server *find(const struct inventory *found, str se
   return NULL;
 }
 
-// Returns whether the counts are from an earlier run, because the server failed in this run.
+// Returns whether the numbers of definitions are from an earlier run, because the server failed in this run.
 static bool is_remembered(const struct inventory_server *s) {
   return s->error && (s->count[DIRECTORY_TOOLS] || s->count[DIRECTORY_RESOURCES] || s->count[DIRECTORY_PROMPTS]);
 }

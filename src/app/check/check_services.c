@@ -135,7 +135,7 @@ static void url_member(struct json_writer *w, str key, str url) {
   struct buf shown;
   buf_init(&shown, MAX_URL);
   config_put_url(&shown, url);
-  ASSERT(!shown.over);  // a configuration file is smaller than this buffer
+  ASSERT(!shown.over);  // the text fits: it comes from a configuration file, which is smaller than this buffer
   json_member_str(w, key, buf_view(&shown));
   buf_done(&shown);
 }

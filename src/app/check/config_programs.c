@@ -36,8 +36,8 @@ static str child_path(const struct program *p) {
   return own.p ? own : ours.p ? ours : STR(GUARD_DEFAULT_PATH);
 }
 
-// Finds a program in PATH. A relative folder in PATH starts at the working directory of the child. Empty folders are
-// skipped.
+// Finds a program in PATH. Resolves relative folders in PATH from the working directory of the child. Skips empty
+// folders.
 static str find_in_path(const struct program *p, str name) {
   ASSERT(name.n && !has_slash(name));
   str rest = child_path(p), folder, cwd = p->spec->cwd;

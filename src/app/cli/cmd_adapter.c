@@ -30,7 +30,8 @@ static void on_problem(void *ctx, str pointer, const char *message) {
   if (!f->code) fault_set(f, FAULT_LIMIT, "the governance file would be invalid: %.*s: %s", STR_ARG(pointer), message);
 }
 
-// Returns whether the draft is a valid governance file: a server may have more tools than one file can contain.
+// Returns whether the draft is a valid governance file. It is invalid if the server has more tools than a file can
+// contain.
 static bool loads(const struct buf *out, bool json, struct fault *f) {
   if (out->over)
     fault_set(f, FAULT_LIMIT, "the governance file would be larger than the limit of %d bytes", GOVERNANCE_BYTES_MAX);
@@ -155,8 +156,8 @@ static void name_servers(struct config_options *opt, const struct governance *g,
   opt->only = names;
 }
 
-// Compares the file with its servers. Starts only the servers that the file names. Returns EXIT_OK if the comparison
-// could run.
+// Compares the governance file with the tools of the servers that it names, and starts only these servers. Returns
+// EXIT_OK if the comparison could run.
 static int compare(struct config_options *opt, const struct governance *g, struct arena *a, struct adapter_report *r) {
   struct gateway_client client;
   struct inventory i;
@@ -164,7 +165,7 @@ static int compare(struct config_options *opt, const struct governance *g, struc
   int status = EXIT_OK;
   name_servers(opt, g, a);
   if (!opt->only_count) return EXIT_OK;
-  // If the configuration is unusable, nothing was compared. EXIT_NO would mean that the comparison found differences.
+  // Nothing was compared, so the exit code must not be EXIT_NO, which reports differences.
   if (!gateway_client_open(&client, opt, &status)) return status == EXIT_USAGE ? EXIT_USAGE : EXIT_CANNOT;
   if (inventory_take(&client, &i, &f)) {
     adapter_check(r, g, &client.config, &i, a);

@@ -18,8 +18,8 @@ static const struct command command = {
 
 enum { MAX_ARGUMENTS = 1 << 20, MOST_CARDS = 50 };
 
-// The meta-tool that searches each kind. The meta-tools for resources and prompts exist only if a server has resources
-// or prompts; otherwise the command prints `absent`.
+// The meta-tool that searches each kind of item. The meta-tools for resources and prompts exist only if a server has
+// resources or prompts; if the meta-tool does not exist, the command prints `absent`.
 static const struct {
   const char *kind;
   str tool;

@@ -42,8 +42,8 @@ static bool is_there(const struct connecting *c, const struct client_place *p) {
   return lstat(arena_cstr(c->world.arena, p->file), &st) == 0;  // lstat: a link exists even if its target is missing
 }
 
-// Returns the client's file in a scope: the first file that exists, otherwise the first in the list. Returns NULL if
-// the client has no file in this scope.
+// Returns the client's file in a scope: the first file that exists, or the first in the list if none exists. Returns
+// NULL if the client has no file in this scope.
 static const struct client_place *place_in(const struct connecting *c, enum client_scope scope) {
   const struct client_place *first = NULL;
   for (size_t i = 0; i < c->place_count; i++) {
@@ -100,7 +100,7 @@ static bool find_files(struct connecting *c, int *out_status) {
 struct plan {
   struct takeover taking;
   struct client_file file;
-  const struct client_place **places;  // all places of servers in `file`
+  const struct client_place **places;  // all places in `file` where servers are listed
   size_t place_count;
   bool own_is_there;
   str own;   // Toolgate's entry for this client
@@ -124,7 +124,8 @@ static bool has_own(const struct plan *plan, const struct client_world *w) {
   return now && json_same(now, json_parse(w->arena, plan->own, &json_default_limits, &f));
 }
 
-// Finds the existing entry of Toolgate, preferably the one named "toolgate". Returns NULL if no entry is found.
+// Finds the existing entry of Toolgate. If there are several, prefers the one named "toolgate". Returns NULL if there
+// is none.
 static const struct json *find_own(const struct plan *plan, const struct client_world *w) {
   const struct json *servers = client_servers(w, plan->places[0], plan->file.root), *found = NULL;
   for (const struct json *it = json_is(servers, JSON_OBJECT) ? json_first(servers) : NULL; it; it = it->next) {

@@ -44,7 +44,7 @@ static bool is_unknown_server(const struct arguments *args) {
   struct config_options said = args->config;
   struct config_problems problems;
   struct config c;
-  said.transport = "stdio";  // the command does not listen, so the address is not checked
+  said.transport = "stdio";  // this command opens no listener, so its address is not checked
   config_problems_init(&problems);
   bool unknown = config_load(&c, &said, environ, &problems) && !config_has_server(&c, str_of(args->operands[1]));
   for (size_t i = 0; i < problems.count; i++) unknown = unknown && !problems.list[i].left_out;
@@ -104,7 +104,7 @@ static int answer(const struct policy *p, const struct arguments *args) {
 }
 
 // Returns the rules. On failure prints the error, sets *out_status to the exit code and returns NULL. If `quiet` is
-// set, prints no warnings, because the caller reads the whole configuration later.
+// set, prints no warnings: they are printed when the caller reads the whole configuration later.
 static struct policy *load(const struct arguments *args, bool quiet, int *out_status) {
   struct config_problems problems;
   struct config c;

@@ -21,7 +21,7 @@ static const struct command command = {
 
 enum { QUERIES = 8, CARDS = 10, MAX_TEXT = 1 << 30, LABEL = 24, NARROWEST = 40, WIDEST = 400, COLUMNS = 80 };
 
-// Number of tokens that the model of one client receives for a browse result, and for a tool result with text and
+// Numbers of tokens that the model of one client receives for a browse result, and for a tool result with text and
 // structuredContent.
 struct client_cost {
   const struct client_row *row;  // NULL stands for all unknown clients
@@ -352,8 +352,8 @@ int cmd_stats(int argc, char **argv) {
   if (!command_parse(&command, argc, argv, &args, &status)) return status;
   if (args.count_governed) return stats_governance(&args);
   if (!gateway_client_open(&client, &args.config, &status)) return status;
-  // The first use of a mode starts its servers. `gateway` mode is used later, but its servers start now, while
-  // inventory_take waits for the servers in direct mode.
+  // Starts the servers of `gateway` mode now, although that mode is used only later: they start while inventory_take
+  // waits for the servers of direct mode.
   gateway_client_set_mode(&client, MODE_GATEWAY);
   if (inventory_take(&client, &i, &f)) {
     status = stats(&client, &i, args.json);

@@ -68,10 +68,11 @@ static bool open_file(struct token_file *t, const struct arguments *args, int *o
   return ok;
 }
 
-// Returns whether the list contains comments. write_file replaces the whole list, so the comments would be lost.
+// Returns whether the list contains comments, which would be lost because write_file replaces the whole list.
 static bool has_comments(const struct token_file *t) {
   str list = json_span(t->list);
-  ASSERT(t->patch.text.n == t->patch.relaxed.n);  // `relaxed` has blanks in place of comments
+  // the texts are equally long, because `relaxed` has blanks in place of comments
+  ASSERT(t->patch.text.n == t->patch.relaxed.n);
   ASSERT(list.p >= t->patch.relaxed.p && list.p + list.n <= t->patch.relaxed.p + t->patch.relaxed.n);
   const char *text = t->patch.text.p + (list.p - t->patch.relaxed.p);
   for (size_t i = 0; i < list.n; i++)
@@ -95,7 +96,7 @@ static str make_list(const struct token_file *t, const struct json *without, str
   return list;
 }
 
-// Replaces the list in the file and leaves the rest of the file unchanged. A new file contains only the list.
+// Replaces the list of tokens and leaves the rest of the file unchanged. A new file contains only the list.
 static bool write_file(struct token_file *t, const struct json *without, str more, struct fault *f) {
   ASSERT((without != NULL) != (more.n > 0));
   if (t->list && has_comments(t)) {

@@ -63,7 +63,7 @@ static void print_view(const struct artifact *piece, str handle, str text, bool 
   command_print_done(&b);
 }
 
-// The store that contains the pieces, and the owner of the pieces.
+// The store that contains the stored parts (pieces) of results, and the owner of these pieces.
 struct view_place {
   struct store *store;
   const struct config *config;
@@ -72,16 +72,16 @@ struct view_place {
   struct arena *arena;
 };
 
-// Returns a selector for the whole piece. view_select cuts the view to the usual size, and adds a note that says how to
-// see more.
+// Returns a selector for a whole piece. view_select still shortens the view to the usual size, and adds a note that
+// says how to see more.
 static const struct json *all_of(const struct artifact *piece, struct arena *a) {
   struct fault f;
   str text = arena_printf(a, "{\"type\":\"head\",\"chars\":%zu}", piece->bytes.n);
   return json_parse(a, text, &json_default_limits, &f);
 }
 
-// Returns whether the piece may be shown: an agent needs access to the tool or resource it came from; the operator may
-// see everything.
+// Returns whether the piece may be shown. An agent needs access to the tool or resource from which the piece came; the
+// operator may see everything.
 static bool may_view(const struct config *c, const struct piece_origin *origin) {
   if (!c->policy || !c->agent.n) return true;
   const struct policy_agent *agent = policy_find(c->policy, c->agent);
@@ -117,7 +117,7 @@ static struct control_client *find_running(const struct arguments *args, struct 
   struct config_options opt = args->config;
   struct config_problems problems;
   struct config c;
-  opt.transport = "stdio";  // the command does not listen, so the address is not checked
+  opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   config_problems_init(&problems);
   fault_set(f, FAULT_NOT_FOUND, "the configuration has errors; run \"toolgate check\" to see them");
   bool ok = config_load(&c, &opt, environ, &problems) || c.broken;

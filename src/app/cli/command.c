@@ -168,7 +168,8 @@ static void take_context_option(int letter, struct arguments *args) {
   }
 }
 
-// Stores a pair. Pairs beyond the limit are only counted: if the count exceeds the limit, the command reports an error.
+// Stores the pair of a --header or --env option. Beyond the limit only counts the pairs, so that the command can report
+// the error.
 static void add_pair(const char *list[COMMAND_MOST_PAIRS], size_t *count) {
   if (*count < COMMAND_MOST_PAIRS) list[*count] = optarg;
   ++*count;

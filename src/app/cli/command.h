@@ -22,7 +22,7 @@ command_run cmd_status, cmd_top, cmd_logs;
 struct command {
   const char *usage;    // operands and options in the usage line: "QUERY [options]"
   const char *about;    // description in the help, a few sentences
-  const char *options;  // letters of its options (rows of the table in command.c), in the order of the help
+  const char *options;  // letters of the command's options (rows of the table in command.c), in the order of the help
   const char *briefs;   // short options: pairs of the letter to type and the letter of the row; or NULL
   size_t min, max;      // number of operands
   const char *missing;  // message for too few operands
@@ -90,7 +90,7 @@ int command_misused(const char *name, const char *what);
 // Prints the fault on stderr. Returns `status`.
 int command_failed(const struct fault *f, int status);
 
-// Prints the problems that config_load found on stderr.
+// Prints on stderr the problems that config_load found.
 void command_print_problems(const struct config_problems *p);
 
 // Parses a date, a time in RFC 3339, or seconds since 1970, into milliseconds since 1970.

@@ -49,7 +49,7 @@ static bool text_of(struct entry_reading *r, const struct json *v, str *out) {
   return true;
 }
 
-// Rejects an entry that is too large for Toolgate after its variables were replaced.
+// Rejects the entry if it is too large for Toolgate after its variables are replaced.
 static void check_size(struct entry_reading *r, const struct buf *b) {
   if (b->over && !r->out->why) r->out->why = "the entry is too large once its variables are replaced";
 }
@@ -157,8 +157,7 @@ static void take_headers(struct entry_reading *r, const struct json *v, str key)
     }
 }
 
-// Reads a key of Codex: an object whose keys are headers and whose values are the variables that hold the header
-// values.
+// Reads a key that Codex uses: an object that maps names of headers to names of the variables with their values.
 static void take_env_headers(struct entry_reading *r, const struct json *v, str key) {
   if (v->type != JSON_OBJECT) wrong(r, key, "an object of names of variables");
   else
@@ -322,8 +321,8 @@ static void write_entry(struct entry_reading *r) {
   buf_done(&b);
 }
 
-// Returns whether the entry belongs to Toolgate itself: either it has the name "toolgate" and a URL, or it starts this
-// program, or another program named toolgate, with the command `serve`.
+// Returns whether the entry is for Toolgate itself: an entry named "toolgate" with a URL, or an entry that runs `serve`
+// with this program or with another program named toolgate.
 static bool is_own(const struct entry_reading *r) {
   str c = r->command;
   if (str_eq(r->out->name, STR("toolgate")) && r->parts[URL].n) return true;
@@ -382,7 +381,8 @@ void client_entry_read(const struct client_world *w, const struct client_place *
   buf_init(&r.more, MOST_ENTRY);
   take_members(&r, entry);
   if (r.headers.n) r.parts[HEADERS] = arena_printf(w->arena, "{%.*s}", STR_ARG(buf_view(&r.headers)));
-  // The client would start the server in the project folder, and relative paths in the arguments refer to that folder.
+  // An entry without a "cwd" gets the project folder: the client would start the server there, and relative paths in
+  // the arguments refer to it.
   out->placed = r.parts[COMMAND].n && !r.parts[CWD].n && r.text.folder.n;
   if (out->placed) r.parts[CWD] = json_escaped(w->arena, r.text.folder);
   bool nothing = !r.parts[COMMAND].n && !r.parts[URL].n;

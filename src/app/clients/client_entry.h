@@ -16,6 +16,6 @@ struct client_entry {
   size_t note_count;
 };
 
-// Converts one entry of a place. Allocates in the world's arena.
+// Converts a server entry at the place `p` of a client's file. Allocates in the world's arena.
 void client_entry_read(const struct client_world *w, const struct client_place *p, str name, const struct json *entry,
                        struct client_entry *out);

@@ -58,7 +58,7 @@ static bool drops(void *ctx, const struct json *member) {
   return d->change->goes(d->change->ctx, d->place, json_key(member, d->arena));
 }
 
-// Adds Toolgate's entry to the file. Creates the objects that contain the entry if they are missing.
+// Adds Toolgate's entry to the file, and creates the objects around the entry if they are missing.
 static void add_with_groups(struct client_file *c, const struct client_world *w, const struct client_place *p,
                             str own) {
   ASSERT(own.n && !p->of_project);  // the first place of a file is never below a project
@@ -98,7 +98,8 @@ static bool drops_line(void *ctx, const struct toml_part *part) {
          d->change->goes(d->change->ctx, d->place, part->keys[1]);
 }
 
-// Returns whether all servers are in one inline table. Single servers cannot be removed from such a table.
+// Returns whether all servers are in one inline table of a TOML file. Single servers cannot be removed from such a
+// table.
 static bool is_in_one_line(const struct client_file *c, const struct client_place *p) {
   for (size_t i = 0; i < c->lines.count; i++) {
     const struct toml_part *part = &c->lines.parts[i];

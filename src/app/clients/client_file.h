@@ -14,8 +14,8 @@ struct client_file {
   const struct json *root;  // the parsed content; NULL if the file is absent or empty
 };
 
-// Reads the file of a place. Allocates in the world's arena. On failure returns false, with the error and its position
-// in `f`.
+// Reads the client's file that contains the place `p`. Allocates in the world's arena. On failure returns false, with
+// the error and its position in `f`.
 bool client_file_open(struct client_file *c, const struct client_world *w, const struct client_place *p,
                       struct fault *f);
 
@@ -23,7 +23,7 @@ bool client_file_open(struct client_file *c, const struct client_world *w, const
 // trust the file.
 bool client_file_is_foreign(const struct text_file *t, const struct client_world *w, str path, struct fault *f);
 
-// Converts the servers at a place of the file. Returns their number.
+// Converts the server entries at a place of the file. Returns their number.
 size_t client_file_entries(const struct client_file *c, const struct client_world *w, const struct client_place *p,
                            struct client_entry **out);
 

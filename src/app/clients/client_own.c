@@ -17,10 +17,10 @@ struct words {
   size_t count, cap;
 };
 
-enum { MOST_ADDED = 16 };  // maximum number of words added to an entry
+enum { MOST_ADDED = 16 };  // maximum number of arguments added to an entry
 
-// Reads the arguments of an entry that starts Toolgate, without the program. If the entry cannot be used, the only
-// argument is "serve".
+// Reads the arguments of an entry that starts Toolgate, without the program. If the entry cannot be used, takes "serve"
+// as the only argument.
 static bool read_words(struct words *w, enum client_id id, const struct json *now) {
   bool joined = id == CLIENT_OPENCODE;  // opencode has program and arguments in one list
   const struct json *list = json_get(now, joined ? STR("command") : STR("args"));
@@ -88,7 +88,7 @@ str client_own_servers(struct arena *a, enum client_id id, const struct json *no
 
 // ---- the entry
 
-// Returns the existing entry if there is one, otherwise a new entry.
+// Returns the existing entry `now` if there is one, otherwise a new entry.
 static const struct json *base_of(struct arena *a, const struct json *now, const char *form) {
   struct fault f;
   const struct json *base = now ? now : json_parse(a, str_of(form), &json_default_limits, &f);

@@ -4,7 +4,7 @@
 #pragma once
 #include "app/clients/client_table.h"
 
-// Content of the entry. Empty strings are left out.
+// Content of Toolgate's entry. Empty strings are left out of the entry.
 struct client_own {
   str program;
   str mcp_config;                // the file of servers
@@ -23,7 +23,8 @@ bool client_own_takes_token(enum client_id id);
 // the client cannot connect to a URL.
 str client_own_entry(struct arena *a, enum client_id id, const struct client_own *own, const struct json *now);
 
-// Returns the path after --mcp-config in an entry that starts Toolgate, or STR_NONE if there is no absolute path.
+// Returns the path that follows --mcp-config in an entry that starts Toolgate. Returns STR_NONE if this option is
+// missing or its path is relative.
 str client_own_servers(struct arena *a, enum client_id id, const struct json *now);
 
 // Returns "toolgate" if PATH finds this program under that name; otherwise the path of this program.

@@ -107,7 +107,7 @@ size_t client_places(const struct client_world *w, enum client_id id, struct cli
   *out = ARENA_ARRAY(w->arena, struct client_place, PLACES);
   for (size_t i = 0; i < PLACES; i++) {
     if (places[i].client != id) continue;
-    // For clients other than Claude Code, the home folder is not a project.
+    // A command in the home folder is not in a project, except for Claude Code.
     bool project = places[i].folder == PROJECT;
     if (project && str_eq(w->folder, w->home) && id != CLIENT_CLAUDE_CODE) continue;
     (*out)[n++] = (struct client_place){

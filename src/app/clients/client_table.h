@@ -36,7 +36,7 @@ static inline enum client_id client_id(const struct client *c) {
 
 enum client_scope { CLIENT_ANY, CLIENT_PROJECT, CLIENT_USER };
 
-// Place of a client's servers: an object in a file.
+// A place where a client stores its servers: an object in a file.
 struct client_place {
   enum client_id client;
   enum client_scope scope;
@@ -47,7 +47,8 @@ struct client_place {
   bool of_project;    // the servers are at /projects/CURRENT_FOLDER/key (Claude Code)
 };
 
-// The surroundings of a command: the environment, the home folder, and the current folder, which is the project.
+// What a command needs to find the files of clients: the environment, the home folder, and the current folder, which is
+// the project.
 struct client_world {
   struct arena *arena;
   char *const *env;
@@ -57,8 +58,8 @@ struct client_world {
 // Returns false, with the reason in `f`, if HOME or the current folder is unknown.
 bool client_world_init(struct client_world *w, struct arena *a, char *const *env, struct fault *f);
 
-// Lists the places of a client and returns their number. Places in the project come first; within a scope, the
-// preferred place comes first. Allocates in the arena.
+// Lists the places of a client and returns their number. Places in the project come before those of the user; within
+// each group, the preferred place comes first. Allocates in the arena.
 size_t client_places(const struct client_world *w, enum client_id id, struct client_place **out);
 
 // Returns the object that contains the servers of this place in a parsed file, or NULL if the file has none.

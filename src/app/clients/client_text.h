@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts strings in the entries of clients: rewrites each client's references to variables in the form of Toolgate.
+// Converts strings in the entries of clients: rewrites references to variables from the client's syntax to Toolgate's.
 #pragma once
 #include "app/clients/client_entry.h"
 

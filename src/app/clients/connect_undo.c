@@ -27,8 +27,8 @@ static bool exists(str path, struct arena *a) {
   return access(arena_cstr(a, path), F_OK) == 0;
 }
 
-// If a backup with this name exists, renames it by adding a number. An earlier `connect` that wrote the same text has
-// left this backup, which may be the only copy of the original file.
+// If a file with the name of the new backup exists, renames that file by adding a number. It is a backup of an earlier
+// `connect` that wrote the same text, and may be the only copy of the original file.
 static bool set_aside(str path, struct arena *a, struct fault *f) {
   str other = path;
   for (unsigned i = 1; exists(other, a); i++) other = arena_printf(a, "%.*s-%u", STR_ARG(path), i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backups of the files that `connect` changes. A backup is in the same folder and is named FILE.toolgate-backup-HASH,
-// where HASH is the hash of the text that `connect` wrote. If FILE now has another hash, FILE was changed after that. A
-// file FILE.toolgate-created-HASH means that FILE did not exist before. No backup is overwritten: an older backup with
-// the same name gets a number.
+// where HASH is the hash of the text that `connect` wrote. If FILE has another hash, it was changed after `connect`. A
+// file FILE.toolgate-created-HASH means that FILE did not exist before `connect`. No backup is overwritten: an older
+// backup with the same name gets a number.
 #pragma once
 #include "app/clients/client_file.h"
 

@@ -111,8 +111,8 @@ static bool same_but_cwd(const struct json *a, const struct json *b, struct aren
   return rest == 0;
 }
 
-// Returns whether two entries are equal. Ignores a "cwd" that `import` added to one of the entries, unless the entries
-// contain relative paths, which depend on "cwd".
+// Returns whether two entries are equal. Ignores a "cwd" that `import` added to one of them, unless the entries contain
+// relative paths, which "cwd" gives their meaning.
 static bool is_same_server(const struct own_servers *o, const struct json *there, const struct json *entry,
                            const struct client_entry *e, str folder) {
   static const char *const lists[] = {"args", "env"};

@@ -25,11 +25,11 @@ struct takeover {
   struct own_servers own;
   struct taken *list;
   size_t count, cap;
-  size_t places;  // number of places in clients' files where servers were found
+  size_t places;  // number of places in the files of clients where servers were found
 };
 
-// Opens Toolgate's file: `own_file` or, if it is NULL, the user's file. On failure returns false; `f` has the reason
-// and, as its path, the path of the file.
+// Opens Toolgate's file: `own_file`, or the user's file if `own_file` is NULL. On failure returns false, and `f` has
+// the reason and the path of the file.
 bool takeover_open(struct takeover *t, struct client_world *w, const char *own_file, struct fault *f);
 
 // Copies all servers at one place of a file.

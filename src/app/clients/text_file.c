@@ -96,8 +96,8 @@ bool text_file_write_beside(const struct text_file *t, str path, str text, struc
   return ok;
 }
 
-// Locks the folder; closing the folder releases the lock. Every replacement of a file in the folder holds this lock.
-// Returns false if another command holds it for too long. On file systems without locks, continues without one.
+// Locks the folder until its descriptor is closed. Every replacement of a file in the folder needs this lock. Returns
+// false if another command holds the lock for too long. On file systems without locks, continues without one.
 static bool lock_folder(int folder, struct fault *f) {
   for (int tries = 0; flock(folder, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR); tries++) {
     if (tries == LOCK_TRIES) {

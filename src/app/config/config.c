@@ -240,7 +240,7 @@ static void read_servers(struct config_loader *l, const struct config_document *
 
 // ---- state ----
 
-// Returns the default of state_dir. Ignores a relative XDG_STATE_HOME, as the XDG Base Directory Specification
+// Returns the default of the key state_dir. Ignores a relative XDG_STATE_HOME, as the XDG Base Directory Specification
 // requires.
 static str default_state_dir(struct config_loader *l) {
   struct arena *a = &l->config->arena;
@@ -298,7 +298,7 @@ static void check_kept(struct config_loader *l, const struct config_document *d)
     config_error(l, &at, "is more than artifacts.max_bytes (%llu), the limit for all agents: set a smaller value",
                  (unsigned long long)kept->piece_bytes);
   kept->piece_owner_bytes = kept->piece_bytes;
-  ASSERT(kept->piece_owner_bytes > 0);  // the table gives both limits a minimum above 0
+  ASSERT(kept->piece_owner_bytes > 0);  // config_table.h gives both limits a minimum above 0
 }
 
 static void check_whole(struct config_loader *l) {
@@ -348,7 +348,7 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   arena_init_secret(&l.work);
   proxies_read(&l.proxies, env, &l.work);
   config_keys_default(&l);
-  ASSERT(!config_problems_fatal(problems));  // the defaults of the table are valid
+  ASSERT(!config_problems_fatal(problems));  // the default values in config_table.h are valid
   out->config_file = arena_str(&out->arena, find_config_file(&l));
   str named_by = is_said(opt->config) ? STR("--config") : STR_NONE;
   if (out->config_file.n && config_document_open(&l, out->config_file, named_by, &file)) config_keys_read(&l, &file);

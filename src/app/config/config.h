@@ -69,10 +69,10 @@ struct config {
   unsigned modes;          // modes that HTTP serves, including `mode`, as bits
   bool trust_stated;       // accept the agent_id of a request whose credential names no agent
   enum config_transport transport;
-  enum config_transport usual_transport;  // transport that file and environment set, without the command line
+  enum config_transport usual_transport;  // the transport according to file and environment, ignoring the command line
   str host;
   uint16_t port;
-  bool insecure_bind;  // set only on the command line
+  bool insecure_bind;  // can only be set on the command line
   struct config_hosts
       allowed_hosts;  // names accepted in Host and Origin, in addition to localhost and the bound address
   bool lazy;          // starts servers on first use (init_strategy: lazy)
@@ -227,8 +227,8 @@ bool config_problems_fatal(const struct config_problems *p);  // returns whether
 int config_problems_status(const struct config_problems *p);
 
 // Reads the whole configuration and reports all problems. `env` is the environment (name=value, NULL at the end).
-// Returns false if a problem is fatal. *out must then only be passed to config_done and, if out->broken is set, be used
-// to find a running gateway (app/gateway_client/control_client.h).
+// Returns false if a problem is fatal. The caller must then only pass *out to config_done or, if out->broken is set,
+// use *out to find a running gateway (app/gateway_client/control_client.h).
 bool config_load(struct config *out, const struct config_options *opt, char *const *env,
                  struct config_problems *problems);
 void config_done(struct config *c);
@@ -244,13 +244,13 @@ bool config_load_rules(struct config *out, const struct config_options *given, c
 struct governance;
 // Reads a governance file (YAML or JSON). If the file cannot be read or has an error, adds problems and returns NULL.
 struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems);
-// Does the same, and reads the keys that the file names (govern/signing.h).
+// Like config_load_governance, but also reads the signing keys that the governance file names (govern/signing.h).
 struct governance *config_load_signing(const char *path, str named_by, struct config_problems *problems);
 
 // File in state_dir with a line for each activation of a skill.
 #define CONFIG_SKILLS_FILE "skills.jsonl"
 
-// Like config_load_governance, and reads the skill file `skill`, too.
+// Like config_load_governance, but also reads the skill file `skill`.
 struct governance *config_load_skill(const char *path, str named_by, const char *skill,
                                      struct config_problems *problems);
 
@@ -274,8 +274,8 @@ void config_tokens_left(struct config *out, const struct config *in_force, const
                         char *const *env, struct config_problems *problems);
 
 // Appends the names, separated by commas, of the keys that differ between `a` and `b` and need a restart to take
-// effect. For keys of the group audit, compares `b` with `audit`, the configuration with which the audit log was
-// opened.
+// effect. Keys of the group `audit` are compared with `audit`, the configuration with which the audit log was opened,
+// instead of `a`.
 void config_put_restart_keys(const struct config *a, const struct config *audit, const struct config *b,
                              struct buf *out);
 

@@ -162,7 +162,7 @@ static struct config_place place_of(const struct config_document *d, const char 
   return (struct config_place){d->file, str_of(pointer)};
 }
 
-// An issuer of tokens and the pointer of its group of keys, such as /auth/jwt.
+// An issuer of tokens, and the JSON Pointer of its group in the configuration, such as /auth/jwt.
 struct issuer {
   struct config_jwt *jwt;
   const char *group;
@@ -230,7 +230,7 @@ static void check_resource(struct config_loader *l, const struct config_document
     config_error(l, &at, "is required with auth.jwt: set the URL at which clients reach /mcp");
 }
 
-// Reads the keys of an issuer. Returns false if the number of their sources is not 1.
+// Reads the keys of an issuer. Returns false unless the configuration names exactly one source of keys.
 static bool read_keys(struct config_loader *l, const struct config_document *d, const struct issuer *i,
                       const char *words) {
   struct config_jwt *jwt = i->jwt;
@@ -257,7 +257,8 @@ static void check_issuer(struct config_loader *l, const struct config_document *
   if (read_keys(l, d, &i, "jwks_url, key_file and secret")) check_resource(l, d);
 }
 
-// Returns whether tokens of users would be accepted as workload tokens, so that a user could choose the workload.
+// Returns whether a token of a user would also be accepted as a workload token. The user could then choose the
+// workload.
 static bool accepts_users(const struct config *c) {
   const struct config_jwt *jwt = &c->jwt, *workload = &c->workload;
   if (!jwt->issuer.n || !str_eq(jwt->issuer, workload->issuer)) return false;

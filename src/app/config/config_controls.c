@@ -55,7 +55,7 @@ void config_codes_read(struct config_loader *l, const struct config_place *at, c
 
 // ---- ids
 
-// Returns whether `s` is a client-safe name of transparent mode: server__name.
+// Returns whether `s` is the name of a tool in transparent mode: server__name.
 static bool is_listed_name(str s) {
   return names_is_safe(s) && memmem(s.p, s.n, "__", 2);
 }

@@ -19,6 +19,7 @@ void config_limit_read(struct config_loader *l, const struct config_place *at, s
 // Reads rate_limits.tools: an object with a rate limit for each tool id or pattern.
 void config_limits_read(struct config_loader *l, const struct config_place *at, const struct json *v);
 
-// If clients need no credentials, removes those limits per minute that the configuration does not set: without
-// credentials all clients are one principal, so the calls of one client would use up the default limit of all others.
+// If clients need no credentials, removes the default limits per minute, but keeps those that the configuration sets.
+// Without credentials all clients are one principal, so the calls of one client would use up the default limit of all
+// others.
 void config_allowance_settle(struct config_loader *l, const struct config_document *d);

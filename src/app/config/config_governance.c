@@ -123,7 +123,7 @@ void config_governance_read(struct config_loader *l, const struct config_documen
       if (governance_key_count(c->governance) && c->resource.n) governance_issuer_set(c->governance, c->resource);
     }
   } else if (before && before->governance) {
-    // An edit must not switch off governance while the gateway runs.
+    // Removing the key `governance` must not switch governance off while the gateway runs.
     config_error(l, &(struct config_place){before->config_file, STR("/governance")},
                  "the key was removed: the previous governance file stays in force; restart to serve without it");
   }

@@ -350,7 +350,8 @@ static bool scalar_text(struct config_loader *l, const struct config_key *k, con
   return (!is_number(k) || k->type == CONFIG_SIZE) && json_string(v, &l->work, out);
 }
 
-// Returns the JSON type that the value of this key must have if read_container reads it, otherwise JSON_NULL.
+// If read_container reads the value of this key, returns the JSON type that the value must have. Otherwise returns
+// JSON_NULL.
 static enum json_type container_of_key(const struct config_key *k) {
   switch (k->type) {
   case CONFIG_TOKENS:
@@ -390,7 +391,7 @@ static void read_key(struct config_loader *l, const struct config_place *at, con
                      const struct json *v, const struct config_document *d) {
   str text;
   enum json_type container = container_of_key(k);
-  if (k->type == CONFIG_SERVERS) return;  // CONFIG_SERVERS is read after all other keys
+  if (k->type == CONFIG_SERVERS) return;  // the key of type CONFIG_SERVERS is read after all other keys
   if (container && (!json_is(v, container) || (container == JSON_ARRAY && v->count > MAX_LIST))) wrong_type(l, at, k);
   else if (container) read_container(l, at, k, v, d);
   else if (!scalar_text(l, k, v, &text)) wrong_type(l, at, k);

@@ -55,8 +55,8 @@ static const struct limiter_rule *limit_of(const struct controls *c, str meta) {
   return NULL;
 }
 
-// Returns the next limit of tools, not of meta-tools, starting at index *at, and advances *at. Returns NULL if there
-// are no more such limits.
+// Returns the first rate limit of a tool, not of a meta-tool, at or after index *at, and advances *at. Returns NULL if
+// there is none.
 static const struct limiter_rule *next_limit(const struct controls *c, size_t *at) {
   while (*at < c->rule_count && !c->rules[*at].tools) ++*at;
   return *at < c->rule_count ? &c->rules[(*at)++] : NULL;
@@ -99,7 +99,7 @@ static bool same_value(const struct config_key *k, const struct config *a, const
   str group, name;
   str_cut(str_of(k->path), '.', &group, &name);
   switch (k->type) {
-  case CONFIG_SERVERS: return true;  // changed servers are found elsewhere, and need no restart
+  case CONFIG_SERVERS: return true;  // other code compares the servers; their changes need no restart
   case CONFIG_HOSTS: return same_hosts(k, a, b);
   case CONFIG_TOKENS: return same_tokens(a, b);
   case CONFIG_IDS: return same_strs(x->cache_allow, x->cache_allow_count, y->cache_allow, y->cache_allow_count);

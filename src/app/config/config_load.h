@@ -49,7 +49,7 @@ bool config_is_full(const struct config_loader *l);
 // counted from 1.
 void config_left_out(struct config_loader *l, const struct config_place *at, size_t cause);
 
-// Adds a file to config.files, the files whose changes matter. The file need not exist.
+// Adds a file to config.files, the list of files whose changes can change the configuration. The file need not exist.
 void config_file_seen(struct config_loader *l, str path);
 
 // Both functions return a place inside the value at `at`: the place of the member `token`, or of the element `index`.
@@ -65,7 +65,7 @@ bool config_expand(struct config_loader *l, str text, struct arena *a, str *out,
 // If `s` starts with a reference such as ${NAME}, returns its length, otherwise 0. Sets *out_default to the default in
 // the reference, or to STR_NONE.
 size_t config_reference(str s, str *out_name, str *out_default);
-// Returns whether the text holds a ${...} of another form, which config_expand leaves unchanged.
+// Returns whether the text contains a ${...} that config_expand does not recognize and leaves unchanged.
 bool config_has_odd_reference(str text);
 
 // Returns a path with "~/" replaced by the home folder. A relative path refers to `folder`.
@@ -139,9 +139,9 @@ enum { CONFIG_USUAL_FILES = 4 };
 // Sets `out` to the default files with servers, in search order. Paths may be relative, or empty.
 void config_usual_files(struct config_loader *l, str out[CONFIG_USUAL_FILES]);
 
-// If every entry of the document is Toolgate itself, as after `toolgate connect`, returns the file with servers to read
-// instead. Otherwise returns STR_NONE. Sets *out_named to true if an entry names that file, or to false if it is the
-// user's file.
+// If every entry of the document is for Toolgate itself, as after `toolgate connect`, returns the file with servers to
+// read instead. Otherwise returns STR_NONE. Sets *out_named to true if an entry names that file, or to false if it is
+// the user's file.
 str config_connected_file(struct config_loader *l, const struct config_document *d, bool *out_named);
 
 // Reads the rules file and checks the configured agents.
@@ -159,8 +159,8 @@ struct skill_entry *config_skill_read(struct config_loader *l, struct skills *s,
 // `folder`.
 str config_program_find(struct config_loader *l, const struct upstream_spec *spec, str command, str folder);
 
-// If this server is the gateway itself, returns what shows it: the entry starts the same program with the same files,
-// or the URL is the gateway's own address. Otherwise returns NULL.
+// If this server is the gateway itself, returns what the server and the gateway have in common, for a message: the
+// program with its files, or the address. Otherwise returns NULL.
 const char *config_is_self(struct config_loader *l, const struct upstream_spec *spec, str file, str folder);
 
 // Reports a problem if the program of a server does not exist or cannot be run, or if the server's working folder

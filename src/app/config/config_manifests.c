@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests: files with one adapter each, which a governance file names in the list `manifests`. The list is replaced
-// by an object with the adapters, by the names of their files.
+// Manifests: files with one adapter each, which a governance file names in the list `manifests`. This module replaces
+// the list with an object that maps the names of the files to their adapters.
 #include <glob.h>
 
 #include "app/config/config_load.h"
@@ -92,7 +92,7 @@ static bool add_all(struct joining *j, const struct json *list) {
   return ok;
 }
 
-// The file is a manifest itself: returns a governance file with this adapter only.
+// Handles a file that is itself a manifest: returns a governance file that contains only the adapter of this manifest.
 static const struct json *join_alone(struct joining *j) {
   struct config_loader *l = j->loader;
   const struct config_document *d = j->document;
@@ -104,7 +104,7 @@ static const struct json *join_alone(struct joining *j) {
   str text = arena_printf(&l->work, "{\"manifests\":{%.*s:%.*s}}", STR_ARG(json_escaped(&l->work, name)),
                           STR_ARG(json_span(d->root)));
   const struct json *joined = json_parse(&l->work, text, &joined_limits, &f);
-  ASSERT(joined);  // consists of parts that were parsed before
+  ASSERT(joined);  // the text consists of parts that were already parsed
   return joined;
 }
 

@@ -13,11 +13,12 @@ struct manifests {
   size_t count;
 };
 
-// Returns the governance file with the contents of its manifests: the member `manifests`, a list of paths and patterns,
-// becomes an object with the adapters by the names of their files. The result is `d->root` or in l->work. If a file
-// cannot be read, reports the problem and returns NULL. A file with the member `adapter_id` is a manifest itself.
+// Returns the governance file with the contents of its manifests: its member `manifests`, a list of paths and patterns,
+// becomes an object that maps names of files to adapters. `d` may also be a single manifest, which has the member
+// `adapter_id`. The result is `d->root` or in l->work. If a file cannot be read, reports the problem and returns NULL.
 const struct json *config_manifests_join(struct config_loader *l, const struct config_document *d,
                                          struct manifests *out);
 
-// Returns the place of a pointer into the joined file: a manifest, or the governance file `file`.
+// Converts a pointer into the joined file to the place that it came from: in a manifest, or in the governance file
+// `file`.
 struct config_place config_manifests_place(const struct manifests *m, str file, str pointer);

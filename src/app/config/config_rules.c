@@ -34,9 +34,9 @@ static str file_before(const struct config_loader *l) {
   return before && before->policy ? before->rules_file : STR_NONE;
 }
 
-// Finds a rules file in a default place. If the file of the rules in force is missing, returns no file rather than the
-// next default file: the next file may allow more, and an editor may have removed the missing file only to save it
-// again.
+// Finds a rules file in a default place. If the rules file in force is missing, returns no file instead of the next
+// default file: the next file may allow more, and the missing file may exist again soon, because editors remove a file
+// while they save it.
 static struct named_rules find_usual(struct config_loader *l) {
   str before = file_before(l);
   for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) config_file_seen(l, usual[i]);
@@ -158,7 +158,7 @@ bool config_load_rules(struct config *out, const struct config_options *given, c
   struct config_options opt = *given;
   struct config_loader l = {.problems = problems};
   struct config_place at = {usual[0], STR_NONE};
-  opt.transport = "stdio";  // the command does not listen, so the address is not checked
+  opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   opt.serverless = true;
   bool ok = config_load(out, &opt, env, problems);
   if (ok && out->policy) return true;

@@ -124,8 +124,8 @@ static void add_of_url(struct secret_collector *c, str url) {
   add_authority(c, rest);
 }
 
-// Adds the values of the variables that the text refers to. Omits paths and the variables in `names`, unless their
-// names mark them as secret: such values are public and occur in many answers.
+// Adds the values of the variables that the text refers to. Omits paths and the values of the variables in `names`:
+// these values are public and occur in many answers. Never omits a variable whose own name marks it as secret.
 static void add_variables(struct secret_collector *c, str text) {
   static const str names[] = {STR("USER"), STR("LOGNAME"), STR("HOSTNAME"), STR("LANG"), STR("TERM")};
   str name, preset, value, why;
@@ -140,7 +140,8 @@ static void add_variables(struct secret_collector *c, str text) {
   }
 }
 
-// Adds the secrets in a string. `secret` is true if the name of the string marks it as secret.
+// Adds the secrets in a string. `secret` is true if the key or option with this value has a name that marks it as
+// secret.
 static void add_text(struct secret_collector *c, const struct json *v, bool secret) {
   str text, expanded, why;
   if (!json_string(v, &c->l->work, &text) || !config_expand(c->l, text, &c->l->work, &expanded, &why)) return;

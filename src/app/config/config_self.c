@@ -25,7 +25,7 @@ static void drop(struct self_command *c, size_t n) {
   c->count -= n;
 }
 
-// Replaces the program `env` or `npx` by the program that it runs: the first argument that is neither an option nor a
+// Replaces the program `env` or `npx` with the program that it runs: the first argument that is neither an option nor a
 // variable.
 static bool unwrap(struct self_command *c) {
   str name = str_base_name(c->program);
@@ -63,7 +63,7 @@ static const char *config_of(const struct self_command *c) {
   return NULL;
 }
 
-// Returns whether the command would read the file that contains the command's own entry.
+// Returns whether the command would read `entry_file`, the file in which the command was found.
 static bool reads_entry(const struct self_command *c, str entry_file) {
   const struct config_loader *l = c->l;
   const struct upstream_spec *spec = c->spec;
@@ -74,7 +74,7 @@ static bool reads_entry(const struct self_command *c, str entry_file) {
   if (config && file_is_same(config, file)) return true;
   if (mcp.n) return file_is_same(path_there(c, mcp), file);
   if (config) {
-    // If both gateways read the same configuration file, both read the file with servers that it names, unless an
+    // The command reads the configuration file that this gateway reads, and thus the same file with servers, unless an
     // option or variable names another file for this gateway.
     bool named = (l->opt->mcp_config && *l->opt->mcp_config) || config_env(l, STR("GATEWAY_MCP_CONFIG")).n;
     return !named && file_is_same(config, arena_cstr(&c->l->work, l->config->config_file));
@@ -86,8 +86,8 @@ static bool reads_entry(const struct self_command *c, str entry_file) {
   return false;
 }
 
-// Returns whether the entry starts Toolgate with the file that contains the entry. If npx starts the program, the
-// program is Toolgate if the package is "toolgate", in any version.
+// Returns whether the entry starts Toolgate with the file that contains the entry. With npx, every version of the
+// package "toolgate" counts as Toolgate.
 static bool starts_us(struct config_loader *l, const struct upstream_spec *spec, str file, str folder) {
   struct self_command c = {l, spec, spec->command, spec->args, spec->arg_count};
   str package, version;

@@ -379,8 +379,8 @@ static const struct server_key *find_server_key(str name, struct nearest *near) 
   return NULL;
 }
 
-// Sets `place` to the kind that a location key implies. If there are two such keys, `place` is the kind that comes
-// later in the table of kinds, and `clash` the other kind.
+// Sets `place` to the kind of server that a location key, such as "command", implies. If the entry has two such keys,
+// `place` is the kind that comes later in the table of kinds, and `clash` is the other kind.
 static void note_place(struct server_entry *e, const struct upstream_kind *k) {
   if (!k) return;
   ASSERT(!e->clash || e->place);
@@ -399,7 +399,7 @@ static void read_members(struct server_entry *e, const struct json *v) {
     note_place(e, place);
     if (k) k->read(e, &at, it);
     else if (place && place->parse_file) read_file(e, &at, it);
-    else if (place) continue;  // read_own reads location keys, when the kind is known
+    else if (place) continue;  // read_own reads the location keys later, when the kind is known
     else if (e->ours) entry_error(e, &at, "is not a known key%s", config_nearest_hint(e->l, &near));
     else config_warn(e->l, &at, "is not a known key and is ignored%s", config_nearest_hint(e->l, &near));
   }

@@ -19,7 +19,7 @@ struct skill_reading {
 
 // ---- files
 
-// Runs `open` with a list of problems of its own, and passes the problems on as warnings.
+// Opens a document, and parses it if `parsed` is set. Reports all its problems as warnings only.
 static bool open_softly(struct config_loader *l, str path, size_t max, bool parsed, struct config_document *out) {
   struct config_problems own, *all = l->problems;
   size_t max_file = l->max_file;
@@ -56,7 +56,8 @@ static str read_other(struct config_loader *l, struct skills *s, struct skill_en
   return text;
 }
 
-// Returns the SHA-256 of the bytes of a file. config_document_parse changes the text of a JSON file.
+// Computes the SHA-256 of the bytes of a file. The text of a parsed file cannot be used,
+// because config_document_parse changes it.
 static bool hash_file(struct config_loader *l, str path, unsigned char out[SHA256_SIZE]) {
   struct config_document d;
   if (!open_softly(l, path, SKILL_BYTES_MAX, false, &d)) return false;
@@ -129,8 +130,8 @@ static void read_pattern(struct config_loader *l, struct skills *s, str pattern,
   globfree(&found);
 }
 
-// Reads the file of the command line unless a pattern has matched it. The version counts as active, so that it can be
-// tested.
+// Reads the skill file that the command line names, unless a pattern of the governance file has already matched it. The
+// version in this file counts as active, so that it can be tested.
 static void read_chosen(struct config_loader *l, struct skills *s, const char *path) {
   const struct skill_entry *chosen = NULL;
   for (size_t i = 0; i < s->count; i++)

@@ -24,7 +24,7 @@ enum {
   MAX_PROBLEMS = 1000,
   MAX_EXPANDED = 128 * 1024,  // maximum bytes of an expanded text; the limit of Linux for one argument
   MAX_HOST = 253,
-  MAX_FILES = 300,  // maximum number of files: one for each server, and the files of Toolgate itself
+  MAX_FILES = 300,  // maximum number of recorded files: one for each server, and Toolgate's own files
 };
 
 // ---- problems ----
@@ -329,7 +329,7 @@ static bool read_file(const char *path, size_t max, struct config_document *d) {
   return ok;
 }
 
-// For each file in a default place: what the file decides, and how to name it explicitly. Both are parts of a message.
+// For each file in a default place: parts of a message that say what the file decides, and how to name it explicitly.
 static const struct {
   str name;  // end of the file's path
   const char *decides, *naming;
@@ -346,7 +346,7 @@ static bool is_trusted(struct config_loader *l, const struct config_document *d,
   if (!foreign_file(d->file.p, d->stat.st_uid, d->stat.st_mode, l->env, &why)) return true;
   size_t i = 0;
   while (!str_ends(d->file, found_files[i].name)) i++;
-  ASSERT(i < sizeof found_files / sizeof *found_files);  // every path ends with the empty name of the last row
+  ASSERT(i < sizeof found_files / sizeof *found_files);  // the last row matches every path, because its name is empty
   config_error(l, at,
                "refused, because another user could change this file (%s) and decide %s; if you trust it, %s, or "
                "set " FOREIGN_TRUST "=1",

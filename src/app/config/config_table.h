@@ -21,7 +21,7 @@ enum config_type {
   CONFIG_IDS,         // a list of tool ids or patterns for them
   CONFIG_LIMIT,       // {max_calls_per_minute, max_calls_per_session}
   CONFIG_LIMITS,      // an object with a CONFIG_LIMIT for each tool id
-  CONFIG_ALGORITHMS,  // a list of signature algorithms; stored as bits
+  CONFIG_ALGORITHMS,  // a list of signature algorithms, stored as a bit set
   CONFIG_SCOPES,      // a list of OAuth scopes
   CONFIG_SECRET,      // the text of a secret key; ${VAR} is expanded
   CONFIG_MODES,       // a list of modes; stored as bits
@@ -411,8 +411,7 @@ static const char *const config_live_keys[] = {
     NULL,
 };
 
-// Keys that only later versions support. Such keys restrict or protect something, so this version rejects them instead
-// of ignoring them.
+// Keys of later versions that restrict or protect something. This version rejects them: to ignore them would be unsafe.
 static const char *const config_later_keys[] = {
     NULL,
 };

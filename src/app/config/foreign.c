@@ -14,8 +14,8 @@ static bool is_trusted(uid_t owner, char *const *env) {
   return geteuid() == 0 && str_to_u64(str_env(env, STR("SUDO_UID")), &caller) && owner == caller;
 }
 
-// Returns whether another user may have written the file or folder. `what` is the subject of the message, such as "it"
-// or "its folder /tmp".
+// Returns whether another user may have written the file or folder. `what` is the subject of the error message, such as
+// "it" or "its folder /tmp".
 static bool is_foreign(const char *what, uid_t owner, mode_t mode, char *const *env, struct fault *f) {
   bool open = (mode & S_IWOTH) && !(S_ISDIR(mode) && (mode & S_ISVTX)) && !S_ISLNK(mode) && !S_ISCHR(mode);
   bool trusted = is_trusted(owner, env);

@@ -10,9 +10,9 @@
 #include "base/map.h"
 #include "json/write.h"
 
-// An anchored node is recorded as a span of the output; an alias copies that span.
+// An anchored node, recorded as a range of bytes of the output. An alias of the node copies these bytes.
 struct anchor {
-  size_t start, end;  // `end` is 0 until the node is complete
+  size_t start, end;  // `end` is 0 until the whole node is written
   size_t values;
   size_t height;  // number of levels of nested containers; 0 for a scalar
 };
@@ -229,7 +229,7 @@ static struct anchor *open_anchor(struct converter *c, const yaml_char_t *name) 
 static void close_anchor(struct converter *c, struct anchor *a, size_t height) {
   if (!a) return;
   a->height = height;
-  // The recorded span must not include a comma that the writer put before the value.
+  // The recorded range must not include the comma that the writer may have put before the value.
   if (a->start < c->w.out->n && c->w.out->p[a->start] == ',') a->start++;
   a->end = c->w.out->n;
   ASSERT(a->start <= a->end && a->values <= c->values);
@@ -262,7 +262,8 @@ static bool on_alias(struct converter *c, const yaml_event_t *e) {
     return fail(c, e->start_mark, FAULT_INVALID, "the alias *%.*s is inside the value that it names", STR_ARG(name));
   if (c->depth + a->height > YAML_MAX_DEPTH) return fail_depth(c, e);
   if (!count_values(c, e, a->values)) return false;
-  // The span is copied within one buffer. buf_room may move the buffer, so it is called before the span is read.
+  // The bytes are copied within one buffer. Because buf_room may move the buffer, it is called before the bytes are
+  // read.
   ASSERT(a->start <= a->end && a->end <= c->w.out->n);
   size_t n = a->end - a->start;
   if (buf_room(c->w.out, n + 1)) json_put_raw(&c->w, (str){c->w.out->p + a->start, n});
@@ -317,7 +318,7 @@ static bool on_event(struct converter *c, const yaml_event_t *e) {
   }
 }
 
-// Converts an offset into line and column. Needed because the parser reports invalid UTF-8 only with an offset.
+// Converts an offset into line and column: for invalid UTF-8, the parser reports only an offset.
 static yaml_mark_t mark_of_offset(str text, size_t offset) {
   yaml_mark_t at = {0};
   for (size_t i = 0; i < offset && i < text.n; i++) {
@@ -335,7 +336,8 @@ static bool fail_syntax(struct converter *c, const yaml_parser_t *p, str text) {
   return fail(c, at, FAULT_INVALID, "%s%s%s", problem, *context ? " " : "", context);
 }
 
-// Limits the number of %TAG directives: the parser compares each one with all earlier ones and cannot be interrupted.
+// Limits the number of %TAG directives: the parser compares each directive with all earlier ones and cannot be
+// interrupted.
 static bool check_directives(struct converter *c, str text) {
   enum { MOST = 100 };
   static const str directive = STR("%TAG");

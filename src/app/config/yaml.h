@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/fault.h"
 
-enum { YAML_MAX_DEPTH = 64, YAML_MAX_VALUES = 100000 };  // values are counted after aliases are expanded
+enum { YAML_MAX_DEPTH = 64, YAML_MAX_VALUES = 100000 };  // YAML_MAX_VALUES also limits copies made by aliases
 
 // Appends the JSON text; an empty stream becomes null. The size limit of `out` also bounds the expansion of aliases.
 // On failure returns false and sets `f` to FAULT_INVALID or FAULT_LIMIT, with the path "line L, column C"; `out` then

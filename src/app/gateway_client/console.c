@@ -11,7 +11,7 @@ bool console_open(struct console *c, const struct config_options *said, int *out
   struct config_problems problems;
   struct config config;
   struct fault f;
-  opt.transport = "stdio";  // the command does not listen, so the address is not checked
+  opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   opt.servers_optional = true;
   config_problems_init(&problems);
   bool ok = config_load(&config, &opt, environ, &problems);

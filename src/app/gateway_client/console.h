@@ -15,13 +15,12 @@ struct console {
 bool console_open(struct console *c, const struct config_options *said, int *out_status);
 void console_close(struct console *c);
 
-// console_text and console_number return a member of the gateway's answer. If the member is absent, they return an
-// empty text or 0.
+// console_text and console_number return a member of the gateway's answer, or an empty text or 0 if the member is
+// absent.
 str console_text(const struct json *v, const char *key, struct arena *a);
 uint64_t console_number(const struct json *v, const char *key);
 
-// Returns untrusted text, such as a client's name, with each control character replaced by '?', so that it is on one
-// line.
+// Returns untrusted text, such as a client's name, on one line: replaces each control character with '?'.
 str console_line(str text, struct arena *a);
 str console_span(struct arena *a, uint64_t ms);  // returns a duration as text: "2 h 3 min"
 // Returns the width of the column for the names of servers.

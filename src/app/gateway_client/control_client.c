@@ -31,7 +31,7 @@ struct control_client {
   struct arena arena;
   str stale;
   uint64_t next_id, timeout_ms;
-  struct buf in;  // received bytes that are not yet read as a line
+  struct buf in;  // received bytes that do not form a complete line yet, or lines that are not read yet
   void (*waiting)(void *ctx, const struct json *status);
   void *ctx;
 };
@@ -92,8 +92,8 @@ static enum arrival read_line(struct control_client *r, int wait_ms, struct aren
   }
 }
 
-// Returns the result in the line, which must be the answer to the request `id`. Returns NULL with a fault if the answer
-// is an error, or NULL with FAULT_NONE if the line answers another request.
+// Returns the result in the line if it answers the request `id`. Returns NULL with a fault if the answer is an error,
+// or NULL with FAULT_NONE if the line answers another request.
 static const struct json *read_answer(struct arena *a, str line, uint64_t id, struct fault *f) {
   struct json_limits limits = {.max_bytes = MAX_ANSWER, .max_depth = JSON_DEEPEST};
   int64_t number = -1;
@@ -274,8 +274,8 @@ static bool serves_file(struct control_client *r, const struct config *c) {
   return path.n && str_eq(path, file_real_path(c->config_file.n ? c->config_file : c->mcp_config, &room));
 }
 
-// Asks every gateway for its files, and returns the newest gateway for which serves_file is true. Needed for a broken
-// configuration: its id, which depends on the files that the configuration names, cannot be computed.
+// Asks every gateway for its files, and returns the newest gateway for which serves_file is true. Needed if the
+// configuration is broken: the usual id cannot be computed, because it depends on files that the configuration names.
 static struct control_client *find_by_file(int folder, const struct control_socket *all, size_t n,
                                            const struct config *c, const struct session_operator *terms, str agent) {
   for (size_t i = 0; i < n; i++) {

@@ -16,8 +16,8 @@ enum {
 
 // ---- open and close
 
-// Commands need an answer from every server. They wait for twice the start timeout: if a server does not answer the
-// request that finds out its protocol revision, the server is started a second time for the handshake.
+// Returns the settings of the operator's sessions. Commands wait for an answer from every server, for twice the start
+// timeout: a server that does not answer the request for its protocol revision is started again for the handshake.
 static struct session_operator operator_terms(const struct config *c, const struct config_options *opt) {
   uint64_t longest = c->start_timeout_ms;
   bool installs = false;
@@ -34,7 +34,7 @@ static struct session_operator operator_terms(const struct config *c, const stru
 static bool load(struct gateway_client *client, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
-  opt.transport = "stdio";  // the command does not listen, so the address is not checked
+  opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   opt.audits = true;
   if (!opt.log_level) opt.log_level = "warn";
   config_problems_init(&problems);
@@ -63,8 +63,8 @@ static void on_running_wait(void *ctx, const struct json *status) {
 
 // Connects to a running gateway. Returns false with FAULT_NOT_FOUND if no gateway runs.
 static bool connect_to_running(struct gateway_client *client, struct fault *f) {
-  // The servers of a running gateway continue to start after this command ends. So the command waits for them only as
-  // long as an agent would.
+  // This command waits only as long as an agent would for servers to start: they continue to start after the command
+  // ends.
   const struct config *c = &client->config;
   ASSERT(!client->running && !client->in_process);
   struct session_operator terms = {.wait_ms = c->start_wait_ms, .result_tokens = client->terms.result_tokens};
@@ -185,7 +185,7 @@ static const struct json *request_in_process(struct gateway_client *client, str 
     loopback_request(client->loopbacks[client->mode], method, params, on_answer, &a);
     loop_run(&client->gateway.loop);
     timer_stop(&client->progress_timer);
-    if (!a.given) close_loopbacks(client);  // `a` is on the stack, and a late answer would be written to it
+    if (!a.given) close_loopbacks(client);  // Prevents a late answer from being written to `a`, which is on the stack.
   }
   if (!a.result) *f = a.fault;
   return a.result;
@@ -219,7 +219,7 @@ void gateway_client_wait_servers(struct gateway_client *client) {
   enum surface_mode mode = client->mode;
   struct fault f;
   gateway_client_set_mode(client, MODE_DIRECT);
-  // The gateway answers tools/list when every server is ready or has failed.
+  // Waits: the gateway answers tools/list when every server is ready or has failed.
   gateway_client_request(client, STR("tools/list"), STR_NONE, &f);
   client->mode = mode;
 }

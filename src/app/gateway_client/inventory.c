@@ -85,7 +85,7 @@ static void read_server(const struct json *v, struct arena *a, struct inventory_
   out->available = !out->error;
 }
 
-enum { MAX_DEFINITION_SETS = 32 };  // maximum number of definition sets of one server, the same as in a catalog
+enum { MAX_DEFINITION_SETS = 32 };  // maximum number of definition sets of one server; a catalog has the same limit
 
 struct definition_sets {
   struct definitions *list[MAX_DEFINITION_SETS];
@@ -105,7 +105,7 @@ static struct catalog_source read_source(const struct json *v, struct arena *a, 
   return s;
 }
 
-// Requests the definitions of a running gateway and builds the catalog in this process, so that the gateway need not
+// Requests the definitions from a running gateway. Builds the catalog in this process, so that the gateway need not
 // spend time on counting tokens.
 static bool take_running(struct gateway_client *client, struct inventory *i, struct fault *f) {
   const struct json *offers =
@@ -153,7 +153,7 @@ static void count_tokens(struct gateway_client *client, struct inventory *i) {
 }
 
 bool inventory_take(struct gateway_client *client, struct inventory *out, struct fault *f) {
-  // The answer to a list request comes when every server is ready or has failed.
+  // In this mode, the gateway answers a list request when every server is ready or has failed.
   gateway_client_set_mode(client, MODE_DIRECT);
   *out = (struct inventory){.tools = gateway_client_request(client, STR("tools/list"), STR("{}"), f)};
   if (!out->tools) return false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definitions of all servers, counted and measured in tokens, after each server has listed them or failed.
+// The definitions of all servers and their sizes in tokens. Taken after each server has listed its definitions or
+// failed.
 #pragma once
 #include "app/gateway_client/gateway_client.h"
 #include "catalog/directory/directory.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client in the gateway's own process. The gateway may send a message while its own functions are still on the call
-// stack, so messages are queued and delivered in a later turn of the loop.
+// A client in the gateway's own process. The gateway may send a message from inside a call that this client made, so
+// messages are queued and delivered in a later turn of the loop.
 #include "app/gateway_client/loopback.h"
 
 #include "base/assert.h"
@@ -35,7 +35,7 @@ struct loopback_message {
   struct loopback_call *call;  // call that the message answers; NULL if it is a request or notification
   struct arena arena;
   str text;
-  struct fault fault;  // if the request could not be sent: the reason; `text` is then empty
+  struct fault fault;  // the reason if the request could not be sent; `text` is then empty
 };
 
 // ---- from the session
@@ -56,7 +56,7 @@ static void outlet_send(struct session *s, struct request *related, str message)
 }
 
 static void outlet_answer(struct request *r, struct payload message) {
-  if (!message.text.p) return;  // no answer is sent when the session is closed
+  if (!message.text.p) return;  // there is no answer if the session was closed
   struct loopback_message *it = enqueue(r->session->channel, r->channel);
   it->text = arena_str(&it->arena, message.text);
 }

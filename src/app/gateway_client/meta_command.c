@@ -12,7 +12,8 @@
 
 // ---- printing
 
-// In a message that tells an agent to call a meta-tool, replaces the meta-tool by the command that a person can run.
+// A message may tell an agent to call a meta-tool. Replaces the meta-tool with the command that a person can run
+// instead.
 static str for_people(struct arena *a, str said) {
   static const struct {
     str agent, people;
@@ -65,7 +66,7 @@ static void print_part(struct arena *a, const struct json *part) {
 #define MARK "tool_view handle=\""
 #define USUAL "{\"type\":\"head\",\"start\":0,\"chars\":2000}"
 
-// Returns whether a shell takes the text literally between single quotes.
+// Returns whether a shell reads the text literally if it is in single quotes.
 static bool is_plain(str s) {
   for (size_t i = 0; i < s.n; i++)
     if (s.p[i] == '\'' || (unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f) return false;
@@ -78,7 +79,8 @@ static bool is_handle(str s) {
   return s.n > 0;
 }
 
-// Reads the note that ends a cut result: … tool_view handle="H" selector={…}
+// Finds the note at the end of a cut result, and reads the handle and the selector from it: … tool_view handle="H"
+// selector={…}
 static bool find_note(str text, str *out_handle, str *out_selector) {
   static const str mark = STR(MARK), by = STR("\" selector=");
   const char *at = text.n ? memmem(text.p, text.n, mark.p, mark.n) : NULL;
@@ -99,9 +101,9 @@ static str option(struct arena *a, const char *name, const char *value) {
 }
 
 // Sets *out to a line that explains how to see the rest of a cut result. The line is a command `toolgate view 'HANDLE'
-// 'SELECTOR'` with the options of this command or, if the pieces are lost when this process ends, the hint to use
-// --full. Text from a server appears only inside quotes, so that a shell does not interpret it. Returns false if the
-// result was not cut.
+// 'SELECTOR'` with the options of this command. If the pieces are lost when this process ends, the line advises to use
+// --full instead. Text from a server appears only inside quotes, so that a shell does not interpret it. Returns false
+// if the result was not cut.
 static bool put_view_command(const struct arguments *args, const struct gateway_client *client, struct arena *a,
                              const struct json *result, str *out) {
   // Reads the envelope from _meta, which only the gateway writes. structuredContent may come from the server.
@@ -132,7 +134,7 @@ static bool put_view_command(const struct arguments *args, const struct gateway_
 // Prints a fault of the gateway on one line, then its details.
 static void print_fault(struct arena *a, const struct json *fault) {
   str code = STR("?"), message = STR_NONE;
-  struct fault f;  // fault_set turns the message into one line
+  struct fault f;  // makes the message one line, as fault_set does
   json_string(json_get(fault, STR("error")), a, &code);
   json_string(json_get(fault, STR("message")), a, &message);
   fault_set(&f, FAULT_UPSTREAM_ERROR, "%.*s: %.*s", STR_ARG(code), STR_ARG(for_people(a, message)));

@@ -6,7 +6,7 @@
 #include "json/json.h"
 
 struct meta_command {
-  enum surface_mode mode;  // mode in which the meta-tool exists
+  enum surface_mode mode;  // a mode in which the gateway offers the meta-tool
   str tool;
   str arguments;       // arguments of the meta-tool: text of a JSON object
   bool all;            // waits for all servers before the call
@@ -17,6 +17,6 @@ struct meta_command {
   int (*print)(const struct arguments *args, struct arena *a, const struct json *structured);
 };
 
-// Returns the exit code: EXIT_NO if the answer is a fault or an error of the tool. Text goes to stdout, faults go to
-// stderr (and with --json to stdout, as JSON).
+// Returns the exit code: EXIT_NO if the answer is a fault or an error of the tool. Prints text on stdout and faults on
+// stderr. With --json, also prints faults as JSON on stdout.
 int meta_command_run(const struct arguments *args, const struct meta_command *m);

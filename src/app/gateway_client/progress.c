@@ -11,7 +11,7 @@ enum { MAX_NAMED = 3 };
 
 struct progress_counts {
   size_t servers, ready, installing, starting, failed;
-  struct buf names;  // names of the first few starting servers
+  struct buf names;  // names of some servers that are starting
 };
 
 static void counts_init(struct progress_counts *t) {
@@ -20,7 +20,7 @@ static void counts_init(struct progress_counts *t) {
 }
 
 static void count(struct progress_counts *t, str name, str state) {
-  if (str_eq(state, STR("idle"))) return;  // an idle server is not started before its first call
+  if (str_eq(state, STR("idle"))) return;  // a server in state "idle" is not starting: it waits for its first call
   t->servers++;
   t->ready += str_eq(state, STR("ready"));
   t->installing += str_eq(state, STR("installing")) || str_eq(state, STR("waiting"));

@@ -24,8 +24,8 @@ static const struct {
 #undef X
 };
 
-// Splits a pointer /manifests/NAME/… into the file of the manifest and a pointer into it. Other pointers are places in
-// the governance file.
+// Splits a pointer such as /manifests/NAME/… into the path of a manifest file and a pointer within this file. Other
+// pointers are places in the governance file.
 static str place_of(const struct adapter_report *r, str *pointer, struct arena *a) {
   str start = STR("/manifests/"), name, token, rest;
   if (!str_starts(*pointer, start)) return r->file;
@@ -122,7 +122,7 @@ static void read_tools(struct adapter_comparison *c, unsigned source) {
   s->read = true;
 }
 
-// Returns a server, or NULL if the server is unknown or unavailable.
+// Returns the server with this name, or NULL if it is unknown or unavailable.
 static struct compared *find_server(struct adapter_comparison *c, str name) {
   for (unsigned i = 0; i < c->inventory->server_count; i++) {
     const struct inventory_server *s = &c->inventory->servers[i];
@@ -205,8 +205,8 @@ static bool same_text(str a, str b) {
   return !a.p == !b.p && (!a.p || str_eq(a, b));
 }
 
-// Returns NULL, or the reason why calls of a tool cannot go to the same tool of another version. The gateway compares
-// the same (call/version_route.c).
+// Returns NULL if calls of a tool can go to the tool of the same name on another version of the server; otherwise the
+// reason why not. call/version_route.c makes the same comparison for each call.
 static const char *incompatible(const struct adapter_tool *own, const struct sorted_tool *other) {
   if (!other) return "its server has no such tool";
   if (!same_text(own->input_schema, other->tool->input_schema)) return "its input schema differs";
@@ -241,8 +241,8 @@ static void compare_versions(struct adapter_comparison *c, const struct governan
   compare_version(c, adapter, "transport", adapter->transport, live.transport);
 }
 
-// Reports an unknown server, versions that differ, and the tools that no capability names. The tools of a server may be
-// divided among several adapters, so compare_capability must be called for all capabilities before.
+// Reports an unknown server, versions that differ, and the tools that no capability names. Several adapters may share
+// the tools of one server, so compare_capability must first be called for all capabilities of the file.
 static void compare_adapter(struct adapter_comparison *c, const struct governance_adapter *adapter) {
   struct compared *s = server_of(c, adapter);
   if (!s) {

@@ -33,8 +33,8 @@ struct adapter_report {
   bool incomplete;  // at least one server could not be compared
 };
 
-// Adds a finding. `tool` may be STR_NONE. A pointer to an adapter in a manifest (/manifests/NAME/…) becomes the file of
-// the manifest and a pointer into it.
+// Adds a finding. `tool` may be STR_NONE. A pointer such as /manifests/NAME/… is shown as the manifest file and a
+// pointer within this file.
 void adapter_report_add(struct adapter_report *r, enum adapter_code code, str pointer, str tool, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 

@@ -19,7 +19,7 @@ static str adapter_id(str server, struct arena *a) {
 // ---- YAML
 
 // Writes a double-quoted scalar. Escapes everything except printable ASCII: YAML treats some other characters as line
-// ends, and the person who reviews the file must see letters that only look like ASCII letters.
+// ends, and other letters could pass for ASCII letters when a person reviews the file.
 static void put_quoted(struct buf *out, str s) {
   buf_char(out, '"');
   while (s.n) {
@@ -44,7 +44,7 @@ static const struct adapter_tool *first_usable(const struct adapter_draft *d) {
   return i < d->count ? &d->tools[i] : NULL;
 }
 
-// Writes the start of a line: `in` blanks, less for a manifest, whose adapter is not in a list.
+// Indents a line by `in` blanks, or by fewer in a manifest: its adapter is not an element of a list.
 static void put_start(struct buf *out, const struct adapter_draft *d, int in) {
   buf_printf(out, "%*s", d->manifest ? in - 4 : in, "");
 }

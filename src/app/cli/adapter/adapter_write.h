@@ -6,7 +6,7 @@
 struct adapter_draft {
   str server;
   struct adapter_live live;
-  bool manifest;  // write only the adapter, for a file that `manifests` names
+  bool manifest;  // write only the adapter, as a manifest, which a governance file includes by its list `manifests`
   const struct adapter_tool *tools;
   size_t count;
 };

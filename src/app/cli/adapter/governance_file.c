@@ -18,7 +18,7 @@ static const struct json *parse(str text, bool yaml, struct buf *json, struct ar
   return NULL;
 }
 
-// Returns a governance file with this adapter only.
+// Returns a governance file that contains only this adapter.
 static str alone(struct arena *a, const struct json *adapter) {
   return arena_printf(a, "{\"adapters\":[%.*s]}", STR_ARG(json_span(adapter)));
 }

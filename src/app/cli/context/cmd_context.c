@@ -122,7 +122,7 @@ bool context_open(struct context_place *p, const struct config_options *said, in
   struct config_options opt = *said;
   struct config_problems problems;
   *p = (struct context_place){0};
-  opt.transport = "stdio";  // the command does not listen, so the address is not checked
+  opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   opt.serverless = true;
   if (!opt.log_level) opt.log_level = "warn";
   config_problems_init(&problems);

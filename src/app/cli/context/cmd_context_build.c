@@ -71,8 +71,8 @@ static int read_files(struct context_build *w, const struct arguments *all) {
 
 // ---- the answer
 
-// Returns an upper bound for the size of the answer. Escaping makes a byte six times as long at most; each event adds
-// less than 1024 bytes.
+// Returns an upper bound for the size of the answer. Escaping turns a byte into at most six; each event adds less than
+// 1024 bytes.
 static size_t room(const struct context_build *w, const struct pack *p) {
   return 6 * (p->prompt.n + w->session.n + w->order.query.n) + 1024 * p->count + (1 << 20);
 }
@@ -121,7 +121,7 @@ static int build(struct context_build *w, const struct arguments *args) {
     fprintf(stderr, "toolgate: no event of the session fits into the budget of %zu tokens: the smallest has %zu\n",
             p.budget, smallest(&p));
   command_print(p.prompt);
-  // In a file, the newline would be one more token.
+  // Ends the line on a terminal only: in a file, the newline would add a token to the prompt.
   if (p.prompt.n && isatty(STDOUT_FILENO)) putchar('\n');
   if (args->context.explain) print_table(w, &p, &w->arena);
   return has_nothing(&p) && !p.prompt.n ? EXIT_NO : EXIT_OK;

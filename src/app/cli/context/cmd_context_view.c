@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command view: shows long results of a session that a prompt shortened.
+// The command view: shows the full text of session results that were shortened in a prompt.
 #include <stdio.h>
 
 #include "app/cli/context/cmd_context.h"

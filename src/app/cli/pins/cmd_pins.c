@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// toolgate pins list | diff | accept: asks the running gateway or, if none runs, opens the store.
+// toolgate pins list | diff | accept: sends the operation to the running gateway or, if none runs, opens the store.
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,7 +99,7 @@ static int ask(struct pins_command *c) {
   struct config_problems problems;
   struct config config;
   struct fault f;
-  opt.transport = "stdio";  // the command does not listen, so the address is not checked
+  opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   opt.servers_optional = true;
   if (!opt.log_level) opt.log_level = "error";
   config_problems_init(&problems);

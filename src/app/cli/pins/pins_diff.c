@@ -47,7 +47,7 @@ static void compare_lines(struct differ *d, str a, str b) {
   a = str_from(a, same);
   b = str_from(b, same);
   for (size_t i = 1; i <= a.n && i <= b.n && a.p[a.n - i] == b.p[b.n - i]; i++)
-    if (a.p[a.n - i] == '\n') end = i;  // equal from this line break on
+    if (a.p[a.n - i] == '\n') end = i;  // from this line break on, both texts are equal
   a.n -= end;
   b.n -= end;
   buf_printf(d->out, "%s  %.*s:\n", d->indent, STR_ARG(buf_view(&d->path)));
@@ -64,7 +64,7 @@ static void compare_at(struct differ *d, str key, const struct json *a, const st
   d->path.n = n;
 }
 
-// Both objects have their keys in the same order, because they are canonical.
+// Compares two objects. Both are canonical, so their keys are in the same order.
 static void compare_objects(struct differ *d, const struct json *a, const struct json *b) {
   JSON_EACH(it, a) {
     str key = json_key(it, &d->arena);

@@ -84,7 +84,7 @@ static void put_verdict(struct records *r, const struct json *d, struct buf *out
   buf_printf(out, ".\nTo be allowed: %s.\n", advice_of(code));
 }
 
-// Says whether the configured file is still the one that decided.
+// Writes which governance file made the decision, and whether this file has changed since then.
 static void put_rules(struct records *r, const struct json *d, struct buf *out) {
   str digest = record_text(r, d, "rules.governance");
   if (r->digest.p)

@@ -28,7 +28,7 @@ struct replaying {
 
 // ---- the files
 
-// Loads access rules. Returns NULL if the file has none; its problems are then added.
+// Loads access rules. If the file contains no valid access rules, adds its errors to `problems` and returns NULL.
 static struct policy *load_policy(const struct arguments *args, struct config_problems *problems) {
   struct config c;
   if (!config_load_rules(&c, &args->config, environ, problems)) return NULL;
@@ -37,7 +37,7 @@ static struct policy *load_policy(const struct arguments *args, struct config_pr
   return p;
 }
 
-// --rules names a governance file unless --governance is given or the file has access rules only.
+// Loads the files to replay with. Without --governance, --rules may name a governance file or a file of access rules.
 static int load(const struct arguments *args, struct replaying *r) {
   struct config_problems problems, ignored;
   const char *governance = args->governance ? args->governance : args->config.rules;
@@ -165,14 +165,14 @@ static void put_answer(struct replaying *r, struct buf *out) {
              r->skipped);
 }
 
-// Replays a record in memory that is freed afterwards.
+// Replays one record, with memory that is freed at the end of this function.
 static void replay_line(struct replaying *r, const struct record *it) {
   struct records one = {0};
   struct record parsed = *it;
   struct fault ignored;
   arena_init(&one.arena);
   parsed.root = json_parse(&one.arena, it->line, &json_default_limits, &ignored);
-  ASSERT(parsed.root);  // was parsed when it was found
+  ASSERT(parsed.root);  // the line was already parsed when the record was found
   replay(r, &one, &parsed);
   records_done(&one);
 }

@@ -27,7 +27,7 @@ str record_text(struct records *r, const struct json *v, const char *path) {
 
 // ---- searching
 
-// The lines found so far, in the order of their times. The lines are on the heap.
+// The lines found so far, ordered by time and allocated on the heap.
 struct finding {
   const struct records_query *query;
   char since[CLOCK_TEXT];
@@ -128,7 +128,7 @@ static bool search(str folder, const struct records_query *q, struct records *ou
 static bool load(struct config *c, const struct config_options *said, int *out_status) {
   struct config_options opt = *said;
   struct config_problems problems;
-  opt.transport = "stdio";  // the command does not listen, so the address is not checked
+  opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   opt.serverless = true;
   config_problems_init(&problems);
   bool ok = config_load(c, &opt, environ, &problems);

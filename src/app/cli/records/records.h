@@ -7,7 +7,7 @@
 // RECORDS_LIMIT: records that are listed without --limit. RECORDS_ALL: the most that a command reads.
 enum { RECORDS_LIMIT = 50, RECORDS_ALL = 1000000 };
 
-// The records to find. All members may be absent.
+// Says which records to find. Members that are absent do not restrict the search.
 struct records_query {
   const char *kind;   // "decision" or "call"
   str tenant, agent;  // only of these
@@ -23,11 +23,11 @@ struct record {
   str id, time;
 };
 
-// The records in the order of their times. Everything is in the arena.
+// Records, ordered by time. All their data is in the arena.
 struct records {
   struct record *list;
   size_t count;
-  str digest;  // of the configured governance file, or STR_NONE
+  str digest;  // hash of the configured governance file, or STR_NONE
   struct arena arena;
 };
 
@@ -40,23 +40,24 @@ bool records_find(const struct config_options *opt, const struct records_query *
                   int *out_status);
 void records_done(struct records *r);
 
-// Returns the text of a member. `path` has dots between names. Returns "-" if the member is absent or null.
+// Returns the text of the member at `path`, a list of names separated by dots. Returns "-" if the member is absent or
+// null.
 str record_text(struct records *r, const struct json *v, const char *path);
 const struct json *record_member(const struct json *v, const char *path);  // or NULL
 
-// Writes one record for people.
+// Writes one record in a form for people.
 typedef void records_put(struct records *r, const struct record *it, struct buf *out);
 
-// Run a command that lists records of a kind, or that shows the record whose id is its operand. `put` writes a record;
-// with --json, the record itself is printed.
+// records_list runs a command that lists records of a kind; records_show runs one that shows the record whose id is its
+// operand. `put` writes a record; with --json, the JSON of the record is printed instead.
 int records_list(const struct command *c, const char *kind, records_put *put, int argc, char **argv);
 int records_show(const struct command *c, const char *kind, records_put *put, int argc, char **argv);
 
-// Writes "NAME VALUE" and a line end; the value is the text of a member.
+// Writes a line "NAME VALUE", where the value is the text of the member at `path`.
 void records_put_member(struct records *r, const struct json *v, const char *name, const char *path, struct buf *out);
-// Writes a line for each element of a list, with two of its members.
+// Writes a line for each element of a list, with two members of the element.
 void records_put_each(struct records *r, const struct json *all, const char *name, const char *first,
                       const char *second, struct buf *out);
 
-// Subcommands of `toolgate decisions` in files of their own.
+// The subcommands of `toolgate decisions` that have their own source files.
 command_run decisions_explain, decisions_replay;

@@ -32,8 +32,8 @@ static void unload(struct loaded *l) {
   if (l->configured) config_done(&l->config);
 }
 
-// Reads the governance file of the configuration, or the one of --governance. `file` is a skill file to read, too, or
-// NULL. On failure, prints the problems and returns false.
+// Reads the governance file that --governance or the configuration names, and the skill file `file` unless it is NULL.
+// On failure, prints the problems and returns false.
 static bool load(struct arguments *args, const char *file, struct loaded *out) {
   struct config_problems problems;
   bool ok = true;
@@ -93,7 +93,8 @@ static void put_head(const struct skill_entry *e, struct json_writer *w) {
   json_member_str(w, STR("sha256"), str_of(e->skill->digest));
 }
 
-// Checks a version and runs its golden set. Prints the result. Returns whether the version can become active.
+// Checks a version of a skill and runs its golden set (recorded runs). Prints the result. Returns whether the version
+// can become active.
 static bool test(const struct loaded *l, const struct skill_entry *e, bool json) {
   struct golden_result result = {0};
   struct buf out;
@@ -265,7 +266,8 @@ static const struct command show = {
     .missing = "give ID@VERSION",
 };
 
-// Finds the version that an operand ID@VERSION names. Prints an error and returns NULL if the version does not exist.
+// Finds the version of a skill that the operand ID@VERSION names. Prints an error and returns NULL if it does not
+// exist.
 static const struct skill_entry *find_named(const struct loaded *l, const struct arguments *args) {
   str id, version;
   bool whole = str_cut(str_of(args->operands[0]), '@', &id, &version);

@@ -71,7 +71,7 @@ static void edit_yaml(str text, const struct json_edit *edits, struct buf *out) 
     if (edits[i].raw.p) buf_printf(out, "%.*s: %.*s\n", STR_ARG(edits[i].key), STR_ARG(edits[i].raw));
 }
 
-// Returns the text of the file with the edits.
+// Returns the text of the file after the edits.
 static str edited(const struct signing *s, const struct json *root, const struct json_edit *edits) {
   struct buf b;
   if (!s->yaml) return json_edited(s->arena, root, edits, MEMBERS);
@@ -130,7 +130,7 @@ static bool write_back(const struct signing *s, str text) {
   struct stat st;
   bool known = fstatat(fd, name, &st, 0) == 0;
   bool ok = file_write(fd, name, text, false, &rand_system, s->fault);
-  // file_write makes a file that only its owner can read.
+  // Restores the mode: file_write makes a file that only its owner can read.
   if (ok && known && fchmodat(fd, name, st.st_mode & 0777, 0) != 0) {
     fault_set(s->fault, FAULT_IO, "%s: %s", s->path, strerror(errno));
     ok = false;

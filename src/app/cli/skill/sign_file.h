@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs a skill file in place: replaces its hashes of other files and its signatures, and keeps all other text.
+// Signs a skill file in place: replaces its signatures and its hashes of other files, and leaves the rest unchanged.
 #pragma once
 #include "base/arena.h"
 #include "base/fault.h"
