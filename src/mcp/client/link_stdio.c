@@ -291,7 +291,8 @@ static void stdio_send(struct link *l, str message, struct link_call *call, str 
   loop_defer(l->opt.loop, &t->flush);
 }
 
-// Sends all requests of one turn of the loop, from any client, with one write, which wakes the server only once.
+// Sends the requests of all clients from one turn of the event loop with a single write, which wakes the server only
+// once.
 static void on_flush(struct deferred *d) {
   struct stdio *t = CONTAINER_OF(d, struct stdio, flush);
   if (!t->in) return;

@@ -218,8 +218,8 @@ void callers_return(struct callers *c, struct session *s) {
     return;
   }
   s->stream_closed = true;
-  // The next request borrows the last session of the list. That should be a session with lanes, which need not be
-  // opened again, so a session without lanes is put at the front.
+  // The next request borrows the last session of the list. That should be a session that already has lanes (connections
+  // to servers), so a session without lanes is put at the front.
   list_push(s->has_lanes ? &c->idle : c->idle.next, &s->idle);
   if (!timer_running(&c->sweep)) timer_start(c->server->loop, &c->sweep, SWEEP_MS);
 }
@@ -299,7 +299,7 @@ static struct request *listening(const struct session *s, const struct callers *
 
 static void end_listening(struct callers *c, bool all, int64_t now) {
   const struct mcp_server *m = c->server;
-  // An answer closes the session of its request, so the search starts again after each answer.
+  // Answering a request closes its session and so changes the list, so the search starts again after each answer.
   for (bool again = true; again;) {
     again = false;
     LIST_EACH(it, &m->sessions) {

@@ -4,8 +4,8 @@
 //
 // All clients of a principal that do not accept requests of servers share one session. If a client accepts such
 // requests, or wants log messages, each of its requests borrows a session that no other request uses, so that a
-// server's request reaches the call to which it belongs. Such a session stays idle for a while, with its lanes, for the
-// next request with the same client information, capabilities and credential. A listening request
+// server's request reaches the call to which it belongs. Such a session stays idle for a while, with its connections to
+// servers, for the next request with the same client information, capabilities and credential. A listening request
 // (subscriptions/listen) also gets its own session.
 #pragma once
 #include "mcp/server/session.h"

@@ -82,8 +82,8 @@ void session_used(struct session *s) {
   list_push(&s->share->members, &s->by_use);
 }
 
-// Derives the mark (see session.h) from `owner` and the hash seed of this process. Nine digits cost a model only three
-// tokens.
+// Derives the mark, which begins the gateway's own lines in results, from `owner` and the hash seed of this process.
+// Nine digits cost a model only three tokens.
 static void set_mark(struct session *s, str owner) {
   enum { MARKS = 1000000000 };
   if (s->as_operator) snprintf(s->mark, sizeof s->mark, "…");

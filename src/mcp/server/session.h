@@ -115,8 +115,8 @@ enum { SESSION_LOG_UNSET = -1, SESSION_LOG_ERROR = 4 };
 
 // Size of a mark: the prefix [tgNNNNNNNNN] of the gateway's own lines in results, and a NUL. A server does not know the
 // digits unless an agent sends them to the server; a mark in a server's result is masked (docs/reference/results.md).
-// Each session has its own digits; sessions lent to stateless requests of one principal and agent have the same digits.
-// Operators' sessions use "…" as mark, because no model reads their results.
+// Each session has its own digits; but sessions lent to stateless requests of one principal and agent have the same
+// digits. Operators' sessions use "…" as mark, because no model reads their results.
 enum { SESSION_MARK_SIZE = 16, SESSION_MAGIC = 0x73657373 };
 
 struct session {
@@ -197,7 +197,8 @@ struct session *session_new(struct mcp_server *m, const struct outlet_ops *outle
 
 void session_used(struct session *s);  // must be called when the client uses the session
 
-// Gives the session the same mark as all lent sessions of its principal and agent in this process.
+// Gives the session the mark (the prefix of the gateway's lines in results) that all lent sessions of its principal and
+// agent have in this process.
 void session_share_mark(struct session *s);
 
 // Cancels the requests in flight, calls surface_ops.closed and frees the session. Sets *s to NULL.
