@@ -16,7 +16,7 @@
 
 enum { CONNECT_S = 2 };
 
-#ifndef SO_PEERPIDFD  // defined since Linux 6.5
+#ifndef SO_PEERPIDFD  // older Linux headers (before 6.5) do not define it
 #define SO_PEERPIDFD 77
 #endif
 

@@ -10,7 +10,7 @@
 
 struct pins_operation {
   struct pins *pins;                    // NULL if the configuration switches pins off
-  const struct governance *governance;  // for "tenant"
+  const struct governance *governance;  // needed for the parameter "tenant"
   struct gateway *gateway;              // NULL if no gateway runs
 };
 

@@ -20,5 +20,5 @@ struct rejections {
 bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
 
 // Counts a refused request, and logs it if rejections_tell allows it. `at` is the listener that refused the request:
-// "admin", or STR_NONE for the endpoint of clients.
+// "admin", or STR_NONE for the MCP endpoint.
 void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at);

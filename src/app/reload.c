@@ -25,7 +25,7 @@ struct reload {
   uint32_t magic;
   struct reload_options opt;
   struct filewatch *watch;  // NULL if no files are watched
-  struct edition *taken;    // configuration in force; NULL if it is the configuration of the start
+  struct edition *taken;    // configuration in force; NULL before the first successful reload
   struct edition *audited;  // configuration with which the audit log was opened; NULL: the first configuration
   // configuration of the last attempt if that attempt failed; a change of its files causes a new attempt
   struct edition *refused;

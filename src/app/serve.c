@@ -169,7 +169,7 @@ static void on_rotate(uv_signal_t *handle, int signum) {
 }
 
 static void on_client_ended(void *ctx) {
-  // This is called from inside a callback of the front, so the front is freed in a later turn of the loop.
+  // Called by the front (the connection on stdio), so the front must not be freed before a later turn of the loop.
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
   ASSERT(s->front);

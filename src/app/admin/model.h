@@ -8,7 +8,7 @@
 struct model {
   struct gateway *gateway;
   const bool *draining;  // true while the gateway finishes calls in flight before it stops
-  str url;               // URL at which clients connect; empty: stdio
+  str url;               // URL at which clients connect; empty if they use stdio
   int64_t since;         // time when the gateway started: wall clock in milliseconds
 };
 

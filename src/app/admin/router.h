@@ -5,10 +5,10 @@
 #include "base/str.h"
 
 enum admin_role {
-  ADMIN_PUBLIC,    // everyone: may see the health of the process
+  ADMIN_PUBLIC,    // every client: may see whether the process is alive
   ADMIN_READER,    // may read metrics and the state of the gateway
   ADMIN_OPERATOR,  // may make changes
-  ADMIN_NOBODY,    // no client: as a required role, the page is not served
+  ADMIN_NOBODY,    // no client has this role: a page that requires it is not served
 };
 
 struct admin_request;

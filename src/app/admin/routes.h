@@ -4,7 +4,7 @@
 #pragma once
 
 #define ADMIN_ROUTES(ROW) \
-  ROW("GET", "/healthz", ADMIN_PUBLIC, ADMIN_NOBODY, admin_page_health) /* the endpoint has its own */ \
+  ROW("GET", "/healthz", ADMIN_PUBLIC, ADMIN_NOBODY, admin_page_health) /* the MCP endpoint has its own /healthz */ \
   ROW("GET", "/.well-known/jwks.json", ADMIN_PUBLIC, ADMIN_PUBLIC, admin_page_keys) \
   ROW("GET", "/readyz", ADMIN_READER, ADMIN_PUBLIC, admin_page_ready) \
   ROW("GET", "/metrics", ADMIN_READER, ADMIN_READER, admin_page_metrics) \

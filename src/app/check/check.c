@@ -15,7 +15,7 @@ enum { MAX_OUTPUT = 16 << 20 };
 
 struct verdict {
   bool usable;                    // the configuration has no error
-  size_t left_out, servers;       // if not usable: invalid servers (0: the gateway cannot run at all), all servers
+  size_t left_out, servers;       // if not usable: invalid servers (0 if the gateway cannot run at all); all servers
   const struct inventory *found;  // definitions of the servers; NULL if they were not started
 };
 

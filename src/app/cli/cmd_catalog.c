@@ -21,7 +21,7 @@ static void put_word(struct buf *out, const char *word, int width) {
   buf_printf(out, "  %-*s", width, *word ? word : "-");
 }
 
-// Appends the server's name for the entry if it differs from the last part of the id.
+// Appends the name that the server gives the entry, if it differs from the last part of the entry's id.
 static void put_name(struct buf *out, const struct entry *e) {
   struct arena a;
   if (str_eq(e->leaf, e->item->name)) return;

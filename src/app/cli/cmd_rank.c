@@ -71,7 +71,7 @@ static bool read_whole(const char *path, struct buf *out) {
 struct rank_lines {
   const char *path;
   struct buf text;
-  struct arena arena;  // memory of `values`
+  struct arena arena;  // holds the memory of `values`
   struct json **values;
   size_t count, cap;
 };

@@ -34,7 +34,7 @@ struct figures {
   size_t descriptions;  // tokens of names and descriptions
   size_t meta_tools;    // tokens of tools/list in gateway mode
   size_t meta_count;
-  size_t browse, browse_sum, browses;  // tokens of the longest answer, tokens of all answers, number of answers
+  size_t browse, browse_sum, browses;  // browse answers: tokens of the longest, tokens of all, and their number
   const struct json *longest;          // result of the longest browse, with structuredContent
   struct client_cost *clients;         // one for each known client, and one for all others
 };

@@ -48,7 +48,7 @@ static void put_head(struct buf *out, struct arena *a, const struct json *s) {
   if (stale.n) buf_printf(out, "  the files have changed and were rejected: %.*s\n", STR_ARG(stale));
 }
 
-// Writes a line if tools differ from their pins.
+// Writes a line if the definitions of tools differ from the accepted ones (pins).
 static void put_pins(struct buf *out, const struct json *pins) {
   static const char *const states[] = {"changed", "new", "suspect"};
   size_t put = 0;

@@ -23,7 +23,7 @@ struct command {
   const char *usage;    // operands and options in the usage line: "QUERY [options]"
   const char *about;    // description in the help, a few sentences
   const char *options;  // letters of the command's options (rows of the table in command.c), in the order of the help
-  const char *briefs;   // short options: pairs of the letter to type and the letter of the row; or NULL
+  const char *briefs;   // short options: pairs of the letter to type and the option's letter; or NULL
   size_t min, max;      // number of operands
   const char *missing;  // message for too few operands
   const char *surplus;  // advice for too many operands, or NULL
@@ -77,8 +77,8 @@ struct command_part {
 };
 int command_run_part(const struct command_part *parts, const char *help, int argc, char **argv);
 
-// Appends the output for one line of input to `out`. The arena is reset after each line. Returns false if the line is
-// malformed.
+// Appends the output for one line of input to `out`. Returns false if the line is malformed. The arena is reset after
+// each line.
 typedef bool command_answer(void *ctx, str line, struct arena *a, struct buf *out);
 // Reads stdin, calls `answer` for each line that is not blank, and prints the output. Returns EXIT_NO if a line was
 // malformed, EXIT_CANNOT if stdin cannot be read.

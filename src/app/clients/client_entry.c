@@ -201,7 +201,7 @@ static void take_http_url(struct entry_reading *r, const struct json *v, str key
 }
 
 static void take_type(struct entry_reading *r, const struct json *v, str key) {
-  bool words = json_equals_str(v, STR("local")) || json_equals_str(v, STR("remote"));  // of opencode, and redundant
+  bool words = json_equals_str(v, STR("local")) || json_equals_str(v, STR("remote"));  // redundant values of opencode
   bool usual = json_equals_str(v, STR("stdio"));
   if (!words && !usual) take_text(r, TYPE, v, key);
 }

@@ -8,7 +8,7 @@ enum { CLIENT_MOST_NOTES = 16 };
 struct client_entry {
   str name;
   str json;                      // the entry in Toolgate's form; empty: it cannot be converted
-  bool placed;                   // "cwd" was added by the conversion: the folder of the project
+  bool placed;                   // the conversion added a "cwd", the folder of the project
   bool own;                      // the entry starts Toolgate itself, or was written by `connect`
   const char *why;               // reason why the entry cannot be converted, or NULL
   str shown;                     // command line or URL for people, with secrets masked

@@ -131,7 +131,7 @@ static str own_table(const struct client_world *w, const struct client_place *p,
   struct buf b;
   struct fault f;
   const struct json *entry = json_parse(w->arena, own, &limits, &f);
-  ASSERT(json_is(entry, JSON_OBJECT));  // client_own_entry wrote it
+  ASSERT(json_is(entry, JSON_OBJECT));  // client_own_entry wrote this entry
   buf_init(&b, TEXT_FILE_MAX);
   buf_printf(&b, "[%s.toolgate]\n", p->key);
   JSON_EACH(it, entry) {

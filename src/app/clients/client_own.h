@@ -10,8 +10,8 @@ struct client_own {
   str mcp_config;                // the file of servers
   str config, rules;             // absolute paths of the configuration and the rules
   bool config_said, rules_said;  // whether `config` and `rules` replace the paths in an existing entry
-  str transport;                 // "stdio" if the configuration sets another transport
-  str agent;                     // the client's agent
+  str transport;                 // "stdio" if the configuration sets another transport, else empty
+  str agent;                     // name of the client in the access rules
   str url;                       // if not empty: URL of a running gateway, used instead of `program`
   str token_env;                 // variable that holds the token for `url`
 };

@@ -27,7 +27,7 @@ extern const struct client clients[CLIENTS];
 const struct client *client_named(str name);
 
 enum { CLIENT_UNKNOWN = 256 };  // maximum bytes of the message of client_unknown
-// Writes an error message about an unknown client, which lists the known clients.
+// Writes an error message that names the unknown client and lists the known ones.
 void client_unknown(const char *name, char out[CLIENT_UNKNOWN]);
 static inline enum client_id client_id(const struct client *c) {
   ASSERT(c >= clients && c < clients + CLIENTS);

@@ -16,7 +16,7 @@ struct connect_undoing {
   const struct client_place *const *places;  // the places of servers in the file
   size_t place_count;
   bool force;  // undo even if the file was changed after `connect`
-  bool dry;    // change nothing
+  bool dry;    // dry run: change nothing
 };
 
 // Restores the text that the file had before the last `connect`, and removes the backup. If the file was changed after

@@ -27,5 +27,5 @@ bool text_file_open(struct text_file *t, str path, struct arena *a, struct fault
 // nothing changed, on failure, or if another program changed the file after text_file_open.
 bool text_file_replace(struct text_file *t, str text, struct arena *a, struct fault *f);
 
-// Writes another file in the same folder, with the mode of `t`. Replaces an existing file.
+// Writes another file in the folder of `t`, with the mode of `t`. Replaces an existing file.
 bool text_file_write_beside(const struct text_file *t, str path, str text, struct fault *f);

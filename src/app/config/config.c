@@ -377,8 +377,8 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
 
 // ---- files that commands change ----
 
-// Returns the path of the file that commands change: the first readable default file, or the file to which the entries
-// for Toolgate in this default file refer. If there is no default file, returns the path of the user's mcp.json.
+// Returns the path of the file that commands change: the first readable default file, or the user's mcp.json if there
+// is none. If the entries in the default file are for Toolgate itself, returns the file to which they refer.
 static str file_to_change(struct config_loader *l) {
   str files[CONFIG_USUAL_FILES];
   config_usual_files(l, files);

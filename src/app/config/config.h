@@ -25,7 +25,7 @@ enum config_reload { CONFIG_RELOAD_WATCH, CONFIG_RELOAD_SIGNAL, CONFIG_RELOAD_OF
 
 struct config_token {
   unsigned char sha256[SHA256_SIZE];  // hash of the bearer token; the token itself is not stored
-  str agent;                          // agent the token is bound to, or empty
+  str agent;                          // the only agent for which the token is valid, or empty
   str name;                           // name of the token in logs, or empty
 };
 
@@ -120,7 +120,7 @@ struct config {
   size_t page_size;                               // entries in one page of a list; 0 for all entries
   enum client_structured structured;              // whether meta-tools also return structuredContent
   size_t definition_tokens;                       // maximum tokens of a definition that tool_browse returns
-  size_t instructions_budget, instructions_each, instructions_browse;  // limits in tokens
+  size_t instructions_budget, instructions_each, instructions_browse;  // limits on instructions, in tokens
   bool cache_stable;
   bool list_ids;             // transparent mode lists tools by their ids
   bool strict_catalog;       // a catalog with an invalid definition is rejected (on_invalid: raise)
@@ -135,7 +135,7 @@ struct config {
   struct controls controls;
   bool record;               // whether calls are recorded as events of their session
   uint64_t session_bytes;    // size limit for the events of one session
-  int audit_enabled;         // a value of enum config_audit
+  int audit_enabled;         // whether the audit log is on: a value of enum config_audit
   str audit_file;            // path of the audit log; empty if there is no audit log
   uint64_t audit_bytes;      // size limit for one file of the audit log; 0 for no limit
   uint64_t audit_total;      // size limit for all files of the audit log; 0 for no limit
@@ -146,7 +146,7 @@ struct config {
   str traces;                // URL of the collector of spans, or empty
   str logs;                  // URL of the collector of log records, or empty
   unsigned trace_permille;   // thousandths of the traces starting here that are collected
-  str admin_listen, admin_digest, admin_operator_digest;  // text of the configuration
+  str admin_listen, admin_digest, admin_operator_digest;  // as the configuration has them
   str admin_host;                                         // parsed from admin_listen
   uint16_t admin_port;
   struct config_hosts admin_hosts;      // accepted in Host by the admin listener in addition to allowed_hosts
@@ -207,10 +207,10 @@ struct config_options {
 struct config_problem {
   str file, pointer;  // file and JSON Pointer, or "environment" and variable, or "command line" and option
   str message;        // the problem and its solution. `file`, `pointer` and `message` are single lines
-  bool warning;       // the configuration can be used
+  bool warning;       // not an error: the configuration can be used
   bool left_out;      // a warning that the server at this place is left out
   bool unworkable;    // this server cannot work, other servers can: a warning for `serve`, an error for `check`
-  size_t cause;       // if left_out: number of the problem that is the reason, counted from 1; 0 if unknown
+  size_t cause;       // if left_out: number of the causing problem, counted from 1; 0 if unknown
 };
 
 struct config_problems {

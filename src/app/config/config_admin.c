@@ -41,7 +41,7 @@ static bool covers(const struct in6_addr *a, const struct in6_addr *b) {
   return IN6_ARE_ADDR_EQUAL(a, b);
 }
 
-// Returns whether the admin listener would need the port and the address of the listener for clients.
+// Returns whether the admin listener and the listener for clients would use the same port and address.
 static bool is_endpoint(const struct config *c) {
   struct in6_addr own, admin;
   ASSERT(c->admin_host.n);

@@ -99,7 +99,7 @@ void config_token_file_read(struct config_loader *l, const struct config_documen
   bool named = c->token_file.n > 0;
   str path = config_token_file_path(l, d, &c->arena);
   struct config_document file;
-  ASSERT(c->configured_tokens == 0);  // every load reads the token file only once
+  ASSERT(c->configured_tokens == 0);  // the token file is read only once per load
   c->configured_tokens = c->token_count;
   c->token_file = STR_NONE;
   if (!path.n) return;

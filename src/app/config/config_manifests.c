@@ -18,7 +18,7 @@ struct joining {
   struct config_loader *loader;
   const struct config_document *document;
   struct manifests *manifests;
-  struct buf text;  // object of the adapters
+  struct buf text;  // JSON object with all adapters
 };
 
 static bool is_read(const struct manifests *m, str path) {

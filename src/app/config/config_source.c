@@ -228,7 +228,7 @@ const char *config_name_wrong(str name) {
   return NULL;
 }
 
-// Converts a character of a server name as in names of tools: to lower case, or to _ if names of tools must not contain
+// Converts a character of a server's name for names of tools: to lower case, or to _ if names of tools must not contain
 // it.
 static char fold(char c) {
   return ascii_is_alnum(c) || c == '-' ? ascii_lower(c) : '_';

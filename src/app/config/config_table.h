@@ -35,7 +35,7 @@ struct config_word {
 struct config_key {
   const char *path;  // group and key, separated by a dot
   enum config_type type;
-  size_t offset, size;              // of the field in struct config
+  size_t offset, size;              // offset and size of the field in struct config
   uint64_t low, high;               // range of a number, in the unit in which it is stored
   const struct config_word *words;  // accepted words; the last element has no text
   const char *preset;               // default as text; NULL: an empty text, list or object

@@ -368,7 +368,7 @@ bool yaml_to_json(str text, struct buf *out, struct fault *f) {
   yaml_parser_t parser;
   arena_init(&c.arena);
   map_init(&c.anchors, &c.seed);
-  ASSERT(yaml_parser_initialize(&parser));  // fails only without memory
+  ASSERT(yaml_parser_initialize(&parser));  // fails only if memory is exhausted
   yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(&parser, (const unsigned char *)(text.n ? text.p : ""), text.n);
   bool ok = check_directives(&c, text) && convert(&c, &parser, text);

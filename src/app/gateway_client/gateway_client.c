@@ -107,7 +107,7 @@ bool gateway_client_open(struct gateway_client *client, const struct config_opti
     *out_status = EXIT_OK;
     return true;
   }
-  bool broken = client->config.broken && f.code == FAULT_NOT_FOUND;  // problems were already printed
+  bool broken = client->config.broken && f.code == FAULT_NOT_FOUND;  // its problems were already printed
   if (f.code == FAULT_NOT_FOUND && !broken && guard_start(&client->guard, &f)) {
     client->in_process = true;
     keep_wanted(&client->config, opt);

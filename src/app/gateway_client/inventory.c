@@ -164,7 +164,7 @@ bool inventory_take(struct gateway_client *client, struct inventory *out, struct
 }
 
 void inventory_done(struct inventory *i) {
-  ASSERT(i->directory);  // inventory_take succeeded
+  ASSERT(i->directory);  // inventory_take has set it
   directory_unref(&i->directory);
 }
 

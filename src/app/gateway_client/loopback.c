@@ -14,7 +14,7 @@ struct loopback {
   struct session *session;
   uint64_t next_id;
   bool open;             // the handshake is complete
-  struct list calls;     // calls that wait for an answer
+  struct list calls;     // calls without an answer yet
   struct list messages;  // unread messages from the session
   struct timer reading;
   struct buf text;  // the message that is being sent

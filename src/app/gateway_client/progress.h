@@ -13,6 +13,6 @@ struct progress {
 };
 
 void progress_show(struct progress *p, const struct upstreams *all);
-void progress_show_status(struct progress *p, const struct json *status);  // from a running gateway
+void progress_show_status(struct progress *p, const struct json *status);  // `status`: from a running gateway
 
 void progress_end(struct progress *p);  // clears the progress line, if there is one

@@ -6,16 +6,16 @@
 
 // Each row has a code, and says whether findings with this code are only remarks.
 #define ADAPTER_FINDINGS(X) \
-  X(GOVERNANCE_INVALID, false)      /* the file cannot be used */ \
+  X(GOVERNANCE_INVALID, false)      /* the governance file cannot be used */ \
   X(SERVER_UNKNOWN, false)          /* no such server is in use */ \
-  X(SERVER_UNAVAILABLE, false)      /* it did not start: nothing could be compared */ \
+  X(SERVER_UNAVAILABLE, false)      /* the server did not start, so nothing was compared */ \
   X(CAPABILITY_WITHOUT_TOOL, false) /* the server has no such tool */ \
   X(TOOL_WITHOUT_CAPABILITY, false) /* no adapter of the server has a capability for this tool */ \
   X(VERSION_MISMATCH, false)        /* the server has another version, protocol or transport */ \
   X(VERSION_INCOMPATIBLE, false)    /* a tool of another version differs, so that version gets no calls */ \
-  X(CAPABILITY_PROVISIONAL, true)   /* no person has confirmed its class and mode */ \
-  X(SCHEMA_DRIFT, false)            /* the schema is not the pinned one */ \
-  X(CAPABILITY_BELOW_HINTS, true)   /* its class or mode is lower than the hints of the server suggest */
+  X(CAPABILITY_PROVISIONAL, true)   /* no person has confirmed the capability's class and mode */ \
+  X(SCHEMA_DRIFT, false)            /* the schema of the tool differs from the pinned schema */ \
+  X(CAPABILITY_BELOW_HINTS, true)   /* the class or mode is lower than the server's hints suggest */
 
 enum adapter_code {
 #define X(name, remark) ADAPTER_##name,

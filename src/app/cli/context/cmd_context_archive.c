@@ -32,7 +32,7 @@ static bool print(void *ctx, const struct retrieved *r) {
     char score[512];  // has room for every double in decimal
     json_member_raw(&w, STR("score"), (str){score, (size_t)snprintf(score, sizeof score, "%.4f", r->score)});
   }
-  json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // removes line breaks
+  json_member_raw(&w, STR("message"), json_compacted(&a, r->message));  // compacted: without line breaks
   json_end_object(&w);
   buf_char(&out, '\n');
   ASSERT(!out.over);

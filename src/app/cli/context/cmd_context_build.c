@@ -94,7 +94,7 @@ static void print_pack(const struct context_build *w, const struct pack *p, bool
   command_print_done(&out);
 }
 
-// Returns whether no event was included, and at least one event was over the budget.
+// Returns true if no event was included and at least one was over the budget.
 static bool has_nothing(const struct pack *p) {
   return !p->fates[PACK_INCLUDED] && p->fates[PACK_OVER_BUDGET];
 }

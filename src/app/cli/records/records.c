@@ -35,7 +35,7 @@ struct finding {
   struct kept {
     char *text;
     size_t n;
-    str time;  // points into `text`
+    str time;  // time of the line; points into `text`
   } * list;
   size_t count, room;
 };

@@ -10,16 +10,16 @@ enum { RECORDS_LIMIT = 50, RECORDS_ALL = 1000000 };
 // Says which records to find. Members that are absent do not restrict the search.
 struct records_query {
   const char *kind;   // "decision" or "call"
-  str tenant, agent;  // only of these
+  str tenant, agent;  // only records of this tenant, of this agent
   str id;             // only the record with this id
-  int64_t since_ms;   // only from this time on
-  bool lines;         // `root` is NULL: the caller parses the lines, one after the other
-  size_t limit;       // maximum number, the latest ones
+  int64_t since_ms;   // only records from this time on
+  bool lines;         // leave record.root NULL: the caller parses the lines itself
+  size_t limit;       // maximum number of records; the latest are returned
 };
 
 struct record {
   str line;                 // the JSON text
-  const struct json *root;  // nodes of `line`; see records_query.lines
+  const struct json *root;  // `line`, parsed; NULL if records_query.lines is set
   str id, time;
 };
 

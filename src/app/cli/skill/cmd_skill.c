@@ -67,7 +67,7 @@ static const struct skill_entry *find_file(const struct skills *s, const char *f
 // ---- the golden set
 
 struct checking {
-  struct json_writer *w;  // NULL for text
+  struct json_writer *w;  // NULL if the output is text
   struct buf *out;
 };
 
