@@ -24,7 +24,7 @@ struct gateway {
   struct tracer *tracer;   // sends spans; NULL if there is no collector
   struct tracer *records;  // sends log records; NULL if there is no collector
   struct rulebook rules;
-  struct pins *pins;  // NULL until a governance file switches pins on
+  struct pins *pins;   // NULL until a governance file switches pins on
   struct chain chain;  // the chain of gateways that started this gateway, for loop detection
   struct reload_status reload;
   struct surface *surface;

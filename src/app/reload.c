@@ -29,7 +29,7 @@ struct reload {
   struct edition *audited;  // configuration with which the audit log was opened; NULL: the first configuration
   // configuration of the last attempt if that attempt failed; a change of its files causes a new attempt
   struct edition *refused;
-  struct deferred due;      // delays the reload, so that files that change together are read together
+  struct deferred due;  // delays the reload, so that files that change together are read together
   // whether the rules file (of_rules) has changed; whether another file (of_servers) has changed
   bool of_servers, of_rules;
 };

@@ -86,7 +86,7 @@ struct config {
   struct config_jwt jwt;
   struct config_jwt workload;  // issuer of workload tokens
   bool needs_workload;         // every request must have a workload token
-  str resource;  // public URL of /mcp; empty if clients use the URL of the listener
+  str resource;                // public URL of /mcp; empty if clients use the URL of the listener
 
   uint64_t start_wait_ms;       // longest time that a list waits for starting upstreams
   uint64_t list_wait_ms;        // longest time that tools/list waits in gateway mode
