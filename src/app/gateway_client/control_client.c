@@ -31,7 +31,7 @@ struct control_client {
   struct arena arena;
   str stale;
   uint64_t next_id, timeout_ms;
-  struct buf in;  // received bytes that do not form a complete line yet, or lines that are not read yet
+  struct buf in;  // received bytes that are not yet returned as lines
   void (*waiting)(void *ctx, const struct json *status);
   void *ctx;
 };
