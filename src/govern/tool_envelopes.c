@@ -130,7 +130,7 @@ void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope
   JSON_PUT_ID(out, ",\"trace_id\":", e->trace_id);
   JSON_PUT_TEXT(out, ",\"capability_id\":", e->capability_id);
   JSON_PUT_ID(out, ",\"status\":", str_of(tool_status_name(e->status)));
-  JSON_PUT(out, ",\"output\":null,\"citations\":[");  // null, because the recorded result already contains the output
+  JSON_PUT(out, ",\"output\":null,\"citations\":[");  // null, because the answer to the client contains the output
   json_put_bytes(out, e->citations.p, e->citations.n);
   JSON_PUT_ID(out, "],\"mutations\":[],\"evidence_refs\":[],\"approval_mode_effective\":", mode_text(e->effective));
   put_approval(out, e);
