@@ -10,6 +10,7 @@
 #include "text/tokens.h"
 
 enum {
+  GATHER_MS = 1,           // calls may wait until their line is on the disk
   COUNTED_MOST = 65536,    // longer texts are not counted; counting takes about 0.7 ms, on another thread
   ARGUMENTS_MOST = 16384,  // longer arguments are logged as null instead of being searched for secrets
   SESSION_SHOWN = 8,       // bytes of a session id in the log: the whole id would let a reader use the session
@@ -137,7 +138,7 @@ struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *o
   struct audit_recorder *l = MEM_NEW(struct audit_recorder);
   struct hash_key seed = rand_hash_key(opt->loop->rand);
   l->opt = *opt;
-  batches_init(&l->batches, opt->loop, &batches_ops, l);
+  batches_init(&l->batches, opt->loop, GATHER_MS, &batches_ops, l);
   timer_init(&l->minute, on_minute);
   timer_init(&l->ask, on_ask);
   list_init(&l->waiting);

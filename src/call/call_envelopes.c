@@ -254,7 +254,7 @@ static struct governed_call *decide_hidden(struct call *c) {
   char hex[2 * sizeof random + 1];
   governance_decide(g, &q, &c->request->arena, &d);
   if (d.code == GOVERNANCE_ALLOWED) return NULL;  // the access rules, not the governance file, hide the tool
-  rand_fill(x->loop->rand, random, sizeof random);
+  rand_pool_fill(&x->governed_ids, x->loop->rand, random, sizeof random);
   hash_hex(random, sizeof random, hex);
   return call_journal_decided(c, &q, &d, arena_printf(&c->request->arena, "pol_%s", hex));
 }

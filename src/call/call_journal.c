@@ -167,7 +167,7 @@ static struct governed_call *governed_call_new(struct call *c, const struct gove
   struct arena *a = &g->arena;
   unsigned char random[ID_BYTES + TRACE_ID];
   char hex[2 * sizeof random + 1];
-  rand_fill(c->context->loop->rand, random, sizeof random);
+  rand_pool_fill(&c->context->governed_ids, c->context->loop->rand, random, sizeof random);
   hash_hex(random, sizeof random, hex);
   str trace = call_trace_id(c);
   g->id = joined(a, STR("tool_"), (str){hex, 2 * ID_BYTES});

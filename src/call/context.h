@@ -91,6 +91,7 @@ struct call_context {
   struct run_budgets *run_budgets;
   struct store *store;            // stores the pieces that are cut from results
   struct call_journal *governed;  // records governed calls
+  struct rand_pool governed_ids;  // for the ids of decisions and governed calls
   uint64_t versions_reported;     // 1 + generation of the catalog for which an incompatible version was logged
   struct flows *flows;            // marks of the flow guard
   // reports; NULL: not configured

@@ -39,13 +39,13 @@ void batches_now(struct batches *b) {
   ASSERT(uv_queue_work(&b->loop->uv, &b->work, on_work, on_written) == 0);
 }
 
-// Runs before the event loop waits. Writes pending data at once. If the last write began less than BATCHES_GATHER_MS
-// ago, waits BATCHES_GATHER_MS first.
+// Runs before the event loop waits. Writes pending data at once. If the last write began less than gather_ms
+// ago, waits gather_ms first.
 static void on_due(struct deferred *d) {
   struct batches *b = CONTAINER_OF(d, struct batches, due);
-  bool burst = loop_now(b->loop) - b->written_at < BATCHES_GATHER_MS;
+  bool burst = loop_now(b->loop) - b->written_at < b->gather_ms;
   if (b->writing || timer_running(&b->later)) return;
-  if (burst) timer_start(b->loop, &b->later, BATCHES_GATHER_MS);
+  if (burst) timer_start(b->loop, &b->later, b->gather_ms);
   else batches_now(b);
 }
 
@@ -53,9 +53,9 @@ static void on_later(struct timer *t) {
   batches_now(CONTAINER_OF(t, struct batches, later));
 }
 
-void batches_init(struct batches *b, struct loop *loop, const struct batches_ops *ops, void *ctx) {
+void batches_init(struct batches *b, struct loop *loop, uint64_t gather_ms, const struct batches_ops *ops, void *ctx) {
   ASSERT(loop && ops->take && ops->write && ops->settle && ops->failing && ops->dispose);
-  *b = (struct batches){.loop = loop, .ops = ops, .ctx = ctx};
+  *b = (struct batches){.loop = loop, .ops = ops, .ctx = ctx, .gather_ms = gather_ms};
   deferred_init(&b->due, on_due);
   timer_init(&b->later, on_later);
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes data in batches on libuv's thread pool, because a disk may be slow. Only one batch is written at a time; data
-// added during a write goes into the next batch. During a burst, data is gathered for BATCHES_GATHER_MS. A failed write
-// is repeated, even if no new data is pending. The owner keeps the data; struct batches only decides when to write it.
+// added during a write goes into the next batch. During a burst, data is gathered for gather_ms. A failed write is
+// repeated, even if no new data is pending. The owner keeps the data; struct batches only decides when to write it.
 #pragma once
 #include "io/loop.h"
-
-enum { BATCHES_GATHER_MS = 1 };
 
 struct batches_ops {
   bool (*take)(void *ctx);    // moves pending data to a batch; false: there is nothing to write now
@@ -23,12 +21,14 @@ struct batches {
   void *ctx;
   struct deferred due;
   struct timer later;
+  uint64_t gather_ms;
   uint64_t written_at;  // loop time
   uv_work_t work;
   bool writing, closed;
 };
 
-void batches_init(struct batches *b, struct loop *loop, const struct batches_ops *ops, void *ctx);
+// With a longer gather_ms, more data is written at once, which costs less, and data waits longer for the disk.
+void batches_init(struct batches *b, struct loop *loop, uint64_t gather_ms, const struct batches_ops *ops, void *ctx);
 
 void batches_due(struct batches *b);  // must be called when new data is pending; writes the data soon
 void batches_now(struct batches *b);  // writes pending data now, unless a batch is being written

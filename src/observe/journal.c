@@ -11,7 +11,8 @@
 
 enum {
   MAGIC = 0x6a6f7572,
-  FILES = 16,  // the size limit of a file is max_bytes / FILES, but between FILE_LEAST and FILE_MOST
+  GATHER_MS = 10,  // nobody waits for records
+  FILES = 16,      // the size limit of a file is max_bytes / FILES, but between FILE_LEAST and FILE_MOST
   FILE_LEAST = 1 << 16,
   FILE_MOST = 64 << 20,
   EXPIRE_MS = 3600 * 1000,
@@ -135,7 +136,7 @@ struct journal *journal_new(struct loop *loop, str folder, const struct journal_
   j->next_limits = *limits;
   buf_init(&j->pending, JOURNAL_PENDING_MAX);
   buf_init(&j->batch, JOURNAL_PENDING_MAX);
-  batches_init(&j->batches, loop, &batches_ops, j);
+  batches_init(&j->batches, loop, GATHER_MS, &batches_ops, j);
   return j;
 }
 

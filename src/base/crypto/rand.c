@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
+
+#include "base/assert.h"
 
 static void system_fill(void *ctx, void *out, size_t n) {
   (void)ctx;
@@ -17,6 +20,16 @@ static void system_fill(void *ctx, void *out, size_t n) {
 }
 
 const struct rand_source rand_system = {system_fill, 0};
+
+void rand_pool_fill(struct rand_pool *p, const struct rand_source *r, void *out, size_t n) {
+  ASSERT(n <= sizeof p->bytes);
+  if (p->left < n) {
+    rand_fill(r, p->bytes, sizeof p->bytes);
+    p->left = sizeof p->bytes;
+  }
+  p->left -= n;
+  memcpy(out, p->bytes + p->left, n);
+}
 
 struct hash_key rand_hash_key(const struct rand_source *r) {
   struct hash_key key;

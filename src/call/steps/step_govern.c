@@ -41,9 +41,9 @@ static void done(struct call *c, void *state) {
   governed_call_free(&((struct govern_state *)state)->record);
 }
 
-static void make_id(struct govern_state *s, const struct rand_source *rand) {
+static void make_id(struct govern_state *s, struct call_context *x) {
   unsigned char random[ID_RANDOM];
-  rand_fill(rand, random, sizeof random);
+  rand_pool_fill(&x->governed_ids, x->loop->rand, random, sizeof random);
   memcpy(s->id, "pol_", ID_PREFIX);
   hash_hex(random, sizeof random, s->id + ID_PREFIX);
 }
@@ -177,7 +177,7 @@ static enum call_result run(struct call *c, void *state) {
   done(c, s);
   *s = (struct govern_state){.capability = d.capability, .effective = d.effective};
   if (!c->options.dry_run) {
-    make_id(s, x->loop->rand);
+    make_id(s, x);
     s->record = call_journal_decided(c, &question, &d, call_decision_id(c));
   }
   if (d.code == GOVERNANCE_FLOW_DENIED) r = flow_refuse(c);
