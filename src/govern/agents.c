@@ -71,7 +71,7 @@ static const struct json *overlay(struct governance_reader *r, const struct json
   edits[count++] = (struct json_edit){STR("safety_mode"), json_escaped(r->arena, str_of(approval_mode_name(lowest)))};
   str text = json_edited(r->arena, base, edits, count);
   const struct json *made = json_parse(r->arena, text, &json_default_limits, &f);
-  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
+  ASSERT(made);  // the text is valid JSON, because its parts were parsed before
   return made;
 }
 
@@ -177,7 +177,7 @@ const struct json *governance_context(const struct governance_agent *p, enum app
   struct json_edit edit = {STR("safety_mode"), json_escaped(a, str_of(approval_mode_name(safety_mode)))};
   struct fault f;
   const struct json *made = json_parse(a, json_edited(a, p->context, &edit, 1), &json_default_limits, &f);
-  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
+  ASSERT(made);  // the text is valid JSON, because its parts were parsed before
   return made;
 }
 

@@ -31,7 +31,7 @@ const struct governance_capability *governance_find_tool(const struct governance
 const struct governance_adapter *governance_adapter_of(const struct governance *g, str server);
 // Returns whether an adapter of the file governs this server.
 bool governance_governs(const struct governance *g, str server);
-// Returns what happens to results of a server's tools that do not match their output schemas.
+// Returns how to treat a result of this server that does not match the output schema of its tool.
 enum governance_output governance_output_of(const struct governance *g, str server);
 // Which servers without an adapter agents may use: none, all without governance, or all with provisional capabilities
 // (govern/provisional.h).

@@ -38,7 +38,7 @@ struct governance *governance_read(const struct json *root, governance_problem *
 struct governance *governance_ref(struct governance *g);
 void governance_unref(struct governance **g);
 
-// The members `skills` (paths of skill files) and `skill_keys` (keys that sign skills).
+// The members `skills` (paths of skill files) and `skill_keys` (keys that sign skills) of the governance file.
 struct governance_skill_key {
   str kid, pointer;
   str owner_role;  // the key signs skills of this role
@@ -54,7 +54,7 @@ struct skills;
 void governance_keep_skills(struct governance *g, struct skills *skills, void (*free)(struct skills **skills));
 const struct skills *governance_skills(const struct governance *g);
 
-bool governance_offers_plan_check(const struct governance *g);  // agents get the meta-tool plan_check
+bool governance_offers_plan_check(const struct governance *g);  // returns whether agents get the meta-tool plan_check
 
 // governance_adapter_count returns the number of adapters. governance_adapter_at returns the adapter at `index`, in the
 // order of the file.

@@ -91,7 +91,7 @@ struct governance {
   // Tools with provisional capabilities (govern/provisional.h). They are added while the governance is in use.
   bool notes_ready;
   size_t noted_count;
-  struct map noted, noted_ids;  // by server and tool, and by id
+  struct map noted, noted_ids;  // known tools, by server and name, and by id of the capability
   uint8_t pins;                    // enum governance_pins
   struct governance_alias *aliases;
   size_t alias_count;
@@ -179,7 +179,7 @@ void governance_sort_unique(struct governance_reader *r, struct governance_named
 
 // ---- govern_manifest.c
 
-// Reads the members `adapters` and `manifests` of the file; NULL if absent.
+// Reads the members `adapters` and `manifests` of the file; each is NULL if absent.
 void governance_read_adapters(struct governance_reader *r, const struct json *adapters, const struct json *manifests);
 
 // ---- govern_records.c
@@ -192,7 +192,7 @@ governance_read_field governance_read_versions;  // struct governance_versions
 
 // ---- govern_flow.c
 
-governance_read_field governance_read_marks;  // uint8_t: marks of the flow guard, as bits
+governance_read_field governance_read_marks;  // reads marks of the flow guard into a uint8_t, one bit for each
 void governance_read_flow(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
 
 // ---- aliases.c

@@ -43,4 +43,4 @@ enum logic_verdict logic_test(const struct logic *l, const struct json *data, st
 bool logic_put(const struct logic *l, const struct json *data, struct arena *scratch, struct logic_budget *budget,
                struct json_writer *w, const char **out_why);
 
-bool logic_is_operator(str name);  // whether an expression can have this operator
+bool logic_is_operator(str name);  // returns whether there is an operator with this name

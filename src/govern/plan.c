@@ -33,7 +33,7 @@ static const struct json *translate(const struct json *v, const struct plan_call
                               {STR("capability"), json_escaped(a, caller->capability(caller->ctx, name))}};
   struct fault f;
   const struct json *made = json_parse(a, json_edited(a, v, edits, 2), &json_default_limits, &f);
-  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
+  ASSERT(made);  // the text is valid JSON, because its parts were parsed before
   return made;
 }
 
@@ -69,7 +69,7 @@ static const struct json *make_context(const struct json *context, str intent, s
   struct fault f;
   const struct json *made =
       json_parse(a, json_edited(a, context ? context : &json_empty_object, &edit, 1), &json_default_limits, &f);
-  ASSERT(made);  // valid JSON, because it consists of parts that were parsed before
+  ASSERT(made);  // the text is valid JSON, because its parts were parsed before
   return made;
 }
 

@@ -57,7 +57,7 @@ static struct provisional *make(struct arena *a, const struct governance_adapter
 
 // ---- noted tools
 
-// A key of the map: the server, a NUL and the tool.
+// Returns the key of a tool in the map `noted`: the server, a NUL and the tool.
 static str key_of(struct arena *a, str server, str tool) {
   return arena_printf(a, "%.*s%c%.*s", STR_ARG(server), 0, STR_ARG(tool));
 }

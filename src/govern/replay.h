@@ -20,5 +20,5 @@ bool replay_recorded(const struct json *record, struct arena *a, struct replay_o
 bool replay_decide(const struct governance *g, const struct json *record, int64_t now, struct arena *a,
                    struct replay_outcome *out, struct fault *f);
 
-// Returns whether a caller would see no difference.
+// Returns whether both outcomes look the same to a caller.
 bool replay_same(const struct replay_outcome *a, const struct replay_outcome *b);

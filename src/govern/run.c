@@ -214,7 +214,7 @@ static bool read_actors(struct making *m, str tenant, struct actors *out) {
   return true;
 }
 
-// Returns the origin of the requests, and whether it is a user.
+// Returns the id of the user or service from which the requests come. Sets *out_user to whether this is a user.
 static str origin_of(const struct making *m, bool *out_user) {
   str id = STR_NONE, client = STR_NONE;
   const struct json *user = json_get(m->base->context, STR("user"));

@@ -38,7 +38,7 @@ struct adapter_ops {
   const char *too_large;           // error message when an answer is larger than limits.message
 };
 
-// Opens a link whose requests `ops` answer. `own` must outlive the link.
+// Opens a link (an MCP connection) whose requests are answered by `ops`. `own` must outlive the link.
 struct link *adapter_link(const struct link_options *opt, const struct adapter_ops *ops, void *own,
                           const struct link_events *ev, void *ctx);
 

@@ -17,7 +17,7 @@ struct upstream_names {
 
 enum { KIND_WORDS = 3, KIND_KEYS = 8, KIND_FILE_MAX = 64 << 20 };
 
-typedef void kind_take(void *ctx, str text);  // callback that gets one string of a kind's own data
+typedef void kind_take(void *ctx, str text);  // callback that receives one string
 
 // Callback that reports a problem of a file. `pointer` is the JSON pointer of the place in the file. If `fatal` is
 // false, the part at this place is ignored and the rest is used.

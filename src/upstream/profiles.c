@@ -239,7 +239,8 @@ static struct profile *find_same(struct upstream *u, str key, const struct defin
 }
 
 // Returns an unused element of u->profiles, otherwise one that no lane uses, otherwise NULL. An element that has just
-// been freed is reused as late as possible, because users of an old catalog could mistake its new list for the old one.
+// been freed is reused as late as possible, because users of an old catalog could mistake the element's new list for
+// its old one.
 static struct profile *free_place(struct upstream *u) {
   for (size_t i = 0; i < MAX_PROFILES; i++) {
     size_t k = (u->next_profile + i) % MAX_PROFILES;

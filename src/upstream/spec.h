@@ -57,7 +57,7 @@ struct upstream_spec {
   str program;  // `command` as configured, before variables were expanded
   str *args;
   size_t arg_count;
-  struct upstream_pair *env;  // environment variables of the process, in addition to a few of the gateway
+  struct upstream_pair *env;  // environment variables of the process, which also gets a few variables of the gateway
   size_t env_count;
   str cwd;          // empty: the gateway's own folder
   bool unconfined;  // see child_spec

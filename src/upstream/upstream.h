@@ -192,8 +192,9 @@ struct catalog *upstreams_catalog(struct upstreams *all);  // borrowed; never NU
 // items than before.
 void upstreams_rebuild(struct upstreams *all);
 
-// Opens a lane to each upstream that was not listed in this run, so that its definitions are known before its first
-// call. The lane declares the capabilities of the last client that used a lane, in this run or an earlier one.
+// Opens a lane to each upstream that has not listed any definitions in this run, so that its definitions are known
+// before its first call. The lane declares the capabilities of the last client that used a lane, in this run or an
+// earlier one.
 void upstreams_start(struct upstreams *all);
 
 // A request of another gateway contains the marks of the gateways that it has passed (mcp/gateway_chain.h). Stores

@@ -135,7 +135,7 @@ void replace_init(struct upstreams *all);
 void replace_stop(struct upstreams *all);  // closes all lanes of replaced upstreams
 void replace_done(struct upstreams *all);
 
-// Calls the event catalog_changed if the catalog has changed.
+// Reports the event catalog_changed if the catalog has changed.
 void catalog_report(struct upstreams *all);
 
 // Requests the lists (tools, resources, templates, prompts) that are marked in lane->stale. Calls lane_listed when all
@@ -154,7 +154,7 @@ void lane_retire(struct lane *lane, const struct fault *f);
 // Handles a connection that was lost or could not be opened. `said` is the last output of the program, for the operator
 // only. `installing` means that the launcher had not yet started the program. Calls lane_settled last (restart.c).
 void lane_down(struct lane *lane, const struct fault *f, str said, bool installing);
-void lane_settled(struct upstreams *all);  // calls the event lane_settled, because a lane is ready or has failed
+void lane_settled(struct upstreams *all);  // reports the event lane_settled: a lane is ready or has failed
 // Calls `go` of all waiters. `f` is NULL if the lane is ready.
 void lane_release_waiters(struct lane *lane, const struct fault *f);
 bool lane_is_idle(const struct lane *lane);  // returns whether the lane has no calls, requests or waiters

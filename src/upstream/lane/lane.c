@@ -171,7 +171,7 @@ void lane_retire(struct lane *lane, const struct fault *f) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
   if (lane->installs == INSTALL_WAITS) install_leave(lane);
   lane->why = *f;
-  lane->kept_until = 0;  // clients can no longer reach the tasks of this lane
+  lane->kept_until = 0;  // the lane need not stay open: clients can no longer reach its tasks
   timer_stop(&lane->retry);
   timer_stop(&lane->refresh);
   listing_free(lane);

@@ -145,7 +145,7 @@ void lanes_on_idle(struct timer *t) {
     lane_free(&lane);
     return;
   }
-  if (lane->state != LANE_READY) return;  // on_ready starts the timer again
+  if (lane->state != LANE_READY) return;  // on_ready starts the timer when the lane is ready
   if (ms && since >= ms && lane_is_idle(lane)) put_to_rest(lane, ms);
   else if (ms && since < ms) timer_start(loop, t, ms - since);
   else lanes_idle_start(lane);

@@ -161,7 +161,7 @@ void listing_start(struct lane *lane) {
     }
     g->open++;
     ask_page(t);
-    if (lane->listing != g) return;  // sending a request failed, and the link is lost
+    if (lane->listing != g) return;  // sending a request has failed, which has ended this listing
   }
   task_done(&g->tasks[0], true);
 }

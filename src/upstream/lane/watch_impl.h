@@ -21,7 +21,7 @@ enum watch_state {
 struct lane_watch {
   struct list node;  // in the lane's watches
   struct watches *home;
-  struct share *share;  // share of the principal that watched first
+  struct share *share;  // share in which the watch counts: that of the principal that subscribed first
   enum watch_kind kind;
   enum watch_state state;
   // Lists of struct watcher: `waiting` for the server's answer, `settling` while `settled` is called for them, `agreed`
