@@ -88,7 +88,8 @@ struct governance {
   bool checks_output;              // the results of some server are validated
   uint8_t unlisted;                // enum governance_unlisted: servers without an adapter
   bool provisional_tools;          // tools that no adapter of their server lists are provisional capabilities
-  // Tools with provisional capabilities (govern/provisional.h). They are added while the governance is in use.
+  // Whether the maps of tools with provisional capabilities exist (govern/provisional.h). Tools are added while the
+  // governance is in use.
   bool notes_ready;
   size_t noted_count;
   struct map noted, noted_ids;  // known tools, by server and name, and by id of the capability
@@ -107,7 +108,8 @@ struct governance {
   size_t skill_key_count;
   struct skills *skills;  // owned; NULL if there are none
   void (*skills_free)(struct skills **skills);
-  // Run contexts (govern/run.h). They are created and freed while the governance is in use.
+  // Whether the map of run contexts exists (govern/run.h). Contexts are created and freed while the governance is in
+  // use.
   bool runs_ready;
   struct map runs;        // by the text of the context
   struct list idle_runs;  // contexts without references; the most recently used one is last
