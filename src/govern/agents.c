@@ -255,7 +255,7 @@ static bool hide(str pointer, str *out_pointer) {
   return false;
 }
 
-// What is already known about all calls of one capability by one agent, whatever their arguments are.
+// The part of a decision that is the same for every call of one capability by one agent.
 struct governance_outlook {
   bool denied;  // every call is denied: by a rule without a condition, or because no rule can match
   enum approval_mode lowest;

@@ -28,7 +28,7 @@ bool constraints_read(struct arena *a, const struct json *source, str pointer, g
 
 struct violation {
   struct violation *next;
-  str path;                // the key of the constraint
+  str path;                // the key in arg_constraints
   const char *constraint;  // violated keyword; "type" if the value's type is not the one that a keyword needs
   str pointer;             // place of the argument's constraints in the document
   bool waivable;           // unless_approved: allowed if a person approves the call

@@ -22,7 +22,7 @@ struct decision_record {
   const struct governance_question *question;
   const struct governance_decision *decision;
   str tenant, agent, principal, server, tool;  // STR_NONE if unknown
-  const char *inputs;                          // digest of the inputs
+  const char *inputs;                          // digest of the question (decision_record_inputs)
   str access;                                  // SHA-256 of the rules file in hexadecimal, or STR_NONE
   // The arguments as recorded (raw JSON), or STR_NONE if they are not recorded. `kept` says how they are recorded.
   str args;

@@ -49,7 +49,7 @@ struct flow_marks {
   str pointers[FLOW_MARKS];
 };
 
-const char *flow_mark_name(unsigned bit);  // "reads_private"
+const char *flow_mark_name(unsigned bit);  // returns a name such as "reads_private"
 unsigned flow_mark_find(str name);         // 0 for an unknown name
 
 // Returns the settings, or NULL if the guard is off or nothing is marked.

@@ -117,7 +117,7 @@ enum governance_code {
 #undef X
 };
 
-const char *governance_code_name(enum governance_code code);    // "PERMISSION_DENIED"
+const char *governance_code_name(enum governance_code code);    // returns a name such as "PERMISSION_DENIED"
 const char *governance_code_advice(enum governance_code code);  // one sentence without a full stop
 
 struct governance_gate {

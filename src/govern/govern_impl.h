@@ -101,7 +101,7 @@ struct governance {
   struct governance_records records;
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   struct governance_flow flow;
-  bool versioned;  // an adapter has versions
+  bool versioned;  // at least one adapter has versions
   struct governance_signing *signing;  // NULL if the file has no `signing`
   struct governance_names skill_files;
   struct governance_skill_key *skill_keys;
@@ -111,7 +111,7 @@ struct governance {
   // Whether the map of run contexts exists (govern/run.h). Contexts are created and freed while the governance is in
   // use.
   bool runs_ready;
-  struct map runs;        // by the text of the context
+  struct map runs;        // run contexts by the text of the context
   struct list idle_runs;  // contexts without references; the most recently used one is last
 };
 

@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { GATES_MAX = 1000 };  // in all bundles
+enum { GATES_MAX = 1000 };  // maximum number of gates in all bundles together
 
 // ---- permissions
 

@@ -25,7 +25,7 @@ const struct logic *logic_compile(struct arena *a, const struct json *source, st
 
 // The work that evaluations may still do. Several evaluations may share a budget.
 struct logic_budget {
-  size_t steps;  // operators and values
+  size_t steps;  // number of operators and values to evaluate
   size_t bytes;  // bytes of memory for values
 };
 

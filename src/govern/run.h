@@ -15,7 +15,7 @@
 #include "base/crypto/hash.h"
 #include "govern/govern_impl.h"
 
-// Limits of a run: 0 if there is no limit.
+// Limits of a run. 0 means no limit, except for max_cost.
 struct run_budget {
   uint64_t max_calls;
   uint64_t max_wall_ms;  // time limit of the run, from its first call
@@ -33,7 +33,7 @@ struct run_context {
   struct governance *governance;     // kept with a reference while `refs` is not 0
   struct governance_agent governed;  // the context that decisions use; contains `principals`
   struct run_budget budget;
-  bool wants_evidence;  // evidence_required of the context
+  bool wants_evidence;  // evidence_required in the context of the agent
   str agent;
   str id;         // run_id of the token, or STR_NONE
   str canonical;  // canonical form (RFC 8785) of governed.context, or STR_NONE if it has none

@@ -31,8 +31,8 @@ void governance_put_keys(const struct governance *g, struct buf *out);
 bool governance_signs(const struct governance_capability *c);
 
 struct signed_decision {
-  const struct governance_capability *capability;  // governance_signs is true
-  str server;                                      // the audience
+  const struct governance_capability *capability;  // governance_signs must return true for it
+  str server;                                      // name of the server, which is the audience of the token
   str id;                                          // of the decision
   enum approval_mode mode;                         // effective
   const struct json *context;                      // the run context

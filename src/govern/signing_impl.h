@@ -7,7 +7,7 @@
 
 struct signing_key {
   str pointer, file;
-  str kid;              // STR_NONE until the key is set, if the file names none
+  str kid;              // id of the key; STR_NONE if the file names none and the key is not set yet
   struct ed25519 *key;  // NULL until the key is set; the same is true of the following members
   str x;                // the public key in base64url
   str head;             // the header of tokens in base64url

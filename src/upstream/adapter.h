@@ -44,7 +44,8 @@ struct link *adapter_link(const struct link_options *opt, const struct adapter_o
 
 // Answer a call, which frees it. `result` is the JSON text of the result of tools/call, prompts/get or resources/read.
 void adapter_result(struct adapter_call *c, str result);
-void adapter_text(struct adapter_call *c, str text, bool failed);                     // `failed` sets isError of a tool
+// `failed` sets isError in the result of a tool.
+void adapter_text(struct adapter_call *c, str text, bool failed);
 void adapter_error(struct adapter_call *c, int code, const char *message, str data);  // `data` is raw JSON or STR_NONE
 void adapter_not_found(struct adapter_call *c);
 // Answer a call piece by piece. adapter_begin returns a writer for the members of the result; adapter_end sends the

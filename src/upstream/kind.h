@@ -86,4 +86,4 @@ const struct upstream_kind *kind_of_word(const struct json *word);  // returns N
 const char *kind_words(struct arena *a);                 // list of words for error messages: "stdio, http, …"
 const struct upstream_kind *kind_of_place(str key);      // returns the kind with `implied` set, or NULL
 bool kind_uses(const struct upstream_kind *k, str key);  // returns whether a key of an entry has an effect on this kind
-void kinds_check(void);                                  // asserts that the table is complete
+void kinds_check(void);                                  // asserts that the table of kinds is complete

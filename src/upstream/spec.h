@@ -46,13 +46,13 @@ struct upstream_spec {
   str name;         // the key in mcpServers
   str shown;        // the command line or URL for people: variables are not expanded, and secrets are masked
   str description;  // from the configuration; may be empty
-  bool anonymous;   // the gateway chose its name
+  bool anonymous;   // the gateway has chosen the name of the server
   const struct upstream_kind *kind;  // upstream/kind.h
   enum upstream_isolation isolation;
   enum upstream_protocol protocol;
   struct secrets_known secrets;  // all secrets that occur in the following members
   struct secrets_known hidden;   // secrets and addresses to mask in errors for agents
-  // stdio
+  // used by the kind stdio
   str command;
   str program;  // `command` as configured, before variables were expanded
   str *args;
@@ -60,12 +60,12 @@ struct upstream_spec {
   struct upstream_pair *env;  // environment variables of the process, which also gets a few variables of the gateway
   size_t env_count;
   str cwd;          // empty: the gateway's own folder
-  bool unconfined;  // see child_spec
-  // http, sse
+  bool unconfined;  // as in struct child_spec: the process is not confined (io/process/lockdown.h)
+  // used by the kinds http and sse
   str url;
   struct upstream_pair *headers;
   size_t header_count;
-  // other kinds
+  // used by other kinds
   struct upstream_own *own;  // the kind's own data, such as struct snapshot; this spec holds one reference
   // all
   uint64_t timeout_ms;                          // timeout of one request, renewed by progress; 0: the gateway's default

@@ -55,7 +55,7 @@ struct lane {
   struct list node;  // in the upstream's lanes
   struct upstream *upstream;
   uint64_t number;          // unique in this process
-  struct lane_owner owner;  // copied texts
+  struct lane_owner owner;  // the strings are copies
   struct share *share;      // the payer's share of the lanes of this server; NULL for the common lane
   struct session *session;  // the only session that may use the lane; NULL if all clients of the owner may
   enum lane_state state;

@@ -7,7 +7,7 @@
 #include "upstream/kind.h"
 #include "upstream/upstream.h"
 
-enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 32 };  // MAX_PROFILES: bits of item.seen
+enum { LANE_MAGIC = 0x6c616e65, MAX_PROFILES = 32 };  // MAX_PROFILES is the number of bits of item.seen
 
 // The definitions that a server has listed on one or more lanes that declare the same client capabilities. A server may
 // list more definitions for clients with more capabilities, and different definitions on different connections.
@@ -172,7 +172,8 @@ bool lanes_have_own(const struct upstream *u, const struct session *s);
 // Returns the capabilities of the lane that the session has or would get, in canonical form.
 str lanes_profile(const struct upstream *u, const struct session *s);
 struct lane *lanes_find(const struct upstream *u, const struct lane_user *who);
-struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f);  // created if necessary
+// Returns the lane of a user; creates it if necessary.
+struct lane *lanes_get(struct upstream *u, const struct lane_user *who, struct fault *f);
 struct lane *lanes_common(struct upstream *u);  // returns the common lane; creates it if necessary
 // If a lane was opened in advance and the definitions may depend on the client's capabilities, reopens the lane with
 // the capabilities of this client. The client does not take over the lane. Returns whether the lane was reopened.
@@ -180,7 +181,7 @@ bool lanes_suit(struct upstream *u, const struct session *s);
 struct lane *lanes_shared(const struct upstream *u, const struct lane_owner *owner);  // may be NULL
 void lanes_on_idle(struct timer *t);
 void lanes_idle_start(struct lane *lane);  // starts the timer that closes the lane after its idle time
-void lanes_own(struct lane *lane, const struct lane_owner *owner);  // copies the owner
+void lanes_own(struct lane *lane, const struct lane_owner *owner);  // sets the owner of the lane to a copy of `owner`
 void lanes_disown(struct lane *lane);
 void lanes_enter(struct lane *lane);  // registers the lane with its owner
 void lanes_leave(struct lane *lane);

@@ -11,7 +11,7 @@ enum { RETRY_MS = 1000 };  // time after which a client may repeat a call that w
 // The waiting calls of one principal on a lane, with one line (queue) for each caller. Freed when no call of the
 // principal waits.
 struct turn_house {
-  struct list node;   // in the ring
+  struct list node;   // in turns.ring
   struct list lines;  // list of struct turn_line; the first line has the next turn
   struct map by_caller;
   size_t count;  // number of waiting calls in all lines
@@ -30,8 +30,8 @@ struct turn_line {
 
 // The waiting calls of a lane. While callbacks run, this struct may still exist after the lane was freed.
 struct turns {
-  struct lane *lane;  // NULL: closed
-  struct list ring;   // struct turn_house; the first one has the next turn
+  struct lane *lane;  // NULL after the lane has closed
+  struct list ring;   // list of struct turn_house; the first one has the next turn
   struct map by_principal;
   struct list called;
   size_t waiting;

@@ -21,7 +21,7 @@ struct upstream_detail {
   const char *last_error;        // error message of the last failed connection; may be NULL
   const char *said;              // the most useful line that the program printed before it failed; may be empty
   int64_t ready_ms;              // age of the oldest ready connection in milliseconds, or -1 if no connection is ready
-  int pids[STATUS_PIDS];         // ids of its processes
+  int pids[STATUS_PIDS];         // process ids of the server
   size_t pid_count;
 };
 struct upstream_detail upstreams_detail(const struct upstreams *all, unsigned index);

@@ -35,7 +35,7 @@ struct lane_watch {
 
 // All watches of a lane. While callbacks run, this struct may still exist after the lane was freed.
 struct watches {
-  struct lane *lane;  // NULL: closed
+  struct lane *lane;  // NULL after the lane has closed
   struct loop *loop;
   unsigned busy;
   struct map by_id[WATCH_KINDS];
