@@ -60,7 +60,7 @@ describe('the commands with the servers of the quickstart', () => {
   test('docs/reference has every command with exactly its options', async () => {
     const source = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
     const names = (text) => [...text.matchAll(/\{"(\w+)", \w+\}/g)].map(([, name]) => name);
-    const parts = Object.fromEntries(['policy', 'govern', 'adapter', 'plan', 'audit', 'token', 'context/context', 'pins/pins', 'records/decisions', 'records/calls'].map((file) => [path.basename(file),
+    const parts = Object.fromEntries(['policy', 'govern', 'adapter', 'plan', 'audit', 'token', 'context/context', 'pins/pins', 'records/decisions', 'records/calls', 'skill/skill'].map((file) => [path.basename(file),
       names(/struct command_part \w+\[\] = (.*?);/s.exec(source(`src/app/cli/${file.replace(/\w+$/, 'cmd_$&')}.c`))[1])]));
     parts.schema = ['validate'];
     const commands = names(source('src/app/main.c')).flatMap((name) => parts[name]?.map((part) => `${name} ${part}`) ?? [name]);

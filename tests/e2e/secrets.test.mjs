@@ -46,7 +46,7 @@ for (const kind of ['stdio', 'http']) {
         faultOf(await execute(CREATE, ISSUE), 'UPSTREAM_ERROR');
         await gateway.stop();
         assert.ok(!gateway.log.includes('swordfish'), gateway.log);
-        return gateway.log.split('\n').filter((line) => /error (message|data) of/.test(line)).map((line) => line.replace(/.*\]: /, '')).join('');
+        return gateway.log.split('\n').filter((line) => /error (message|data) of/.test(line)).map((line) => line.replace(/.*, part \d+: /, '')).join('');
       };
       assert.equal(await at('info'), '');
       const told = await at('debug');
