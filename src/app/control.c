@@ -382,7 +382,7 @@ static bool make_room(struct control *c) {
 // Returns NULL, or, if the connection must be refused, a description of the connecting process for the log. Servers run
 // as the same user as the operator and are descendants of the guard process. They must be refused, because the rules do
 // not apply to the operator.
-static const char *find_stranger(const struct control *c, int fd) {
+static const char *find_foreign_user(const struct control *c, int fd) {
   int pid = control_peer(fd);
   if (!control_trusts(fd)) return "another user";
   if (pid && child_host_runs(c->opt.model->gateway->children, pid)) return "a server, or of a process that has ended,";
@@ -395,12 +395,12 @@ static void on_connection(uv_stream_t *listener, int status) {
   struct stream *stream = status < 0 ? NULL : stream_accept(c->loop, listener, MOST_QUEUED);
   if (!stream) return;
   loop_begin(c->loop);
-  const char *stranger = find_stranger(c, stream_fd(stream));
+  const char *foreign_user = find_foreign_user(c, stream_fd(stream));
   unsigned more;
-  if (stranger && rate_allow(&c->refusals, loop_now(c->loop), REFUSALS_PER_SECOND, &more))
+  if (foreign_user && rate_allow(&c->refusals, loop_now(c->loop), REFUSALS_PER_SECOND, &more))
     log_warn(c->loop->log, "refused a connection of %s to the control socket (%u earlier refusals were not logged)",
-             stranger, more);
-  if (!stranger && make_room(c)) peer_new(c, stream);
+             foreign_user, more);
+  if (!foreign_user && make_room(c)) peer_new(c, stream);
   else stream_close(&stream);
   loop_end(c->loop, LOOP_ACCEPT, "");
 }

@@ -6,7 +6,7 @@
 
 enum { AT_ONCE = 10, APART_MS = 60000 };
 
-bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted) {
+bool rejections_may_log(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted) {
   ASSERT((size_t)why < REJECTION_COUNT && out_omitted);
   uint64_t *full_at = &r->of[why].full_at, *omitted = &r->of[why].omitted;
   if (*full_at < now_ms) *full_at = now_ms;
@@ -25,7 +25,7 @@ void rejections_note(struct rejections *r, const struct http_exchange *x, enum r
   char peer[HTTP_PEER_SIZE];
   uint64_t omitted;
   metrics_count_rejection(g->metrics, why);
-  if (!rejections_tell(r, why, loop_now(&g->loop), &omitted)) return;
+  if (!rejections_may_log(r, why, loop_now(&g->loop), &omitted)) return;
   http_exchange_peer(x, peer);
   struct audit_event e = {
       .operation = STR("authenticate"),

@@ -17,8 +17,8 @@ struct rejections {
 
 // Counts a refused request and returns whether to log it. If so, sets *out_omitted to the number of refused requests
 // since the last logged one.
-bool rejections_tell(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
+bool rejections_may_log(struct rejections *r, enum rejection why, uint64_t now_ms, uint64_t *out_omitted);
 
-// Counts a refused request, and logs it if rejections_tell allows it. `at` is the listener that refused the request:
+// Counts a refused request, and logs it if rejections_may_log allows it. `at` is the listener that refused the request:
 // "admin", or STR_NONE for the MCP endpoint.
 void rejections_note(struct rejections *r, const struct http_exchange *x, enum rejection why, str at);

@@ -343,7 +343,7 @@ static struct edition *read_again(const struct reload *r) {
 }
 
 // Writes the reload to the audit log, so that the log shows which rules were in force at any time.
-static void tell_audit(struct reload *r, const char *rules_before) {
+static void audit_rules_change(struct reload *r, const char *rules_before) {
   const struct reload_status *status = &gateway_of(r)->reload;
   struct arena a;
   arena_init(&a);
@@ -374,7 +374,7 @@ static void reload(struct reload *r) {
   } else {
     refuse(r, e);
   }
-  tell_audit(r, rules_before);
+  audit_rules_change(r, rules_before);
   watch_again(r);
   r->of_rules = r->of_servers = false;
 }

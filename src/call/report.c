@@ -17,7 +17,7 @@ enum { SAMPLE_BYTES = 4096, EVENT_BYTES = 1024 };
 
 enum fault_code call_ended_with(const struct call *c) {
   if (!c->failure) return FAULT_NONE;
-  return policy_hidden(c) ? FAULT_DENIED_BY_POLICY : fault_told_as(c->failure->fault.code);
+  return policy_hidden(c) ? FAULT_DENIED_BY_POLICY : fault_public_code(c->failure->fault.code);
 }
 
 // If the call found no server, returns the server that the caller named if it is configured.
@@ -96,7 +96,7 @@ void call_audit(struct call *c, bool asked) {
   if (c->rule.n) audit_recorder_rule(r, c->rule);
   if (c->shown) audit_recorder_shown(r, c->shown);
   else if (c->reply && c->reply->kind == RPC_RESULT && !asked) audit_recorder_shown(r, c->reply->result);
-  if (c->failure) audit_recorder_fault(r, fault_told_as(c->failure->fault.code));
+  if (c->failure) audit_recorder_fault(r, fault_public_code(c->failure->fault.code));
 }
 
 // ---- metrics

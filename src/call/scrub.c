@@ -81,7 +81,7 @@ const struct rpc_message *calls_scrub(const struct call_context *x, const struct
   bool log = str_eq(m->method, STR("notifications/message"));
   bool error = spec->hidden.count &&
                (log ? session_log_level(json_get(m->params, STR("level"))) >= SESSION_LOG_ERROR
-                    : str_starts(m->method, STR("notifications/tasks")) && envelope_tells_error(m->params));
+                    : str_starts(m->method, STR("notifications/tasks")) && envelope_is_error(m->params));
   const struct secrets_known *known = error ? &spec->hidden : &spec->secrets;
   if (!x->results.scrub && !(error && secrets_in_json(m->params, known))) return m;
   str text = masked_params(a, m->params, known);
@@ -146,7 +146,7 @@ str call_scrubbed(struct call *c, str result) {
   if (!all && !spec->hidden.count) return result;
   const struct json *v = json_parse(a, result, &json_default_limits, &f);
   if (!v) return STR_NONE;
-  bool error = envelope_tells_error(v);
+  bool error = envelope_is_error(v);
   if (!all && !(error && secrets_in_json(v, &spec->hidden))) return result;
   str text = masked(a, v, error ? &spec->hidden : &spec->secrets);
   return text.p ? text : result;

@@ -174,7 +174,7 @@ static str error_text(str code, str key, str value, struct arena *a) {
 void messages_take_fault(struct planned_call *call, const struct fault *f, struct arena *a) {
   ASSERT(!call->response.p);
   call->failed = true;
-  call->response = error_text(str_of(fault_name(fault_told_as(f->code))), STR("message"), str_of(f->message), a);
+  call->response = error_text(str_of(fault_name(fault_public_code(f->code))), STR("message"), str_of(f->message), a);
 }
 
 // ---- the run

@@ -96,7 +96,7 @@ static bool on_candidate(void *ctx, const struct archive_record *r) {
   return true;
 }
 
-static void tell_best(struct search *s, const struct hash_key *seed) {
+static void report_best(struct search *s, const struct hash_key *seed) {
   struct search_source source = {.server = STR("archive"), .docs = s->docs, .count = s->count};
   struct search_part *part = search_part_new(&source, seed);
   struct search_index *index = search_index_new(&part, 1, seed);
@@ -122,7 +122,7 @@ static bool rank(struct search *s, const struct hash_key *seed, struct fault *f)
   s->docs = mem_zero(RETRIEVE_RANKED * sizeof *s->docs);
   archive_find(s->order->store, STR(CONVERSATION_OWNER), &search);
   bool ok = store_answered(&search.read, f);
-  if (ok) tell_best(s, seed);
+  if (ok) report_best(s, seed);
   mem_free(s->found);
   mem_free(s->docs);
   return ok;

@@ -11,7 +11,7 @@
 
 const struct session_limits session_default_limits = {64 << 20, 16 << 20, 100000};
 
-enum { LINE_DEPTH = 64, MOST_TAGS = 64, KIND_TOLD = 64 };
+enum { LINE_DEPTH = 64, MOST_TAGS = 64, KIND_SHOWN = 64 };
 
 // ---- names
 
@@ -124,7 +124,7 @@ static bool read_id(struct event_reader *r, const struct json *line, struct even
 // Rejects a line with an unknown type. The default type, user_turn, would give the event too high a priority.
 static bool wrong_kind(struct event_reader *r, str name, str near) {
   fault_set(r->f, FAULT_INVALID, "Invalid context item at line %zu: unknown type \"%.*s\"%s%.*s%s", r->line,
-            STR_ARG(utf8_cut(name, KIND_TOLD)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
+            STR_ARG(utf8_cut(name, KIND_SHOWN)), near.p ? "; did you mean " : "", STR_ARG(near), near.p ? "?" : "");
   return false;
 }
 

@@ -132,9 +132,9 @@ struct audit_verdict {
 };
 
 // Reports one finding. `line` is the number of the line in `file`, from 1.
-typedef void audit_tell(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
+typedef void audit_report(void *ctx, enum audit_finding what, const char *file, uint64_t line, const char *message);
 
 // Verifies a file with its rotated files (FILE.1, …) and FILE.head. Checks hashes and, unless `key` is STR_NONE,
 // signatures. Ignores lines that are appended during the check, uses about 256 KiB of memory, and reports the first
 // 1000 findings. Returns false if a file cannot be read or is not a regular file.
-bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f);
+bool audit_verify(str file, str key, audit_report *tell, void *ctx, struct audit_verdict *out, struct fault *f);

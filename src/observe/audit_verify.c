@@ -17,7 +17,7 @@ enum {
 };
 
 struct verifier {
-  audit_tell *tell;
+  audit_report *tell;
   void *ctx;
   struct audit_verdict verdict;
   const char *file;
@@ -238,7 +238,7 @@ static bool verify(struct verifier *v, const char *path, char *name, size_t room
   return ok && take_file(v, path, f);
 }
 
-bool audit_verify(str file, str key, audit_tell *tell, void *ctx, struct audit_verdict *out, struct fault *f) {
+bool audit_verify(str file, str key, audit_report *tell, void *ctx, struct audit_verdict *out, struct fault *f) {
   struct verifier *v = MEM_NEW(struct verifier);
   size_t room = file.n + 16;
   char *path = mem_alloc(room), *name = mem_alloc(room);

@@ -32,13 +32,13 @@ static str server_of(const struct surface *d, const struct request *r) {
 void surface_refused(struct surface *d, struct request *r, enum fault_code code, const struct entry *hidden) {
   struct caller caller;
   struct fault f;
-  calls_count_unknown(&d->calls, fault_told_as(code));
+  calls_count_unknown(&d->calls, fault_public_code(code));
   if (!asks_for_call(d, r)) return;
   struct call_refused refused = {
       .server = hidden ? upstreams_name(d->upstreams, hidden->source) : server_of(d, r),
       .tool = hidden && hidden->item->kind == ITEM_TOOL ? hidden->item->name : STR_NONE,
       .agent = surface_caller(d, r->session, &caller, &f) ? caller.id : STR_NONE,
-      .code = hidden ? FAULT_DENIED_BY_POLICY : fault_told_as(code),
+      .code = hidden ? FAULT_DENIED_BY_POLICY : fault_public_code(code),
   };
   calls_refused(&d->calls, r, &refused);
 }

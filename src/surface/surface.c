@@ -144,7 +144,7 @@ static void on_notification(void *ctx, struct session *s, const struct rpc_messa
 // next line that is written gives the number of lines that were left out.
 static void on_received(void *ctx, struct session *s, const struct rpc_message *m, const struct json *value,
                         bool taken) {
-  enum { LINES_PER_SECOND = 20, SESSION_TOLD = 8 };
+  enum { LINES_PER_SECOND = 20, SESSION_SHOWN = 8 };
   struct surface *d = ctx;
   unsigned omitted = 0;
   if (m && str_eq(m->method, STR("notifications/initialized"))) return;  // the audit log has no line for the handshake
@@ -161,7 +161,7 @@ static void on_received(void *ctx, struct session *s, const struct rpc_message *
               : m   ? STR("METHOD_NOT_FOUND")
                     : STR("INVALID_REQUEST"),
       .mode = str_of(mode_names[s->mode]),
-      .session = s->callers ? STR_NONE : (str){s->id, SESSION_TOLD},
+      .session = s->callers ? STR_NONE : (str){s->id, SESSION_SHOWN},
       .principal = session_principal(s),
       .subject = s->subject,
       .issuer = s->issuer,

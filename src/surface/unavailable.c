@@ -7,7 +7,7 @@
 #include "text/tokens.h"
 #include "json/write.h"
 
-enum { MOST_NAMED = 5, REASON_TOLD = 80, LINE_BYTES = 4096 };
+enum { MOST_NAMED = 5, REASON_SHOWN = 80, LINE_BYTES = 4096 };
 
 bool meta_is_unavailable(struct surface *d, const struct session *s, unsigned source, const struct lane **out_lane) {
   struct caller c;
@@ -38,7 +38,7 @@ str meta_unavailable_reason(const struct lane *lane, const struct upstream_spec 
   if (lane_starting(lane)) return lane_progress(lane, progress) ? arena_str(a, str_of(progress)) : STR_NONE;
   str why = call_said(a, spec, str_of(lane_missing(lane))), server = spec->name;
   if (str_starts(why, server) && str_starts(str_from(why, server.n), STR(": "))) why = str_from(why, server.n + 2);
-  return utf8_cut(why, REASON_TOLD);
+  return utf8_cut(why, REASON_SHOWN);
 }
 
 // Collects the unavailable servers that are starting or, if `starting` is false, that failed. Returns their number.

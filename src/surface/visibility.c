@@ -79,7 +79,7 @@ bool surface_caller(struct surface *d, const struct session *s, struct caller *o
 
 void surface_refuse(struct request *r, const struct fault *f, str details) {
   struct buf data;
-  audit_recorder_fault(r, fault_told_as(f->code));
+  audit_recorder_fault(r, fault_public_code(f->code));
   surface_refused(surface_client(r->session)->d, r, f->code, NULL);
   buf_init(&data, 4096);
   fault_put_data(&data, f, details);

@@ -11,7 +11,7 @@
 #include "json/write.h"
 
 enum {
-  TELL_MS = 20,  // changes within this time cause one event
+  REPORT_MS = 20,  // changes within this time cause one event
   KEEP_MS = 500,
 };
 
@@ -135,7 +135,7 @@ void catalog_report(struct upstreams *all) {
   all->ev->catalog_changed(all->ctx, changed);
 }
 
-static void on_tell(struct timer *t) {
+static void on_report(struct timer *t) {
   catalog_report(CONTAINER_OF(t, struct upstreams, tell));
 }
 
@@ -143,13 +143,13 @@ void catalog_outdated(struct upstream *u) {
   struct upstreams *all = u->all;
   u->version++;
   all->outdated = true;
-  if (!all->stopping && !timer_running(&all->tell)) timer_start(all->opt.loop, &all->tell, TELL_MS);
+  if (!all->stopping && !timer_running(&all->tell)) timer_start(all->opt.loop, &all->tell, REPORT_MS);
 }
 
 void upstreams_rebuild(struct upstreams *all) {
   all->outdated = true;
   upstreams_catalog(all);
-  if (!all->stopping && !timer_running(&all->tell)) timer_start(all->opt.loop, &all->tell, TELL_MS);
+  if (!all->stopping && !timer_running(&all->tell)) timer_start(all->opt.loop, &all->tell, REPORT_MS);
 }
 
 // ---- profiles
@@ -443,7 +443,7 @@ void profiles_load(struct upstream *u) {
 }
 
 void profiles_init(struct upstreams *all) {
-  timer_init(&all->tell, on_tell);
+  timer_init(&all->tell, on_report);
   timer_init(&all->save, on_save);
   if (all->opt.state_dir.n) all->cache = definition_cache_open(all->opt.loop, all->opt.state_dir);
   load_client(all);

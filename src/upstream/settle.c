@@ -89,7 +89,7 @@ bool upstreams_available(const struct upstreams *all, unsigned index, const stru
   return waits_for_use(lane);
 }
 
-bool upstreams_told(const struct upstreams *all, unsigned index) {
+bool upstreams_listed(const struct upstreams *all, unsigned index) {
   ASSERT(index < all->count);
   return all->list[index]->profile_count > 0;
 }

@@ -49,7 +49,7 @@ static bool read_entry(struct snapshot_reader *r, enum item_kind kind, const str
 }
 
 // Reports all unusable entries of a list in one message, which contains the place of the first of these entries.
-static void tell_left_out(struct snapshot_reader *r, enum item_kind kind, str group, size_t first, size_t count) {
+static void note_left_out(struct snapshot_reader *r, enum item_kind kind, str group, size_t first, size_t count) {
   char message[128];
   struct str_digits digits;
   const char *key = item_kind_rules[kind].name_key;
@@ -79,7 +79,7 @@ static void read_list(struct snapshot_reader *r, enum item_kind kind, str group,
     s->count[kind]++;
     map_add(&s->by_name[kind], e->name, e);
   }
-  tell_left_out(r, kind, group, first_bad, bad);
+  note_left_out(r, kind, group, first_bad, bad);
 }
 
 // ---- replies

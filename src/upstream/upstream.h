@@ -235,7 +235,7 @@ uint32_t upstreams_view_for(const struct upstreams *all, unsigned index, const s
 bool upstreams_available(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Returns whether any definitions of the upstream are known, from this run of the gateway or from an earlier one.
-bool upstreams_told(const struct upstreams *all, unsigned index);
+bool upstreams_listed(const struct upstreams *all, unsigned index);
 // Sets `f` to the reason why the user cannot use the upstream now: its lane has failed, or is still starting.
 void upstreams_why(const struct upstreams *all, unsigned index, const struct lane_user *who, struct fault *f);
 

@@ -27,12 +27,12 @@ static int find(struct admin_identity who, const char *method, const char *path)
   return status;
 }
 
-static const struct admin_identity stranger = {ADMIN_PUBLIC, false, false}, anyone = {ADMIN_READER, false, false},
+static const struct admin_identity foreign_user = {ADMIN_PUBLIC, false, false}, anyone = {ADMIN_READER, false, false},
                                    reader = {ADMIN_READER, false, true}, changer = {ADMIN_OPERATOR, false, true};
 
 static void each_role_has_the_pages_of_those_below_it(void **state) {
-  assert_int_equal(find(stranger, "GET", "/health"), 0);
-  assert_int_equal(find(stranger, "GET", "/state"), 401);
+  assert_int_equal(find(foreign_user, "GET", "/health"), 0);
+  assert_int_equal(find(foreign_user, "GET", "/state"), 401);
   assert_int_equal(find(reader, "GET", "/state"), 0);
   assert_int_equal(find(reader, "POST", "/rules"), 403);
   assert_int_equal(find(anyone, "POST", "/rules"), 401);
@@ -44,13 +44,13 @@ static void each_role_has_the_pages_of_those_below_it(void **state) {
 static void a_path_has_the_methods_of_its_rows(void **state) {
   assert_int_equal(find(reader, "GET", "/rules"), 0);
   assert_int_equal(find(reader, "PUT", "/rules"), 405);
-  assert_int_equal(find(stranger, "PUT", "/health"), 405);
+  assert_int_equal(find(foreign_user, "PUT", "/health"), 405);
   assert_int_equal(find(reader, "get", "/rules"), 405);
 }
 
 static void only_readers_learn_which_paths_exist(void **state) {
-  assert_int_equal(find(stranger, "GET", "/nothing"), 401);
-  assert_int_equal(find(stranger, "PUT", "/rules"), 401);
+  assert_int_equal(find(foreign_user, "GET", "/nothing"), 401);
+  assert_int_equal(find(foreign_user, "PUT", "/rules"), 401);
   assert_int_equal(find(reader, "GET", "/nothing"), 404);
   assert_int_equal(find(reader, "GET", "/state/"), 404);
 }

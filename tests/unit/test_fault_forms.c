@@ -51,10 +51,10 @@ static void a_tool_tells_it_as_text_and_for_programs(void **state) {
 }
 
 static void what_a_caller_cannot_tell_apart_has_one_name(void **state) {
-  assert_int_equal(fault_told_as(FAULT_INVALID), FAULT_ARGS_INVALID);
-  assert_int_equal(fault_told_as(FAULT_SHUTTING_DOWN), FAULT_UPSTREAM_UNAVAILABLE);
-  assert_int_equal(fault_told_as(FAULT_PROTOCOL), FAULT_UPSTREAM_ERROR);
-  assert_int_equal(fault_told_as(FAULT_AUTH_FAILED), FAULT_AUTH_FAILED);
+  assert_int_equal(fault_public_code(FAULT_INVALID), FAULT_ARGS_INVALID);
+  assert_int_equal(fault_public_code(FAULT_SHUTTING_DOWN), FAULT_UPSTREAM_UNAVAILABLE);
+  assert_int_equal(fault_public_code(FAULT_PROTOCOL), FAULT_UPSTREAM_ERROR);
+  assert_int_equal(fault_public_code(FAULT_AUTH_FAILED), FAULT_AUTH_FAILED);
   assert_int_equal(fault_rpc_code(FAULT_ARGS_INVALID), RPC_INVALID_PARAMS);
   assert_int_equal(fault_rpc_code(FAULT_UPSTREAM_TIMEOUT), RPC_INTERNAL_ERROR);
 }

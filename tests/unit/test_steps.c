@@ -61,7 +61,7 @@ static void with_rules_an_agent_that_is_not_known_is_refused(void **state) {
   struct server *shop = a_shop(w, NULL);
   given_rules(w, RULES);
   expect_fault(calls(arrives(w, MODE_DIRECT), "shop:find", "{'q':'x'}"), "INVALID_AGENT_ID");
-  expect_fault(calls(arrives_as(w, MODE_DIRECT, "stranger"), "shop:find", "{'q':'x'}"), "INVALID_AGENT_ID");
+  expect_fault(calls(arrives_as(w, MODE_DIRECT, "foreign_user"), "shop:find", "{'q':'x'}"), "INVALID_AGENT_ID");
   expect_fault(calls(arrives(w, MODE_SERVERS), "shop:find", "{'q':'x'}"), "INVALID_AGENT_ID");
   expect_called(shop, "");
 }

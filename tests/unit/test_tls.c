@@ -30,7 +30,7 @@ struct identity {
   EVP_PKEY *key;
 };
 
-static struct identity authority, stranger;  // the one that is trusted, and one that is not
+static struct identity authority, foreign_user;  // the one that is trusted, and one that is not
 static char trusted_file[256];
 
 static void add_extension(X509 *cert, int nid, const char *value) {
@@ -68,7 +68,7 @@ static void identity_done(struct identity *id) {
 static int make_authorities(void **state) {
   signal(SIGPIPE, SIG_IGN);
   authority = issue(NULL, "Authority of the tests", NULL, 10);
-  stranger = issue(NULL, "Stranger", NULL, 10);
+  foreign_user = issue(NULL, "Stranger", NULL, 10);
   const char *folder = getenv("TMPDIR");
   snprintf(trusted_file, sizeof trusted_file, "%s/toolgate-test-XXXXXX", folder ? folder : P_tmpdir);
   int fd = mkstemp(trusted_file);
@@ -81,7 +81,7 @@ static int make_authorities(void **state) {
 
 static int drop_authorities(void **state) {
   identity_done(&authority);
-  identity_done(&stranger);
+  identity_done(&foreign_user);
   unlink(trusted_file);
   return 0;
 }
@@ -308,7 +308,7 @@ static void a_certificate_for_another_host_is_refused(void **state) {
 }
 
 static void a_certificate_of_an_unknown_authority_is_refused(void **state) {
-  refuses("localhost", issue(&stranger, "localhost", "DNS:localhost", 10), ORDERLY,
+  refuses("localhost", issue(&foreign_user, "localhost", "DNS:localhost", 10), ORDERLY,
           "the server's certificate was refused: unable to get local issuer certificate");
   refuses("localhost", issue(NULL, "localhost", "DNS:localhost", 10), ORDERLY,
           "the server's certificate was refused: self-signed certificate");

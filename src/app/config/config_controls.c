@@ -11,7 +11,7 @@ enum { MOST_CALLS = 1000000000 };
 
 // Returns whether faults with this code are sent to callers. All other codes are internal.
 static bool is_told(enum fault_code code) {
-  return code != FAULT_NONE && fault_told_as(code) == code;
+  return code != FAULT_NONE && fault_public_code(code) == code;
 }
 
 static enum fault_code find_code(str name, struct nearest *near) {

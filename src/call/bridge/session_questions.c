@@ -63,8 +63,8 @@ struct session *calls_addressee(struct lane *lane, struct link_call *via, struct
   *out_related = NULL;
   // Messages on a session's own connection are for that session, even if another session's call caused them. (Another
   // session may use the connection for calls about a task that was created on it.)
-  bool strangers = is_call(lane, via) && lane->session && call_of_link(via)->session != lane->session;
-  if (is_call(lane, via) && !strangers) {
+  bool other_session = is_call(lane, via) && lane->session && call_of_link(via)->session != lane->session;
+  if (is_call(lane, via) && !other_session) {
     *out_related = call_of_link(via)->request;
     return call_of_link(via)->session;
   }
@@ -480,8 +480,8 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
   const struct json *task = related_task(m->params);
   // Outside of a call, a server may ask a stateless client only for roots. The answer to the client's next call then
   // contains the question. Other questions would appear in the answer to an unrelated call.
-  bool homeless = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
-  if (homeless) {
+  bool without_session = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
+  if (without_session) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR,
                 STR("this question does not belong to a call in flight"));
     return;

@@ -101,7 +101,7 @@ static size_t put_starting(struct call *c, struct buf *names) {
   size_t count = 0;
   for (unsigned i = 0; i < upstreams_count(all); i++) {
     bool seen = !upstreams_gone(all, i) && policy_lets_see(c, i, ITEM_RESOURCE, STR_NONE);
-    if (!seen || upstreams_told(all, i) || !lane_starting(upstreams_lane_seen_for(all, i, &who))) continue;
+    if (!seen || upstreams_listed(all, i) || !lane_starting(upstreams_lane_seen_for(all, i, &who))) continue;
     str name = utf8_cut(upstreams_name(all, i), SERVER_SHOWN);
     if (++count <= NAMED) buf_printf(names, "%s%.*s", count > 1 ? ", " : "", STR_ARG(name));
   }
@@ -225,7 +225,7 @@ static bool may_belong_to_another(struct call *c, unsigned source) {
   const struct upstreams *all = c->context->upstreams;
   for (size_t i = 0; i < c->catalog->part_count && c->catalog->order[i] != source; i++) {
     unsigned other = c->catalog->order[i];
-    if (upstreams_told(all, other) || upstreams_gone(all, other)) continue;
+    if (upstreams_listed(all, other) || upstreams_gone(all, other)) continue;
     if (policy_lets_see(c, other, ITEM_RESOURCE, STR_NONE)) return true;
   }
   return false;
@@ -361,7 +361,7 @@ static enum call_result not_listed(struct call *c, unsigned source) {
     wait_settled(c, until - now);
     return CALL_WAIT;
   }
-  if (upstreams_told(x->upstreams, source)) return no_tool(c, source);
+  if (upstreams_listed(x->upstreams, source)) return no_tool(c, source);
   upstreams_why(x->upstreams, source, &who, &f);
   return call_fault(c, &f);
 }

@@ -244,7 +244,7 @@ static bool is_checked(const struct call *c) {
   bool ruled = c->method->form == CALL_RULED;
   if (call_is_bounded(c) || c->context->results.scrub) return true;
   if (ruled && !c->reply->large_message && lookalike_json(c->reply->result, STR_NONE)) return true;
-  return call_spec(c)->hidden.count && envelope_tells_error(c->reply->result);
+  return call_spec(c)->hidden.count && envelope_is_error(c->reply->result);
 }
 
 // Failures, and questions to the client, pass this step unchanged.

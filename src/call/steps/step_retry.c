@@ -85,7 +85,7 @@ bool call_retry(struct call *c, const struct fault *f) {
   // A call is not repeated if its client has answered a question, or if it has become a task.
   if (!c->request || call_is_bound(c) || park_was(c) || task_kind(c) != TASK_NONE || call_continues(c)) return false;
   struct fault shown = *f;
-  shown.code = fault_told_as(f->code);
+  shown.code = fault_public_code(f->code);
   struct retry_case failed = {
       .fault = &shown,
       .attempts = s->retries + 1,

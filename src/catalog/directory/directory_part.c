@@ -77,7 +77,7 @@ struct tags {
   size_t count;
 };
 
-static bool tells_safety(str tag) {
+static bool declares_safety(str tag) {
   return str_eq(tag, STR("destructive")) || str_eq(tag, STR("read-only")) || str_eq(tag, STR("read_only"));
 }
 
@@ -88,7 +88,7 @@ static bool has_tag(const struct tags *t, str tag) {
 }
 
 static void add_tag(struct tags *t, str tag) {
-  size_t room = tells_safety(tag) ? MOST_TAGS + SAFETY_TAGS : MOST_TAGS;
+  size_t room = declares_safety(tag) ? MOST_TAGS + SAFETY_TAGS : MOST_TAGS;
   if (t->count < room && tag.n && !has_tag(t, tag)) t->list[t->count++] = utf8_cut(tag, KEPT_NAME);
 }
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/text/utf8.h"
 
-enum { SEGMENT_MAX = 64, TOLD_MAX = 80 };
+enum { SEGMENT_MAX = 64, SHOWN_MAX = 80 };
 
 static bool is_segment(str s) {
   if (s.n == 0 || s.n > SEGMENT_MAX || s.p[0] == '_' || s.p[0] == '-') return false;
@@ -36,10 +36,10 @@ static bool check_segment(str s, size_t index, bool last, str path, struct fault
     fault_set(f, FAULT_INVALID, "wildcard '*' may only appear as the final segment in '%.*s'", STR_ARG(path));
   } else if (index == 0 && (!is_segment(s) || !ascii_is_lower(s.p[0]))) {
     fault_set(f, FAULT_INVALID, "root segment '%.*s' must start with [a-z] and match [a-z0-9_-]{1,64}",
-              STR_ARG(utf8_cut(s, TOLD_MAX)));
+              STR_ARG(utf8_cut(s, SHOWN_MAX)));
   } else if (!is_segment(s)) {
     fault_set(f, FAULT_INVALID, "segment '%.*s' does not match the grammar [a-z0-9][a-z0-9_-]{0,63}",
-              STR_ARG(utf8_cut(s, TOLD_MAX)));
+              STR_ARG(utf8_cut(s, SHOWN_MAX)));
   } else {
     return true;
   }

@@ -37,8 +37,8 @@ static str hashed(struct arena *a, str server, str name, str wanted, unsigned sa
   enum { TAIL = 9 };
   unsigned char digest[SHA256_SIZE];
   char hex[2 * SHA256_SIZE + 1];
-  str whose = joined(a, server, STR("\0"), name);
-  hash_sha256(joined(a, whose, STR("\0"), arena_printf(a, "%u", salt)), digest);
+  str owner = joined(a, server, STR("\0"), name);
+  hash_sha256(joined(a, owner, STR("\0"), arena_printf(a, "%u", salt)), digest);
   hash_hex(digest, 4, hex);
   size_t n = wanted.n < NAMES_MAX - TAIL ? wanted.n : NAMES_MAX - TAIL;
   char *p = arena_alloc(a, NAMES_MAX + 1);

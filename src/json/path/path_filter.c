@@ -300,7 +300,7 @@ static bool is_short(struct path_run *r, const struct path_expr *e, const char *
 
 // Compares the value of a query with a string literal, byte by byte, and sets *out_same. Returns false if a comparison
 // of bytes is not enough: if the literal has escapes, or if an escape begins at the first byte that differs.
-static bool is_told_by_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
+static bool compare_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
                              const char *value, bool *out_same) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
   if (!v || !json_is(literal, JSON_STRING) || literal->flags & JSON_ESCAPED) return false;
@@ -316,7 +316,7 @@ static bool test_comparison(struct path_run *r, const struct path_expr *e, const
   struct made room_a, room_b;
   double number;
   bool same;
-  if ((e->op == PATH_EQ || e->op == PATH_NE) && is_told_by_bytes(r, left, right->literal, value, &same))
+  if ((e->op == PATH_EQ || e->op == PATH_NE) && compare_bytes(r, left, right->literal, value, &same))
     return same == (e->op == PATH_EQ);
   if (right->is_number && is_short(r, left, value, &number)) return compare_short(e->op, number, right->number);
   const struct json *a = value_of(r, left, value, &room_a), *b = value_of(r, right, value, &room_b);

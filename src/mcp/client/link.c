@@ -127,7 +127,7 @@ str link_meta(const struct link *l) {
 
 // ---- calls
 
-static void tell_cancelled(struct link *l, uint64_t id, str reason) {
+static void report_cancelled(struct link *l, uint64_t id, str reason) {
   // On HTTP, a request to a stateless server is cancelled by closing its exchange, without a notification.
   if (l->state != LINK_READY || (link_is_stateless(l) && l->ops->exchanges)) return;
   struct buf params;
@@ -142,7 +142,7 @@ static void tell_cancelled(struct link *l, uint64_t id, str reason) {
 static void on_done(struct rpc_wait *w, const struct rpc_message *reply, const struct fault *f) {
   struct link_call *c = CONTAINER_OF(w, struct link_call, wait);
   struct link *l = c->link;
-  if (f && f->code == FAULT_UPSTREAM_TIMEOUT) tell_cancelled(l, w->id, STR("timed out"));
+  if (f && f->code == FAULT_UPSTREAM_TIMEOUT) report_cancelled(l, w->id, STR("timed out"));
   l->ops->forget(l, c, reply != NULL);
   c->link = NULL;
   c->done(c, reply, f);
@@ -188,7 +188,7 @@ void link_call_cancel(struct link_call *c, str reason) {
   struct link *l = c->link;
   if (!l) return;
   link_call_drop(c);
-  tell_cancelled(l, c->wait.id, reason);
+  report_cancelled(l, c->wait.id, reason);
 }
 
 void link_call_forget(struct link_call *c) {

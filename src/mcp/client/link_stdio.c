@@ -40,7 +40,7 @@ struct stdio {
   struct deferred flush;
   struct rate err_rate;
   struct secrets_stream err_secrets;
-  unsigned told_of;  // rank (enum telling) of the stderr line that is stored as last words
+  unsigned words_rank;  // rank (enum line_rank) of the stderr line that is stored as last words
   unsigned behind;   // number of lines received after that line
   // The process is ending. Its last output, the end of stderr and its exit status may arrive in any order; a timer
   // waits a moment for all of them.
@@ -118,7 +118,7 @@ static void on_out_end(void *ctx, const struct fault *f) {
 }
 
 // How precisely a line names the cause of a failure, in ascending order.
-enum telling { LINE_OTHER, LINE_OF_ERROR, LINE_OF_CAUSE, LINE_OF_REASON };
+enum line_rank { LINE_OTHER, LINE_OF_ERROR, LINE_OF_CAUSE, LINE_OF_REASON };
 
 static bool has_one_of(str line, const str *words, size_t count) {
   for (size_t at = 0; at < line.n; at++)
@@ -150,7 +150,7 @@ static bool is_of_cause(str line) {
 
 // Ranks a stderr line of npm, which starts many servers. npm marks all these lines as errors: a code, details, the
 // reason, advice, and the path of its log.
-static enum telling npm_telling(str said) {
+static enum line_rank npm_report(str said) {
   static const str particulars[] = {STR("syscall "), STR("path "),          STR("dest "),
                                     STR("errno "),   STR("A complete log"), STR("Log files were not written")};
   str words, rest;
@@ -160,10 +160,10 @@ static enum telling npm_telling(str said) {
   return str_cut(str_trim(said), ' ', &words, &rest) ? LINE_OF_REASON : LINE_OTHER;
 }
 
-static enum telling telling_of(str line) {
+static enum line_rank rank_of(str line) {
   static const str npm[] = {STR("npm error "), STR("npm ERR! ")};
   for (size_t i = 0; i < sizeof npm / sizeof *npm; i++)
-    if (str_starts(line, npm[i])) return npm_telling(str_from(line, npm[i].n));
+    if (str_starts(line, npm[i])) return npm_report(str_from(line, npm[i].n));
   static const str words[] = {STR("error"), STR("exception"), STR("fatal"), STR("panic")};
   if (is_frame(line)) return LINE_OTHER;
   if (is_of_cause(line)) return LINE_OF_CAUSE;
@@ -174,10 +174,10 @@ static enum telling telling_of(str line) {
 // for LINES_AFTER further lines; after that, any line replaces it.
 static void note_words(struct stdio *t, str line) {
   enum { LINES_AFTER = 100, LOOKED_AT = 512 };
-  enum telling telling = telling_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
-  bool less = telling < t->told_of || t->told_of == LINE_OF_REASON;
+  enum line_rank rank = rank_of((str){line.p, line.n < LOOKED_AT ? line.n : LOOKED_AT});
+  bool less = rank < t->words_rank || t->words_rank == LINE_OF_REASON;
   if (less && t->behind++ < LINES_AFTER) return;
-  t->told_of = telling;
+  t->words_rank = rank;
   t->behind = 0;
   link_said(t->link, line);
 }

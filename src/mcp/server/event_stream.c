@@ -99,7 +99,7 @@ bool event_stream_attached(const struct event_stream *es) {
   return es->x != NULL;
 }
 
-static void tell_flow(struct event_stream *es, bool go) {
+static void report_flow(struct event_stream *es, bool go) {
   if (es->stalled == !go) return;
   es->stalled = !go;
   es->ev->flow(es, go);
@@ -110,7 +110,7 @@ static void tell_flow(struct event_stream *es, bool go) {
 static void detached(struct event_stream *es) {
   es->x = NULL;
   timer_stop(&es->timer);
-  tell_flow(es, true);
+  report_flow(es, true);
   // If the stream cannot be resumed, `lost` is called later from the loop, because it frees objects that our callers
   // use.
   bool resumable = es->begun && es->opt.ids;
@@ -128,7 +128,7 @@ static void on_abort(struct http_exchange *x) {
 }
 
 static void on_drain(struct http_exchange *x) {
-  tell_flow(x->owner, true);
+  report_flow(x->owner, true);
 }
 
 static void write_out(struct event_stream *es, str text, struct buf *memory) {
@@ -140,7 +140,7 @@ static void write_out(struct event_stream *es, str text, struct buf *memory) {
     detached(es);
     return;
   }
-  if (http_stream_queued(es->x) > HIGH_WATER) tell_flow(es, false);
+  if (http_stream_queued(es->x) > HIGH_WATER) report_flow(es, false);
 }
 
 static void on_timer(struct timer *t) {
@@ -255,7 +255,7 @@ static struct http_exchange *let_go(struct event_stream *es) {
   struct http_exchange *x = es->x;
   es->x = NULL;
   timer_stop(&es->timer);
-  tell_flow(es, true);
+  report_flow(es, true);
   return x;
 }
 
@@ -285,7 +285,7 @@ static void answer_plainly(struct event_stream *es, int status, struct payload m
 }
 
 void event_stream_disown(struct event_stream *es) {
-  tell_flow(es, true);
+  report_flow(es, true);
   es->owner = NULL;
 }
 

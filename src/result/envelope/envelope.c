@@ -290,7 +290,7 @@ static bool repeats_mark(const struct envelope_order *order) {
 
 // Returns the mark and the known secrets, which must be masked. For errors, also returns the known addresses.
 static struct secrets_known masked_values(const struct envelope_order *order, struct arena *a) {
-  size_t addresses = envelope_tells_error(order->result) ? order->hidden.addresses : 0;
+  size_t addresses = envelope_is_error(order->result) ? order->hidden.addresses : 0;
   size_t known = order->hidden.count - order->hidden.addresses + addresses, count = 0;
   str *values = ARENA_ARRAY(a, str, known + 1);
   if (order->mark.n) values[count++] = order->mark;
@@ -342,7 +342,7 @@ static bool is_failed_task(const struct json *task) {
          json_get(task, STR("error")) || is_error(json_get(task, STR("result")));
 }
 
-bool envelope_tells_error(const struct json *result) {
+bool envelope_is_error(const struct json *result) {
   return is_error(result) || is_failed_task(result) || is_failed_task(json_get(result, STR("task")));
 }
 
@@ -350,7 +350,7 @@ bool envelope_tells_error(const struct json *result) {
 // data that was sent to the server.
 static bool is_scrubbed(const struct envelope_order *order) {
   if (order->scrub || repeats_mark(order)) return true;
-  return envelope_tells_error(order->result) && secrets_in_json(order->result, &order->hidden);
+  return envelope_is_error(order->result) && secrets_in_json(order->result, &order->hidden);
 }
 
 bool envelope_make(const struct envelope_order *order, struct arena *a, struct buf *out) {

@@ -90,4 +90,4 @@ bool envelope_make(const struct envelope_order *order, struct arena *a, struct b
 
 // Returns whether a result is an error: isError is true, or the result is a task that failed, or a task whose result
 // has isError.
-bool envelope_tells_error(const struct json *result);
+bool envelope_is_error(const struct json *result);

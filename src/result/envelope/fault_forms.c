@@ -7,7 +7,7 @@
 #include "rpc/message.h"
 #include "json/write.h"
 
-enum fault_code fault_told_as(enum fault_code code) {
+enum fault_code fault_public_code(enum fault_code code) {
   switch (code) {
   case FAULT_INVALID:
   case FAULT_LIMIT: return FAULT_ARGS_INVALID;
@@ -22,7 +22,7 @@ enum fault_code fault_told_as(enum fault_code code) {
 }
 
 void fault_put_flat(struct buf *out, const struct fault *f, str details) {
-  enum fault_code code = fault_told_as(f->code);
+  enum fault_code code = fault_public_code(f->code);
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_str(&w, STR("error"), str_of(fault_name(code)));
@@ -45,7 +45,7 @@ void fault_put_result(struct buf *out, const struct fault *f, str details, bool 
   struct buf b;
   buf_init(&b, details.n + 8 * sizeof *f);
   fault_put_flat(&b, f, details);
-  put_fault(out, fault_name(fault_told_as(f->code)), buf_view(&b), structured);
+  put_fault(out, fault_name(fault_public_code(f->code)), buf_view(&b), structured);
   buf_done(&b);
 }
 
@@ -59,7 +59,7 @@ const char *fault_ruled_name(enum fault_code code) {
 }
 
 void fault_put_ruled(struct buf *out, const struct fault *f, str rule, str details) {
-  enum fault_code code = fault_told_as(f->code);
+  enum fault_code code = fault_public_code(f->code);
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_put_key(&w, STR("error"));
@@ -78,7 +78,7 @@ void fault_put_ruled_result(struct buf *out, const struct fault *f, str rule, st
   struct buf b;
   buf_init(&b, details.n + 6 * rule.n + 8 * sizeof *f);
   fault_put_ruled(&b, f, rule, details);
-  put_fault(out, fault_ruled_name(fault_told_as(f->code)), buf_view(&b), structured);
+  put_fault(out, fault_ruled_name(fault_public_code(f->code)), buf_view(&b), structured);
   buf_done(&b);
 }
 
@@ -93,7 +93,7 @@ int fault_rpc_code(enum fault_code code) {
 }
 
 void fault_put_data(struct buf *out, const struct fault *f, str details) {
-  enum fault_code code = fault_told_as(f->code);
+  enum fault_code code = fault_public_code(f->code);
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_str(&w, STR("error"), str_of(fault_name(code)));

@@ -6,7 +6,7 @@
 #include "base/fault.h"
 
 // Returns the code that clients see for a fault of a call: internal codes are replaced by stable ones.
-enum fault_code fault_told_as(enum fault_code code);
+enum fault_code fault_public_code(enum fault_code code);
 
 // Writes the flat form: {"error": CODE, "message", "path", "retryable", "details"?}. `details` is a raw JSON object or
 // STR_NONE.

@@ -78,7 +78,7 @@ static bool has_quoted(str text, str name) {
 static bool has_fault(str text) {
   if (!has(text, STR("error"))) return false;
   for (int code = FAULT_NONE + 1; code < FAULT_COUNT; code++)
-    if (fault_told_as((enum fault_code)code) == (enum fault_code)code &&
+    if (fault_public_code((enum fault_code)code) == (enum fault_code)code &&
         (has_quoted(text, str_of(fault_name((enum fault_code)code))) ||
          has_quoted(text, str_of(fault_ruled_name((enum fault_code)code)))))
       return true;

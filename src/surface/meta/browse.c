@@ -191,7 +191,7 @@ static void not_found(const struct tree *t, str path, struct fault *f) {
   const struct tree_node *node = follow(t, path, &near.word);
   const struct tree_node *below = tree_list(t, node, &n);
   for (size_t i = 0; i < n && i < NODES_MOST; i++) nearest_try(&near, below[i].segment);
-  str given = utf8_cut(path, META_NAME_TOLD), parent = node == &t->root ? STR("") : node->path;
+  str given = utf8_cut(path, META_NAME_SHOWN), parent = node == &t->root ? STR("") : node->path;
   if (near.best.p)
     fault_set(f, FAULT_PATH_NOT_FOUND, "path %.*s does not resolve in the catalog: did you mean %.*s/%.*s?",
               STR_ARG(given), STR_ARG(parent), STR_ARG(near.best));

@@ -135,7 +135,7 @@ static bool find_mistake(const struct json *takes, const struct json *args, stru
     if (json_is(json_get(it, STR("required")), JSON_TRUE) && json_string(json_get(it, STR("name")), a, &name) &&
         !json_get(args, name)) {
       fault_set(f, FAULT_ARGS_INVALID, "args: the required argument \"%.*s\" is missing",
-                STR_ARG(utf8_cut(name, META_NAME_TOLD)));
+                STR_ARG(utf8_cut(name, META_NAME_SHOWN)));
       return true;
     }
   if (!args) return false;
@@ -145,7 +145,7 @@ static bool find_mistake(const struct json *takes, const struct json *args, stru
     JSON_EACH(taken, takes) known |= json_equals_str(json_get(taken, STR("name")), key);
     if (known && it->type == JSON_STRING) continue;
     fault_set(f, FAULT_ARGS_INVALID, known ? "args: \"%.*s\" must be a string" : "args: unknown argument \"%.*s\"",
-              STR_ARG(utf8_cut(key, META_NAME_TOLD)));
+              STR_ARG(utf8_cut(key, META_NAME_SHOWN)));
     return true;
   }
   return false;
@@ -280,7 +280,7 @@ void meta_resource_read(struct surface *d, struct request *r) {
   } else if (!meta_string(r, STR("uri"), &uri) || !naming_template_match(e->item->name, uri)) {
     struct fault f;
     fault_set(&f, FAULT_ARGS_INVALID, "this is a template: pass uri, with the placeholders of %.*s filled in",
-              STR_ARG(utf8_cut(e->item->name, META_NAME_TOLD)));
+              STR_ARG(utf8_cut(e->item->name, META_NAME_SHOWN)));
     fault_set_path(&f, e->card.id);
     meta_fail(d, r, &f, STR_NONE);
   } else {

@@ -379,7 +379,7 @@ void meta_fail(struct surface *d, struct request *r, const struct fault *f, str 
 void meta_fail_hidden(struct surface *d, struct request *r, const struct fault *f, const struct entry *hidden,
                       str details) {
   struct buf *b = empty_answer(d);
-  audit_recorder_fault(r, fault_told_as(f->code));
+  audit_recorder_fault(r, fault_public_code(f->code));
   surface_refused(d, r, f->code, hidden);
   bool structured = request_form(r, d->opt.calls.results.structured).structured;
   if (r->session->mode == MODE_SERVERS) fault_put_ruled_result(b, f, STR_NONE, details, structured);
@@ -420,7 +420,7 @@ static void put_names(struct buf *out, const str *names, size_t count) {
 }
 
 static void refuse_unknown(struct surface *d, struct request *r, str key, const str *names, size_t count) {
-  str given = utf8_cut(key, META_NAME_TOLD), meant = meant_name(key, names, count);
+  str given = utf8_cut(key, META_NAME_SHOWN), meant = meant_name(key, names, count);
   struct fault f;
   struct buf others;
   buf_init(&others, 1024);

@@ -15,7 +15,7 @@ struct surface;
 #define META_MARK_SAID "Lines of a result that begin with %s are the gateway's; everything else in it is the server's."
 
 // Maximum bytes of a name that a message quotes, so that the whole message fits into a fault.
-enum { META_NAME_TOLD = 100 };
+enum { META_NAME_SHOWN = 100 };
 
 // The type of a function that handles a tools/call of one meta-tool.
 typedef void meta_tool(struct surface *d, struct request *r);

@@ -10,7 +10,7 @@
 #include "json/write.h"
 
 enum { MOVED_BYTES = 1 << 20 };  // maximum bytes of definitions that are compared to find an entry with a new name
-enum { GIVEN_TOLD = 80, MEANT_TOLD = 130, CANDIDATE_TOLD = 60 };  // maximum bytes of ids in a message
+enum { GIVEN_SHOWN = 80, MEANT_SHOWN = 130, CANDIDATE_SHOWN = 60 };  // maximum bytes of ids in a message
 
 struct missing {
   struct surface *d;
@@ -105,14 +105,14 @@ static void put_ids(struct json_writer *w, str key, const struct entry *const *l
 
 static void report_renamed(const struct missing *m, const struct entry *now, struct json_writer *w, struct fault *f) {
   fault_set(f, f->code, "%s \"%.*s\" was renamed %.*s", directory_kind_name(m->kind),
-            STR_ARG(utf8_cut(m->id, GIVEN_TOLD)), STR_ARG(utf8_cut(now->card.id, MEANT_TOLD)));
+            STR_ARG(utf8_cut(m->id, GIVEN_SHOWN)), STR_ARG(utf8_cut(now->card.id, MEANT_SHOWN)));
   json_member_str(w, STR("reason"), STR("renamed"));
   json_member_str(w, STR("renamed_to"), now->card.id);
 }
 
 static void report_unavailable(const struct missing *m, const struct missing_server *away, struct json_writer *w,
                                struct fault *f) {
-  str server = upstreams_name(m->d->upstreams, away->source), told = utf8_cut(m->id, META_NAME_TOLD);
+  str server = upstreams_name(m->d->upstreams, away->source), told = utf8_cut(m->id, META_NAME_SHOWN);
   if (away->starting)
     fault_set(f, f->code, "server \"%.*s\" of %s \"%.*s\" is still starting; try again in a few seconds",
               STR_ARG(server), directory_kind_name(m->kind), STR_ARG(told));
@@ -132,8 +132,8 @@ static void report_ambiguous(const struct missing *m, const struct entry *const 
   struct buf ids;
   buf_init(&ids, 1024);
   for (size_t i = 0; i < shown; i++)
-    buf_printf(&ids, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(list[i]->card.id, CANDIDATE_TOLD)));
-  fault_set(f, f->code, "\"%.*s\" matches %zu %ss; pass one of: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_TOLD)), count,
+    buf_printf(&ids, "%s%.*s", i ? ", " : "", STR_ARG(utf8_cut(list[i]->card.id, CANDIDATE_SHOWN)));
+  fault_set(f, f->code, "\"%.*s\" matches %zu %ss; pass one of: %.*s", STR_ARG(utf8_cut(m->id, CANDIDATE_SHOWN)), count,
             directory_kind_name(m->kind), STR_ARG(buf_view(&ids)));
   buf_done(&ids);
   json_member_str(w, STR("reason"), STR("ambiguous"));
@@ -143,8 +143,8 @@ static void report_ambiguous(const struct missing *m, const struct entry *const 
 // Reports an unknown id. `meant` is the entry with the most similar id, or NULL.
 static void report_unknown(const struct missing *m, const struct entry *meant, struct json_writer *w, struct fault *f) {
   const char *what = directory_kind_name(m->kind);
-  str told = utf8_cut(m->id, GIVEN_TOLD);
-  if (meant && meant->card.id.n <= MEANT_TOLD)
+  str told = utf8_cut(m->id, GIVEN_SHOWN);
+  if (meant && meant->card.id.n <= MEANT_SHOWN)
     fault_set(f, f->code, "unknown %s \"%.*s\"; did you mean \"%.*s\"?", what, STR_ARG(told), STR_ARG(meant->card.id));
   else if (m->r->session->mode == MODE_TRANSPARENT)
     fault_set(f, f->code, "unknown %s \"%.*s\"; see tools/list", what, STR_ARG(told));

@@ -168,7 +168,7 @@ void servers_tools(struct servers_ask *a) {
   map_init(&c.names, &a->d->opt.loop->seed);
   const char *wrong = read_choice(a, &c);
   if (wrong) meta_refuse(a->d, a->r, wrong);
-  else if (!upstreams_told(a->d->upstreams, source)) fail_unavailable(a, source);
+  else if (!upstreams_listed(a->d->upstreams, source)) fail_unavailable(a, source);
   else answer_choice(a, source, &c);
   map_done(&c.names);
 }
@@ -180,6 +180,6 @@ bool servers_tools_ready(struct surface *d, const struct request *r) {
   if (!caller_find(d->calls.rules, r->session, servers_named(r), &a.caller, &f)) return true;
   if (!upstreams_find(d->upstreams, servers_string(&a, STR("server")), &source)) return true;
   a.who = (struct lane_user){r->session, a.caller.id};
-  return !surface_sees_server(d, &a.caller, source) || upstreams_told(d->upstreams, source) ||
+  return !surface_sees_server(d, &a.caller, source) || upstreams_listed(d->upstreams, source) ||
          upstreams_settle_one(d->upstreams, source, &a.who);
 }

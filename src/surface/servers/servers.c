@@ -136,7 +136,7 @@ static bool is_text(const struct json *v) {
 static void fail_by(struct surface *d, struct request *r, const struct fault *f, str rule) {
   struct buf *b = &d->answer;
   buf_reset(b);
-  audit_recorder_fault(r, fault_told_as(f->code));
+  audit_recorder_fault(r, fault_public_code(f->code));
   surface_refused(d, r, f->code, NULL);
   fault_put_ruled_result(b, f, rule, STR_NONE, request_form(r, d->opt.calls.results.structured).structured);
   request_reply(r, buf_view(b));
@@ -174,7 +174,7 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
   }
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
-            STR_ARG(utf8_cut(server, META_NAME_TOLD)));
+            STR_ARG(utf8_cut(server, META_NAME_SHOWN)));
   meta_fail(a->d, a->r, &f, STR_NONE);
   return false;
 }

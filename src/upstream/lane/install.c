@@ -15,7 +15,7 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  TELL_MS = 30 * 1000,                       // interval of the log messages about installations
+  REPORT_MS = 30 * 1000,                       // interval of the log messages about installations
   LOOK_MS = 50,                              // interval of the checks whether a process has ended
   LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // time within which the guard process kills a process that must end
 };
@@ -133,7 +133,7 @@ static void run(struct lane *lane) {
   lane->installs = INSTALL_RUNS;
   lane->install_from = lane->started_at = loop_now(loop_of(lane));
   list_push(&q->running, &lane->install);
-  if (!timer_running(&q->tell)) timer_start(loop_of(lane), &q->tell, TELL_MS);
+  if (!timer_running(&q->tell)) timer_start(loop_of(lane), &q->tell, REPORT_MS);
 }
 
 // Adds the lane to the queue. First attempts come before retries.
@@ -211,7 +211,7 @@ bool lane_progress(const struct lane *lane, char out[LANE_PROGRESS]) {
   return true;
 }
 
-static void on_tell(struct timer *t) {
+static void on_report(struct timer *t) {
   struct installs *q = CONTAINER_OF(t, struct installs, tell);
   struct loop *loop = NULL;
   char text[LANE_PROGRESS];
@@ -222,14 +222,14 @@ static void on_tell(struct timer *t) {
     log_info(loop->log, "%.*s: %s; %zu more installations are waiting", STR_ARG(lane_name(lane)), text,
              count(&q->waiting));
   }
-  if (loop) timer_start(loop, t, TELL_MS);
+  if (loop) timer_start(loop, t, REPORT_MS);
 }
 
 void installs_init(struct upstreams *all) {
   list_init(&all->installs.waiting);
   list_init(&all->installs.running);
   list_init(&all->installs.leaving);
-  timer_init(&all->installs.tell, on_tell);
+  timer_init(&all->installs.tell, on_report);
   timer_init(&all->installs.look, on_look);
 }
 

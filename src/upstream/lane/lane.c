@@ -298,7 +298,7 @@ void lane_refresh_soon(struct lane *lane) {
   if (lane->refreshes < REFRESH_SLOWEST) lane->refreshes++;
 }
 
-static const char *whose(const struct lane *lane) {
+static const char *owner_text(const struct lane *lane) {
   if (lane->session) return " (own connection)";
   return lane->owner.scope == LANE_OF_ALL ? "" : " (an agent's connection)";
 }
@@ -309,12 +309,12 @@ void lane_listed(struct lane *lane) {
   struct profile *p = profile_of(lane);
   if (!lane->announced && p && lane->refusal.message[0])
     log_warn(loop->log, "%.*s: the server has started, but it %s%s", STR_ARG(lane_name(lane)), lane->refusal.message,
-             whose(lane));
+             owner_text(lane));
   else if (!lane->announced && p)
     log_info(loop->log, "%.*s: ready in %llu ms, MCP %s: %zu tools, %zu resources, %zu templates, %zu prompts%s",
              STR_ARG(lane_name(lane)), (unsigned long long)(loop_now(loop) - lane->started_at),
              link_revision(lane->link)->name, p->definitions->count[ITEM_TOOL], p->definitions->count[ITEM_RESOURCE],
-             p->definitions->count[ITEM_TEMPLATE], p->definitions->count[ITEM_PROMPT], whose(lane));
+             p->definitions->count[ITEM_TEMPLATE], p->definitions->count[ITEM_PROMPT], owner_text(lane));
   if (p && p->definitions->skipped)
     log_warn(loop->log, "%.*s: left out %zu definitions without a usable name", STR_ARG(lane_name(lane)),
              p->definitions->skipped);

@@ -78,7 +78,7 @@ static void try_later(struct watches *home) {
 }
 
 // Called when a stream ends before the server has acknowledged it. Fails all watches that the stream requested.
-static void asked_in_vain(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
+static void stream_refused(struct watches *home, const struct rpc_message *refusal, const struct fault *f) {
   watches_enter(home);
   for (struct lane_watch *t; (t = watches_next(home));) {
     if (t->state != WATCH_ASKED) continue;
@@ -90,7 +90,7 @@ static void asked_in_vain(struct watches *home, const struct rpc_message *refusa
 
 // Called when the server has ended an acknowledged stream. Its watches must be requested again, unless the next stream
 // already requests them.
-static void no_longer_told(struct watches *home) {
+static void stream_ended(struct watches *home) {
   home->gap = true;
   LIST_EACH(it, &home->list) {
     struct lane_watch *t = CONTAINER_OF(it, struct lane_watch, node);
@@ -107,8 +107,8 @@ static void listen_over(struct listen *s, const struct rpc_message *refusal, con
   if (acknowledged && loop_now(home->loop) - s->acknowledged_at >= STABLE_MS) home->tries = 0;
   listen_end(acknowledged ? &home->current : &home->next);
   try_later(home);
-  if (acknowledged) no_longer_told(home);
-  else asked_in_vain(home, refusal, f);
+  if (acknowledged) stream_ended(home);
+  else stream_refused(home, refusal, f);
 }
 
 static void on_done(struct link_call *c, const struct rpc_message *reply, const struct fault *f) {
@@ -241,7 +241,7 @@ static size_t mark_honoured(struct watches *home, enum watch_kind kind, const st
   return n;
 }
 
-static void tell_acknowledged(struct watches *home) {
+static void report_acknowledged(struct watches *home) {
   struct fault f;
   fault_set(&f, FAULT_UPSTREAM_ERROR, "does not accept subscriptions to this resource or task");
   watches_enter(home);
@@ -272,7 +272,7 @@ static void on_acknowledged(struct listen *s, const struct json *params) {
   if (home->gap) lane_refresh(home->lane);
   home->gap = false;
   watches_gather(home);  // requests watches that were added after the request of this stream
-  tell_acknowledged(home);
+  report_acknowledged(home);
 }
 
 static bool has_id(const struct listen *s, const struct json *id) {

@@ -10,7 +10,7 @@ enum { RETRY_MS = 1000 };  // time after which a client may repeat a call that w
 
 // The waiting calls of one principal on a lane, with one line (queue) for each caller. Freed when no call of the
 // principal waits.
-struct turn_house {
+struct principal_queue {
   struct list node;   // in turns.ring
   struct list lines;  // list of struct turn_line; the first line has the next turn
   struct map by_caller;
@@ -20,8 +20,8 @@ struct turn_house {
 };
 
 struct turn_line {
-  struct list node;  // in turn_house.lines
-  struct turn_house *house;
+  struct list node;  // in principal_queue.lines
+  struct principal_queue *queue;
   struct list turns;
   size_t count;
   str caller;
@@ -31,7 +31,7 @@ struct turn_line {
 // The waiting calls of a lane. While callbacks run, this struct may still exist after the lane was freed.
 struct turns {
   struct lane *lane;  // NULL after the lane has closed
-  struct list ring;   // list of struct turn_house; the first one has the next turn
+  struct list ring;   // list of struct principal_queue; the first one has the next turn
   struct map by_principal;
   struct list called;
   size_t waiting;
@@ -73,60 +73,60 @@ static str copy(char *to, str text) {
   return (str){to, text.n};
 }
 
-static struct turn_house *house_of(struct turns *home, str principal) {
-  struct turn_house *house = map_find(&home->by_principal, principal);
-  if (house) return house;
-  house = mem_zero(sizeof *house + principal.n + 1);
-  house->principal = copy(house->text, principal);
-  list_init(&house->lines);
-  map_init(&house->by_caller, &home->by_principal.seed);
-  list_push(&home->ring, &house->node);
-  map_add(&home->by_principal, house->principal, house);
-  return house;
+static struct principal_queue *queue_of(struct turns *home, str principal) {
+  struct principal_queue *queue = map_find(&home->by_principal, principal);
+  if (queue) return queue;
+  queue = mem_zero(sizeof *queue + principal.n + 1);
+  queue->principal = copy(queue->text, principal);
+  list_init(&queue->lines);
+  map_init(&queue->by_caller, &home->by_principal.seed);
+  list_push(&home->ring, &queue->node);
+  map_add(&home->by_principal, queue->principal, queue);
+  return queue;
 }
 
 static struct turn_line *line_of(struct turns *home, const struct turn_caller *who) {
-  struct turn_house *house = house_of(home, who->principal);
-  struct turn_line *line = map_find(&house->by_caller, who->name);
+  struct principal_queue *queue = queue_of(home, who->principal);
+  struct turn_line *line = map_find(&queue->by_caller, who->name);
   if (line) return line;
   line = mem_zero(sizeof *line + who->name.n + 1);
   line->caller = copy(line->text, who->name);
-  line->house = house;
+  line->queue = queue;
   list_init(&line->turns);
-  list_push(&house->lines, &line->node);
-  map_add(&house->by_caller, line->caller, line);
+  list_push(&queue->lines, &line->node);
+  map_add(&queue->by_caller, line->caller, line);
   return line;
 }
 
 static void shrunk(struct turns *home, struct turn_line *line) {
-  struct turn_house *house = line->house;
-  ASSERT(home->waiting > 0 && line->count > 0 && house->count >= line->count);
+  struct principal_queue *queue = line->queue;
+  ASSERT(home->waiting > 0 && line->count > 0 && queue->count >= line->count);
   home->waiting--;
   if (--line->count == 0) {
-    map_remove(&house->by_caller, line->caller);
+    map_remove(&queue->by_caller, line->caller);
     list_remove(&line->node);
     mem_free(line);
   }
-  if (--house->count) return;
-  map_remove(&home->by_principal, house->principal);
-  map_done(&house->by_caller);
-  list_remove(&house->node);
-  mem_free(house);
+  if (--queue->count) return;
+  map_remove(&home->by_principal, queue->principal);
+  map_done(&queue->by_caller);
+  list_remove(&queue->node);
+  mem_free(queue);
 }
 
-static struct turn_house *fullest(const struct turns *home) {
-  struct turn_house *found = NULL;
+static struct principal_queue *fullest(const struct turns *home) {
+  struct principal_queue *found = NULL;
   LIST_EACH(it, &home->ring) {
-    struct turn_house *house = CONTAINER_OF(it, struct turn_house, node);
-    if (!found || house->count > found->count) found = house;
+    struct principal_queue *queue = CONTAINER_OF(it, struct principal_queue, node);
+    if (!found || queue->count > found->count) found = queue;
   }
   return found;
 }
 
 // Returns the longest line; if several are equally long, the last of them.
-static struct turn_line *longest(const struct turn_house *house) {
+static struct turn_line *longest(const struct principal_queue *queue) {
   struct turn_line *found = NULL;
-  LIST_EACH(it, &house->lines) {
+  LIST_EACH(it, &queue->lines) {
     struct turn_line *line = CONTAINER_OF(it, struct turn_line, node);
     if (!found || line->count >= found->count) found = line;
   }
@@ -159,15 +159,15 @@ static void step_back(struct list *ring, struct list *node) {
 }
 
 static struct turn_line *next_line(const struct turns *home) {
-  struct turn_house *house = CONTAINER_OF(home->ring.next, struct turn_house, node);
-  return CONTAINER_OF(house->lines.next, struct turn_line, node);
+  struct principal_queue *queue = CONTAINER_OF(home->ring.next, struct principal_queue, node);
+  return CONTAINER_OF(queue->lines.next, struct turn_line, node);
 }
 
 static void call_next(struct turns *home) {
   struct turn_line *line = next_line(home);
   struct turn *t = CONTAINER_OF(list_pop(&line->turns), struct turn, node);
-  step_back(&line->house->lines, &line->node);
-  step_back(&home->ring, &line->house->node);
+  step_back(&line->queue->lines, &line->node);
+  step_back(&home->ring, &line->queue->node);
   shrunk(home, line);
   t->line = NULL;
   t->state = TURN_CALLED;
@@ -216,7 +216,7 @@ void turn_hold(struct turn *t, struct lane *lane) {
 // most waiting calls. Otherwise it is another line of the same principal, if it is longer than the line of `who`.
 // Returns NULL if there is no such line.
 static struct turn_line *to_shorten(const struct turns *home, const struct turn_caller *who) {
-  struct turn_house *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
+  struct principal_queue *most = fullest(home), *own = map_find(&home->by_principal, who->principal);
   if (!most) return NULL;
   if (most->count > (own ? own->count : 0) + 1) return longest(most);
   if (!own) return NULL;
@@ -245,7 +245,7 @@ static bool wait_in_line(struct turn *t, const struct turn_caller *who) {
     list_remove(&t->node);
     list_push(&t->line->turns, &t->node);
     home->waiting++;
-    t->line->house->count++;
+    t->line->queue->count++;
     t->line->count++;
     t->state = TURN_WAITS;
   }
