@@ -127,7 +127,7 @@ static void make_pins(struct gateway *g) {
   if (!g->pins && mode != GOVERNANCE_PINS_OFF) {
     struct pins_options opt = {&g->log, g->loop.clock, g->store, &g->loop.seed, on_pin, g};
     if (!g->config->state_dir.n)
-      log_warn(&g->log, "there is no state_dir: the accepted definitions of tools are lost when the gateway ends");
+      log_warn(&g->log, "state_dir is not set: the accepted definitions of tools will be lost when the gateway ends");
     g->pins = pins_new(&opt);
   }
   if (g->pins) pins_set_mode(g->pins, mode);

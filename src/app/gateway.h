@@ -30,7 +30,7 @@ struct gateway {
   struct surface *surface;
   struct mcp_server server;
   struct upstreams *upstreams;
-  unsigned ending;  // number of parts that a stop has not closed yet
+  unsigned ending;  // number of parts that are still to be closed while the gateway stops
   void (*stopped)(void *ctx);
   void *ctx;
 };

@@ -119,7 +119,7 @@ static void drain(struct serving *s) {
 static void on_guard_lost(void *ctx) {
   struct serving *s = ctx;
   ASSERT_MAGIC(s, SERVING_MAGIC);
-  log_error(&s->gateway.log, "the guard process ended, so servers cannot be started any more: ending with status %d",
+  log_error(&s->gateway.log, "the guard process has ended, so servers can no longer be started: ending with status %d",
             EXIT_CANNOT);
   s->status = EXIT_CANNOT;
   if (!s->draining) drain(s);

@@ -27,7 +27,7 @@ struct call_failure {
   bool upstream;  // `code` and `data` come from the upstream
 };
 
-// The members of a call that several steps use. In memory, the states of the steps follow this struct
+// The members of a call that more than one step uses. The state of each step is stored after this struct in memory
 // (call/pipeline.h).
 struct call {
   uint32_t magic;

@@ -76,7 +76,8 @@ struct catalog {
   size_t part_count;
   unsigned *order;  // indexes of the parts, in the order of the configuration
   struct map by_shown[ITEM_KINDS];
-  size_t contested;  // number of items renamed because of other items; if it is 0, all clients see the same names
+  // Number of items renamed because another item has the same name. If it is 0, all clients see the same names.
+  size_t contested;
   size_t shadowed;   // number of resources and templates counted in `contested`
   bool prefix_always;
 };

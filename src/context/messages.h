@@ -61,8 +61,8 @@ void messages_take_fault(struct planned_call *call, const struct fault *f, struc
 // Sets every response to the text `<ID response>`, without making the calls.
 void messages_pretend(struct messages_plan *plan, struct arena *a);
 
-// Writes the input of the plan without tool_calls, and with the messages of all calls added. Other members are copied
-// byte for byte.
+// Writes a copy of the plan's input, a JSON object. The copy has no member tool_calls, and its `messages` also contain
+// the messages of all calls. Other members are copied byte for byte.
 void messages_write(const struct messages_plan *plan, enum messages_shape shape, struct arena *a, struct buf *out);
 
 // Returns a result as text for a model: texts on separate lines, JSON without blanks, binary data only as type and

@@ -16,7 +16,7 @@
 
 struct governance_agent;
 
-// Returns the context of an agent (never NULL). It lives as long as the governance.
+// Returns the context of an agent (never NULL). It is valid as long as `g`.
 const struct governance_agent *governance_agent_get(const struct governance *g, str agent);
 
 // Returns the agent's context for one decision. `safety_mode` is the limit that the request asks for, or APPROVAL_NONE.

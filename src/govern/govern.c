@@ -354,7 +354,7 @@ bool governance_has_identity(const struct governance_capability *c, const struct
   return true;
 }
 
-// In mode delegated, the first principal must be a user. If the context has no principals, this is not checked.
+// In delegated mode, the first principal must be a user. This is not checked if the context has no principals.
 static bool check_delegation(struct deciding *d) {
   struct governance_decision *o = d->out;
   const struct json *context = d->question->context, *principals = json_get(context, STR("principals"));

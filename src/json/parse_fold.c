@@ -109,7 +109,7 @@ static uint32_t find_duplicate(struct check *c, const uint64_t *list, size_t n, 
   return found;
 }
 
-// Replaces the position and length of each key by a number: the key's hash in the upper half, its offset in the lower
+// Writes one number for each key to `out`: the key's hash in the upper half, its position in the text in the lower
 // half.
 static void hash_keys(struct check *c, struct key_place *list, size_t n, uint64_t *out) {
   struct hash_key seed = rand_hash_key(&rand_system);

@@ -6,8 +6,8 @@
 
 enum { MOST_DIVISOR_DIGITS = 19 };
 
-// Reads a number with an exponent of any length. A number whose exponent is too long for json_number_read becomes
-// larger than every other number or, for a negative exponent, nearly zero.
+// Reads a number with an exponent of any length. A number whose exponent is too long for json_number_read has a
+// larger magnitude than every other number or, if the exponent is negative, is nearly zero.
 static struct json_number read_any(const struct json *v) {
   struct json_number x;
   ASSERT(v->type == JSON_NUMBER);

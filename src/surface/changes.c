@@ -15,7 +15,7 @@ enum { SLICE_US = 2000 };  // microseconds after which a comparison lets other c
 struct catalog_view {
   const struct catalog *catalog;
   struct caller caller;
-  const uint32_t *views;  // for each server: the definition sets (bits of item.seen) that the agent's connections show
+  const uint32_t *views;  // for each server: bits of item.seen, the sets of definitions that the agent gets
   size_t count;
 };
 

@@ -28,8 +28,8 @@ bool upstream_serves(const void *spec, str tool) {
   return spec_serves(spec, tool);
 }
 
-// Returns a text that identifies a server. The text uses `shown`, which has no secrets, because a changed secret does
-// not change the identity.
+// Returns a text that identifies a server. The text is made from the server's settings without secrets (`shown`), so
+// that a changed secret does not change the identity.
 static str identity_of(const struct upstream *u, struct arena *a) {
   const struct upstream_spec *spec = u->spec;
   return arena_printf(a, "{\"kind\":%.*s%s%.*s,\"target\":%.*s}", STR_ARG(json_escaped(a, str_of(spec->kind->name))),

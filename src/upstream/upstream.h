@@ -256,7 +256,7 @@ void upstreams_forget(struct upstreams *all, struct session *s);
 // Calls w->go when the lane is ready, or when it has failed. Starts the lane if necessary. If the lane is down and must
 // wait before its next attempt, calls w->go with the reason immediately.
 void lane_await(struct lane *lane, struct lane_waiter *w);
-void lane_unwait(struct lane_waiter *w);  // does nothing if `w` does not wait
+void lane_unwait(struct lane_waiter *w);  // does nothing if `w` is not waiting
 
 // Must be called when a request of the lane's server begins to wait for a client's answer. Until the answer, one more
 // call may be in flight on the lane.

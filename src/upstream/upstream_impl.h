@@ -186,7 +186,7 @@ void lanes_disown(struct lane *lane);
 void lanes_enter(struct lane *lane);  // registers the lane with its owner
 void lanes_leave(struct lane *lane);
 
-// The queue of lanes whose launchers install a program (install.c).
+// Lanes wait in a queue until their launchers may install a program (install.c).
 void installs_init(struct upstreams *all);
 void installs_stop(struct upstreams *all);  // from now on, no launcher starts
 void install_prepare(struct upstream *u);   // sets u->launcher and u->npm_cache

@@ -458,7 +458,7 @@ static void an_acknowledgement_that_does_not_come_fails_those_who_wait(void **st
   start(b, lane, "a://2");
   is_asked(o, LISTEN(TOOLS "," RESOURCES("\"a://2\"")));
   answer(held(o, 2), "{}");
-  hears(o, "b failed UPSTREAM_UNAVAILABLE ended the stream of notifications\n");
+  hears(o, "b failed UPSTREAM_UNAVAILABLE has ended its stream of notifications\n");
 }
 
 static void streams_go_with_their_lane(void **state) {

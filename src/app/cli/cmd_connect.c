@@ -152,7 +152,7 @@ static bool make_plan(struct connecting *c, const struct client_place *target, s
   if (!client_file_open(&plan->file, w, target, f)) return false;
   for (size_t i = 0; i < c->place_count; i++)
     if (str_eq(c->places[i].file, target->file)) plan->places[plan->place_count++] = &c->places[i];
-  ASSERT(plan->place_count > 0);  // there is at least the place of the target
+  ASSERT(plan->place_count > 0);  // the file of the target is always one of the places
   const struct json *now = find_own(plan, w);
   if (!takeover_open(&plan->taking, w, own_file(c, plan, now), f)) {
     fault_set_path(f, plan->taking.own.disk.path);

@@ -215,8 +215,8 @@ static bool is_name_taken(const struct token_file *t, const char *name) {
   return false;
 }
 
-// Warns if the rules do not know the agent. The token is created anyway: the rules may be changed later, or the gateway
-// may use other rules.
+// Warns if no rule names the agent. The token is created anyway, because the rules may change later, or the gateway may
+// use other rules.
 static void check_agent(const struct token_file *t, const struct arguments *args) {
   struct config_options opt = args->config;
   struct config_problems problems;

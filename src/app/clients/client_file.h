@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the file of a client, and changes its servers. The rest of the file stays unchanged.
+// Reads a client's configuration file, and changes the servers in it. The rest of the file stays unchanged.
 #pragma once
 #include "app/clients/client_entry.h"
 #include "app/clients/text_file.h"

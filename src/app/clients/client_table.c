@@ -73,7 +73,8 @@ bool client_world_init(struct client_world *w, struct arena *a, char *const *env
   char cwd[PATH_MAX];
   *w = (struct client_world){.arena = a, .env = env};
   w->home = str_env(env, STR("HOME"));
-  if (!str_starts(w->home, STR("/"))) fault_set(f, FAULT_INVALID, "HOME is not set: set it to the user's home folder");
+  if (!str_starts(w->home, STR("/")))
+    fault_set(f, FAULT_INVALID, "HOME is not an absolute path: set it to your home folder");
   else if (!getcwd(cwd, sizeof cwd))
     fault_set(f, FAULT_IO, "the current folder does not exist any more: change to another folder");
   else {

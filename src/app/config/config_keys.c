@@ -240,7 +240,7 @@ static bool read_digest(struct config_loader *l, const struct config_place *at, 
   str expanded, why;
   if (!config_expand(l, text, &l->work, &expanded, &why)) config_error(l, at, "%.*s", STR_ARG(why));
   else if (config_is_digest(expanded, out->sha256)) return true;
-  else config_error(l, at, "must be the SHA-256 of the token in 64 hexadecimal digits");
+  else config_error(l, at, "must be the SHA-256 of the token, as 64 hexadecimal digits");
   return false;
 }
 

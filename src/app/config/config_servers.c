@@ -133,7 +133,7 @@ static bool check_header(struct server_entry *e, const struct config_place *at, 
   else if (!ok) entry_error(e, at, "must not contain line breaks or other control characters");
   static const str param_header = STR("Mcp-Param-");
   if (ok && pair->name.n >= param_header.n && str_eq_nocase((str){pair->name.p, param_header.n}, param_header)) {
-    entry_error(e, at, "cannot be configured: Toolgate itself sets the headers Mcp-Param-…");
+    entry_error(e, at, "cannot be configured: Toolgate itself sets all headers that begin with Mcp-Param-");
     ok = false;
   }
   for (size_t i = 0; ok && i < sizeof reserved / sizeof *reserved; i++)

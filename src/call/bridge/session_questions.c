@@ -480,7 +480,8 @@ void calls_ask(struct call_context *x, struct lane *lane, struct link_call *via,
   const struct json *task = related_task(m->params);
   // Outside of a call, a server may ask a stateless client only for roots. The answer to the client's next call then
   // contains the question. Other questions would appear in the answer to an unrelated call.
-  bool without_session = s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
+  bool without_session =
+      s->revision->stateless && !task && !str_eq(m->method, roots_list) && !call_during(lane, via, s, NULL);
   if (without_session) {
     link_refuse(lane->link, json_span(m->id), RPC_INTERNAL_ERROR,
                 STR("this question does not belong to a call in flight"));

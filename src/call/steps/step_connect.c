@@ -124,7 +124,8 @@ static void on_turn(struct turn *t, const struct fault *f) {
 static void on_turn_late(struct timer *timer) {
   struct call *c = CONTAINER_OF(timer, struct turn_state, timer)->call;
   struct fault f;
-  fault_set(&f, FAULT_UPSTREAM_TIMEOUT, "has %u calls in flight, and this call waited too long", c->lane->busy);
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT,
+            "has %u calls in flight on this connection; this call waited too long for its turn", c->lane->busy);
   f.undone = true;
   turn_leave(&state_of(c)->turn);
   failed(c, &f);

@@ -183,7 +183,7 @@ static bool finish(const struct identify_rules *rules, str hash8, bool lossy, st
 
 static bool required_string(const struct json *definition, str key, struct arena *a, str *out, struct fault *f) {
   if (json_string(json_get(definition, key), a, out) && out->n) return true;
-  fault_set(f, FAULT_INVALID, "the definition has no %.*s (a string that is not empty)", STR_ARG(key));
+  fault_set(f, FAULT_INVALID, "the definition must have \"%.*s\", a string that is not empty", STR_ARG(key));
   return false;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes ids from definitions. The same definition always gives the same id; changes of titles and descriptions do not
-// change it.
+// Makes ids from definitions. The same definition always gives the same id; changes to titles and descriptions do not
+// affect the id.
 //
 // The namespace is that of the configured server, or is inferred from the name if the server has none. The version is
 // the one that the definition declares in _meta. Without a version, the id has a hash of the item's name and of the

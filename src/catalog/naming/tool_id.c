@@ -78,7 +78,7 @@ bool tool_id_parse(str id, struct tool_id_parts *out, struct fault *f) {
   str rest;
   if (id.n > TOOL_ID_MAX) return too_long(f, id.n);
   if (id.n == 0 || !str_cut(id, ':', &p.namespace, &rest)) {
-    fault_set(f, FAULT_INVALID, "tool_id missing namespace separator ':' in '%.*s'", STR_ARG(id));
+    fault_set(f, FAULT_INVALID, "tool_id '%.*s' has no namespace separator ':'", STR_ARG(id));
     return false;
   }
   p.hash8 = cut_tail(&rest, '#');

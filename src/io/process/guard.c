@@ -95,8 +95,8 @@ static void stop(struct guard_child *k, uint64_t leave_ms, uint64_t grace_ms) {
   kill_from(k, now + leave_ms + grace_ms);
 }
 
-// Sends the signals that are due. SIGKILL is sent again, with growing delays, until the keeper ends, because a server
-// may fork a process while its tree is being killed.
+// Sends the signals that are due. A server may fork a process while its process tree is being killed. Therefore SIGKILL
+// is repeated, with growing delays, until the keeper (the process that starts the server) ends.
 static void kill_due(struct guard_watch *w) {
   uint64_t now = now_ms();
   LIST_EACH(it, &w->children) {

@@ -104,7 +104,7 @@ static int64_t count_elements(struct path_run *r, const char *array, struct path
   return (int64_t)w.count;
 }
 
-// Positions of the last KEPT elements of an array. A walk through the whole array records them.
+// Positions of the last elements of an array (at most KEPT, a constant). A walk through the whole array records them.
 struct last {
   const char *at[KEPT];
   size_t count;  // number of all elements

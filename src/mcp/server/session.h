@@ -42,7 +42,7 @@ struct surface_ops {
   // Writes the members `capabilities` and `instructions` of the result of initialize or server/discover.
   void (*describe)(void *ctx, struct session *s, struct json_writer *w);
   void (*opened)(void *ctx, struct session *s);  // the handshake is complete
-  void (*closed)(void *ctx, struct session *s);  // called after all requests of the session were cancelled
+  void (*closed)(void *ctx, struct session *s);  // the session has closed; all its requests have been cancelled
   // Answers r, now or later, with a function of mcp/server/request.h.
   void (*request)(void *ctx, struct request *r);
   void (*notification)(void *ctx, struct session *s, const struct rpc_message *m);

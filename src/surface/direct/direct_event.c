@@ -120,7 +120,7 @@ static void other(struct surface *d, struct lane *lane, struct link_call *via, c
 void direct_notification(struct surface *d, struct lane *lane, struct link_call *via, const struct rpc_message *m) {
   if (!method_may_notify(m->method, false, link_revision(lane->link))) {
     log_debug(d->opt.loop->log,
-              "%.*s: dropped the notification %.*s: the protocol revision of the connection does not define it",
+              "%.*s: dropped the notification %.*s, because the protocol revision of the client does not define it",
               STR_ARG(lane_name(lane)), STR_ARG(m->method));
     return;
   }

@@ -122,7 +122,7 @@ static void on_done(struct link_call *c, const struct rpc_message *reply, const 
     s->home->refused = code == RPC_METHOD_NOT_FOUND || code == RPC_INVALID_PARAMS;
     listen_over(s, reply, NULL);
   } else {
-    fault_set(&ended, FAULT_UPSTREAM_UNAVAILABLE, "ended the stream of notifications");
+    fault_set(&ended, FAULT_UPSTREAM_UNAVAILABLE, "has ended its stream of notifications");
     listen_over(s, NULL, &ended);
   }
 }
