@@ -281,9 +281,12 @@ static const struct {
   str method;
   void (*answer)(const struct question *q);
 } methods[] = {
-    {STR("toolgate/hello"), hello},   {STR("toolgate/ask"), ask},
-    {STR("toolgate/status"), status}, {STR("toolgate/definitions"), definition_sets},
-    {STR("toolgate/logs"), logs},     {STR("toolgate/pins"), pins},
+    {STR("toolgate/hello"), hello},
+    {STR("toolgate/ask"), ask},
+    {STR("toolgate/status"), status},
+    {STR("toolgate/definitions"), definition_sets},
+    {STR("toolgate/logs"), logs},
+    {STR("toolgate/pins"), pins},
     {STR("toolgate/governance"), governance},
 };
 

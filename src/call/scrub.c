@@ -79,9 +79,9 @@ const struct rpc_message *calls_scrub(const struct call_context *x, const struct
   // A notification reports an error if it says that a task has failed, or if it is a log message of level error or
   // above.
   bool log = str_eq(m->method, STR("notifications/message"));
-  bool error = spec->hidden.count &&
-               (log ? session_log_level(json_get(m->params, STR("level"))) >= SESSION_LOG_ERROR
-                    : str_starts(m->method, STR("notifications/tasks")) && envelope_is_error(m->params));
+  bool error =
+      spec->hidden.count && (log ? session_log_level(json_get(m->params, STR("level"))) >= SESSION_LOG_ERROR
+                                 : str_starts(m->method, STR("notifications/tasks")) && envelope_is_error(m->params));
   const struct secrets_known *known = error ? &spec->hidden : &spec->secrets;
   if (!x->results.scrub && !(error && secrets_in_json(m->params, known))) return m;
   str text = masked_params(a, m->params, known);

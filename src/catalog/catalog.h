@@ -78,7 +78,7 @@ struct catalog {
   struct map by_shown[ITEM_KINDS];
   // Number of items renamed because another item has the same name. If it is 0, all clients see the same names.
   size_t contested;
-  size_t shadowed;   // number of resources and templates counted in `contested`
+  size_t shadowed;  // number of resources and templates counted in `contested`
   bool prefix_always;
 };
 

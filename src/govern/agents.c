@@ -229,7 +229,8 @@ static bool lets_tenant(const struct governance_capability *c, str tenant) {
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *permission = c->permissions[i];
     bool meant = !permission->tenants.list;
-    for (size_t k = 0; k < permission->tenants.count; k++) meant |= str_eq(permission->tenants.list[k], tenant);
+    for (size_t k = 0; permission->tenants.list && k < permission->tenants.count; k++)
+      meant |= str_eq(permission->tenants.list[k], tenant);
     if (meant && !permission->allow && !permission->roles.list && !permission->intents.list &&
         !permission->environments.list)
       return false;

@@ -24,4 +24,4 @@ enum { ALIAS_BYTES = 64, ALIASES_MAX = 100, ALIAS_TTL_S = 300 };
 size_t governance_alias_count(const struct governance *g);
 // The aliases are in the order of the file.
 const struct governance_alias *governance_alias_at(const struct governance *g, size_t index);
-const struct governance_alias *governance_alias_find(const struct governance *g, str alias);   // NULL if unknown
+const struct governance_alias *governance_alias_find(const struct governance *g, str alias);  // NULL if unknown

@@ -411,9 +411,8 @@ static bool check_flow(struct deciding *d) {
 
 void governance_decide(const struct governance *g, const struct governance_question *q, struct arena *a,
                        struct governance_decision *out) {
-  static bool (*const steps[])(struct deciding *) = {find_capability, match_permissions, match_bundles,
-                                                     select_mode,     check_delegation,  check_arguments,
-                                                     check_flow};
+  static bool (*const steps[])(struct deciding *) = {find_capability,  match_permissions, match_bundles, select_mode,
+                                                     check_delegation, check_arguments,   check_flow};
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   *out = (struct governance_decision){.requested = q->mode, .effective = APPROVAL_NONE, .highest = APPROVAL_NONE};
   struct deciding d = {.governance = g, .question = q, .arena = a, .out = out, .budget = {LOGIC_STEPS, LOGIC_BYTES}};

@@ -81,7 +81,7 @@ struct governance_question {
   // The capability of a tool that no adapter lists, as governance_find_tool returns it, or NULL.
   const struct governance_capability *provisional;
   const struct json *annotations;  // hints of a tool that no adapter lists and the governance does not know, or NULL
-  bool partial;                // some arguments are not known yet, so a missing argument is no violation
+  bool partial;                    // some arguments are not known yet, so a missing argument is no violation
 };
 
 // Returns whether a context is valid. tenant, role, intent, environment and run_id must be strings, safety_mode an

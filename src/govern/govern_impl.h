@@ -84,16 +84,16 @@ struct governance {
   size_t agent_count;
   struct governance_agent others;  // context of all agents that are not in `agents`
   bool offers_plan_check;
-  uint8_t output_schemas;          // enum governance_output, for servers without an adapter
-  bool checks_output;              // the results of some server are validated
-  uint8_t unlisted;                // enum governance_unlisted: servers without an adapter
-  bool provisional_tools;          // tools that no adapter of their server lists are provisional capabilities
+  uint8_t output_schemas;  // enum governance_output, for servers without an adapter
+  bool checks_output;      // the results of some server are validated
+  uint8_t unlisted;        // enum governance_unlisted: servers without an adapter
+  bool provisional_tools;  // tools that no adapter of their server lists are provisional capabilities
   // Whether the maps of tools with provisional capabilities exist (govern/provisional.h). Tools are added while the
   // governance is in use.
   bool notes_ready;
   size_t noted_count;
   struct map noted, noted_ids;  // known tools, by server and name, and by id of the capability
-  uint8_t pins;                    // enum governance_pins
+  uint8_t pins;                 // enum governance_pins
   struct governance_alias *aliases;
   size_t alias_count;
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
@@ -101,7 +101,7 @@ struct governance {
   struct governance_records records;
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   struct governance_flow flow;
-  bool versioned;  // at least one adapter has versions
+  bool versioned;                      // at least one adapter has versions
   struct governance_signing *signing;  // NULL if the file has no `signing`
   struct governance_names skill_files;
   struct governance_skill_key *skill_keys;
@@ -154,16 +154,16 @@ void *governance_read_list(struct governance_reader *r, str pointer, const struc
                            void (*read)(struct governance_reader *r, str pointer, const struct json *v, void *into),
                            size_t *out_count);
 
-governance_read_field governance_id;           // str: an id or name (see governance_is_id)
-governance_read_field governance_text;         // str
-governance_read_field governance_texts;        // struct governance_names: a list of ids or names
-governance_read_field governance_flag;         // bool
-governance_read_field governance_count;        // uint64_t: 1 to 1e9
-governance_read_field governance_integer;      // int64_t
-governance_read_field governance_seconds;      // double: 0 to 1e6
-governance_read_field governance_cost;         // double: 0 to 1e9
-governance_read_field governance_mode;         // uint8_t, enum approval_mode
-governance_read_field governance_choice;       // uint8_t, index into `words`
+governance_read_field governance_id;       // str: an id or name (see governance_is_id)
+governance_read_field governance_text;     // str
+governance_read_field governance_texts;    // struct governance_names: a list of ids or names
+governance_read_field governance_flag;     // bool
+governance_read_field governance_count;    // uint64_t: 1 to 1e9
+governance_read_field governance_integer;  // int64_t
+governance_read_field governance_seconds;  // double: 0 to 1e6
+governance_read_field governance_cost;     // double: 0 to 1e9
+governance_read_field governance_mode;     // uint8_t, enum approval_mode
+governance_read_field governance_choice;   // uint8_t, index into `words`
 // Allowed values of output_schemas.
 extern const char *const governance_outputs[];
 

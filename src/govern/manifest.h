@@ -45,9 +45,9 @@ enum governance_output { OUTPUT_OFF, OUTPUT_WARN, OUTPUT_ENFORCE, OUTPUT_OF_FILE
 struct governance_adapter {
   str adapter_id, pointer;
   uint8_t output_schemas;  // enum governance_output
-  uint8_t type;         // enum adapter_type
-  uint8_t idempotency;  // enum adapter_idempotency
-  str server;           // name of the upstream; like the other strings, STR_NONE if absent
+  uint8_t type;            // enum adapter_type
+  uint8_t idempotency;     // enum adapter_idempotency
+  str server;              // name of the upstream; like the other strings, STR_NONE if absent
   str owner, description, endpoint_ref, domain, environment;
   str version, protocol, protocol_version, transport;  // the values that the upstream must have
   uint64_t timeout_ms;                                 // 0 if absent

@@ -54,7 +54,7 @@ struct tool_result_envelope {
   str started, completed;                    // times as text
   const struct governance_adapter *adapter;  // NULL if unknown
   str version;  // version (govern/versions.h) that the call used; STR_NONE if it used the adapter's own server
-  str span_id, output_hash;                  // STR_NONE is written as null
+  str span_id, output_hash;  // STR_NONE is written as null
   bool cached;
 };
 

@@ -77,7 +77,7 @@ static bool in_share(const struct governance_adapter *a, const struct governance
              STR_ARG(run));
   uint64_t place = hash_sip(&key, buf_view(&b)) % SHARES;
   buf_done(&b);
-  return (double)place < v->share * (SHARES / 100);
+  return (double)place * 100 < v->share * SHARES;
 }
 
 const struct governance_version *governance_choose_version(const struct governance_adapter *a, str environment,

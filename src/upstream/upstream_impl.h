@@ -23,22 +23,22 @@ struct profile {
 struct upstream {
   struct upstreams *all;
   unsigned index;
-  unsigned order;                         // position in the current configuration
-  struct arena arena;                     // memory of the spec and of values derived from it
-  const struct upstream_spec *spec;       // copy of the upstream's configuration
-  struct list lanes;                      // struct lane, oldest first
-  struct lane *common;                    // lane of LANE_OF_ALL; may be NULL
-  struct map by_owner[LANE_SCOPES];       // shared lanes of agents and of principals, by their names
-  struct shares own;                      // number of lanes of each principal, without the common lane
+  unsigned order;                    // position in the current configuration
+  struct arena arena;                // memory of the spec and of values derived from it
+  const struct upstream_spec *spec;  // copy of the upstream's configuration
+  struct list lanes;                 // struct lane, oldest first
+  struct lane *common;               // lane of LANE_OF_ALL; may be NULL
+  struct map by_owner[LANE_SCOPES];  // shared lanes of agents and of principals, by their names
+  struct shares own;                 // number of lanes of each principal, without the common lane
   // A profile never moves to another element; one that was loaded from disk has index 0.
   struct profile profiles[MAX_PROFILES];
-  size_t profile_count, next_profile;     // number of used elements; where the search for an unused one starts
-  uint64_t version;                       // counts changes of the profiles and of server_info
-  str server_info;                        // canonical JSON of the name and version that the server reports, on the heap
-  uint64_t starts, restarts, losses;      // number of connections opened, reopened after a failure, and lost
-  bool gone;                              // removed from the configuration; its index stays reserved
-  bool left;                              // removed or replaced: opens no more lanes
-  struct list node;                       // in upstreams.leaving after it was replaced
+  size_t profile_count, next_profile;  // number of used elements; where the search for an unused one starts
+  uint64_t version;                    // counts changes of the profiles and of server_info
+  str server_info;                     // canonical JSON of the name and version that the server reports, on the heap
+  uint64_t starts, restarts, losses;   // number of connections opened, reopened after a failure, and lost
+  bool gone;                           // removed from the configuration; its index stays reserved
+  bool left;                           // removed or replaced: opens no more lanes
+  struct list node;                    // in upstreams.leaving after it was replaced
   uint64_t quiet_at;
   bool unsaved;  // the definitions have changed and must be stored on disk
   // If the configured protocol is "auto": the detected era, and the time when it was detected.

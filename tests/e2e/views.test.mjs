@@ -216,7 +216,7 @@ test('toolgate view reads what a gateway has left', async (t) => {
     /^line 0 of the file\n[^]*\n… cut at character (\d+) .*; go on with \{"type":"head","start":\1,"chars":\d+\}\n$/);
   const wrong = await toolgate('view', handle, '{"type":"nothing"}');
   assert.equal(wrong.status, 1);
-  assert.match(wrong.stderr, /VIEW_FAILED: unknown type/);
+  assert.match(wrong.stderr, /VIEW_FAILED: unknown selector type/);
   assert.equal((await toolgate('view', 'text:none:0')).status, 1);
   const fault = JSON.parse((await toolgate('view', 'text:none:0', '--json')).stdout);
   assert.deepEqual([fault.error, fault.path, fault.retryable], ['VIEW_FAILED', 'text:none:0', false]);

@@ -71,8 +71,8 @@ describe('the names of direct mode are those of what an agent sees', () => {
     await save(w, { ...servers, payroll: shop(t, ['pay']) });
     for (const client of clients) await client.next(CHANGED);
     // A slow machine needs several slices, and each compares an agent once at most.
-    await until(() => /compared \d+ views of the catalog\b(?!;)/.test(w.gateway.log.slice(from)), () => w.gateway.log.slice(from));
-    const slices = [...w.gateway.log.slice(from).matchAll(/compared (\d+) views/g)].map(([, views]) => Number(views));
+    await until(() => /compared \d+ visible lists\b(?!;)/.test(w.gateway.log.slice(from)), () => w.gateway.log.slice(from));
+    const slices = [...w.gateway.log.slice(from).matchAll(/compared (\d+) visible lists/g)].map(([, views]) => Number(views));
     assert.ok(slices.length > 0 && slices.every((views) => views <= 20), `${slices}`);
     assert.ok(slices.reduce((sum, views) => sum + views) >= 20, `${slices}`);
   });

@@ -275,11 +275,16 @@ static void a_malformed_run_in_meta_is_refused(void **state) {
   governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
   struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
   static const char *const wrong[] = {
-      "'_meta':{'toolgate/run':5}",          RUN(""),
-      RUN("'id':''"),                        RUN("'id':5"),
-      RUN("'id':'r','maxCalls':0"),          RUN("'id':'r','maxCalls':-1"),
-      RUN("'id':'r','maxCalls':1.5"),        RUN("'id':'r','maxCost':-1"),
-      RUN("'id':'r','safety_mode':'network'"), RUN("'id':'r','tenant':'globex'"),
+      "'_meta':{'toolgate/run':5}",
+      RUN(""),
+      RUN("'id':''"),
+      RUN("'id':5"),
+      RUN("'id':'r','maxCalls':0"),
+      RUN("'id':'r','maxCalls':-1"),
+      RUN("'id':'r','maxCalls':1.5"),
+      RUN("'id':'r','maxCost':-1"),
+      RUN("'id':'r','safety_mode':'network'"),
+      RUN("'id':'r','tenant':'globex'"),
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     expect_fault(calls_with(ann, "shop:find", "{}", wrong[i]), "ARGS_INVALID");

@@ -3,15 +3,14 @@
 #include "governed_world.h"
 
 #define STRUCTURED "gateway: {structured: always}\n"
-#define CAPABILITY(name, class, mode, more) \
-  "{'name':'" name "','class':'" class "','approval_mode':'" mode "'" more "}"
+#define CAPABILITY(name, class, mode, more) "{'name':'" name "','class':'" class "','approval_mode':'" mode "'" more "}"
 #define ADAPTERS \
   "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','domain':'sales','capabilities':[" CAPABILITY( \
-      "find", "observe", "read_only", "") "," CAPABILITY("check", "verify", "read_only", \
-                                                         "") "," CAPABILITY("probe", "verify", "network", \
-                                                                            ",'domain':'stock'") "," CAPABILITY( \
-                                                             "order", "act", "destructive", \
-                                                             ",'scopes':['buy']") "]}]"
+      "find", "observe", "read_only", \
+      "") "," CAPABILITY("check", "verify", "read_only", \
+                         "") "," CAPABILITY("probe", "verify", "network", \
+                                            ",'domain':'stock'") "," CAPABILITY("order", "act", "destructive", \
+                                                                                ",'scopes':['buy']") "]}]"
 #define PERMISSION(name) \
   "{'permission_id':'p_" name "','adapter_id':'adp_shop','capability':'" name "','allow':true" \
   ",'arg_constraints':{'amount':{'max':100},'by':{'required':true}}}"
@@ -120,8 +119,9 @@ static void verify_comes_before_observe_if_evidence_is_required_and_scores_are_s
   has_tool(s, "{'name':'aaa','description':'Goods.','inputSchema':{'type':'object'}}");
   has_tool(s, "{'name':'bbb','description':'Goods.','inputSchema':{'type':'object'}}");
   given(w, STRUCTURED);
-  governed_by(w, "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':[" CAPABILITY(
-                     "aaa", "observe", "read_only", "") "," CAPABILITY("bbb", "verify", "read_only", "") "]}],"
+  governed_by(w, "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':["
+                 "{'name':'aaa','class':'observe','approval_mode':'read_only'},"
+                 "{'name':'bbb','class':'verify','approval_mode':'read_only'}]}],"
                  "'permissions':[{'permission_id':'a','adapter_id':'adp_shop','capability':'aaa','allow':true},"
                  "{'permission_id':'b','adapter_id':'adp_shop','capability':'bbb','allow':true}],"
                  "'context':{'agents':{'ann':{'evidence_required':true},'bob':{}}}");

@@ -273,11 +273,11 @@ static void a_claim_cannot_replace_what_the_gateway_sets(void **state) {
 
 // P02
 static void mode_delegated_needs_a_user_as_the_origin(void **state) {
-  struct governance *g = governance_of(
-      "{'adapters':[{'adapter_id':'crm','type':'MCP','capabilities':["
-      "{'name':'mail','class':'act','approval_mode':'delegated','scopes':['mail']}]}],'permissions':["
-      "{'permission_id':'p','adapter_id':'crm','capability':'mail','allow':true}],"
-      "'context':{'claims':{'delegation_expires':'/delegation/exp'}}}");
+  struct governance *g =
+      governance_of("{'adapters':[{'adapter_id':'crm','type':'MCP','capabilities':["
+                    "{'name':'mail','class':'act','approval_mode':'delegated','scopes':['mail']}]}],'permissions':["
+                    "{'permission_id':'p','adapter_id':'crm','capability':'mail','allow':true}],"
+                    "'context':{'claims':{'delegation_expires':'/delegation/exp'}}}");
   static const struct {
     const char *claims;
     enum governance_code code;

@@ -109,10 +109,9 @@ static bool verifies(EVP_PKEY *key, str text, str signature) {
   return ok;
 }
 
-static const char context_text[] =
-    "{'tenant':'acme','scopes':['shop','mail'],'principals':[{'kind':'user','id':'ada'},"
-    "{'kind':'agent','id':'planner'},"
-    "{'kind':'agent','id':'buyer'}]}";
+static const char context_text[] = "{'tenant':'acme','scopes':['shop','mail'],'principals':[{'kind':'user','id':'ada'},"
+                                   "{'kind':'agent','id':'planner'},"
+                                   "{'kind':'agent','id':'buyer'}]}";
 
 // Signs a decision about an order, verifies the token with `key`, and returns its claims.
 static const struct json *claims_of(struct place *p, struct governance *g, const char *context, const char *args,
@@ -159,9 +158,15 @@ static void a_token_says_who_may_call_what(void **state) {
   assert_claim(p, head, "typ", "'toolgate-decision+jwt'");
   assert_claim(p, head, "kid", arena_cstr(&p->arena, arena_printf(&p->arena, "'%s'", thumbprint)));
   static const char *const expected[][2] = {
-      {"iss", "'toolgate'"},   {"aud", "'shop'"},          {"iat", "1000"},
-      {"exp", "1060"},         {"jti", "'pol_1'"},         {"tenant", "'acme'"},
-      {"sub", "'ada'"},        {"capability", "'adp.order'"}, {"mode", "'delegated'"},
+      {"iss", "'toolgate'"},
+      {"aud", "'shop'"},
+      {"iat", "1000"},
+      {"exp", "1060"},
+      {"jti", "'pol_1'"},
+      {"tenant", "'acme'"},
+      {"sub", "'ada'"},
+      {"capability", "'adp.order'"},
+      {"mode", "'delegated'"},
       {"scopes", "['shop','mail']"},
       {"act", "{'sub':'buyer','act':{'sub':'planner'}}"},
   };

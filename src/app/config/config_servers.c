@@ -125,8 +125,7 @@ static bool check_header(struct server_entry *e, const struct config_place *at, 
   static const char *const reserved[] = {
       "Host",   "Content-Length", "Transfer-Encoding", "Connection",      "Keep-Alive",     "TE",
       "Expect", "Trailer",        "Upgrade",           "Accept-Encoding", "Mcp-Session-Id", "MCP-Protocol-Version",
-      "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",        "Toolgate-Chain",
-      "Toolgate-Decision",
+      "Accept", "Content-Type",   "Mcp-Method",        "Mcp-Name",        "Toolgate-Chain", "Toolgate-Decision",
   };
   bool ok = ascii_is_token(pair->name) && !config_has_control(pair->value);
   if (!ascii_is_token(pair->name)) entry_error(e, at, "is not a valid header name: use letters, digits and -");

@@ -106,7 +106,7 @@ static void keep_call(struct flow_run *r, const struct flow_call *c) {
 }
 
 static bool same_text(str a, str b) {
-  return !a.p == !b.p && str_eq(a, b);
+  return a.p && b.p ? str_eq(a, b) : !a.p && !b.p;
 }
 
 // Returns those marks of the call for which the run can keep another call. A mark is left out if the run already keeps

@@ -123,6 +123,7 @@ static enum call_result hand_over(struct call *c) {
     o.code = call_ended_with(c);
     o.message = arena_str(a, str_of(c->failure->fault.message));
   } else {
+    ASSERT(c->answer.p || c->reply);
     str result = c->answer.p ? c->answer : call_scrubbed(c, json_span(c->reply->result));
     o.ok = result.p != NULL;
     o.result = o.ok ? arena_str(a, result) : STR_NONE;

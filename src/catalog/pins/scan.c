@@ -61,9 +61,9 @@ bool scan_hidden(const struct json *definition, struct buf *out) {
 
 // Phrases of instructions to a model. Words are separated by blanks; "a|b" matches either word; "?a" is optional.
 static const char *const phrases[] = {
-    "ignore|disregard|forget|override|bypass ?all|any ?of ?the|your|my|these"
-    " previous|prior|earlier|above|preceding|system"
-    " ?user instructions|instruction|messages|prompts|prompt|rules|guidelines|tools",
+    ("ignore|disregard|forget|override|bypass ?all|any ?of ?the|your|my|these"
+     " previous|prior|earlier|above|preceding|system"
+     " ?user instructions|instruction|messages|prompts|prompt|rules|guidelines|tools"),
     "ignore|disregard|forget|override ?all|any ?of your|system instructions|prompt|guidelines|rules|safety",
     "do not tell|inform|notify|alert|mention|reveal|show|disclose ?this|it|anything ?to ?the user|users|human",
     "dont|never tell|inform|notify|alert|mention|reveal|show|disclose ?this|it|anything ?to ?the user|users|human",

@@ -300,8 +300,8 @@ static bool is_short(struct path_run *r, const struct path_expr *e, const char *
 
 // Compares the value of a query with a string literal, byte by byte, and sets *out_same. Returns false if a comparison
 // of bytes is not enough: if the literal has escapes, or if an escape begins at the first byte that differs.
-static bool compare_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal,
-                             const char *value, bool *out_same) {
+static bool compare_bytes(struct path_run *r, const struct path_expr *e, const struct json *literal, const char *value,
+                          bool *out_same) {
   const char *v = e->kind == PATH_QUERY && !e->query.rest ? begin_of(r, &e->query, value) : NULL;
   if (!v || !json_is(literal, JSON_STRING) || literal->flags & JSON_ESCAPED) return false;
   size_t i = 0, n = literal->n;

@@ -41,7 +41,7 @@ struct stdio {
   struct rate err_rate;
   struct secrets_stream err_secrets;
   unsigned words_rank;  // rank (enum line_rank) of the stderr line that is stored as last words
-  unsigned behind;   // number of lines received after that line
+  unsigned behind;      // number of lines received after that line
   // The process is ending. Its last output, the end of stderr and its exit status may arrive in any order; a timer
   // waits a moment for all of them.
   bool ending, exited;

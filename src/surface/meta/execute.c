@@ -105,6 +105,7 @@ static const struct entry *hidden_of(struct surface *d, struct request *r, const
 static bool refuse_quarantined(struct surface *d, struct request *r, const struct entry *e) {
   struct caller caller;
   struct fault f;
+  ASSERT(!e || e->item);
   if (!e || e->hidden || e->item->kind != ITEM_TOOL || !surface_caller(d, r->session, &caller, &f)) return false;
   if (!caller_is_limited(&caller) || !(e->item->seen & upstreams_view(d->upstreams, e->source, r->session)))
     return false;

@@ -10,8 +10,8 @@
 #include "surface/surface.h"
 
 struct browse_filter {
-  bool set;                 // false: everything matches
-  str capability;           // a pattern with `*`; like the other strings, STR_NONE if absent
+  bool set;        // false: everything matches
+  str capability;  // a pattern with `*`; like the other strings, STR_NONE if absent
   str domain, claim;
   unsigned classes;         // bits 1 << enum capability_class; 0: all
   enum approval_mode mode;  // highest approval mode of capabilities that match; APPROVAL_NONE: any

@@ -15,7 +15,7 @@
 #include "upstream/upstream_impl.h"
 
 enum {
-  REPORT_MS = 30 * 1000,                       // interval of the log messages about installations
+  REPORT_MS = 30 * 1000,                     // interval of the log messages about installations
   LOOK_MS = 50,                              // interval of the checks whether a process has ended
   LEAVE_MS = CHILD_INSTALL_GRACE_MS + 5000,  // time within which the guard process kills a process that must end
 };

@@ -14,8 +14,6 @@
 #include "skill/skill_sign.h"
 #include "json/write.h"
 
-extern char **environ;
-
 enum { MOST_OUTPUT = 16 << 20, KEY_BYTES = 16 << 10 };
 
 // ---- loading
