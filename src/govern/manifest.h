@@ -38,8 +38,8 @@ struct governance_risk {
   uint8_t effect, authority, reversibility, interaction, data_scope;
 };
 
-// How to treat a result that does not match the output schema of its tool. OUTPUT_OF_FILE: the value for the whole
-// file, which replaces this constant while the file is read.
+// How to treat a result that does not match the output schema of its tool. OUTPUT_OF_FILE stands for an adapter without
+// a setting of its own: the reader of the file replaces it with the setting of the whole file.
 enum governance_output { OUTPUT_OFF, OUTPUT_WARN, OUTPUT_ENFORCE, OUTPUT_OF_FILE };
 
 struct governance_adapter {

@@ -90,7 +90,8 @@ void meta_put_server_instructions(struct surface *d, struct request *r, str serv
       json_member_str(w, STR("instructions"), text);
       return;
     }
-    // If the quoted text has too many tokens, the next attempt shortens the unquoted text by the excess.
+    // Quoting makes the text longer. If it then has too many tokens, the next attempt cuts the excess from the original
+    // text, and quotes that again.
     size_t now = tokens_count(text), over = tokens - room;
     most = now > over ? now - over : 0;
     if (most < LEAST_TOKENS) return;
