@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server instructions in the modes with meta-tools. The answer to initialize has the beginning of each server's text;
-// all beginnings together have at most instructions.budget tokens. The answer to tool_browse for a server's path has the whole text.
+// all beginnings together have at most instructions.budget tokens. The answer to tool_browse for a server's path has
+// the whole text.
 //
 // Servers write these texts. The texts are marked, so that they cannot imitate text of the gateway: in initialize each
 // text is one line in quotes; in tool_browse every line begins with "> ". Servers that the agent may not use are left

@@ -266,7 +266,7 @@ static int report_undo(const struct connecting *c, const struct client_place *p,
   struct fault changed;
   ASSERT(how != CONNECT_FAILED || *f->message);
   fault_set(&changed, FAULT_INVALID,
-            "the file was changed after `toolgate connect`; --force restores the earlier servers only");
+            "the file was changed after `toolgate connect`; --force restores the earlier servers, not the rest");
   if (how == CONNECT_CHANGED || how == CONNECT_FAILED)
     takeover_complain(c->name, p->file, how == CONNECT_CHANGED ? &changed : f);
   else if (how == CONNECT_UNDONE && !c->args->json)
