@@ -64,7 +64,7 @@ struct call_context {
   size_t free_count;
   size_t call_size;                   // bytes of a call with the states of all steps
   uint32_t state_at[CALL_MAX_STEPS];  // offset of each step's state
-  // ids of the steps that have `cancel`, and of those that have `done`
+  // ids of the steps with `cancel`, and ids of the steps with `done`
   uint8_t cancelling[CALL_MAX_STEPS], done[CALL_MAX_STEPS];
   size_t cancelling_count, done_count;
   // calls that wait

@@ -3,6 +3,7 @@
 #pragma once
 #include "catalog/pins/pins.h"
 #include "catalog/pins/scan.h"
+#include "json/write.h"
 
 enum {
   PINS_MAGIC = 0x70696e73,
@@ -75,3 +76,6 @@ void pins_compare_names(struct pins *p);
 void pins_load(struct pins *p);  // sets `unreadable` on failure
 void pins_save(struct pins *p, const struct pin *pin);
 void pins_remove(struct pins *p, const struct pin *pin);  // from the store
+// Writes the member `findings`. `reviewed` is the name of the member that says whether an operator accepted a finding.
+void pins_put_findings(struct json_writer *w, const struct pin *pin, str reviewed);
+void pins_put_raw_or_null(struct json_writer *w, str key, str text);

@@ -52,26 +52,6 @@ static bool has_hash(const struct pin *pin, str sha256) {
   return str_eq(str_of(hex), sha256);
 }
 
-static void put_findings(const struct pin *pin, struct json_writer *w) {
-  json_put_key(w, STR("findings"));
-  json_begin_array(w);
-  for (int i = 0; i < PIN_FINDINGS; i++) {
-    if (!(pin->findings & 1u << i)) continue;
-    json_begin_object(w);
-    json_member_str(w, STR("kind"), str_of(pin_finding_name((enum pin_finding)i)));
-    json_member_str(w, STR("text"), pin->why[i].p ? pin->why[i] : STR(""));
-    json_member_bool(w, STR("accepted"), pin->reviewed & 1u << i);
-    json_end_object(w);
-  }
-  json_end_array(w);
-}
-
-static void put_definition(struct json_writer *w, str key, str text) {
-  json_put_key(w, key);
-  if (text.p) json_put_raw(w, text);
-  else json_put_null(w);
-}
-
 static void put_pin(const struct pin *pin, bool whole, struct json_writer *w) {
   json_begin_object(w);
   json_member_str(w, STR("server"), pin->server->name);
@@ -85,10 +65,10 @@ static void put_pin(const struct pin *pin, bool whole, struct json_writer *w) {
   char hex[HEX];
   hash_current(pin, hex);
   json_member_str(w, STR("sha256"), str_of(hex));
-  put_findings(pin, w);
+  pins_put_findings(w, pin, STR("accepted"));
   if (whole) {
-    put_definition(w, STR("accepted"), pin->accepted);
-    put_definition(w, STR("current"), pin->current.p ? pin->current : pin->accepted);
+    pins_put_raw_or_null(w, STR("accepted"), pin->accepted);
+    pins_put_raw_or_null(w, STR("current"), pin->current.p ? pin->current : pin->accepted);
   }
   json_end_object(w);
 }

@@ -7,7 +7,7 @@
 
 static const str kind = STR("pins");
 
-static void put_findings(const struct pin *pin, struct json_writer *w) {
+void pins_put_findings(struct json_writer *w, const struct pin *pin, str reviewed) {
   json_put_key(w, STR("findings"));
   json_begin_array(w);
   for (int i = 0; i < PIN_FINDINGS; i++) {
@@ -15,13 +15,13 @@ static void put_findings(const struct pin *pin, struct json_writer *w) {
     json_begin_object(w);
     json_member_str(w, STR("kind"), str_of(pin_finding_name((enum pin_finding)i)));
     json_member_str(w, STR("text"), pin->why[i].p ? pin->why[i] : STR(""));
-    json_member_bool(w, STR("reviewed"), pin->reviewed & 1u << i);
+    json_member_bool(w, reviewed, pin->reviewed & 1u << i);
     json_end_object(w);
   }
   json_end_array(w);
 }
 
-static void put_raw_or_null(struct json_writer *w, str key, str text) {
+void pins_put_raw_or_null(struct json_writer *w, str key, str text) {
   json_put_key(w, key);
   if (text.p) json_put_raw(w, text);
   else json_put_null(w);
@@ -61,9 +61,9 @@ void pins_save(struct pins *p, const struct pin *pin) {
   json_member_str(&w, STR("tool"), pin->tool);
   json_member_int(&w, STR("accepted_ms"), pin->at);
   json_member_bool(&w, STR("by_operator"), pin->by_operator);
-  put_raw_or_null(&w, STR("accepted"), pin->accepted);
-  put_raw_or_null(&w, STR("current"), pin->current);
-  put_findings(pin, &w);
+  pins_put_raw_or_null(&w, STR("accepted"), pin->accepted);
+  pins_put_raw_or_null(&w, STR("current"), pin->current);
+  pins_put_findings(&w, pin, STR("reviewed"));
   json_end_object(&w);
   if (b.over)
     log_error(p->opt.log, "%.*s: the pin of a tool is too large and is lost when the gateway ends",
