@@ -83,13 +83,13 @@ struct archive_write {
 // Bytes that count against archive_bytes for each record or document, in addition to the size of its texts.
 enum { ARCHIVE_ENTRY_COST = 200 };
 
-enum note_op { NOTE_COUNT, NOTE_LEASE, NOTE_ONCE, NOTE_PUT, NOTE_TAKE };
+enum note_op { NOTE_COUNT, NOTE_LEASE, NOTE_ONCE, NOTE_PUT, NOTE_ADD, NOTE_REPLACE, NOTE_TAKE };
 
 // A row in which the store keeps a counter, a lease, a key or a queue entry. `space` and `id` identify it.
 struct note {
   str space, id;
   str text;         // holder of a lease, or bytes of an entry
-  int64_t value;    // sum of a counter
+  int64_t value;    // sum of a counter, or version of an entry
   int64_t until;    // wall clock; the note does not exist from this time on
   uint64_t number;  // set by the backend; each new note gets a higher number than all earlier notes
 };
@@ -100,7 +100,7 @@ struct note_write {
   enum note_op op;
   str space, id;  // NOTE_TAKE with an empty id takes the note with the lowest number
   str text;
-  int64_t delta;
+  int64_t delta;  // for a counter; for NOTE_REPLACE, the version that the entry must have
   uint64_t ms;
 };
 
@@ -180,6 +180,7 @@ int64_t place_now(const struct store_place *p);
 // place.
 uint64_t place_archive_limit(const struct store_place *p);
 uint64_t place_piece_limit(const struct store_place *p);
+uint64_t place_kind_limit(const struct store_place *p);  // maximum bytes of the entries of one kind
 
 // The purposes for which the store uses a backend; backends.c sets the backend for each.
 enum store_role {

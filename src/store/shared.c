@@ -64,6 +64,16 @@ void entry_put(struct store *s, str kind, str id, str bytes, uint64_t ms, struct
   order_entry(s, new_write(NOTE_PUT, kind, id, bytes, ms), w);
 }
 
+void entry_add(struct store *s, str kind, str id, str bytes, uint64_t ms, struct store_wait *w) {
+  order_entry(s, new_write(NOTE_ADD, kind, id, bytes, ms), w);
+}
+
+void entry_replace(struct store *s, str kind, str id, int64_t version, str bytes, uint64_t ms, struct store_wait *w) {
+  struct note_write *x = new_write(NOTE_REPLACE, kind, id, bytes, ms);
+  x->delta = version;
+  order_entry(s, x, w);
+}
+
 void entry_take(struct store *s, str kind, str id, struct store_wait *w) {
   order_entry(s, new_write(NOTE_TAKE, kind, id, STR(""), 0), w);
 }
@@ -92,6 +102,13 @@ static enum note_change count(struct note_write *w, const struct note *at, struc
   return NOTE_REPLACED;
 }
 
+// Returns whether the write may change the entry. If it may not, answers with the bytes of the entry.
+static bool may_store(struct note_write *w, const struct note *at) {
+  bool may = w->op == NOTE_PUT || (w->op == NOTE_ADD ? !at : at && at->value == w->delta);
+  if (!may) answer(w, 0, at ? at->text : STR(""));
+  return may;
+}
+
 enum note_change note_decide(struct note_write *w, const struct note *at, struct note *out) {
   ASSERT(w->op <= NOTE_TAKE && !w->write.refused);
   int64_t until = w->write.now + (int64_t)w->ms;
@@ -100,10 +117,13 @@ enum note_change note_decide(struct note_write *w, const struct note *at, struct
   case NOTE_COUNT: return count(w, at, out);
   case NOTE_LEASE: return take_lease(w, at, out);
   case NOTE_ONCE: answer(w, !at, STR("")); return at ? NOTE_STAYS : NOTE_REPLACED;
-  case NOTE_PUT: break;
+  case NOTE_PUT:
+  case NOTE_ADD:
+  case NOTE_REPLACE: break;
   case NOTE_TAKE: answer(w, at != NULL, at ? at->text : STR("")); return at ? NOTE_REMOVED : NOTE_STAYS;
   }
-  answer(w, 1, STR(""));
+  if (!may_store(w, at)) return NOTE_STAYS;
+  answer(w, ++out->value, STR(""));
   out->text = w->text;
   return NOTE_REPLACED;
 }

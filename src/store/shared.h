@@ -4,7 +4,7 @@
 //
 // When an operation calls `done`, store_wait.value and store_wait.bytes contain its result. STORE_PASSING means that
 // only this process sees the change. STORE_LOST means that the change was rejected, for example because a name or text
-// is too long, or because SHARED_MAX objects already exist; `value` is then 0.
+// is too long, or because too many objects exist; `value` is then 0.
 //
 // Every counter, lease, key and entry has an end time (wall clock), and is treated as missing from that time on.
 #pragma once
@@ -14,7 +14,8 @@
 enum {
   SHARED_NAME_BYTES = 1 << 10,  // maximum size of a name, a kind, an id, a key, or a holder
   SHARED_BYTES = 1 << 20,       // maximum size of an entry
-  SHARED_MAX = 100000,          // maximum number of counters, leases, keys and entries together
+  SHARED_MAX = 200000,          // maximum number of counters, of leases, of keys, and of the entries of each kind
+  SHARED_COST = 200,            // bytes that count for an entry in addition to its text
 };
 
 // Adds `delta` to a counter. Result: the sum of all additions in the current time window. A window begins with its
@@ -29,9 +30,18 @@ void lease_take(struct store *s, str name, str holder, uint64_t ms, struct store
 // milliseconds after the first call.
 void once(struct store *s, str key, uint64_t ms, struct store_wait *w);
 
-// Stores an entry. Replaces an existing entry with this id, which keeps its position: entries of a kind are ordered by
-// their first entry_put. Result: 1.
+// Entries of a kind are ordered by the time when they were first stored. Each change of an entry increases its version,
+// which begins with 1.
+//
+// entry_put stores an entry, or replaces an existing entry with this id. Result: the new version.
 void entry_put(struct store *s, str kind, str id, str bytes, uint64_t ms, struct store_wait *w);
+
+// Stores an entry if there is no entry with this id. Result: 1, or 0 if there is one; `bytes` are then its bytes.
+void entry_add(struct store *s, str kind, str id, str bytes, uint64_t ms, struct store_wait *w);
+
+// Replaces an entry if it has this version. Result: the new version; or 0 if the entry has another version or does not
+// exist. `bytes` are then its bytes, or empty.
+void entry_replace(struct store *s, str kind, str id, int64_t version, str bytes, uint64_t ms, struct store_wait *w);
 
 // Removes an entry and returns its bytes. If several callers take the same entry, only one gets it. An empty id takes
 // the oldest entry of this kind. Result: 1, or 0 if there is no such entry.
@@ -39,7 +49,8 @@ void entry_take(struct store *s, str kind, str id, struct store_wait *w);
 
 struct shared_entry {
   str id, bytes;
-  uint64_t number;   // position in the order of its kind
+  uint64_t number;  // position in the order of its kind
+  int64_t version;
   int64_t until_ms;  // wall clock
 };
 

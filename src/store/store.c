@@ -14,6 +14,7 @@ const struct store_limits store_default_limits = {
     .memory_bytes = 256 << 20,
     .archive_bytes = UINT64_C(1) << 30,
     .archive_ms = UINT64_C(30) * 24 * 3600 * 1000,
+    .kind_bytes = UINT64_C(512) << 20,
 };
 
 // ---- waiting
@@ -171,6 +172,10 @@ uint64_t place_archive_limit(const struct store_place *p) {
 
 uint64_t place_piece_limit(const struct store_place *p) {
   return limit_of(p, p->opt->limits.piece_bytes);
+}
+
+uint64_t place_kind_limit(const struct store_place *p) {
+  return limit_of(p, p->opt->limits.kind_bytes);
 }
 
 // ---- creation and destruction

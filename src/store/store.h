@@ -26,6 +26,7 @@ struct store_limits {
   uint64_t memory_bytes;       // maximum bytes of all pieces that are kept in memory
   uint64_t archive_bytes;      // maximum bytes of all records and documents; writes beyond it are rejected
   uint64_t archive_ms;         // lifetime of a record
+  uint64_t kind_bytes;         // maximum bytes of all entries of a kind (store/shared.h)
 };
 
 extern const struct store_limits store_default_limits;

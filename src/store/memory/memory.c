@@ -69,6 +69,7 @@ static struct store_place *open_place(const struct store_options *opt, bool spar
   map_init(&m->owners, &m->seed);
   map_init(&m->documents, &m->seed);
   map_init(&m->notes_by_id, &m->seed);
+  map_init(&m->kinds, &m->seed);
   list_init(&m->by_use);
   list_init(&m->by_age);
   list_init(&m->records);
@@ -83,11 +84,12 @@ static void close_place(struct store_place *p) {
   memory_drop_archive(m);
   memory_drop_notes(m);
   ASSERT(m->usage.count == 0 && m->usage.bytes == 0 && m->archive_bytes == 0);
-  ASSERT(map_count(&m->owners) == 0 && map_count(&m->notes_by_id) == 0);
+  ASSERT(map_count(&m->owners) == 0 && map_count(&m->notes_by_id) == 0 && map_count(&m->kinds) == 0);
   map_done(&m->pieces);
   map_done(&m->owners);
   map_done(&m->documents);
   map_done(&m->notes_by_id);
+  map_done(&m->kinds);
   uv_mutex_destroy(&m->lock);
   mem_free(m);
 }

@@ -22,6 +22,7 @@ struct memory {
   uint64_t archive_bytes;
 
   struct map notes_by_id;  // notes (struct kept_note) by space and id
+  struct map kinds;        // struct kept_kind by space
   struct list notes;       // in the order of their numbers
   uint64_t last_note;      // number of the last note
 };

@@ -26,11 +26,22 @@ static sqlite3_stmt *query(struct db *db, str space, str id, int64_t now, uint64
   return q;
 }
 
+// Returns whether the limits of a space allow a note in place of `before`, or a new note if `before` is NULL.
+static bool has_room(struct database *d, const struct note *to, const struct note *before) {
+  uint64_t most = place_kind_limit(&d->place);
+  struct buf name;
+  buf_init(&name, SHARED_NAME_BYTES + 16);
+  buf_printf(&name, "notes of %.*s", STR_ARG(to->space));
+  struct piece_usage usage = database_usage(&d->write, buf_view(&name));
+  buf_done(&name);
+  if (before) return to->text.n <= before->text.n || usage.bytes + to->text.n - before->text.n <= most;
+  return usage.count < SHARED_MAX && usage.bytes + to->text.n + SHARED_COST <= most;
+}
+
 static enum applied change(struct db *db, enum note_change what, const struct note *to, struct fault *f) {
   if (what == NOTE_STAYS) return APPLY_OK;
   ASSERT(what == NOTE_REPLACED || to->number);
   if (what == NOTE_REMOVED) return db_do_int(db, DB_NOTE_DROP, (int64_t)to->number, f) ? APPLY_OK : APPLY_FAILED;
-  if (!to->number && database_usage(db, STR("notes")).count >= SHARED_MAX) return APPLY_REFUSED;
   sqlite3_stmt *q = db_statement(db, DB_NOTE_PUT);
   db_bind_text(q, 1, to->space);
   db_bind_text(q, 2, to->id);
@@ -51,8 +62,9 @@ enum applied note_apply(struct database *d, struct store_write *w, struct fault 
   if (got < 0) return APPLY_FAILED;
   struct note at = got == 1 ? note_of(q, x->space) : (struct note){0}, to;
   enum note_change what = note_decide(x, got == 1 ? &at : NULL, &to);
+  bool fits = what != NOTE_REPLACED || has_room(d, &to, got == 1 ? &at : NULL);
   sqlite3_reset(q);
-  return change(db, what, &to, f);
+  return fits ? change(db, what, &to, f) : APPLY_REFUSED;
 }
 
 // If the statement cannot be prepared, the table of notes does not exist, so there are no notes.
@@ -66,7 +78,7 @@ void database_find_notes(struct store_place *p, struct entry_search *x) {
     if ((got = db_next(db, q, &f)) != 1) break;
     struct note n = note_of(q, x->space);
     x->left--;
-    x->stopped = !x->each(x->ctx, &(struct shared_entry){n.id, n.text, n.number, n.until});
+    x->stopped = !x->each(x->ctx, &(struct shared_entry){n.id, n.text, n.number, n.value, n.until});
   }
   sqlite3_reset(q);
   database_read_done(d, db);

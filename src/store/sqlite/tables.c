@@ -3,10 +3,10 @@
 #include "store/sqlite/db.h"
 
 // `usage` has the number of rows and bytes that count against the limits; its rows are "pieces" (all pieces), "pieces
-// of O" (pieces of the owner O), "archive" and "notes". `doomed` lists files that perhaps no row names any more; a
-// process that holds the lock checks this and removes such files. `used` orders pieces by their last use: each use of a
-// piece sets its `used` to a new maximum. This is a number and not a time, because the clocks of several processes may
-// differ.
+// of O" (pieces of the owner O), "archive" and "notes of S" (notes of the space S). `doomed` lists files that perhaps no
+// row names any more; a process that holds the lock checks this and removes such files. `used` orders pieces by their
+// last use: each use of a piece sets its `used` to a new maximum. This is a number and not a time, because the clocks of
+// several processes may differ.
 static const char version_1[] =
     "CREATE TABLE usage (name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE doomed (hash BLOB PRIMARY KEY) WITHOUT ROWID;"
@@ -71,9 +71,19 @@ const char db_notes[] =
     "CREATE UNIQUE INDEX IF NOT EXISTS notes_by_id ON notes (space, id);"
     "CREATE INDEX IF NOT EXISTS notes_by_number ON notes (space, number);"
     "CREATE INDEX IF NOT EXISTS notes_by_end ON notes (until);"
-    "CREATE TRIGGER IF NOT EXISTS note_added AFTER INSERT ON notes BEGIN"
-    " INSERT INTO usage VALUES ('notes', 1, 0) ON CONFLICT (name) DO UPDATE SET count = count + 1;"
+    // Older versions of Toolgate count all notes together.
+    "DROP TRIGGER IF EXISTS note_added;"
+    "DROP TRIGGER IF EXISTS note_dropped;"
+    "DELETE FROM usage WHERE name = 'notes' OR name GLOB 'notes of *';"
+    "INSERT INTO usage SELECT 'notes of ' || space, count(*), sum(length(text) + 200) FROM notes GROUP BY space;"
+    "CREATE TRIGGER IF NOT EXISTS note_in AFTER INSERT ON notes BEGIN"
+    " INSERT INTO usage VALUES ('notes of ' || new.space, 1, length(new.text) + 200)"
+    " ON CONFLICT (name) DO UPDATE SET count = count + 1, bytes = bytes + excluded.bytes;"
     "END;"
-    "CREATE TRIGGER IF NOT EXISTS note_dropped AFTER DELETE ON notes BEGIN"
-    " UPDATE usage SET count = count - 1 WHERE name = 'notes';"
+    "CREATE TRIGGER IF NOT EXISTS note_changed AFTER UPDATE OF text ON notes BEGIN"
+    " UPDATE usage SET bytes = bytes + length(new.text) - length(old.text) WHERE name = 'notes of ' || new.space;"
+    "END;"
+    "CREATE TRIGGER IF NOT EXISTS note_out AFTER DELETE ON notes BEGIN"
+    " UPDATE usage SET count = count - 1, bytes = bytes - length(old.text) - 200"
+    " WHERE name = 'notes of ' || old.space;"
     "END;";
