@@ -3,10 +3,10 @@
 #include "store/sqlite/db.h"
 
 // `usage` has the number of rows and bytes that count against the limits; its rows are "pieces" (all pieces), "pieces
-// of O" (pieces of the owner O), "archive" and "notes of S" (notes of the space S). `doomed` lists files that perhaps no
-// row names any more; a process that holds the lock checks this and removes such files. `used` orders pieces by their
-// last use: each use of a piece sets its `used` to a new maximum. This is a number and not a time, because the clocks of
-// several processes may differ.
+// of O" (pieces of the owner O), "archive" and "notes of S" (notes of the space S). `doomed` lists files that perhaps
+// no row names any more; a process that holds the lock checks this and removes such files. `used` orders pieces by
+// their last use: each use of a piece sets its `used` to a new maximum. This is a number and not a time, because the
+// clocks of several processes may differ.
 static const char version_1[] =
     "CREATE TABLE usage (name TEXT PRIMARY KEY, count INTEGER NOT NULL, bytes INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE doomed (hash BLOB PRIMARY KEY) WITHOUT ROWID;"

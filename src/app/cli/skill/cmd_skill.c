@@ -162,9 +162,9 @@ static const struct command sign = {
     .missing = "give a skill file",
 };
 
-static struct skill_key *read_key(const char *path, struct fault *f) {
+static struct ed25519 *read_key(const char *path, struct fault *f) {
   struct buf b;
-  struct skill_key *key = NULL;
+  struct ed25519 *key = NULL;
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     fault_set(f, FAULT_IO, "%s: %s", path, strerror(errno));
@@ -181,7 +181,7 @@ static struct skill_key *read_key(const char *path, struct fault *f) {
   return key;
 }
 
-static void put_key(const struct skill_key *key, bool json, struct arena *a) {
+static void put_key(const struct ed25519 *key, bool json, struct arena *a) {
   str kid = skill_key_id(key, a), public = skill_key_public(key, a);
   printf(json ? "{\"kid\":\"%.*s\",\"public_key\":\"%.*s\"}\n"
               : "signed; the key is { kid: \"%.*s\", public_key: \"%.*s\" }\n",
@@ -195,13 +195,13 @@ static int run_sign(int argc, char **argv) {
   int status;
   if (!command_parse(&sign, argc, argv, &args, &status)) return status;
   if (!args.key) return command_misused(argv[0], "give the private key: --key FILE");
-  struct skill_key *key = read_key(args.key, &f);
+  struct ed25519 *key = read_key(args.key, &f);
   if (!key) return command_failed(&f, EXIT_CANNOT);
   arena_init(&a);
   bool ok = sign_file(args.operands[0], key, clock_wall_ms(&clock_system), &a, &f);
   if (ok) put_key(key, args.json, &a);
   status = ok ? EXIT_OK : command_failed(&f, EXIT_NO);
-  skill_key_free(&key);
+  ed25519_free(&key);
   arena_done(&a);
   return status;
 }

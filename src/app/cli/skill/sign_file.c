@@ -112,7 +112,7 @@ static const struct skill *read_skill(struct signing *s, str text) {
   return root ? skill_read(root, s->arena, on_problem, s) : NULL;
 }
 
-static str make_signature(const struct skill *skill, const struct skill_key *key, int64_t now, struct arena *a) {
+static str make_signature(const struct skill *skill, const struct ed25519 *key, int64_t now, struct arena *a) {
   char at[CLOCK_TEXT];
   clock_print_second(now, at);
   return arena_printf(a, "[{\"alg\": \"EdDSA\", \"kid\": \"%.*s\", \"sig\": \"%.*s\", \"signed_at\": \"%s\"}]",
@@ -139,7 +139,7 @@ static bool write_back(const struct signing *s, str text) {
   return ok;
 }
 
-bool sign_file(const char *path, const struct skill_key *key, int64_t now, struct arena *a, struct fault *f) {
+bool sign_file(const char *path, const struct ed25519 *key, int64_t now, struct arena *a, struct fault *f) {
   struct signing s = {.path = path, .arena = a, .fault = f};
   struct json_edit edits[MEMBERS] = {{STR("prompt_fragment_sha256"), STR_NONE},
                                      {STR("evaluation_set_sha256"), STR_NONE},

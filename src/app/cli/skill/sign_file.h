@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/fault.h"
 
-struct skill_key;
+struct ed25519;
 
 // Signs the file at `path`. `now` is in milliseconds since 1970. On failure, returns false and changes nothing.
-bool sign_file(const char *path, const struct skill_key *key, int64_t now, struct arena *a, struct fault *f);
+bool sign_file(const char *path, const struct ed25519 *key, int64_t now, struct arena *a, struct fault *f);
