@@ -11,6 +11,7 @@
 #include "govern/records.h"
 #include "io/file.h"
 #include "io/mapped.h"
+#include "observe/gateway_key.h"
 #include "observe/journal.h"
 #include "observe/metrics.h"
 #include "surface/changes.h"
@@ -53,7 +54,19 @@ static void make_store(struct gateway *g) {
   if (c->record) g->recorder = recorder_new(g->store, &g->log, g->loop.clock, c->session_bytes);
 }
 
+// Opens the key that signs heads of the audit log, if receipts are wanted. With audit.receipts: auto, the gateway also
+// works without the key.
+static bool make_key(struct gateway *g, const struct config *c, struct fault *f) {
+  bool wanted = c->audit_receipts == CONFIG_AUDIT_ON || (c->audit_receipts == CONFIG_AUDIT_AUTO && c->governance);
+  if (!wanted || g->key || (g->key = gateway_key_open(c->state_dir, g->loop.rand, f))) return true;
+  if (c->audit_receipts == CONFIG_AUDIT_ON) return false;
+  log_error(&g->log, "no receipts can be made for governed calls: %s", f->message);
+  return true;
+}
+
 static bool make_audit(struct gateway *g, const struct config *c, struct fault *f) {
+  if (!c->audit_file.n) return true;
+  if (!make_key(g, c, f)) return false;
   struct audit_options opt = {
       .file = c->audit_file,
       .max_bytes = c->audit_bytes,
@@ -62,10 +75,11 @@ static bool make_audit(struct gateway *g, const struct config *c, struct fault *
       .max_total = c->audit_total,
       .required = c->audit_required,
       .key = c->audit_key.n ? c->audit_secret : STR_NONE,
+      .signer = g->key,
+      .head_ms = c->audit_head_ms,
       .clock = g->loop.clock,
       .log = &g->log,
   };
-  if (!c->audit_file.n) return true;
   ASSERT(!g->audit_recorder);
   struct audit *audit = audit_open(&opt, f);
   if (audit)
@@ -383,6 +397,7 @@ void gateway_done(struct gateway *g) {
   ASSERT(g->ending == 0 && !g->upstreams && !g->surface && !g->store);
   policy_unref(&g->rules.policy);
   governance_unref(&g->rules.governance);
+  gateway_key_free(&g->key);
   child_host_free(&g->children);
   loop_done(&g->loop);
   arena_done(&g->names);

@@ -19,6 +19,7 @@ struct gateway {
   struct store *store;
   struct recorder *recorder;              // NULL if calls are not recorded
   struct audit_recorder *audit_recorder;  // NULL if there is no audit log
+  struct gateway_key *key;                // signs heads of the audit log; NULL until it is needed
   struct journal *journal;                // records of governed calls; NULL without state_dir
   struct metrics *metrics;
   struct tracer *tracer;   // sends spans; NULL if there is no collector

@@ -23,6 +23,7 @@ struct audit_recorder {
   struct audit_recorder_options opt;
   struct batches batches;
   struct refusals refusals;
+  struct timer head;    // time of the next signed head
   struct timer minute;  // fires when the oldest minute with counted refusals ends
   struct list waiting;  // requests waiting for the check of the log file
   struct timer ask;     // time of the next check
@@ -65,7 +66,15 @@ static void write_lines(void *ctx) {
 }
 
 static void settle_lines(void *ctx) {
-  audit_settle(((struct audit_recorder *)ctx)->opt.audit);
+  struct audit_recorder *l = ctx;
+  audit_settle(l->opt.audit);
+  uint64_t after = audit_head_after(l->opt.audit);
+  if (after && !timer_running(&l->head) && !l->batches.closed) timer_start(l->opt.loop, &l->head, after);
+}
+
+// A head must be signed even if no further line is written.
+static void on_head(struct timer *t) {
+  batches_due(&CONTAINER_OF(t, struct audit_recorder, head)->batches);
 }
 
 static bool is_failing(void *ctx, uint64_t *after_ms) {
@@ -140,6 +149,7 @@ struct audit_recorder *audit_recorder_new(const struct audit_recorder_options *o
   l->opt = *opt;
   batches_init(&l->batches, opt->loop, GATHER_MS, &batches_ops, l);
   timer_init(&l->minute, on_minute);
+  timer_init(&l->head, on_head);
   timer_init(&l->ask, on_ask);
   list_init(&l->waiting);
   refusals_init(&l->refusals, opt->refusals, &seed, on_summary, l);
@@ -152,6 +162,7 @@ void audit_recorder_free(struct audit_recorder **recorder) {
   *recorder = NULL;
   refusals_done(&l->refusals);
   timer_stop(&l->minute);
+  timer_stop(&l->head);
   timer_stop(&l->ask);
   ASSERT(list_empty(&l->waiting));
   batches_close(&l->batches);
@@ -318,9 +329,11 @@ void audit_recorder_trace(struct request *r, str trace) {
   if (n) n->event.trace = trace;
 }
 
-void audit_recorder_governed(struct request *r, str decision_id) {
+void audit_recorder_governed(struct request *r, str decision_id, str envelope_hash) {
   struct audit_recorder_note *n = r->note;
-  if (n) n->event.decision_id = keep(r, decision_id);
+  if (!n) return;
+  n->event.decision_id = keep(r, decision_id);
+  n->event.envelope_hash = keep(r, envelope_hash);
 }
 
 void audit_recorder_fault(struct request *r, enum fault_code code) {

@@ -65,8 +65,9 @@ void audit_recorder_rule(struct request *r, str rule);
 void audit_recorder_unknown(struct request *r, str rule);
 // Sets the known secrets to mask in the line. Text that looks like a secret is always masked.
 void audit_recorder_secrets(struct request *r, const struct secrets_known *known);
-void audit_recorder_trace(struct request *r, str trace);           // `trace` is the trace id, or STR_NONE
-void audit_recorder_governed(struct request *r, str decision_id);  // id of the governance decision, or STR_NONE
+void audit_recorder_trace(struct request *r, str trace);  // `trace` is the trace id, or STR_NONE
+// Sets the id of the governance decision and the hash of the envelopes; each may be STR_NONE.
+void audit_recorder_governed(struct request *r, str decision_id, str envelope_hash);
 void audit_recorder_fault(struct request *r, enum fault_code code);
 // audit_recorder_shown and audit_recorder_shown_text set the part of the answer whose tokens are counted: the part that
 // the client shows its model (mcp/server/clients.h). If neither is called, the whole answer is counted. `structured` is

@@ -212,7 +212,25 @@ str call_journal_envelopes(struct call *c) {
 
 // ---- the end of a call
 
-static void write_call(struct call *c, const struct governed_call *g, bool cancelled) {
+// Stores the hash of the envelopes for the audit line. `from` is the position of the comma before the member `call`.
+// The hashed text is {"call":…,"result":…}: a brace replaces the comma meanwhile.
+static void hash_envelopes(struct governed_call *g, struct buf *out, size_t from) {
+  unsigned char digest[SHA256_SIZE];
+  if (out->over) return;
+  ASSERT(out->p[from] == ',');
+  out->p[from] = '{';
+  hash_sha256_with(g->journal->hasher, (str){out->p + from, out->n - from}, digest);
+  out->p[from] = ',';
+  memcpy(g->envelope_hash, "sha256:", 7);
+  hash_hex(digest, sizeof digest, g->envelope_hash + 7);
+}
+
+str call_journal_hash(const struct call *c) {
+  const struct governed_call *g = *call_governed(c);
+  return g && *g->envelope_hash ? str_of(g->envelope_hash) : STR_NONE;
+}
+
+static void write_call(struct call *c, struct governed_call *g, bool cancelled) {
   struct call_journal *j = c->context->governed;
   struct buf *out = &j->line;
   char time[CLOCK_TEXT];
@@ -222,10 +240,13 @@ static void write_call(struct call *c, const struct governed_call *g, bool cance
   JSON_PUT_TEXT(out, ",\"agent\":", g->agent);
   JSON_PUT_TEXT(out, ",\"server\":", g->server);
   JSON_PUT_TEXT(out, ",\"tool\":", g->tool);
+  size_t from = out->n;
   JSON_PUT_RAW(out, ",\"call\":", g->envelope);
   JSON_PUT(out, ",\"result\":");
   put_result(c, g, cancelled, now, out);
-  JSON_PUT(out, "}}");
+  buf_char(out, '}');
+  if (c->request->note) hash_envelopes(g, out, from);
+  buf_char(out, '}');
   call_journal_add(j);
 }
 

@@ -31,6 +31,9 @@ void call_journal_result(struct call *c, const struct json *result);
 // Records the end of a call. A call of a tool that the governance file hides is recorded as a denied call.
 void call_journal_ended(struct call *c, bool cancelled);
 
+// Returns the SHA-256 of the recorded envelopes, after the end of the call. Returns STR_NONE if nothing was recorded.
+str call_journal_hash(const struct call *c);
+
 // Returns the envelopes for the answer, {"call", "result"}, in the request's memory. Returns STR_NONE if the governance
 // file does not ask for them.
 str call_journal_envelopes(struct call *c);

@@ -36,6 +36,7 @@ struct governed_call {
   bool hashed;
   str started;  // time as text
   char output_hash[RECORD_DIGEST_SIZE];
+  char envelope_hash[RECORD_DIGEST_SIZE];  // of the recorded envelopes; empty until the call has ended
 };
 
 // Writes the ToolCallEnvelope of a new record.

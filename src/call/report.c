@@ -92,7 +92,7 @@ void call_audit(struct call *c, bool asked) {
   audit_target(c);
   audit_recorder_mark(r, marks, call_retries(c));
   audit_recorder_trace(r, call_trace_id(c));
-  audit_recorder_governed(r, call_decision_id(c));
+  audit_recorder_governed(r, call_decision_id(c), call_journal_hash(c));
   if (c->rule.n) audit_recorder_rule(r, c->rule);
   if (c->shown) audit_recorder_shown(r, c->shown);
   else if (c->reply && c->reply->kind == RPC_RESULT && !asked) audit_recorder_shown(r, c->reply->result);

@@ -23,6 +23,8 @@ struct audit {
   uint64_t all_lost;
   unsigned breaks;
   bool aside;  // start a new file before the next write
+  bool closing;
+  uint64_t head_at;  // monotonic time when the last head was signed, or the log was opened
   // The last check found the files missing or locked. The next write must then happen even if no lines are pending.
   bool doubtful;
   bool trying;  // value of `doubtful` when the current batch was taken
@@ -31,7 +33,7 @@ struct audit {
   // While `taken` is true, only the thread that writes the batch may use the members after `taken`.
   bool taken;
   struct audit_file file;
-  bool take_aside, ok, written, headless;
+  bool take_aside, take_head, ok, written, headless, leafless;
   struct fault why;
 };
 
@@ -91,10 +93,23 @@ uint64_t audit_retry_ms(const struct audit *a) {
   return atomic_load(&a->file.state) == AUDIT_LOCKED_OUT ? LOCKED_MS : RETRY_MS;
 }
 
+static bool is_head_due(const struct audit *a) {
+  if (!a->opt.signer || !(atomic_load(&a->file.unsigned_lines) || a->pending.n)) return false;
+  return a->closing || clock_mono_ms(a->opt.clock) - a->head_at >= a->opt.head_ms;
+}
+
+uint64_t audit_head_after(const struct audit *a) {
+  ASSERT_MAGIC(a, MAGIC);
+  if (!a->opt.signer || !atomic_load(&a->file.unsigned_lines)) return 0;
+  uint64_t passed = clock_mono_ms(a->opt.clock) - a->head_at;
+  return passed < a->opt.head_ms ? a->opt.head_ms - passed : 1;
+}
+
 bool audit_take(struct audit *a) {
   ASSERT_MAGIC(a, MAGIC);
+  bool head = is_head_due(a);
   bool waits = a->failing && clock_mono_ms(a->opt.clock) - a->failed_at < audit_retry_ms(a);
-  if (a->taken || waits || !(a->pending.n || a->failing || a->aside || a->doubtful)) return false;
+  if (a->taken || waits || !(a->pending.n || a->failing || a->aside || a->doubtful || head)) return false;
   if (a->batch.n && a->pending.n <= a->batch.max - a->batch.n) {
     buf_str(&a->batch, buf_view(&a->pending));
     buf_reset(&a->pending);
@@ -104,6 +119,8 @@ bool audit_take(struct audit *a) {
     a->pending = empty;
   }
   a->take_aside = a->aside;
+  a->take_head = head;
+  if (head) a->head_at = clock_mono_ms(a->opt.clock);
   a->trying = a->doubtful;
   a->aside = a->doubtful = false;
   a->taken = true;
@@ -115,7 +132,7 @@ bool audit_take(struct audit *a) {
 void audit_write(struct audit *a) {
   ASSERT_MAGIC(a, MAGIC);
   ASSERT(a->taken);
-  a->ok = audit_file_write(&a->file, &a->batch, a->take_aside, &a->written, &a->why);
+  a->ok = audit_file_write(&a->file, &a->batch, a->take_aside, a->take_head, &a->written, &a->why);
 }
 
 // If the last write found a break in the chain of lines, logs the break, even if that write then failed.
@@ -136,6 +153,9 @@ void audit_settle(struct audit *a) {
   if (a->file.headless && !a->headless && !a->opt.required)
     log_warn(a->opt.log, "%s cannot be written: %s", a->file.head_path, strerror(a->file.head_errno));
   a->headless = a->file.headless;
+  if (a->file.leaves.failing && !a->leafless)
+    log_warn(a->opt.log, "no receipts can be made for lines of the audit log: %s", a->file.leaves.why.message);
+  a->leafless = a->file.leaves.failing;
   a->breaks = a->file.breaks;
 }
 
@@ -197,6 +217,7 @@ struct audit *audit_open(const struct audit_options *opt, struct fault *f) {
   a->opt = *opt;
   buf_init(&a->pending, AUDIT_PENDING_MAX);
   buf_init(&a->batch, AUDIT_PENDING_MAX);
+  a->head_at = clock_mono_ms(opt->clock);
   bool ok = audit_file_open(&a->file, opt, &a->why);
   note_break(a);
   a->breaks = a->file.breaks;
@@ -213,6 +234,7 @@ void audit_close(struct audit **audit) {
   *audit = NULL;
   ASSERT_MAGIC(a, MAGIC);
   ASSERT(!a->taken);
+  a->closing = true;
   for (int i = 0; i < 2; i++) {  // the first flush writes a batch that failed before, the second the pending lines
     a->failed_at = 0;
     audit_flush(a);

@@ -22,6 +22,7 @@
 #include "base/log.h"
 
 struct audit;
+struct gateway_key;
 
 struct audit_options {
   str file;
@@ -31,6 +32,9 @@ struct audit_options {
   uint64_t max_total;  // maximum bytes of all files of the log; a write that would exceed them fails; 0 if unlimited
   bool required;       // refuse operations while the log cannot be written
   str key;             // signs lines and FILE.head; STR_NONE if they are not signed
+  // Signs heads of the Merkle tree over the lines (observe/audit_tree.h). NULL: there is no tree. Must outlive the log.
+  const struct gateway_key *signer;
+  uint64_t head_ms;  // minimum time between two heads
   const struct clock *clock;
   const struct log *log;
 };
@@ -51,6 +55,7 @@ struct audit_event {
   str subject, issuer;  // subject and issuer of the credential; STR_NONE if unknown
   str trace;            // W3C trace id, or STR_NONE
   str decision_id;      // of the governance file; STR_NONE if the request is not governed
+  str envelope_hash;    // SHA-256 of the envelopes of a governed call, or STR_NONE
   size_t bytes_in, bytes_out;
   // Request and response text. Only their token counts are logged; null is logged for STR_NONE.
   str counted_in, counted_out;
@@ -88,6 +93,10 @@ void audit_flush(struct audit *a);  // audit_take, audit_write and audit_settle
 // Makes the next write start a new file. Not needed if the current file was moved away, because the next write then
 // creates a new one.
 void audit_rotate(struct audit *a);
+
+// Returns the time after which audit_take must be called again so that a head for the last lines is signed; 0 if a head
+// covers all lines.
+uint64_t audit_head_after(const struct audit *a);
 
 // Whether an operation may begin. Always AUDIT_READY if the configuration does not require the audit log.
 enum audit_readiness {

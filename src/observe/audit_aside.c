@@ -115,13 +115,14 @@ static void move_rotated(const struct audit_file *a, const char *name) {
   }
 }
 
-static bool move_all(const struct audit_file *a, char *name, size_t room) {
+static bool move_all(struct audit_file *a, char *name, size_t room) {
   char *head = mem_alloc(room);
   bool ok = find_name(a, name, room, head, room);
   if (!ok) errno = EEXIST;
   ok = ok && rename(a->path, name) == 0;
   if (ok) move_rotated(a, name);
   ok = ok && (rename(a->head_path, head) == 0 || errno == ENOENT);
+  if (ok) audit_leaves_set_aside(a, name);
   mem_free(head);
   return ok;
 }

@@ -133,6 +133,7 @@ static void put_rest(const struct audit_event *e, struct buf *out) {
   if (e->target.p) put_text(out, KEY("target"), e->target);
   if (e->trace.p) put_text(out, KEY("trace_id"), e->trace);
   if (e->decision_id.n) put_text(out, KEY("decision_id"), e->decision_id);
+  if (e->envelope_hash.n) put_text(out, KEY("envelope_hash"), e->envelope_hash);
   if (e->attempts) put_number(out, KEY("retries"), e->attempts);
   put_if(out, KEY("tool_error"), e->tool_error);
   put_if(out, KEY("cached"), e->cached);

@@ -310,6 +310,7 @@ static void put_line(struct audit_file *a, const struct audit_record *r, const c
   unsigned char digest[SHA256_SIZE];
   hash_sha256_with(a->hasher, str_from(buf_view(out), from), digest);
   hash_hex(digest, sizeof digest, a->prev);
+  if (a->leaves.signer) buf_add(&a->leaves.fresh, digest, sizeof digest);
   buf_str(out, STR(AUDIT_HASH_KEY));
   buf_add(out, a->prev, AUDIT_HASH);
   if (a->key) put_mac(a);
@@ -318,6 +319,7 @@ static void put_line(struct audit_file *a, const struct audit_record *r, const c
 
 static void put_lines(struct audit_file *a, str batch) {
   buf_reset(&a->lines);
+  buf_reset(&a->leaves.fresh);
   if (a->notice.n) put_line(a, &(struct audit_record){.body = (uint32_t)a->notice.n}, a->notice.p);
   while (batch.n) {
     struct audit_record r;
@@ -337,6 +339,7 @@ static bool append(struct audit_file *a, str batch, struct fault *f) {
   if (write_whole(a->fd, buf_view(&a->lines))) {
     a->size += a->lines.n;
     buf_reset(&a->notice);
+    audit_leaves_append(a, seq);
     return true;
   }
   refused(a, "cannot be written", f);
@@ -358,7 +361,8 @@ static uint64_t length_of(str batch) {
   return n;
 }
 
-bool audit_file_write(struct audit_file *a, struct buf *records, bool aside, bool *out_written, struct fault *f) {
+bool audit_file_write(struct audit_file *a, struct buf *records, bool aside, bool head, bool *out_written,
+                      struct fault *f) {
   count_tokens(a, records);
   str batch = buf_view(records);
   bool ok = lock(a, f) && catch_up(a, f), caught_up = ok;
@@ -370,6 +374,7 @@ bool audit_file_write(struct audit_file *a, struct buf *records, bool aside, boo
   ok = ok && (!(batch.n + a->notice.n) || append(a, batch, f));
   *out_written = ok;
   if (ok || (caught_up && a->begins != begins)) write_head(a);
+  if (ok && head) audit_leaves_sign(a);
   ok = ok && has_head(a, f) && reserve(a, f);
   unlock(a);
   if (!ok && atomic_load(&a->state) != AUDIT_LOCKED_OUT) atomic_store(&a->state, AUDIT_BROKEN);
@@ -414,14 +419,16 @@ bool audit_file_open(struct audit_file *a, const struct audit_options *opt, stru
   begin_chain(a, 0);
   buf_init(&a->lines, 4 * AUDIT_PENDING_MAX);
   buf_init(&a->notice, AUDIT_LINE_MAX);
+  audit_leaves_open(a, opt);
   bool there = open_file(a, f) || (errno == ENOENT && make_folder(a, f));
   struct buf nothing = {0};
   bool written;
-  return there && audit_file_write(a, &nothing, false, &written, f);
+  return there && audit_file_write(a, &nothing, false, false, &written, f);
 }
 
 void audit_file_close(struct audit_file *a) {
   ASSERT(a->path && a->head_path);
+  audit_leaves_close(a);
   close_file(a);
   close_head(a);
   buf_done(&a->lines);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/crypto/hmac.h"
 #include "observe/audit.h"
+#include "observe/audit_tree.h"
 #include "text/tokens.h"
 
 enum { AUDIT_HASH = 2 * SHA256_SIZE };  // number of hex digits
@@ -97,6 +98,21 @@ struct audit_inode {
   ino_t number;
 };
 
+// The files of the Merkle tree over a log: FILE.leaves and FILE.heads.
+struct audit_leaves {
+  const struct gateway_key *signer;  // NULL: there is no tree, and the other members are unused
+  uint64_t head_ms;
+  char *path, *heads_path;
+  int fd;  // of FILE.leaves, or -1
+  struct audit_inode inode;
+  uint64_t first;         // number of the line of the first leaf
+  struct tree_edge edge;  // of the leaves that were read for the last head
+  uint64_t head_at;       // monotonic time of the last head
+  struct buf fresh;       // leaves of the lines being written
+  bool failing;
+  struct fault why;
+};
+
 // The files of a log that is being written. Only one thread at a time may use this struct, except for `state`.
 struct audit_file {
   char *path, *head_path;
@@ -129,6 +145,8 @@ struct audit_file {
   uint64_t set_aside_at;  // monotonic time when a log was last set aside; 0 if never
   uint64_t rotate_from;   // monotonic time before which a failed rotation is not repeated
   unsigned breaks;        // number of breaks of the chain since the start
+  struct audit_leaves leaves;
+  _Atomic uint64_t unsigned_lines;  // lines that no head covers
   char room[AUDIT_LINE_MAX];
 };
 
@@ -163,6 +181,8 @@ enum { AUDIT_ROTATED_MAX = 1000 };  // maximum number of rotated files; a log wi
 // Returns the name of a rotated file, FILE.number; number 0 is FILE itself. The caller must free it.
 char *audit_file_name(const char *path, unsigned number);
 
+unsigned audit_count_rotated(const char *path);
+
 // Returns whether one more rotated file is allowed. The caller must hold the lock.
 bool audit_may_shift(const struct audit_file *a);
 // Renames FILE to FILE.1, FILE.1 to FILE.2 and so on, then removes the files that are older than `keep_ms` and not
@@ -174,6 +194,25 @@ uint64_t audit_first_kept(struct audit_file *a);
 // Returns whether `more` bytes fit audit.max_total. Removes rotated files older than audit.keep_days if that makes
 // room. Otherwise returns false, with a reason in f.
 bool audit_has_room(struct audit_file *a, uint64_t more, struct fault *f);
+
+// Calls `each` for every complete line of the log's files that is an audit line, the oldest first, until `each` returns
+// false. Returns false if a file cannot be read.
+typedef bool audit_each(void *ctx, str line, const struct audit_place *p);
+bool audit_each_line(const char *path, audit_each *each, void *ctx, struct fault *f);
+
+// The functions for FILE.leaves and FILE.heads need the lock, except for audit_leaves_open and audit_leaves_close.
+enum { AUDIT_LEAVES_HEADER = 16 };
+void audit_leaves_open(struct audit_file *a, const struct audit_options *opt);
+void audit_leaves_close(struct audit_file *a);
+// Stores the leaves of the lines that were just appended. `seq` is the number of the last line before them. If leaves
+// of earlier lines are missing, reads them from the log. A failure is logged later, and does not affect the log.
+void audit_leaves_append(struct audit_file *a, uint64_t seq);
+void audit_leaves_sign(struct audit_file *a);  // signs a head if there are lines without one
+// Renames both files together with a log that is set aside.
+void audit_leaves_set_aside(struct audit_file *a, const char *name);
+
+// Opens FILE.leaves for reading. Sets *out_first and *out_count. Returns -1 with the reason in f.
+int audit_leaves_read(const char *path, uint64_t *out_first, uint64_t *out_count, struct fault *f);
 
 enum {
   AUDIT_LOCK_MS = 1000,  // maximum time that a batch of lines waits for the file lock
@@ -189,6 +228,8 @@ void audit_file_close(struct audit_file *a);
 // calls.
 bool audit_file_in_place(const struct audit_file *a);
 
-// Appends records. If `aside` is true, rotates the file first. Sets *out_written to whether the records were written.
-// The function can fail even after the records were written, if FILE.head cannot be written or no disk space is left.
-bool audit_file_write(struct audit_file *a, struct buf *batch, bool aside, bool *out_written, struct fault *f);
+// Appends records. If `aside` is true, rotates the file first. If `head` is true, signs a head of the tree. Sets
+// *out_written to whether the records were written. The function can fail even after the records were written, if
+// FILE.head cannot be written or no disk space is left.
+bool audit_file_write(struct audit_file *a, struct buf *batch, bool aside, bool head, bool *out_written,
+                      struct fault *f);

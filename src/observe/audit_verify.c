@@ -12,7 +12,6 @@
 #include "observe/audit_impl.h"
 
 enum {
-  FILES_MOST = AUDIT_ROTATED_MAX + 1,
   FINDINGS_MOST = 1000,  // maximum number of reported findings; further findings are only counted
 };
 
@@ -199,17 +198,6 @@ static void check_signature(struct verifier *v, const char *path, const char *he
           (unsigned long long)v->verdict.behind, path);
 }
 
-static unsigned count_rotated(const char *path) {
-  unsigned n = 0;
-  bool there = true;
-  while (there && ++n < FILES_MOST) {
-    char *name = audit_file_name(path, n);
-    there = access(name, F_OK) == 0;
-    mem_free(name);
-  }
-  return n - 1;
-}
-
 // Returns whether `path` is a rotated file, which can only be verified with the other files of its log. Sets f in this
 // case.
 static bool is_part(const char *path, char *name, size_t room, struct fault *f) {
@@ -229,7 +217,7 @@ static bool verify(struct verifier *v, const char *path, char *name, size_t room
   snprintf(name, room, "%s.head", path);
   v->headed = audit_read_head(name, &v->head);
   if (!v->headed && is_part(path, name, room, f)) return false;
-  for (unsigned n = count_rotated(path); ok && n; n--) {
+  for (unsigned n = audit_count_rotated(path); ok && n; n--) {
     char *part = audit_file_name(path, n);
     ok = take_file(v, part, f);
     mem_free(part);

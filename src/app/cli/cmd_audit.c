@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
-#include "app/cli/command.h"
+#include "app/cli/records/records.h"
 #include "base/buf.h"
 #include "observe/audit.h"
 #include "json/write.h"
@@ -89,10 +89,14 @@ static int run_verify(int argc, char **argv) {
   return status;
 }
 
-static const char usage[] = "usage: toolgate audit verify FILE [--key FILE]\n\n"
-                            "Checks that nobody tampered with an audit log.\n";
+static const char usage[] =
+    "usage: toolgate audit verify FILE [--key FILE]\n"
+    "       toolgate audit prove ID\n"
+    "       toolgate audit check-proof FILE [--key KEY]\n\n"
+    "Checks that nobody tampered with an audit log, and makes and checks receipts of governed calls.\n";
 
 int cmd_audit(int argc, char **argv) {
-  static const struct command_part parts[] = {{"verify", run_verify}, {NULL, NULL}};
+  static const struct command_part parts[] = {
+      {"verify", run_verify}, {"prove", audit_prove}, {"check-proof", audit_check_proof}, {NULL, NULL}};
   return command_run_part(parts, usage, argc, argv);
 }

@@ -58,6 +58,7 @@ static const struct option_row rows[] = {
     {'^', "governance", "FILE", "adapters, permissions and bundles, YAML or JSON"},
     {'y', "key", "FILE", "the key that signs the lines and FILE.head (audit.key_file)"},
     {'$', "key", "FILE", "an Ed25519 private key in PEM format"},
+    {'/', "key", "KEY", "the public key of the gateway, as FILE.heads shows it"},
     {'w', "mcp-config", "FILE", "the servers (default: mcp.json in ~/.config/toolgate)"},
     {'G', "dry-run", NULL, "change nothing; print the changes"},
     {'~', "tenant", "TENANT", "only what this tenant may use"},
@@ -227,6 +228,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'u': out->config.rules = optarg; break;
   case 'A': out->config.agent = optarg; break;
   case '$':
+  case '/':
   case 'y': out->key = optarg; break;
   case 'J': out->method = optarg; break;
   case '^': out->governance = optarg; break;

@@ -155,6 +155,8 @@ struct config {
   bool audit_arguments;                 // log the arguments of calls
   str audit_key;                        // file with the key that signs the audit log; empty if the log is unsigned
   str audit_secret;                     // the key itself
+  int audit_receipts;                   // whether receipts can be made: a value of enum config_audit
+  uint64_t audit_head_ms;               // time between two signed heads
 
   struct upstream_spec *upstreams;  // at most CONFIG_MAX_SERVERS
   size_t upstream_count;

@@ -154,6 +154,7 @@ bool records_find(const struct config_options *opt, const struct records_query *
     arena_init(&a);
     ok = search(arena_printf(&a, "%.*s/records", STR_ARG(c.state_dir)), q, out, &f);
     if (!ok) *out_status = command_failed(&f, EXIT_CANNOT);
+    if (ok) out->audit = arena_str(&out->arena, c.audit_file);
     if (ok && c.governance) out->digest = arena_str(&out->arena, governance_digest(c.governance));
     arena_done(&a);
   }

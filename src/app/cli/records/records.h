@@ -28,6 +28,7 @@ struct records {
   struct record *list;
   size_t count;
   str digest;  // hash of the configured governance file, or STR_NONE
+  str audit;   // the configured audit log; empty if there is none
   struct arena arena;
 };
 
@@ -59,5 +60,6 @@ void records_put_member(struct records *r, const struct json *v, const char *nam
 void records_put_each(struct records *r, const struct json *all, const char *name, const char *first,
                       const char *second, struct buf *out);
 
-// The subcommands of `toolgate decisions` that have their own source files.
+// Subcommands that have their own source files: those of `toolgate decisions`, and those of `toolgate audit`.
 command_run decisions_explain, decisions_replay;
+command_run audit_prove, audit_check_proof;
