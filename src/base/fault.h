@@ -57,6 +57,8 @@
   X(FLOW_DENIED, false)              /* the call would join private data, untrusted input and a way out */ \
   X(SKILL_UNAVAILABLE, false)        /* the skill, or a capability that it needs, cannot be used by this caller */ \
   X(SKILL_FAILED, false)             /* a condition or a step of the skill failed */ \
+  X(CIRCUIT_OPEN, true)              /* the last calls of the capability failed, so it is not called now */ \
+  X(EGRESS_BUDGET_EXCEEDED, true)    /* the tenant has sent too many calls of the capability */ \
   X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
   X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \
   X(RECORDS_UNAVAILABLE, true)       /* records are required and cannot be written */ \

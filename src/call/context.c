@@ -9,6 +9,8 @@
 #include "call/controls/checkers.h"
 #include "call/controls/flows.h"
 #include "call/pipeline.h"
+#include "effect/breakers.h"
+#include "effect/egress.h"
 
 void calls_limit_principals(struct call_context *x, const struct allowance_limits *limits) {
   bool any = limits->in_flight || limits->requests || limits->bytes || limits->tokens;
@@ -66,6 +68,8 @@ void call_context_done(struct call_context *x) {
   run_budgets_free(&x->run_budgets);
   call_journal_free(&x->governed);
   flows_free(&x->flows);
+  breakers_free(&x->breakers);
+  egress_free(&x->egress);
   tasks_done(x->tasks);
   mem_free(x->tasks);
   tickets_done(&x->tickets);

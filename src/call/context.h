@@ -94,6 +94,8 @@ struct call_context {
   struct rand_pool governed_ids;  // for the ids of decisions and governed calls
   uint64_t versions_reported;     // 1 + generation of the catalog for which an incompatible version was logged
   struct flows *flows;            // marks of the flow guard
+  struct breakers *breakers;      // NULL until a governed call needs them; so is `egress`
+  struct egress *egress;
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;

@@ -21,6 +21,7 @@
   ROW(STEP_FLOW, step_flow)                   /* applies the flow guard */ \
   ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
   ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \
+  ROW(STEP_BREAKER, step_breaker)             /* applies the circuit breaker and the egress budget */ \
   ROW(STEP_BUDGET, step_budget)               /* counts the call against the budget of its run */ \
   ROW(STEP_CONNECT, step_connect)             /* gets the caller's lane */ \
   ROW(STEP_VERSION_PINS, step_version_pins)   /* compares versions with the governance file */ \

@@ -220,6 +220,7 @@ static void report_event(struct call *c, bool cancelled) {
 }
 
 void call_report(struct call *c, bool cancelled) {
+  breaker_ended(c, cancelled);
   call_journal_ended(c, cancelled);
   call_audit(c, false);
   measure(c, cancelled);

@@ -192,6 +192,11 @@ void governance_read_records(struct governance_reader *r, str pointer, const str
 
 governance_read_field governance_read_versions;  // struct governance_versions
 
+// ---- govern_limits.c
+
+governance_read_field governance_read_breaker;  // struct breaker_limits
+governance_read_field governance_read_egress;   // struct egress_limits
+
 // ---- govern_flow.c
 
 governance_read_field governance_read_marks;  // reads marks of the flow guard into a uint8_t, one bit for each

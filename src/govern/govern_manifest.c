@@ -95,6 +95,8 @@ static const struct governance_field capability_fields[] = {
     {"timeout_ms", governance_count, AT(timeout_ms), false, NULL},
     {"cost", governance_cost, AT(cost), false, NULL},
     {"retry", read_retry, AT(retry), false, NULL},
+    {"breaker", governance_read_breaker, AT(breaker), false, NULL},
+    {"egress", governance_read_egress, AT(egress), false, NULL},
     {"risk", read_risk, AT(risk), false, NULL},
     {"flow", governance_read_marks, AT(flow), false, NULL},
 };
@@ -152,6 +154,8 @@ static const struct governance_field adapter_fields[] = {
     {"timeout_ms", governance_count, AT(adapter.timeout_ms), false, NULL},
     {"output_schemas", governance_choice, AT(adapter.output_schemas), false, governance_outputs},
     {"retry", read_retry, AT(adapter.retry), false, NULL},
+    {"breaker", governance_read_breaker, AT(adapter.breaker), false, NULL},
+    {"egress", governance_read_egress, AT(adapter.egress), false, NULL},
     {"sign_metadata", governance_flag, AT(adapter.signs), false, NULL},
     {"versions", governance_read_versions, AT(adapter.versions), false, NULL},
     {"capabilities", read_capabilities, AT(capabilities), true, NULL},

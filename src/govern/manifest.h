@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adapters, the first part of a governance file. Each adapter lists the capabilities of one upstream.
 #pragma once
+#include "govern/limits.h"
 #include "govern/mode.h"
 
 // A list of names. `list` is NULL if the member is absent from the file.
@@ -52,6 +53,8 @@ struct governance_adapter {
   str version, protocol, protocol_version, transport;  // the values that the upstream must have
   uint64_t timeout_ms;                                 // 0 if absent
   struct governance_retry retry;
+  struct breaker_limits breaker;
+  struct egress_limits egress;
   bool signs;  // sign_metadata: calls carry a signed decision (govern/signing.h)
   struct governance_versions versions;
 };
@@ -77,6 +80,8 @@ struct governance_capability {
   str flow_pointer;  // the place of the flow marks in the file
   double cost;       // of one call, in the unit of max_cost; 0 if absent
   struct governance_retry retry;
+  struct breaker_limits breaker;
+  struct egress_limits egress;
   struct governance_risk risk;
   // The permissions for this capability, in the order of the file.
   const struct governance_permission **permissions;

@@ -25,6 +25,7 @@ struct govern_metrics {
   struct tally *other_capabilities, *other_adapters;
   uint64_t decisions[CODES];
   uint64_t flow_denied, flow_warned;
+  uint64_t limits[GOVERNED_LIMIT_COUNT];
 };
 
 static const char *end_word(enum governed_end end) {
@@ -100,6 +101,17 @@ void govern_metrics_decision(struct govern_metrics *m, enum governance_code code
   m->decisions[code]++;
 }
 
+static const str limit_words[] = {
+#define X(name, word) STR(word),
+    GOVERNED_LIMITS(X)
+#undef X
+};
+
+void govern_metrics_limit(struct govern_metrics *m, enum governed_limit limit) {
+  ASSERT(limit < GOVERNED_LIMIT_COUNT);
+  m->limits[limit]++;
+}
+
 void govern_metrics_flow(struct govern_metrics *m, bool refused) {
   if (refused) m->flow_denied++;
   else m->flow_warned++;
@@ -158,6 +170,10 @@ void govern_metrics_write(const struct govern_metrics *m, struct buf *out) {
                    "Calls and views that would have joined all marks of the flow guard.");
   metrics_put_value(out, "toolgate_govern_flow_total", "result", STR("denied"), m->flow_denied);
   metrics_put_value(out, "toolgate_govern_flow_total", "result", STR("warned"), m->flow_warned);
+  metrics_put_head(out, "toolgate_govern_limits_total", "counter",
+                   "Calls stopped by circuit breakers and egress budgets, degraded answers, and opened breakers.");
+  for (size_t i = 0; i < GOVERNED_LIMIT_COUNT; i++)
+    metrics_put_value(out, "toolgate_govern_limits_total", "event", limit_words[i], m->limits[i]);
 }
 
 // ---- JSON
@@ -236,6 +252,7 @@ void govern_metrics_put(const struct govern_metrics *m, struct json_writer *w) {
   put_ratio(w, STR("violations_per_thousand"), 1000 * (all - m->decisions[GOVERNANCE_ALLOWED]), all);
   json_member_u64(w, STR("flow_denied"), m->flow_denied);
   json_member_u64(w, STR("flow_warned"), m->flow_warned);
+  for (size_t i = 0; i < GOVERNED_LIMIT_COUNT; i++) json_member_u64(w, limit_words[i], m->limits[i]);
   put_list(w, STR("capabilities"), &m->capabilities, m->other_capabilities, put_capability);
   put_list(w, STR("adapters"), &m->adapters, m->other_adapters, put_adapter);
 }

@@ -45,6 +45,21 @@ void govern_metrics_decision(struct govern_metrics *m, enum governance_code code
 // false if the flow guard only warned.
 void govern_metrics_flow(struct govern_metrics *m, bool refused);
 
+// Calls that breakers and egress budgets stopped or that got an expired result, and breakers that opened.
+#define GOVERNED_LIMITS(X) \
+  X(CIRCUIT_OPEN, "circuit_open") \
+  X(EGRESS, "egress_budget") \
+  X(DEGRADED, "degraded") \
+  X(BREAKER_OPENED, "breaker_opened")
+
+enum governed_limit {
+#define X(name, word) GOVERNED_LIMIT_##name,
+  GOVERNED_LIMITS(X)
+#undef X
+      GOVERNED_LIMIT_COUNT
+};
+void govern_metrics_limit(struct govern_metrics *m, enum governed_limit limit);
+
 // Writes the metrics for Prometheus.
 void govern_metrics_write(const struct govern_metrics *m, struct buf *out);
 // Writes the counters as members of an open JSON object, for `toolgate stats --governance --json`.

@@ -75,7 +75,23 @@ static void an_entry_is_gone_exactly_when_its_time_is_up(void **state) {
   assert_non_null(find(c, "a"));
   now += 1;
   assert_null(find(c, "a"));
-  assert_int_equal(result_cache_bytes(c), 0);
+  result_cache_free(&c);
+}
+
+static void an_expired_entry_is_found_only_when_asked_for(void **state) {
+  struct result_cache *c = cache_of(60000, 10, 10000);
+  struct cached_result got;
+  struct result_cache_key key = key_of("a");
+  put(c, "a", "{}");
+  now += 60000;
+  assert_null(find(c, "a"));
+  assert_true(result_cache_find_expired(c, &key, 1, 5000, &got));
+  now += 4999;
+  assert_true(result_cache_find_expired(c, &key, 1, 5000, &got));
+  now += 1;
+  assert_false(result_cache_find_expired(c, &key, 1, 5000, &got));
+  put(c, "a", "{}");
+  assert_false(result_cache_find_expired(c, &key, 2, 5000, &got));  // the catalog has changed
   result_cache_free(&c);
 }
 
@@ -171,6 +187,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_put_is_found),
       cmocka_unit_test(an_entry_is_gone_exactly_when_its_time_is_up),
+      cmocka_unit_test(an_expired_entry_is_found_only_when_asked_for),
       cmocka_unit_test(what_was_not_used_for_the_longest_time_leaves_first),
       cmocka_unit_test(it_never_holds_more_bytes_than_it_may),
       cmocka_unit_test(another_catalog_empties_it),

@@ -67,6 +67,9 @@ static void put_text(struct buf *out, struct arena *a, const struct json *v) {
     JSON_EACH(it, decisions) buf_printf(out, "  %-26.*s %8.*s\n", STR_ARG(json_key(it, a)), STR_ARG(json_span(it)));
   buf_printf(out, "  rejected modes %llu, denied %.1f of 1000\n", number(v, "rejected_modes"), violations);
   buf_printf(out, "flow guard: %llu denied, %llu warned\n", number(v, "flow_denied"), number(v, "flow_warned"));
+  buf_printf(out, "breakers: %llu opened, %llu calls refused, %llu answered from the cache\n",
+             number(v, "breaker_opened"), number(v, "circuit_open"), number(v, "degraded"));
+  buf_printf(out, "egress budgets: %llu calls refused\n", number(v, "egress_budget"));
 }
 
 int stats_governance(const struct arguments *args) {

@@ -98,19 +98,21 @@ static void renew(struct result_cache *c, uint64_t generation) {
   c->generation = generation;
 }
 
-bool result_cache_find(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
-                       struct cached_result *out) {
+// Results that have expired stay in the cache until there is no room for them.
+bool result_cache_find_expired(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
+                               uint64_t most_ms, struct cached_result *out) {
   renew(c, generation);
   struct cache_entry *e = map_find(&c->by_key, name_of(key));
-  if (!e) return false;
-  if (clock_mono_ms(c->clock) - e->stored_at >= c->limits.ttl_ms) {
-    drop(c, e);
-    return false;
-  }
+  if (!e || clock_mono_ms(c->clock) - e->stored_at >= c->limits.ttl_ms + most_ms) return false;
   list_remove(&e->node);
   list_push(&c->by_use, &e->node);
   *out = (struct cached_result){{e->bytes, e->n}, e->stateless};
   return true;
+}
+
+bool result_cache_find(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
+                       struct cached_result *out) {
+  return result_cache_find_expired(c, key, generation, 0, out);
 }
 
 void result_cache_put(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,

@@ -40,6 +40,10 @@ struct cached_result {
 bool result_cache_find(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
                        struct cached_result *out);
 
+// Finds a result that has expired at most `most_ms` ago, or has not expired.
+bool result_cache_find_expired(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,
+                               uint64_t most_ms, struct cached_result *out);
+
 // Stores a copy of a result, which replaces an older result with the same key. `generation` is the generation of the
 // catalog that the call used. A result that is larger than the cache, or that has an old generation, is not stored.
 void result_cache_put(struct result_cache *c, const struct result_cache_key *key, uint64_t generation,

@@ -11,6 +11,7 @@
 struct cache_state {
   bool keyed;     // the result may be stored in the cache under `key`
   bool answered;  // the reply is from the cache
+  bool degraded;  // and had expired, but the server is not called now
   struct result_cache_key key;
 };
 
@@ -66,6 +67,34 @@ static const struct rpc_message *reply_of(struct call *c, str bytes) {
   return root && rpc_read(root, &r->arena, reply, &err) ? reply : NULL;
 }
 
+bool cache_is_degraded(const struct call *c) {
+  const struct cache_state *s = call_state(c, STEP_CACHE_LOOKUP);
+  return s->degraded;
+}
+
+// Continues the call with a cached result. Returns false if the result cannot be read.
+static bool answer(struct call *c, struct cache_state *s, const struct cached_result *found) {
+  const struct rpc_message *reply = reply_of(c, found->bytes);
+  if (!reply) return false;
+  c->reply = reply;
+  s->answered = true;
+  c->to_stateless = found->stateless;
+  call_deadline_end(c);
+  call_restart(c, STEP_OUTPUT);
+  return true;
+}
+
+bool cache_answer_degraded(struct call *c, uint64_t most_ms) {
+  struct cache_state *s = call_state(c, STEP_CACHE_LOOKUP);
+  struct call_context *x = c->context;
+  struct cached_result found;
+  uint64_t generation = upstreams_catalog(x->upstreams)->generation;
+  if (!x->cache || !s->keyed || !result_cache_find_expired(x->cache, &s->key, generation, most_ms, &found))
+    return false;
+  s->degraded = true;
+  return answer(c, s, &found);
+}
+
 static enum call_result lookup(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct cached_result found;
@@ -80,14 +109,7 @@ static enum call_result lookup(struct call *c, void *state) {
   s->keyed = true;
   uint64_t generation = upstreams_catalog(x->upstreams)->generation;
   if (!result_cache_find(x->cache, &s->key, generation, &found)) return CALL_NEXT;
-  const struct rpc_message *reply = reply_of(c, found.bytes);
-  if (!reply) return CALL_NEXT;
-  c->reply = reply;
-  s->answered = true;
-  c->to_stateless = found.stateless;
-  call_deadline_end(c);
-  call_restart(c, STEP_OUTPUT);
-  return CALL_DONE;
+  return answer(c, s, &found) ? CALL_DONE : CALL_NEXT;
 }
 
 // Stores the result in the cache. Does not store a failure, because a repeated call may succeed. Does not store a

@@ -19,6 +19,7 @@ str call_provenance(struct call *c) {
   if (repairs.n) json_member_raw(&w, STR("arg_repairs"), repairs);
   if (retries && !cached) json_member_u64(&w, STR("attempts"), retries + 1);
   if (cached) json_member_bool(&w, STR("cache_hit"), true);
+  if (cache_is_degraded(c)) json_member_bool(&w, STR("degraded"), true);
   if (report.n) json_member_raw(&w, STR("output_schema"), report);
   str members = arena_str(a, buf_view(&b));
   buf_done(&b);

@@ -71,7 +71,15 @@ void quota_forget(struct call_context *x, const struct session *s);
 void quota_put(struct buf *out, const char *scope, uint64_t after_ms);
 
 // ---- step_cache.c
-bool cache_answered(const struct call *c);  // whether the result comes from the cache
+bool cache_answered(const struct call *c);     // whether the result comes from the cache
+bool cache_is_degraded(const struct call *c);  // and had expired, but the server is not called now
+
+// Answers a call of a read-only tool with a result from the cache that expired at most `most_ms` ago. Returns false if
+// there is none.
+bool cache_answer_degraded(struct call *c, uint64_t most_ms);
+
+// ---- step_breaker.c
+void breaker_ended(struct call *c, bool cancelled);  // counts the outcome of a call
 
 // ---- step_connect.c: the lane and the turn on it
 struct lane_user call_user(const struct call *c);         // the user for whom the call gets a lane
