@@ -92,9 +92,7 @@ void caller_describe_denial(const struct caller *c, const struct policy_decision
 }
 
 void caller_note_item(const struct caller *c, str server, const struct item *item) {
-  if (!c->governance || item->kind != ITEM_TOOL) return;
-  struct governance_hints hints = {item->hints.read_only, item->hints.open_world};
-  governance_note_tool(c->governance, server, item->name, hints);
+  if (c->governance && item->kind == ITEM_TOOL) governance_note_tool(c->governance, server, item->name, item->hints);
 }
 
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name) {

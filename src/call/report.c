@@ -122,7 +122,7 @@ static enum governed_end governed_end(const struct call *c, bool cancelled) {
 static void measure_governed(const struct call *c, const struct metrics_call *m, bool cancelled) {
   const struct governance_capability *capability = call_capability(c);
   if (!capability || c->options.dry_run) return;
-  const struct item_hints *hints = c->item ? &c->item->hints : NULL;
+  const struct tool_hints *hints = c->item ? &c->item->hints : NULL;
   struct governed_call end = {
       .capability = capability,
       .end = governed_end(c, cancelled),

@@ -38,8 +38,7 @@ static const char *incompatible(const struct call *c, const struct item *own, co
   if (!other) return "its server does not list the tool";
   if (!same_schema(c, x->checkers, own, other)) return "its input schema differs";
   if (!same_schema(c, x->output_checkers, own, other)) return "its output schema differs";
-  if ((own->hints.read_only && !other->hints.read_only) || (!own->hints.destructive && other->hints.destructive))
-    return "its annotations declare more effects";
+  if (hints_exceed(own->hints, other->hints)) return "its annotations declare more effects";
   if (!spec_same_auth(upstreams_spec(x->upstreams, own->source), upstreams_spec(x->upstreams, other->source)))
     return "its server needs other credentials";
   return NULL;

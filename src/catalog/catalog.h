@@ -39,7 +39,7 @@ struct item {
   bool wraps_output;                   // results must be wrapped as {"result": …}, too, for clients that get old_text
   bool task_required;                  // the server has a handshake and accepts calls of this tool only as tasks
   bool plain;                          // the tool declares neither param headers nor tasks
-  struct item_hints hints;
+  struct tool_hints hints;
   uint32_t seen;   // bit k is set if the k-th definition set of the source has this item
   str key;         // ITEM_RESOURCE, ITEM_TEMPLATE: normal form of the URI for comparison (catalog/naming/uri_key.h)
   unsigned owner;  // ITEM_RESOURCE, ITEM_TEMPLATE: 1 + index of the other server that owns this URI, or 0

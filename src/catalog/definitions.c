@@ -60,10 +60,6 @@ static bool declares_tasks(const struct json *tool) {
   return support && !json_equals_str(support, STR("forbidden"));
 }
 
-static bool hints_at(const struct json *tool, const char *hint) {
-  return json_is(json_get(json_get(tool, STR("annotations")), str_of(hint)), JSON_TRUE);
-}
-
 // Returns false if the tool cannot be called, with the reason in *why.
 static bool read_tool(const struct definitions *r, const struct json *tool, bool *out_plain, const char **why) {
   struct param_headers param_headers = {0};
@@ -89,9 +85,7 @@ static void add_entry(struct definitions *r, enum item_kind kind, const struct j
     refuse(r, name, why);
     return;
   }
-  if (kind == ITEM_TOOL)
-    d.hints = (struct item_hints){hints_at(entry, "readOnlyHint"), hints_at(entry, "idempotentHint"),
-                                  hints_at(entry, "destructiveHint"), hints_at(entry, "openWorldHint")};
+  if (kind == ITEM_TOOL) d.hints = hints_of(json_get(entry, STR("annotations")));
   size_t hidden = r->cleaned.hidden;
   str text =
       clean_definition(&r->arena, entry, str_of(item_kind_rules[kind].name_key), r->description_max, &r->cleaned);

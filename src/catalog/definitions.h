@@ -4,6 +4,7 @@
 #pragma once
 #include "base/arena.h"
 #include "catalog/clean.h"
+#include "govern/hints.h"
 
 enum item_kind { ITEM_TOOL, ITEM_RESOURCE, ITEM_TEMPLATE, ITEM_PROMPT };
 enum { ITEM_KINDS = 4 };
@@ -17,16 +18,11 @@ struct item_kind_rules {
 };
 extern const struct item_kind_rules item_kind_rules[ITEM_KINDS];
 
-// Annotations of a tool, as the server declares them: they may be wrong. An absent annotation is false.
-struct item_hints {
-  bool read_only, idempotent, destructive, open_world;
-};
-
 struct definition {
   str name;    // name, URI or URI template, unescaped
   str text;    // JSON text as sent, without hidden characters
   bool plain;  // the tool declares neither x-mcp-header nor tasks; always true for items that are not tools
-  struct item_hints hints;
+  struct tool_hints hints;
   str raw;  // the definition as sent, if it has hidden characters that `text` lacks; otherwise STR_NONE
 };
 

@@ -23,13 +23,13 @@ bool governance_is_provisional(const struct governance *g, str server) {
   return applies(g, governance_adapter_of(g, server));
 }
 
-static enum approval_mode mode_of(struct governance_hints hints) {
-  if (!hints.read_only) return APPROVAL_DESTRUCTIVE;
-  return hints.open_world ? APPROVAL_NETWORK : APPROVAL_READ_ONLY;
+// A hint cannot lower the mode of a tool that may have effects.
+static enum approval_mode mode_of(struct tool_hints hints) {
+  return hints_read(hints) ? hints_mode(hints) : APPROVAL_DESTRUCTIVE;
 }
 
 static struct provisional *make(struct arena *a, const struct governance_adapter *adapter, str server, str tool,
-                                struct governance_hints hints) {
+                                struct tool_hints hints) {
   struct provisional *p = ARENA_NEW(a, struct provisional);
   if (!adapter) {
     p->adapter.server = arena_str(a, server);
@@ -44,7 +44,7 @@ static struct provisional *make(struct arena *a, const struct governance_adapter
       .id_json = json_escaped(a, id),
       .name = str_from(id, adapter->adapter_id.n + 1),
       .pointer = adapter == &p->adapter ? adapter->pointer : STR("/context/unlisted_tools"),
-      .class = (uint8_t)(hints.read_only ? CLASS_OBSERVE : CLASS_ACT),
+      .class = (uint8_t)hints_class(hints),
       .mode = (uint8_t)mode_of(hints),
       .idempotency = adapter->idempotency,
       .environment = adapter->environment,
@@ -67,7 +67,7 @@ static void replace(struct map *m, str key, struct provisional *p) {
   map_add(m, key, p);
 }
 
-void governance_note_tool(const struct governance *g, str server, str tool, struct governance_hints hints) {
+void governance_note_tool(const struct governance *g, str server, str tool, struct tool_hints hints) {
   struct governance *own = (struct governance *)g;  // noted tools may change, because they are not from the file
   static const struct hash_key none;
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
@@ -118,18 +118,13 @@ void governance_notes_free(struct governance *g) {
 
 // ---- by id
 
-static bool says(const struct json *annotations, str hint) {
-  bool given;
-  return json_bool(json_get(annotations, hint), &given) && given;
-}
-
 const struct governance_capability *governance_provisional_find(const struct governance *g, str id,
                                                                 const struct json *annotations, struct arena *a) {
   str adapter, tool, prefix = STR("mcp_");
   const struct provisional *noted = g->notes_ready ? map_find(&g->noted_ids, id) : NULL;
   if (noted && !annotations) return &noted->capability;
   if (!str_cut(id, '.', &adapter, &tool) || !governance_is_id(tool)) return NULL;
-  struct governance_hints hints = {says(annotations, STR("readOnlyHint")), says(annotations, STR("openWorldHint"))};
+  struct tool_hints hints = hints_of(annotations);
   for (size_t i = 0; i < g->adapter_count && g->provisional_tools; i++)
     if (str_eq(g->adapters[i].adapter_id, adapter)) return &make(a, &g->adapters[i], STR(""), tool, hints)->capability;
   if (g->unlisted != UNLISTED_PROVISIONAL || !str_starts(adapter, prefix)) return NULL;

@@ -75,7 +75,8 @@ static void note_tool(const struct governance *g, const struct json *record, str
   bool provisional = false;
   json_bool(json_get(record, STR("provisional")), &provisional);
   enum approval_mode mode = provisional && highest.p ? approval_mode_find(highest) : APPROVAL_DESTRUCTIVE;
-  struct governance_hints hints = {mode == APPROVAL_READ_ONLY || mode == APPROVAL_NETWORK, mode == APPROVAL_NETWORK};
+  struct tool_hints hints = {.read_only = mode == APPROVAL_READ_ONLY || mode == APPROVAL_NETWORK,
+                             .open_world = mode == APPROVAL_NETWORK};
   governance_note_tool(g, server, tool, hints);
 }
 

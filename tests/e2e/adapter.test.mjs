@@ -86,7 +86,7 @@ describe('toolgate adapter new', () => {
       [undefined, 'act/destructive'],
       [{}, 'act/destructive'],
       [{ readOnlyHint: true }, 'observe/read_only'],
-      [{ readOnlyHint: true, destructiveHint: true }, 'observe/read_only'],
+      [{ readOnlyHint: true, destructiveHint: true }, 'act/destructive'],
       [{ readOnlyHint: true, openWorldHint: false }, 'observe/read_only'],
       [{ readOnlyHint: true, openWorldHint: true }, 'observe/network'],
       [{ readOnlyHint: 'true' }, 'act/destructive'],

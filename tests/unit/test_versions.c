@@ -104,6 +104,19 @@ static void a_version_that_declares_more_effects_gets_no_calls(void **state) {
                "{'name':'charge','inputSchema':{'type':'object'},'annotations':{'destructiveHint':true}}");
 }
 
+static void a_version_whose_hints_suggest_a_higher_mode_gets_no_calls(void **state) {
+  struct world *w = *state;
+  struct servers s = {serves(w, "pay", NULL), serves(w, "next", NULL)};
+  has_tool(s.pay, "{'name':'charge','inputSchema':{'type':'object'},'annotations':{'readOnlyHint':true}}");
+  has_tool(s.next, "{'name':'charge','inputSchema':{'type':'object'},"
+                   "'annotations':{'readOnlyHint':true,'openWorldHint':true}}");
+  governed_by(w, FILE_WITH(NEXT));
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  expect_text(calls(ann, "pay:charge", "{'n':1}"), "ok");
+  expect_called(s.pay, "charge {'n':1}\n");
+  expect_called(s.next, "");
+}
+
 static void a_version_that_needs_other_credentials_gets_no_calls(void **state) {
   incompatible(*state, "'env':{'TOKEN':'x'}", TOOL(""));
 }
@@ -166,6 +179,7 @@ int main(void) {
       TEST(a_version_with_another_input_schema_gets_no_calls),
       TEST(a_version_with_an_output_schema_of_its_own_gets_no_calls),
       TEST(a_version_that_declares_more_effects_gets_no_calls),
+      TEST(a_version_whose_hints_suggest_a_higher_mode_gets_no_calls),
       TEST(a_version_that_needs_other_credentials_gets_no_calls),
       TEST(a_version_that_rules_forbid_gets_no_calls),
       TEST(a_run_keeps_its_version),

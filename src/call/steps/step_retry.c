@@ -69,7 +69,7 @@ static struct retry_rule rule_of(const struct call *c) {
 // governance file decides, because the hints of a server are not verified.
 static void judge_repeat(const struct call *c, struct retry_case *out) {
   const struct governance_capability *g = call_capability(c);
-  const struct item_hints *hints = c->item && call_is_tool(c) ? &c->item->hints : NULL;
+  const struct tool_hints *hints = c->item && call_is_tool(c) ? &c->item->hints : NULL;
   out->repeatable = !call_is_tool(c) || (hints && (hints->read_only || hints->idempotent));
   out->destructive = hints && hints->destructive;
   if (!g) return;

@@ -27,24 +27,6 @@ struct adapter_live adapter_live(const struct config *c, const struct inventory_
   return live;
 }
 
-static bool says(const struct json *annotations, str hint, bool value) {
-  bool given;
-  return json_bool(json_get(annotations, hint), &given) && given == value;
-}
-
-// Suggests the class and mode of a tool from its annotations. A tool without hints is treated as destructive.
-static void suggest(struct adapter_tool *t, const struct json *annotations) {
-  t->class = CLASS_ACT;
-  t->mode = APPROVAL_DESTRUCTIVE;
-  if (says(annotations, STR("readOnlyHint"), true)) {
-    t->class = CLASS_OBSERVE;
-    t->mode = says(annotations, STR("openWorldHint"), true) ? APPROVAL_NETWORK : APPROVAL_READ_ONLY;
-  } else if (says(annotations, STR("destructiveHint"), false) && says(annotations, STR("idempotentHint"), true)) {
-    t->mode = APPROVAL_DELEGATED;
-  }
-  ASSERT(approval_mode_fits(t->class, t->mode));
-}
-
 static str pin_of(const struct json *schema, struct arena *a) {
   char pin[SCHEMA_PIN_SIZE];
   return schema_pin(schema, pin) ? arena_str(a, str_of(pin)) : STR_NONE;
@@ -56,7 +38,10 @@ static void read_tool(struct adapter_tool *t, const struct item *item, struct ar
   ASSERT(definition);  // the definition was parsed before, when it was received
   t->name = arena_str(a, item->name);
   t->usable = governance_is_id(t->name);
-  suggest(t, json_get(definition, STR("annotations")));
+  t->hints = item->hints;
+  t->class = hints_class(t->hints);
+  t->mode = hints_mode(t->hints);
+  ASSERT(approval_mode_fits(t->class, t->mode));
   t->input_schema = pin_of(json_get(definition, STR("inputSchema")), a);
   t->output_schema = pin_of(json_get(definition, STR("outputSchema")), a);
 }

@@ -4,12 +4,13 @@
 #pragma once
 #include "app/gateway_client/inventory.h"
 #include "catalog/directory/directory.h"
-#include "govern/mode.h"
+#include "govern/hints.h"
 
 struct adapter_tool {
-  str name;                         // the server's own name of the tool
-  bool usable;                      // the name is valid in a governance file
-  enum capability_class class;      // suggested by the hints of the server, which are unverified
+  str name;     // the server's own name of the tool
+  bool usable;  // the name is valid in a governance file
+  struct tool_hints hints;
+  enum capability_class class;      // suggested by the hints
   enum approval_mode mode;          // also suggested by the hints
   str input_schema, output_schema;  // hashes, "sha256:HEX"; STR_NONE if a schema is absent or has no canonical form
 };
