@@ -196,13 +196,9 @@ static bool match_permissions(struct deciding *d) {
     if (!p->allow && !against) against = p;
     if (p->mode != APPROVAL_NONE && (!d->ceiling || p->mode < d->ceiling->mode)) d->ceiling = p;
   }
-  if (c->unlisted) {
-    d->out->pointer = c->pointer;
-    return true;
-  }
   if (against) return deny(d, GOVERNANCE_PERMISSION_DENIED, against->pointer);
-  if (!d->out->match_count) return deny(d, GOVERNANCE_PERMISSION_DENIED, STR("/permissions"));
-  d->out->pointer = d->out->matches[0].pointer;
+  if (!c->unlisted && !d->out->match_count) return deny(d, GOVERNANCE_PERMISSION_DENIED, STR("/permissions"));
+  d->out->pointer = c->unlisted ? c->pointer : d->out->matches[0].pointer;
   str pointer;
   if (!governance_intent_allows(d->governance, d->subject.intent, c->class, &pointer))
     return deny(d, GOVERNANCE_CLASS_INTENT_CONFLICT, pointer);

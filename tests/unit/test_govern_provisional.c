@@ -118,6 +118,24 @@ static void a_question_can_have_the_hints_of_a_tool(void **state) {
   governance_unref(&g);
 }
 
+static void intents_apply_to_a_provisional_capability(void **state) {
+  struct governance *g = governance_of("{'intents':{'report':{'classes':['observe']}},"
+                                       "'context':{'unlisted_servers':'provisional'}}");
+  assert_decides(g, "{'capability':'mcp_s.x','context':{'intent':'read_only'}}", "CLASS_INTENT_CONFLICT at=/intents");
+  assert_decides(g, "{'capability':'mcp_s.x','context':{'intent':'report'}}",
+                 "CLASS_INTENT_CONFLICT at=/intents/report");
+  assert_decides(g, "{'capability':'mcp_s.x','annotations':{'readOnlyHint':true},'context':{'intent':'report'}}",
+                 "ALLOWED effective=read_only at=/context/unlisted_servers");
+  governance_unref(&g);
+}
+
+static void the_more_dangerous_of_two_hints_counts(void **state) {
+  struct governance *g = governance_of("{'context':{'unlisted_servers':'provisional'}}");
+  assert_decides(g, "{'capability':'mcp_s.x','annotations':{'readOnlyHint':true,'destructiveHint':true}}",
+                 "ALLOWED effective=destructive at=/context/unlisted_servers");
+  governance_unref(&g);
+}
+
 static void each_class_can_be_registered_with_its_modes_only(void **state) {
   static const struct {
     const char *class, *modes;
@@ -169,6 +187,8 @@ int main(void) {
       TEST(rules_apply_to_provisional_capabilities),
       TEST(an_unknown_tool_gets_the_same_answer_as_without_governance),
       cmocka_unit_test(a_question_can_have_the_hints_of_a_tool),
+      cmocka_unit_test(intents_apply_to_a_provisional_capability),
+      cmocka_unit_test(the_more_dangerous_of_two_hints_counts),
       cmocka_unit_test(each_class_can_be_registered_with_its_modes_only),
       cmocka_unit_test(a_provisional_capability_of_class_act_is_destructive),
   };
