@@ -160,6 +160,15 @@ test('adapter check reports tools of another version that are not compatible', a
     'VERSION_INCOMPATIBLE /adapters/0/versions/0 riskier', 'VERSION_INCOMPATIBLE /adapters/0/versions/0 wider']);
 });
 
+test('adapter check reports a version with another version number or other credentials', async (t) => {
+  const { cwd, adapter } = folder(t, (dir) => ({ pay: memory(path.join(dir, 'a.json')), next: { ...memory(path.join(dir, 'b.json')), env: { TOKEN: 'x' } } }));
+  const versions = [{ version: '9', server: 'next' }];
+  const file = writeJson(path.join(cwd, 'governance.json'), { adapters: [{ adapter_id: 'adp', type: 'MCP', server: 'pay', versions, capabilities: [] }] });
+  const { findings } = JSON.parse((await adapter('check', file, '--json')).stdout);
+  const found = findings.filter((it) => it.pointer.startsWith('/adapters/0/versions')).map((it) => `${it.code} ${it.pointer}`);
+  assert.deepEqual(found.toSorted(), ['VERSION_INCOMPATIBLE /adapters/0/versions/0', 'VERSION_MISMATCH /adapters/0/versions/0/version']);
+});
+
 describe('toolgate adapter check', () => {
   const official = folder(suiteScope(), (cwd) =>
     ({ files: filesystem(cwd), memory: memory(path.join(cwd, 'memory.json')), everything: everything() }));

@@ -10,6 +10,7 @@
 #include "base/text/utf8.h"
 #include "govern/versions.h"
 #include "text/oneline.h"
+#include "upstream/kind.h"
 #include "json/pointer.h"
 #include "json/write.h"
 
@@ -193,12 +194,19 @@ static void report_missing(struct adapter_comparison *c, str pointer, str server
   adapter_report_add(c->report, ADAPTER_SERVER_UNKNOWN, at, STR_NONE, "no server \"%.*s\" is in use", STR_ARG(server));
 }
 
-static void compare_version(struct adapter_comparison *c, const struct governance_adapter *adapter, const char *member,
-                            str expected, str live) {
+// Compares a version that the file expects with the actual one. `place` is the adapter or version in the file.
+static void compare_version(struct adapter_comparison *c, str place, str server, const char *member, str expected,
+                            str live) {
   if (!expected.p || (live.p && str_eq(expected, live))) return;
   if (!live.p) live = STR("unknown");
-  adapter_report_add(c->report, ADAPTER_VERSION_MISMATCH, below(c, adapter->pointer, member), STR_NONE,
-                     "the %s of the server \"%.*s\" is %.*s", member, STR_ARG(adapter->server), STR_ARG(live));
+  adapter_report_add(c->report, ADAPTER_VERSION_MISMATCH, below(c, place, member), STR_NONE,
+                     "the %s of the server \"%.*s\" is %.*s", member, STR_ARG(server), STR_ARG(live));
+}
+
+static struct adapter_live live_of(struct adapter_comparison *c, str server) {
+  const struct inventory_server *s = c->inventory->servers;
+  while (!str_eq(s->name, server)) s++;
+  return adapter_live(c->config, s);
 }
 
 static bool same_text(str a, str b) {
@@ -211,11 +219,29 @@ static const char *incompatible(const struct adapter_tool *own, const struct sor
   if (!other) return "its server has no such tool";
   if (!same_text(own->input_schema, other->tool->input_schema)) return "its input schema differs";
   if (!same_text(own->output_schema, other->tool->output_schema)) return "its output schema differs";
-  if (own->mode < other->tool->mode) return "its annotations declare more effects";
+  if (hints_exceed(own->hints, other->tool->hints)) return "its annotations declare more effects";
   return NULL;
 }
 
 static void compare_other_version(struct adapter_comparison *c, const struct governance_adapter *adapter,
+// Returns the configuration of a server, or NULL if only the running gateway knows the server.
+static const struct upstream_spec *spec_of(const struct adapter_comparison *c, str server) {
+  for (size_t i = 0; i < c->config->upstream_count; i++)
+    if (str_eq(c->config->upstreams[i].name, server)) return &c->config->upstreams[i];
+  return NULL;
+}
+
+// Compares what is the same for all tools of the version.
+static void compare_server(struct adapter_comparison *c, str own_server, const struct governance_version *v) {
+  const struct upstream_spec *own = spec_of(c, own_server), *other = spec_of(c, v->server);
+  if (!own || !other) return;
+  if (!other->kind->local)
+    compare_version(c, v->pointer, v->server, "version", v->version, live_of(c, v->server).version);
+  if (!spec_same_auth(own, other))
+    adapter_report_add(c->report, ADAPTER_VERSION_INCOMPATIBLE, v->pointer, STR_NONE,
+                       "version \"%.*s\" gets no calls: its server needs other credentials", STR_ARG(v->version));
+}
+
                                   const struct compared *own, const struct governance_version *v) {
   struct compared *s = find_server(c, v->server);
   if (!s) {
@@ -223,6 +249,7 @@ static void compare_other_version(struct adapter_comparison *c, const struct gov
     return;
   }
   for (size_t i = 0; i < own->count; i++) {
+  compare_server(c, adapter->server, v);
     const struct adapter_tool *t = own->tools[i].tool;
     const char *why = own->tools[i].covered ? incompatible(t, find_tool(s, t->name)) : NULL;
     if (why)
@@ -232,13 +259,12 @@ static void compare_other_version(struct adapter_comparison *c, const struct gov
 }
 
 static void compare_versions(struct adapter_comparison *c, const struct governance_adapter *adapter) {
-  const struct inventory_server *s = c->inventory->servers;
-  while (!str_eq(s->name, adapter->server)) s++;
-  struct adapter_live live = adapter_live(c->config, s);
-  compare_version(c, adapter, "version", adapter->version, live.version);
-  compare_version(c, adapter, "protocol", adapter->protocol, live.protocol);
-  compare_version(c, adapter, "protocol_version", adapter->protocol_version, live.protocol_version);
-  compare_version(c, adapter, "transport", adapter->transport, live.transport);
+  struct adapter_live live = live_of(c, adapter->server);
+  str place = adapter->pointer, server = adapter->server;
+  compare_version(c, place, server, "version", adapter->version, live.version);
+  compare_version(c, place, server, "protocol", adapter->protocol, live.protocol);
+  compare_version(c, place, server, "protocol_version", adapter->protocol_version, live.protocol_version);
+  compare_version(c, place, server, "transport", adapter->transport, live.transport);
 }
 
 // Reports an unknown server, versions that differ, and the tools that no capability names. Several adapters may share
