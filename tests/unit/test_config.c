@@ -444,6 +444,19 @@ static void tokens_are_stored_as_their_sha256(void **state) {
   for (size_t i = 0; i < 4; i++) assert_memory_equal(p->config.tokens[i].sha256, want, sizeof want);
 }
 
+static void a_token_file_without_tokens_locks_every_http_client_out(void **state) {
+  struct place *p = *state;
+  write_file(".mcp.json", TIME);
+  write_file("tokens.json", "{\"tokens\":[]}");
+  assert_true(load_yaml(p, "transport: http\nauth: {token_file: tokens.json}\n"));
+  assert_true(str_ends(p->problems.list[0].file, STR("/tokens.json")) && p->problems.list[0].warning);
+  assert_true(str_eq(p->problems.list[0].pointer, STR("/tokens")));
+  assert_true(load_yaml(p, "transport: http\nauth: {token_file: tokens.json, tokens: [" TOKEN "]}\n"));
+  assert_int_equal(p->problems.count, 0);
+  assert_true(load_yaml(p, "transport: stdio\nauth: {token_file: tokens.json}\n"));
+  assert_int_equal(p->problems.count, 0);
+}
+
 static void weak_and_unusable_tokens_are_refused(void **state) {
   struct place *p = *state;
   write_file(".mcp.json", TIME);
@@ -657,6 +670,7 @@ int main(void) {
       IN_A_FOLDER(a_file_of_more_than_a_mebibyte_is_not_read),
       IN_A_FOLDER(control_characters_do_not_reach_a_terminal),
       IN_A_FOLDER(tokens_are_stored_as_their_sha256),
+      IN_A_FOLDER(a_token_file_without_tokens_locks_every_http_client_out),
       IN_A_FOLDER(weak_and_unusable_tokens_are_refused),
       IN_A_FOLDER(workload_tokens_need_an_audience_keys_and_another_credential),
       IN_A_FOLDER(a_plain_token_in_a_file_for_everybody_is_a_warning),

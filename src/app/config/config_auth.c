@@ -302,9 +302,20 @@ static void check_twice(struct config_loader *l, const struct config_document *d
         config_error(l, &at, "tokens %zu and %zu are equal but belong to different agents: remove one", k, i);
 }
 
+// A token file without tokens refuses every HTTP client. See config_token_file_read.
+static void check_locked_out(struct config_loader *l) {
+  const struct config *c = l->config;
+  struct config_place at = {c->token_file, STR("/tokens")};
+  if (c->transport == CONFIG_HTTP && c->token_file.n && !c->token_count && !c->jwt.issuer.n)
+    config_warn(l, &at,
+                "there are no tokens, so every HTTP client is refused: run \"toolgate token new\", or remove this file "
+                "to serve without tokens");
+}
+
 void config_auth_check(struct config_loader *l, const struct config_document *d) {
   const struct json *auth = json_get(d->root, STR("auth"));
   check_twice(l, d);
+  check_locked_out(l);
   if (l->config->policy) check_agents(l);
   if (json_is(json_get(auth, STR("jwt")), JSON_OBJECT)) check_issuer(l, d);
   else if (l->config->resource.n) check_resource(l, d);
