@@ -220,6 +220,11 @@ enum governance_unlisted governance_unlisted(const struct governance *g) {
   return (enum governance_unlisted)g->unlisted;
 }
 
+enum governance_unlisted governance_unlisted_tools(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  return g->provisional_tools ? UNLISTED_PROVISIONAL : UNLISTED_DENY;
+}
+
 bool governance_allows_unlisted(const struct governance *g) {
   return governance_unlisted(g) == UNLISTED_ALLOW;
 }

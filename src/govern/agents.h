@@ -37,6 +37,8 @@ enum governance_output governance_output_of(const struct governance *g, str serv
 // (govern/provisional.h).
 enum governance_unlisted { UNLISTED_DENY, UNLISTED_ALLOW, UNLISTED_PROVISIONAL };
 enum governance_unlisted governance_unlisted(const struct governance *g);
+// Returns UNLISTED_DENY or UNLISTED_PROVISIONAL, for tools that no capability of their server's adapter names.
+enum governance_unlisted governance_unlisted_tools(const struct governance *g);
 // Returns whether agents may use servers without an adapter as if there were no governance file.
 bool governance_allows_unlisted(const struct governance *g);
 

@@ -2,6 +2,7 @@
 #include "app/check/check.h"
 
 #include "app/check/check_found.h"
+#include "app/check/check_governance.h"
 #include "app/check/check_services.h"
 #include "app/cli/command.h"
 #include "app/config/config_load.h"
@@ -23,8 +24,6 @@ struct verdict {
 static bool is_served(const struct verdict *v) {
   return v->usable || v->left_out;
 }
-
-#define NOTE "there are no rules: every client that can connect may use everything"
 
 static bool is_error(const struct config_problem *p) {
   return !p->warning || p->unworkable;
@@ -117,17 +116,7 @@ static void print_summary(struct buf *out, const struct config *c, const struct 
     if (found) check_print_found(out, found, c->upstreams[i].name);
   }
   for (size_t i = 0; i < c->disabled_count; i++) buf_printf(out, "  %.*s (disabled)\n", STR_ARG(c->disabled[i]));
-  if (c->policy)
-    buf_printf(out, "rules: %zu agent%s, from %.*s\n", policy_agent_count(c->policy),
-               policy_agent_count(c->policy) == 1 ? "" : "s", STR_ARG(c->rules_file));
-  else buf_str(out, STR("note: " NOTE "\n"));
-  static const char *const unlisted[] = {
-      [UNLISTED_DENY] = "denied", [UNLISTED_ALLOW] = "allowed", [UNLISTED_PROVISIONAL] = "provisional"};
-  if (c->governance)
-    buf_printf(out, "governance: %zu capabilit%s, from %.*s; tools of servers without an adapter are %s\n",
-               governance_capability_count(c->governance),
-               governance_capability_count(c->governance) == 1 ? "y" : "ies", STR_ARG(c->governance_file),
-               unlisted[governance_unlisted(c->governance)]);
+  check_print_governance(out, c);
 }
 
 // Prints the last line of `check --connect` if servers failed or definitions cannot be used.
@@ -232,9 +221,7 @@ static void write_summary(struct json_writer *w, const struct config *c, const s
   json_begin_array(w);
   for (size_t i = 0; i < c->disabled_count; i++) json_put_str(w, c->disabled[i]);
   json_end_array(w);
-  file_member(w, STR("rules"), c->rules_file);
-  if (!c->policy) json_member_str(w, STR("note"), STR(NOTE));
-  file_member(w, STR("governance"), c->governance_file);
+  check_write_governance(w, c);
 }
 
 static void print_json(struct buf *out, const struct config *c, const struct config_problems *p,
