@@ -181,8 +181,12 @@ void governance_sort_unique(struct governance_reader *r, struct governance_named
 
 // ---- govern_manifest.c
 
-// Reads the members `adapters` and `manifests` of the file; each is NULL if absent.
-void governance_read_adapters(struct governance_reader *r, const struct json *adapters, const struct json *manifests);
+// The members of the file with adapters; each is NULL if absent. The loader of the configuration makes `manifests`, an
+// object that maps names of files to adapters, and `servers`, an object that maps names of servers to {"adapter"}.
+struct governance_adapters {
+  const struct json *adapters, *manifests, *servers;
+};
+void governance_read_adapters(struct governance_reader *r, const struct governance_adapters *from);
 
 // ---- govern_records.c
 

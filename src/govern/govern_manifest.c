@@ -227,25 +227,48 @@ static void gather_capabilities(struct governance_reader *r, struct adapter_entr
   for (size_t i = 0; i < total; i++) g->capabilities[i] = *(struct governance_capability *)ids[i].object;
 }
 
-// Returns the adapters of a list and, after these, the adapters of an object.
-static struct adapter_entry *read_entries(struct governance_reader *r, const struct json *adapters,
-                                          const struct json *manifests, size_t *out_count) {
-  size_t more = json_is(manifests, JSON_OBJECT) ? manifests->count : 0, count = 0;
-  struct adapter_entry *listed = NULL;
-  if (adapters) listed = governance_read_list(r, STR("/adapters"), adapters, sizeof *listed, read_adapter, &count);
-  if (manifests && !json_is(manifests, JSON_OBJECT))
+static size_t count_members(const struct json *v) {
+  return json_is(v, JSON_OBJECT) ? v->count : 0;
+}
+
+static void read_manifests(struct governance_reader *r, const struct json *manifests, struct adapter_entry *out) {
+  if (!json_is(manifests, JSON_OBJECT))
     governance_report(r, STR("/manifests"), "must be a list of files, which cannot be read here, or an object");
-  struct adapter_entry *all = arena_zero(r->arena, sizeof *all * (count + more));
+  else
+    JSON_EACH(it, manifests) read_adapter(r, governance_below(r, STR("/manifests"), it), it, out++);
+}
+
+static void read_of_server(struct governance_reader *r, str pointer, const struct json *v,
+                           const struct governance_field *f, void *to) {
+  read_adapter(r, pointer, v, to);
+}
+
+static void read_servers(struct governance_reader *r, const struct json *servers, struct adapter_entry *out) {
+  static const struct governance_field fields[] = {{"adapter", read_of_server, 0, true, NULL}};
+  if (!json_is(servers, JSON_OBJECT)) governance_report(r, STR("/servers"), "must be an object");
+  else
+    JSON_EACH(it, servers)
+      governance_read_members(r, governance_below(r, STR("/servers"), it), it, fields, COUNT(fields), out++);
+}
+
+// Returns the adapters of the list, then those of the manifests, then those of the servers.
+static struct adapter_entry *read_entries(struct governance_reader *r, const struct governance_adapters *from,
+                                          size_t *out_count) {
+  struct adapter_entry *listed = NULL;
+  size_t count = 0, manifests = count_members(from->manifests), servers = count_members(from->servers);
+  if (from->adapters)
+    listed = governance_read_list(r, STR("/adapters"), from->adapters, sizeof *listed, read_adapter, &count);
+  struct adapter_entry *all = arena_zero(r->arena, sizeof *all * (count + manifests + servers));
   if (count) memcpy(all, listed, sizeof *all * count);
-  if (more)
-    JSON_EACH(it, manifests) read_adapter(r, governance_below(r, STR("/manifests"), it), it, &all[count++]);
-  *out_count = count;
+  if (from->manifests) read_manifests(r, from->manifests, all + count);
+  if (from->servers) read_servers(r, from->servers, all + count + manifests);
+  *out_count = count + manifests + servers;
   return all;
 }
 
-void governance_read_adapters(struct governance_reader *r, const struct json *adapters, const struct json *manifests) {
+void governance_read_adapters(struct governance_reader *r, const struct governance_adapters *from) {
   struct governance *g = r->governance;
-  struct adapter_entry *entries = read_entries(r, adapters, manifests, &g->adapter_count);
+  struct adapter_entry *entries = read_entries(r, from, &g->adapter_count);
   g->adapters = ARENA_ARRAY(r->arena, struct governance_adapter, g->adapter_count);
   for (size_t i = 0; i < g->adapter_count; i++) g->adapters[i] = entries[i].adapter;
   check_adapter_ids(r);

@@ -281,16 +281,18 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 // Reads the whole file. Adapters are read first, because permissions refer to the capabilities of adapters.
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
-    const struct json *adapters, *permissions, *bundles, *intents, *context, *records, *flow;
-    const struct json *manifests, *aliases, *signing;
+    struct governance_adapters from;
+    const struct json *permissions, *bundles, *intents, *context, *records, *flow;
+    const struct json *aliases, *signing;
     const struct json *skills, *skill_keys;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
   } parts = {.pins = GOVERNANCE_PINS_WARN};
   static const struct governance_field fields[] = {
-      {"adapters", keep_node, offsetof(struct parts, adapters), false, NULL},
-      {"manifests", keep_node, offsetof(struct parts, manifests), false, NULL},
+      {"adapters", keep_node, offsetof(struct parts, from.adapters), false, NULL},
+      {"manifests", keep_node, offsetof(struct parts, from.manifests), false, NULL},
+      {"servers", keep_node, offsetof(struct parts, from.servers), false, NULL},
       {"permissions", keep_node, offsetof(struct parts, permissions), false, NULL},
       {"bundles", keep_node, offsetof(struct parts, bundles), false, NULL},
       {"intents", keep_node, offsetof(struct parts, intents), false, NULL},
@@ -308,7 +310,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
   r->governance->offers_plan_check = parts.plan_check;
-  governance_read_adapters(r, parts.adapters, parts.manifests);
+  governance_read_adapters(r, &parts.from);
   settle_outputs(r->governance, parts.output_schemas);
   if (parts.permissions) read_permissions(r, STR("/permissions"), parts.permissions);
   if (parts.bundles) read_bundles(r, STR("/bundles"), parts.bundles);

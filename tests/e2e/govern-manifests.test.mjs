@@ -89,3 +89,60 @@ describe('manifests of a governance file', () => {
     await sees('add', 'page');
   });
 });
+
+describe('the adapter of a server in toolgate.yaml', () => {
+  const server = (t, names, adapter) => ({ shop: { ...shop(t, ['add', 'list']), adapter: { ...manifest('shop', names), ...adapter } } });
+  const world = async (t, names) => {
+    const { dir, file } = folder(t, { permissions: [allow('shop', 'add')] }, {});
+    const config = (more, adapter) => ({ governance: file, timeouts: { start_wait: 60 }, servers: server(t, more, adapter) });
+    return { dir, config, gateway: await startGateway(t, { config: config(names) }) };
+  };
+
+  test('follows a changed toolgate.yaml; an error in it has its place, and changes nothing', async (t) => {
+    const { config, gateway } = await world(t, ['add']);
+    const client = await open(t, gateway);
+    const sees = (...names) => until(async () => namesOf(await client.tools()).sort().join() === names.join(), `the tools ${names}`);
+    const save = (...args) => saveAtomically(path.join(gateway.dir, 'toolgate.yaml'), JSON.stringify(config(...args)));
+    await sees('add');
+    save(['list']);  // the permission names a capability that does not exist any more
+    await until(() => /governance\.json:\/permissions\/0: no adapter registers/.test(gateway.log), 'the error of the permission');
+    save(['add'], { capabilities: [{ name: 'add', class: 'act', approval_mode: 'read_only' }] });
+    await until(() => /toolgate\.yaml:\/servers\/shop\/adapter\/capabilities\/0: CLASS_MODE_CONFLICT/.test(gateway.log), 'the error of the adapter');
+    await sees('add');
+    save(['add'], { environment: 'staging' });
+    await sees();
+    save(['add', 'list']);
+    await sees('add');
+  });
+
+  test('is named in faults by its place in toolgate.yaml', async (t) => {
+    const { gateway } = await world(t, ['add']), client = await open(t, gateway);
+    await assert.rejects(client.ask('tools/call', { name: 'add', arguments: {}, _meta: { 'toolgate/mode': 'all' } }), (e) => {
+      assert.deepEqual([e.data.error, e.data.details.pointer], ['MODE_INVALID', '/servers/shop/adapter/capabilities/0/approval_mode']);
+      return true;
+    });
+  });
+
+  test('is compared with its server by toolgate adapter check', (t) => {
+    const { dir, file } = folder(t, { adapters: [{ ...manifest('docs', ['none']) }] }, {});
+    const config = { governance: file, state_dir: 'none', servers: { ...server(t, ['add', 'gone']), docs: shop(t, ['page']) } };
+    const yaml = writeJson(path.join(dir, 'toolgate.yaml'), config);
+    const { status, stdout } = spawnSync(toolgate(), ['adapter', 'check', 'toolgate.yaml', '--json'], { cwd: dir, encoding: 'utf8' });
+    assert.equal(status, 1);
+    assert.deepEqual(JSON.parse(stdout).findings.filter((it) => it.level === 'error').map((it) => [path.basename(it.file), it.pointer, it.code]), [
+      ['governance.json', '/adapters/0/capabilities/0', 'CAPABILITY_WITHOUT_TOOL'],
+      ['toolgate.yaml', '/servers/shop/adapter/capabilities/1', 'CAPABILITY_WITHOUT_TOOL'],
+      ['governance.json', '/adapters/0/capabilities', 'TOOL_WITHOUT_CAPABILITY'],
+      ['toolgate.yaml', '/servers/shop/adapter/capabilities', 'TOOL_WITHOUT_CAPABILITY'],
+    ]);
+    assert.equal(run('govern', 'check', yaml).stdout, `${yaml}: no problems, 3 capabilities\n`);
+  });
+
+  test('cannot be in .mcp.json', (t) => {
+    const dir = tempDir(t);
+    writeJson(path.join(dir, '.mcp.json'), { mcpServers: server(t, ['add']) });
+    const { status, stdout } = spawnSync(toolgate(), ['check', '--json'], { cwd: dir, encoding: 'utf8', env: { ...process.env, HOME: dir } });
+    assert.equal(status, 1);
+    assert.deepEqual(JSON.parse(stdout).problems.map((it) => [it.file, it.pointer, it.level]), [['.mcp.json', '/mcpServers/shop/adapter', 'error']]);
+  });
+});

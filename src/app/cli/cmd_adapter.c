@@ -108,11 +108,12 @@ static const struct command check_command = {
     .about = "Compares the adapters of a governance file with the tools of their servers, and prints\n"
              "each difference with its place in the file: tools and capabilities without the other,\n"
              "schemas and versions that differ from their pins, unknown servers. A capability that is lower than\n"
-             "the server's hints is a remark. Exit code 1: there are differences.",
+             "the server's hints is a remark. FILE can also be a configuration that names a governance\n"
+             "file. Exit code 1: there are differences.",
     .options = "cmuCWjY",
     .min = 1,
     .max = 1,
-    .missing = "give a governance file",
+    .missing = "give a governance file, or a configuration that names one",
 };
 
 // Adds the errors of a governance file. An error in a manifest is reported with the file of the manifest.
@@ -192,9 +193,10 @@ static int run_check(int argc, char **argv) {
   struct arena a;
   int status;
   if (!command_parse(&check_command, argc, argv, &args, &status)) return status;
-  struct adapter_report r = {.file = str_of(args.operands[0]), .json = args.json};
+  struct adapter_report r = {.named = str_of(args.operands[0]), .json = args.json};
   status = EXIT_OK;
   arena_init(&a);
+  r.file = config_governance_path(args.operands[0], &a);
   buf_init(&r.out, MAX_REPORT);
   struct governance *g = open_file(args.operands[0], &r, &status);
   if (g) status = compare(&args.config, g, &a, &r);

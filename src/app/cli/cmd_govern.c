@@ -103,7 +103,8 @@ static int run_decide(int argc, char **argv) {
 static const struct command check = {
     .usage = "FILE [options]",
     .about = "Reads a governance file and prints every problem with its place. A file with a problem\n"
-             "is not used at all. Exit code 1: it has one.",
+             "is not used at all. FILE can also be a manifest, or a configuration that names a\n"
+             "governance file. Exit code 1: there is a problem.",
     .options = "j",
     .min = 1,
     .max = 1,

@@ -244,8 +244,13 @@ bool config_load_rules(struct config *out, const struct config_options *given, c
                        struct config_problems *problems);
 
 struct governance;
-// Reads a governance file (YAML or JSON). If the file cannot be read or has an error, adds problems and returns NULL.
+// Reads a governance file (YAML or JSON). `path` can also be a configuration file with the key `governance`: then reads
+// the file that this key names, with the adapters of the configured servers. If a file cannot be read or has an error,
+// adds problems and returns NULL.
 struct governance *config_load_governance(const char *path, str named_by, struct config_problems *problems);
+// Returns the governance file that config_load_governance reads: `path`, or the file that the configuration file `path`
+// names. The result may be in the arena.
+str config_governance_path(const char *path, struct arena *a);
 // Like config_load_governance, but also reads the signing keys that the governance file names (govern/signing.h).
 struct governance *config_load_signing(const char *path, str named_by, struct config_problems *problems);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests: files with one adapter each, which a governance file names in the list `manifests`. This module replaces
-// the list with an object that maps the names of the files to their adapters.
+// Manifests are files with one adapter each, which a governance file names in the list `manifests`. This module
+// replaces the list with an object that maps the names of the files to their adapters. It also adds the adapters of the
+// configuration file.
 #include <glob.h>
 
 #include "app/config/config_load.h"
@@ -92,6 +93,54 @@ static bool add_all(struct joining *j, const struct json *list) {
   return ok;
 }
 
+// ---- the configuration file
+
+const struct json *config_server_adapter(const struct json *server) {
+  return json_is(server, JSON_OBJECT) ? json_get(server, STR("adapter")) : NULL;
+}
+
+// Appends {"adapter": …}. The server of the adapter is the entry in which it is.
+static bool put_adapter(struct config_loader *l, const struct config_place *at, str server, const struct json *adapter,
+                        struct buf *out) {
+  const struct json *own = json_is(adapter, JSON_OBJECT) ? json_get(adapter, STR("server")) : NULL;
+  struct config_place place = config_below(l, at, STR("server"));
+  struct json_edit edit = {STR("server"), json_escaped(&l->work, server)};
+  if (own && !json_equals_str(own, server)) {
+    config_error(l, &place, "must be \"%.*s\", the server of this entry, or absent", STR_ARG(server));
+    return false;
+  }
+  // governance_read reports an adapter that is not an object.
+  bool valid = json_is(adapter, JSON_OBJECT);
+  buf_str(out, STR("{\"adapter\":"));
+  buf_str(out, valid ? json_edited(&l->work, adapter, &edit, 1) : json_span(adapter));
+  buf_char(out, '}');
+  return true;
+}
+
+// Writes an object with the adapters of all servers to *out; leaves *out empty if there are none.
+static bool put_servers(struct joining *j, const struct config_document *config, struct buf *out) {
+  struct config_loader *l = j->loader;
+  struct config_place all = {config->file, STR("/servers")};
+  const struct json *servers = json_get(config->root, STR("servers"));
+  bool ok = true;
+  if (!json_is(servers, JSON_OBJECT)) return true;
+  JSON_EACH(it, servers) {
+    const struct json *adapter = config_server_adapter(it);
+    str name = json_key(it, &l->work);
+    struct config_place entry = config_below(l, &all, name), at = config_below(l, &entry, STR("adapter"));
+    if (!adapter) continue;
+    buf_char(out, out->n ? ',' : '{');
+    json_escape(out, name);
+    buf_char(out, ':');
+    ok &= put_adapter(l, &at, name, adapter, out);
+  }
+  if (out->n) buf_char(out, '}');
+  j->manifests->servers = config->file;
+  return ok;
+}
+
+// ---- joining
+
 // Handles a file that is itself a manifest: returns a governance file that contains only the adapter of this manifest.
 static const struct json *join_alone(struct joining *j) {
   struct config_loader *l = j->loader;
@@ -108,26 +157,51 @@ static const struct json *join_alone(struct joining *j) {
   return joined;
 }
 
+// Returns the governance file with these members, each of which may be empty.
+static const struct json *join(struct joining *j, str manifests, str servers) {
+  struct config_loader *l = j->loader;
+  const struct config_document *d = j->document;
+  struct json_edit edits[2];
+  size_t count = 0;
+  struct fault f;
+  if (manifests.n) edits[count++] = (struct json_edit){STR("manifests"), manifests};
+  if (servers.n) edits[count++] = (struct json_edit){STR("servers"), servers};
+  if (!count || !json_is(d->root, JSON_OBJECT)) return d->root;
+  str text = json_edited(&l->work, d->root, edits, count);
+  const struct json *joined = json_parse(&l->work, text, &joined_limits, &f);
+  if (!joined) config_error(l, &(struct config_place){d->file, STR_NONE}, "%s: %s", f.path, f.message);
+  return joined;
+}
+
+// Returns whether the governance file is free of the member that this module adds.
+static bool has_no_servers(struct config_loader *l, const struct config_document *d) {
+  struct config_place at = {d->file, STR("/servers")};
+  if (!json_is(d->root, JSON_OBJECT) || !json_get(d->root, STR("servers"))) return true;
+  config_error(l, &at, "is an unknown member: list the adapters in \"adapters\" or \"manifests\"");
+  return false;
+}
+
 const struct json *config_manifests_join(struct config_loader *l, const struct config_document *d,
-                                         struct manifests *out) {
+                                         const struct config_document *config, struct manifests *out) {
   const struct json *list = json_get(d->root, STR("manifests"));
   struct joining j = {.loader = l, .document = d, .manifests = out};
-  const struct json *joined = NULL;
-  struct fault f;
+  struct config_place at = {d->file, STR_NONE};
+  struct buf servers;
   *out = (struct manifests){.list = ARENA_ARRAY(&l->work, struct manifest, MOST_MANIFESTS)};
   if (json_get(d->root, STR("adapter_id"))) return join_alone(&j);
-  if (!json_is(list, JSON_ARRAY)) return d->root;
   buf_init(&j.text, GOVERNANCE_BYTES_MAX);
-  buf_char(&j.text, '{');
-  bool ok = add_all(&j, list);
-  buf_char(&j.text, '}');
-  struct config_place at = {d->file, STR("/manifests")};
-  if (ok && j.text.over) config_error(l, &at, "the manifests are larger than %d MiB", GOVERNANCE_BYTES_MAX >> 20);
-  else if (ok) {
-    struct json_edit edit = {STR("manifests"), buf_view(&j.text)};
-    joined = json_parse(&l->work, json_edited(&l->work, d->root, &edit, 1), &joined_limits, &f);
-    if (!joined) config_error(l, &at, "%s: %s", f.path, f.message);
+  buf_init(&servers, GOVERNANCE_BYTES_MAX);
+  bool ok = has_no_servers(l, d), listed = json_is(list, JSON_ARRAY);
+  if (listed) {
+    buf_char(&j.text, '{');
+    ok &= add_all(&j, list);
+    buf_char(&j.text, '}');
   }
+  if (config) ok &= put_servers(&j, config, &servers);
+  bool over = j.text.over || servers.over;
+  if (ok && over) config_error(l, &at, "the adapters are larger than %d MiB", GOVERNANCE_BYTES_MAX >> 20);
+  const struct json *joined = ok && !over ? join(&j, buf_view(&j.text), buf_view(&servers)) : NULL;
+  buf_done(&servers);
   buf_done(&j.text);
   return joined;
 }
@@ -139,5 +213,6 @@ struct config_place config_manifests_place(const struct manifests *m, str file, 
     str rest = str_from(pointer, within.n);
     if (!rest.n || rest.p[0] == '/') return (struct config_place){m->list[i].path, rest};
   }
+  if (m->servers.n && str_starts(pointer, STR("/servers/"))) return (struct config_place){m->servers, pointer};
   return (struct config_place){file, pointer};
 }

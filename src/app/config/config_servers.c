@@ -331,6 +331,15 @@ static void not_applied(struct server_entry *e, const struct config_place *at, c
   config_warn(e->l, at, "is ignored: Toolgate does not ask before calls; use rules instead (docs/operate/policy.md)");
 }
 
+// config_governance_read reads the adapters of toolgate.yaml. Other files are shared with clients, whose changes must
+// not raise the risk that the gateway allows.
+static void read_adapter(struct server_entry *e, const struct config_place *at, const struct json *v) {
+  if (!e->ours)
+    entry_error(e, at,
+                "cannot be in this file, which other clients share and can change: move the adapter to the governance "
+                "file, or to the entry of this server in \"servers\" of toolgate.yaml");
+}
+
 struct server_key {
   const char *name;
   void (*read)(struct server_entry *e, const struct config_place *at, const struct json *v);
@@ -355,6 +364,7 @@ static const struct server_key server_keys[] = {
     {"isolation", read_isolation},
     {"confine", read_confine},
     {"protocol", read_protocol},
+    {"adapter", read_adapter},
     // Read by is_off.
     {"disabled", ignore},
     {"enabled", ignore},

@@ -26,9 +26,10 @@ static const struct {
 };
 
 // Splits a pointer such as /manifests/NAME/… into the path of a manifest file and a pointer within this file. Other
-// pointers are places in the governance file.
+// pointers are places in the configuration file or in the governance file.
 static str place_of(const struct adapter_report *r, str *pointer, struct arena *a) {
   str start = STR("/manifests/"), name, token, rest;
+  if (str_starts(*pointer, STR("/servers/"))) return r->named;
   if (!str_starts(*pointer, start)) return r->file;
   bool more = str_cut(str_from(*pointer, start.n), '/', &token, &rest);
   const char *folder = memrchr(r->file.p, '/', r->file.n);
@@ -223,7 +224,6 @@ static const char *incompatible(const struct adapter_tool *own, const struct sor
   return NULL;
 }
 
-static void compare_other_version(struct adapter_comparison *c, const struct governance_adapter *adapter,
 // Returns the configuration of a server, or NULL if only the running gateway knows the server.
 static const struct upstream_spec *spec_of(const struct adapter_comparison *c, str server) {
   for (size_t i = 0; i < c->config->upstream_count; i++)
@@ -242,14 +242,15 @@ static void compare_server(struct adapter_comparison *c, str own_server, const s
                        "version \"%.*s\" gets no calls: its server needs other credentials", STR_ARG(v->version));
 }
 
+static void compare_other_version(struct adapter_comparison *c, const struct governance_adapter *adapter,
                                   const struct compared *own, const struct governance_version *v) {
   struct compared *s = find_server(c, v->server);
   if (!s) {
     report_missing(c, v->pointer, v->server);
     return;
   }
-  for (size_t i = 0; i < own->count; i++) {
   compare_server(c, adapter->server, v);
+  for (size_t i = 0; i < own->count; i++) {
     const struct adapter_tool *t = own->tools[i].tool;
     const char *why = own->tools[i].covered ? incompatible(t, find_tool(s, t->name)) : NULL;
     if (why)

@@ -25,7 +25,8 @@ enum adapter_code {
 
 // Collects findings, as text or as JSON.
 struct adapter_report {
-  str file;  // path of the governance file, as the operator wrote it
+  str named;  // path of the file that the operator named
+  str file;   // path of the governance file: `named`, or the file that the configuration file `named` names
   bool json;
   struct buf out;   // text: one line for each finding; JSON: the elements of the list
   size_t findings;  // number of findings, without remarks
@@ -34,7 +35,7 @@ struct adapter_report {
 };
 
 // Adds a finding. `tool` may be STR_NONE. A pointer such as /manifests/NAME/… is shown as the manifest file and a
-// pointer within this file.
+// pointer within this file; /servers/NAME/adapter/… is a place in the configuration file.
 void adapter_report_add(struct adapter_report *r, enum adapter_code code, str pointer, str tool, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
