@@ -27,6 +27,7 @@ bool replay_recorded(const struct json *record, struct arena *a, struct replay_o
                                  .mode = mode.p ? mode : STR("-"),
                                  .gates = STR(""),
                                  .pointer = text_of(record, "pointer", a)};
+  json_bool(json_get(record, STR("provisional")), &out->provisional);
   if (json_is(gates, JSON_ARRAY))
     JSON_EACH(it, gates) add_gate(&out->gates, text_of(it, "id", a), a);
   return out->code.p != NULL;
@@ -120,7 +121,7 @@ bool replay_decide(const struct governance *g, const struct json *record, int64_
   struct governance_decision d;
   str server = text_of(record, "server", a);
   if (server.p && !governance_governs(g, server) && governance_allows_unlisted(g)) {
-    *out = (struct replay_outcome){STR("ALLOWED"), STR("-"), STR(""), STR("/context/unlisted_servers")};
+    *out = (struct replay_outcome){STR("ALLOWED"), STR("-"), STR(""), STR("/context/unlisted_servers"), false};
     return true;
   }
   if (!read_question(g, record, a, &q, f)) return false;
@@ -132,6 +133,7 @@ bool replay_decide(const struct governance *g, const struct json *record, int64_
       .mode = d.effective == APPROVAL_NONE ? STR("-") : str_of(approval_mode_name(d.effective)),
       .gates = STR(""),
       .pointer = arena_str(a, d.pointer),
+      .provisional = d.capability && d.capability->provisional,
   };
   for (size_t i = 0; allowed && i < d.gate_count; i++) add_gate(&out->gates, d.gates[i]->gate_id, a);
   return true;

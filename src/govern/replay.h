@@ -9,6 +9,7 @@ struct replay_outcome {
   str mode;   // effective mode, or "-"
   str gates;  // ids of the gates that must approve the call, separated by commas; or ""
   str pointer;
+  bool provisional;  // class and mode of the capability follow hints of its server
 };
 
 // Reads the outcome of a Decision Record (the object `decision` of govern/decision_record.h).

@@ -69,6 +69,7 @@ static void put_claims(struct json_writer *w, str issuer, const struct signed_de
   if (json_is(scopes, JSON_ARRAY)) json_member_raw(w, STR("scopes"), json_span(scopes));
   json_member_str(w, STR("capability"), d->capability->id);
   json_member_str(w, STR("mode"), str_of(approval_mode_name(d->mode)));
+  if (d->capability->provisional) json_member_bool(w, STR("provisional"), true);
   json_member_str(w, STR("args_sha256"), str_of(args_sha256));
   json_end_object(w);
 }

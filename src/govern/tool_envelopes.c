@@ -47,6 +47,7 @@ void tool_call_envelope_put(struct buf *out, const struct tool_call_envelope *e)
   JSON_PUT_ID(out, ",\"metadata\":{\"arguments\":", str_of(e->arguments));
   if (e->args_digest) JSON_PUT_ID(out, ",\"arguments_digest\":", str_of(e->args_digest));
   if (e->requested.p && requested == APPROVAL_NONE) JSON_PUT_TEXT(out, ",\"mode_requested\":", e->requested);
+  if (e->decision->capability && e->decision->capability->provisional) JSON_PUT(out, ",\"provisional\":true");
   JSON_PUT(out, "}}");
 }
 

@@ -16,6 +16,7 @@ struct tally {
   uint64_t ends[GOVERNED_END_COUNT];
   struct histogram times;           // of an adapter
   uint64_t audited, misclassified;  // only for an adapter; calls that were sent
+  bool provisional;                 // of a capability, in its last call
   str id, adapter, name;            // name: the capability; STR_NONE for an adapter
   char text[];
 };
@@ -40,12 +41,14 @@ static const char *end_word(enum governed_end end) {
 
 // ---- counting
 
-// `id` is ADAPTER.CAPABILITY for a capability, or ADAPTER for an adapter, whose name contains no dot.
-static struct tally *tally_new(str id) {
+// `id` is ADAPTER.CAPABILITY for a capability, or ADAPTER for an adapter. `adapter_n` is the length of ADAPTER.
+static struct tally *tally_new(str id, size_t adapter_n) {
   struct tally *t = mem_zero(sizeof *t + id.n + 1);
+  ASSERT(adapter_n <= id.n);
   memcpy(t->text, id.p, id.n);
   t->id = (str){t->text, id.n};
-  if (!str_cut(t->id, '.', &t->adapter, &t->name)) t->name = STR_NONE;
+  t->adapter = (str){t->text, adapter_n};
+  t->name = adapter_n < id.n ? str_from(t->id, adapter_n + 1) : STR_NONE;
   return t;
 }
 
@@ -53,8 +56,9 @@ struct govern_metrics *govern_metrics_new(const struct hash_key *seed) {
   struct govern_metrics *m = MEM_NEW(struct govern_metrics);
   map_init(&m->capabilities, seed);
   map_init(&m->adapters, seed);
-  m->other_capabilities = tally_new(STR("(others).(others)"));
-  m->other_adapters = tally_new(STR("(others)"));
+  str others = STR("(others)"), other_capabilities = STR("(others).(others)");
+  m->other_capabilities = tally_new(other_capabilities, others.n);
+  m->other_adapters = tally_new(others, others.n);
   return m;
 }
 
@@ -75,20 +79,22 @@ void govern_metrics_free(struct govern_metrics **metrics) {
   mem_free(m);
 }
 
-static struct tally *find(struct map *all, str id, struct tally *others) {
+static struct tally *find(struct map *all, str id, size_t adapter_n, struct tally *others) {
   struct tally *t = map_find(all, id);
   if (t) return t;
   if (map_count(all) >= GOVERN_METRICS_NAMES) return others;
-  t = tally_new(id);
+  t = tally_new(id, adapter_n);
   map_add(all, t->id, t);
   return t;
 }
 
 void govern_metrics_call(struct govern_metrics *m, const struct governed_call *c) {
-  struct tally *capability = find(&m->capabilities, c->capability->id, m->other_capabilities);
-  struct tally *adapter = find(&m->adapters, c->capability->adapter->adapter_id, m->other_adapters);
+  str of = c->capability->adapter->adapter_id;
+  struct tally *capability = find(&m->capabilities, c->capability->id, of.n, m->other_capabilities);
+  struct tally *adapter = find(&m->adapters, of, of.n, m->other_adapters);
   ASSERT(c->end < GOVERNED_END_COUNT);
   capability->ends[c->end]++;
+  capability->provisional = c->capability->provisional && capability != m->other_capabilities;
   adapter->ends[c->end]++;
   if (!c->answered) return;
   histogram_add(&adapter->times, c->us);
@@ -207,6 +213,7 @@ static void put_capability(struct json_writer *w, const struct tally *t) {
   json_begin_object(w);
   json_member_str(w, STR("adapter"), t->adapter);
   json_member_str(w, STR("capability"), t->name);
+  if (t->provisional) json_member_bool(w, STR("provisional"), true);
   put_counts(w, t);
   json_end_object(w);
 }

@@ -248,6 +248,7 @@ static void put_governed(struct json_writer *w, const struct trace_span *s) {
   struct str_digits room;
   put_attribute(w, "policy_decision_id", s->decision_id);
   put_attribute(w, "contextos.action.approval_mode_effective", s->mode);
+  put_attribute(w, "contextos.action.provisional", s->provisional ? STR("true") : STR_NONE);
   put_attribute(w, "contextos.action.capability", s->capability);
   put_attribute(w, "contextos.action.adapter", s->adapter);
   put_attribute(w, "contextos.action.tenant", s->tenant);

@@ -46,6 +46,7 @@ struct trace_span {
   str method, tool, server, agent, session;
   // Data of a governed call; STR_NONE if the call is not governed.
   str decision_id, mode, capability, adapter, tenant;
+  bool provisional;  // class and mode of the capability follow hints of the server
   unsigned attempts;
   const char *error;  // the code of the fault with which the call failed; NULL on success
   const char *step;   // the pipeline step in which the call failed; NULL on success

@@ -197,19 +197,27 @@ bool skills_each_capability(const struct skills *s, const struct skill_entry *e,
 struct highest {
   const struct governance *governance;
   enum approval_mode mode;
+  bool provisional;  // for at least one capability
 };
 
 static bool raise(void *ctx, const struct skill_capability *needed) {
   struct highest *h = ctx;
   const struct governance_capability *c = governance_find(h->governance, needed->name);
   if (c && c->mode > h->mode) h->mode = (enum approval_mode)c->mode;
+  h->provisional |= c && c->provisional;
   return true;
 }
 
 enum approval_mode skills_mode(const struct skills *s, const struct skill_entry *e, const struct governance *g) {
-  struct highest h = {g, APPROVAL_READ_ONLY};
+  struct highest h = {g, APPROVAL_READ_ONLY, false};
   skills_each_capability(s, e, raise, &h);
   return h.mode;
+}
+
+bool skills_provisional(const struct skills *s, const struct skill_entry *e, const struct governance *g) {
+  struct highest h = {g, APPROVAL_READ_ONLY, false};
+  skills_each_capability(s, e, raise, &h);
+  return h.provisional;
 }
 
 // ---- use

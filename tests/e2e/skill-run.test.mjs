@@ -42,6 +42,14 @@ test('an active skill is a card, and its definition has the prompt fragment', as
   assert.deepEqual(definition.args_schema, SKILL.inputs);
 });
 
+test('a skill with a provisional capability is provisional', async (t) => {
+  const adapters = [ADAPTERS[0], { ...ADAPTERS[1], capabilities: [{ ...ADAPTERS[1].capabilities[0], provisional: true }] }];
+  const w = await world(t, { governance: { adapters } });
+  assert.equal((await w.browse({ path: '/skills' })).cards[0].provisional, true);
+  assert.equal((await w.browse({ tool_id: ID })).provisional, true);
+  assert.equal(JSON.parse(w.run('list', '--json').stdout)[0].provisional, true);
+});
+
 test('a skill calls its steps in order and returns its output', async (t) => {
   const w = await world(t), { structuredContent: it } = await w.execute(input);
   assert.deepEqual([it.outcome, it.mode_effective, it.output], ['completed', 'network', { verified: true }]);

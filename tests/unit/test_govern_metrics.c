@@ -118,6 +118,26 @@ static void the_page_has_every_counter_and_bounded_labels(void **state) {
   assert_false(w->open);
 }
 
+static void the_counters_of_a_provisional_capability_say_so(void **state) {
+  static const struct hash_key seed = {1, 2};
+  struct govern_metrics *m = govern_metrics_new(&seed);
+  struct governance_adapter adapter = {.adapter_id = STR("mcp_example.com")};  // a server whose name has a dot
+  struct governance_capability c = {.adapter = &adapter, .id = STR("mcp_example.com.get.page"), .provisional = true};
+  govern_metrics_call(m, &(struct governed_call){.capability = &c});
+  struct buf b;
+  buf_init(&b, 1 << 16);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  govern_metrics_put(m, &w);
+  json_end_object(&w);
+  assert_true(
+      contains(buf_view(&b),
+               STR("{\"adapter\":\"mcp_example.com\",\"capability\":\"get.page\",\"provisional\":true,\"calls\":1")));
+  assert_true(contains(buf_view(&b), STR("{\"adapter\":\"mcp_example.com\",\"calls\":1")));
+  buf_done(&b);
+  govern_metrics_free(&m);
+}
+
 #define TEST(name) IN_A_WORLD(name)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -125,6 +145,7 @@ int main(void) {
       TEST(a_destructive_tool_of_a_reading_class_is_misclassified),
       TEST(rejected_modes_are_counted),
       TEST(the_page_has_every_counter_and_bounded_labels),
+      cmocka_unit_test(the_counters_of_a_provisional_capability_say_so),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

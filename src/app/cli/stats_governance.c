@@ -21,7 +21,11 @@ static str percent(const struct json *v, const char *key, struct arena *a) {
 
 static str name_of(const struct json *v, struct arena *a) {
   str adapter = console_text(v, "adapter", a), name = console_text(v, "capability", a);
-  str whole = name.n ? arena_printf(a, "%.*s.%.*s", STR_ARG(adapter), STR_ARG(name)) : adapter;
+  bool provisional = false;
+  json_bool(json_get(v, STR("provisional")), &provisional);
+  str whole = name.n
+                  ? arena_printf(a, "%.*s.%.*s%s", STR_ARG(adapter), STR_ARG(name), provisional ? " (provisional)" : "")
+                  : adapter;
   return console_line(whole, a);
 }
 

@@ -100,6 +100,7 @@ static void add_governed(struct call *c, struct trace_span *span) {
   if (capability) {
     span->capability = capability->id;
     span->adapter = capability->adapter->adapter_id;
+    span->provisional = capability->provisional;
   }
   if (mode != APPROVAL_NONE) span->mode = str_of(approval_mode_name(mode));
   if (c->run && c->request)

@@ -386,6 +386,7 @@ void card_write(struct json_writer *w, const struct card *c) {
     if (c->domain.p) json_member_str(w, STR("domain"), c->domain);
   }
   if (c->kind == CARD_SKILL && c->mode.p) json_member_str(w, STR("approval_mode"), c->mode);
+  if (c->kind == CARD_SKILL && c->provisional) json_member_bool(w, STR("provisional"), true);
   if (c->has_score) {
     json_put_key(w, STR("score"));
     write_decimal(w, round(c->score * 1000) / 1000);

@@ -44,7 +44,8 @@ static void put_step(const struct plan_step *step, const struct governance_decis
   } else {
     buf_str(text, str_of(governance_code_name(d->code)));
     if (d->code == GOVERNANCE_ALLOWED) buf_printf(text, " %s", approval_mode_name(d->effective));
-    else buf_printf(text, ": %s", governance_code_advice(d->code));
+    if (d->capability && d->capability->provisional) buf_str(text, STR(" (provisional)"));
+    if (d->code != GOVERNANCE_ALLOWED) buf_printf(text, ": %s", governance_code_advice(d->code));
     for (const struct violation *v = d->violations.first; v; v = v->next)
       buf_printf(text, " (%.*s: %s)", STR_ARG(v->path), v->constraint);
     if (d->code == GOVERNANCE_ALLOWED && d->gate_count) buf_str(text, STR(", needs approval"));

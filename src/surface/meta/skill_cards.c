@@ -72,6 +72,7 @@ static bool make_card(struct surface *d, const struct caller *caller, const stru
                                .params = &params};
   if (!card_make(&source, &d->scratch, out, NULL, &f)) return false;
   out->mode = str_of(approval_mode_name(mode));
+  out->provisional = skills_provisional(all, e, caller->governance);
   return true;
 }
 
@@ -129,6 +130,7 @@ bool skill_cards_define(struct surface *d, struct request *r, str id) {
   json_member_str(&w, STR("description"), s->purpose);
   json_member_raw(&w, STR("args_schema"), s->inputs ? json_span(s->inputs) : STR("{\"type\":\"object\"}"));
   json_member_str(&w, STR("mode"), str_of(approval_mode_name(skills_mode(all, e, caller.governance))));
+  if (skills_provisional(all, e, caller.governance)) json_member_bool(&w, STR("provisional"), true);
   put_conditions("preconditions", s->before, s->before_count, &w);
   put_steps(s, &w);
   put_conditions("postconditions", s->after, s->after_count, &w);

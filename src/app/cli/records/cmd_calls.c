@@ -14,8 +14,9 @@ static void put_line(struct records *r, const struct record *it, struct buf *out
   const struct json *call = json_get(it->root, STR("call"));
   str status = record_text(r, call, "result.status"), agent = record_text(r, call, "agent");
   str capability = record_text(r, call, "call.capability_id"), ms = record_text(r, call, "result.latency_ms");
-  buf_printf(out, "%.*s  %.*s  %.*s  %.*s  %.*s  %.*s ms\n", STR_ARG(it->time), STR_ARG(it->id), STR_ARG(status),
-             STR_ARG(agent), STR_ARG(capability), STR_ARG(ms));
+  buf_printf(out, "%.*s  %.*s  %.*s  %.*s  %.*s%s  %.*s ms\n", STR_ARG(it->time), STR_ARG(it->id), STR_ARG(status),
+             STR_ARG(agent), STR_ARG(capability), record_provisional(record_member(call, "call.metadata")),
+             STR_ARG(ms));
 }
 
 static int run_list(int argc, char **argv) {

@@ -34,7 +34,7 @@ static void put_line(struct records *r, const struct record *it, struct buf *out
   buf_printf(out, "%.*s  %.*s  ", STR_ARG(it->time), STR_ARG(it->id));
   put_verdict(r, d, out);
   buf_printf(out, "  %.*s  ", STR_ARG(record_text(r, d, "agent")));
-  buf_printf(out, "%.*s\n", STR_ARG(record_text(r, d, "question.capability")));
+  buf_printf(out, "%.*s%s\n", STR_ARG(record_text(r, d, "question.capability")), record_provisional(d));
 }
 
 static int run_list(int argc, char **argv) {
@@ -57,7 +57,7 @@ static const struct command show = {
 static void put_modes(struct records *r, const struct json *d, struct buf *out) {
   buf_printf(out, "%-12s requested %.*s", "modes", STR_ARG(record_text(r, d, "mode_requested")));
   buf_printf(out, ", effective %.*s", STR_ARG(record_text(r, d, "mode_effective")));
-  buf_printf(out, ", highest %.*s\n", STR_ARG(record_text(r, d, "mode_highest")));
+  buf_printf(out, ", highest %.*s%s\n", STR_ARG(record_text(r, d, "mode_highest")), record_provisional(d));
 }
 
 static void put_record(struct records *r, const struct record *it, struct buf *out) {

@@ -33,7 +33,8 @@ static void put_matches(struct records *r, const struct json *d, struct buf *out
   const struct json *matches = record_member(d, "matches");
   str capability = record_text(r, d, "question.capability"), highest = record_text(r, d, "mode_highest");
   if (record_member(d, "mode_highest"))
-    buf_printf(out, "The capability is %.*s, with the highest mode %.*s.\n", STR_ARG(capability), STR_ARG(highest));
+    buf_printf(out, "The capability is %.*s, with the highest mode %.*s%s.\n", STR_ARG(capability), STR_ARG(highest),
+               record_provisional(d));
   else buf_str(out, STR("No adapter lists the tool as a capability.\n"));
   if (!has_elements(matches)) {
     buf_str(out, STR("No permission matched this agent, role, intent, environment and tenant.\n"));

@@ -59,6 +59,7 @@ static int load(const struct arguments *args, struct replaying *r) {
 static void put_outcome(struct buf *out, const struct replay_outcome *o) {
   bool allowed = str_eq(o->code, STR("ALLOWED"));
   buf_printf(out, "%s %.*s", allowed ? "ALLOW" : "DENY", STR_ARG(allowed ? o->mode : o->code));
+  if (o->provisional) buf_str(out, STR(" (provisional)"));
   if (o->gates.n) buf_printf(out, " after approval by %.*s", STR_ARG(o->gates));
 }
 
@@ -68,6 +69,7 @@ static void put_outcome_json(struct json_writer *w, str key, const struct replay
   json_member_bool(w, STR("allowed"), str_eq(o->code, STR("ALLOWED")));
   json_member_str(w, STR("code"), o->code);
   json_member_str(w, STR("mode"), o->mode);
+  if (o->provisional) json_member_bool(w, STR("provisional"), true);
   json_member_str(w, STR("gates"), o->gates);
   json_member_str_or_null(w, STR("pointer"), o->pointer);
   json_end_object(w);
@@ -121,8 +123,12 @@ static bool is_allowed(const struct replaying *r, struct records *all, const str
   if (p.allowed) return true;
   buf_init(&pointer, 1 << 16);
   policy_put_pointer(&p, &pointer);
-  *out =
-      (struct replay_outcome){STR("DENIED_BY_POLICY"), STR("-"), STR(""), arena_str(&all->arena, buf_view(&pointer))};
+  *out = (struct replay_outcome){
+      .code = STR("DENIED_BY_POLICY"),
+      .mode = STR("-"),
+      .gates = STR(""),
+      .pointer = arena_str(&all->arena, buf_view(&pointer)),
+  };
   buf_done(&pointer);
   return false;
 }

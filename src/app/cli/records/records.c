@@ -25,6 +25,12 @@ str record_text(struct records *r, const struct json *v, const char *path) {
   return text;
 }
 
+const char *record_provisional(const struct json *v) {
+  bool provisional = false;
+  json_bool(record_member(v, "provisional"), &provisional);
+  return provisional ? " (provisional)" : "";
+}
+
 // ---- searching
 
 // The lines found so far, ordered by time and allocated on the heap.

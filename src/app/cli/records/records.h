@@ -46,6 +46,9 @@ void records_done(struct records *r);
 str record_text(struct records *r, const struct json *v, const char *path);
 const struct json *record_member(const struct json *v, const char *path);  // or NULL
 
+// Returns " (provisional)" if the object has `provisional: true`, otherwise "".
+const char *record_provisional(const struct json *v);
+
 // Writes one record in a form for people.
 typedef void records_put(struct records *r, const struct record *it, struct buf *out);
 
