@@ -22,6 +22,7 @@ static inline bool is_governed_anew_by(struct world *w, const char *members) {
   struct fault f;
   write_governance(w, members);
   options.before = w->gateway.config;
+  config_problems_done(&w->place->problems);  // those of an earlier attempt
   bool ok = config_load(&next, &options, env, &w->place->problems);
   if (ok) {
     put_scripts(w, &next);
