@@ -26,7 +26,9 @@ struct journal {
   uint32_t salt;
   struct batches batches;
   struct buf pending;
-  uint64_t lost;
+  uint64_t added, taken, written;  // numbers of lines since the start: added, in batches, and in files
+  struct list waits;
+  uint64_t lost, lost_reported;
   bool asked;    // the folder was checked
   bool failing;  // the last write failed
   uint64_t failed_at;
@@ -79,6 +81,7 @@ static bool take_lines(void *ctx) {
     struct buf empty = j->batch;
     j->batch = j->pending;
     j->pending = empty;
+    j->taken = j->added;
   }
   return j->batch.n > 0;
 }
@@ -92,6 +95,11 @@ static void settle_lines(void *ctx) {
     j->why = j->failure;
   }
   if (j->failing && !failed) log_info(j->loop->log, "records are written to %s again", j->folder);
+  if (!failed) j->written = j->taken;
+  if (!failed && j->lost != j->lost_reported) {
+    log_error(j->loop->log, "%llu records were lost", (unsigned long long)(j->lost - j->lost_reported));
+    j->lost_reported = j->lost;
+  }
   j->failing = failed;
   j->asked = true;
   buf_trim(&j->batch, PENDING_KEPT);
@@ -101,6 +109,18 @@ static bool is_failing(void *ctx, uint64_t *after_ms) {
   const struct journal *j = ctx;
   *after_ms = JOURNAL_RETRY_MS;
   return j->failing;
+}
+
+// Ends the waits for lines that are written now or, if the write failed, all waits.
+static void end_waits(void *ctx) {
+  struct journal *j = ctx;
+  while (!list_empty(&j->waits)) {
+    struct journal_wait *w = CONTAINER_OF(j->waits.next, struct journal_wait, node);
+    if (!j->failing && w->line > j->written) break;
+    list_remove(&w->node);
+    w->done(w, w->line <= j->written);
+  }
+  if (!list_empty(&j->waits)) batches_now(&j->batches);
 }
 
 static void dispose(void *ctx) {
@@ -119,7 +139,7 @@ static void dispose(void *ctx) {
   mem_free(j);
 }
 
-static const struct batches_ops batches_ops = {take_lines, write_lines, settle_lines, is_failing, NULL, dispose};
+static const struct batches_ops batches_ops = {take_lines, write_lines, settle_lines, is_failing, end_waits, dispose};
 
 // ---- the journal
 
@@ -134,6 +154,7 @@ struct journal *journal_new(struct loop *loop, str folder, const struct journal_
   rand_fill(loop->rand, &j->salt, sizeof j->salt);
   j->file.folder = j->file.fd = -1;
   j->next_limits = *limits;
+  list_init(&j->waits);
   buf_init(&j->pending, JOURNAL_PENDING_MAX);
   buf_init(&j->batch, JOURNAL_PENDING_MAX);
   batches_init(&j->batches, loop, GATHER_MS, &batches_ops, j);
@@ -143,7 +164,9 @@ struct journal *journal_new(struct loop *loop, str folder, const struct journal_
 void journal_free(struct journal **j) {
   struct journal *was = *j;
   *j = NULL;
-  if (was) batches_close(&was->batches);
+  if (!was) return;
+  ASSERT(list_empty(&was->waits));
+  batches_close(&was->batches);
 }
 
 void journal_limit(struct journal *j, const struct journal_limits *limits) {
@@ -160,8 +183,35 @@ bool journal_add(struct journal *j, str line) {
   }
   buf_str(&j->pending, line);
   buf_char(&j->pending, '\n');
+  j->added++;
   batches_due(&j->batches);
   return true;
+}
+
+void journal_lose(struct journal *j) {
+  ASSERT_MAGIC(j, MAGIC);
+  j->lost++;
+}
+
+void journal_wait_init(struct journal_wait *w, journal_done *done) {
+  *w = (struct journal_wait){.done = done};
+  list_init(&w->node);
+}
+
+void journal_wait_cancel(struct journal_wait *w) {
+  list_remove(&w->node);
+}
+
+// Lines that a call waits for are written without gathering more lines: the lines that are added during a write go into
+// the next batch.
+enum journal_state journal_wait(struct journal *j, struct journal_wait *w) {
+  ASSERT_MAGIC(j, MAGIC);
+  if (j->written == j->added) return JOURNAL_WRITTEN;
+  if (j->failing) return JOURNAL_FAILS;
+  w->line = j->added;
+  list_push(&j->waits, &w->node);
+  batches_now(&j->batches);
+  return JOURNAL_WAITS;
 }
 
 bool journal_works(struct journal *j, const char **out_why) {
@@ -176,6 +226,10 @@ bool journal_works(struct journal *j, const char **out_why) {
   }
   *out_why = j->why.message;
   return !j->failing;
+}
+
+bool journal_failing(const struct journal *j) {
+  return j->failing;
 }
 
 uint64_t journal_lost(const struct journal *j) {

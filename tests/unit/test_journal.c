@@ -246,6 +246,99 @@ static void lines_beyond_the_room_are_counted_as_lost(void **state) {
   free(line);
 }
 
+static void the_lines_after_a_line_that_is_too_long_are_read(void **state) {
+  struct fixture *x = *state;
+  char file[256];
+  struct journal *j = a_journal(x, 1 << 24, 0);
+  journal_add(j, STR("{\"n\":1}"));
+  journal_free(&j);
+  count_files(x, file);
+  FILE *damaged = fopen(file, "a");
+  for (int i = 0; i < 5 * JOURNAL_LINE_MAX / 16; i++) fputs("0123456789abcdef", damaged);
+  fputs("\n{\"n\":2}\n", damaged);
+  fclose(damaged);
+  const char *all = read_all(x, 0);
+  assert_int_equal(strncmp(all, "{\"n\":1}|0123456789abcdef", 24), 0);
+  assert_int_equal(strlen(all), 8 + 2 * JOURNAL_LINE_MAX + 1 + 8);
+  assert_string_equal(strrchr(all, '{'), "{\"n\":2}|");
+}
+
+struct waiting {
+  struct journal_wait wait;
+  bool done, written;
+};
+
+static void on_waited(struct journal_wait *w, bool written) {
+  struct waiting *x = CONTAINER_OF(w, struct waiting, wait);
+  x->done = true;
+  x->written = written;
+}
+
+static enum journal_state waits(struct journal *j, struct waiting *w) {
+  *w = (struct waiting){0};
+  journal_wait_init(&w->wait, on_waited);
+  return journal_wait(j, &w->wait);
+}
+
+static void a_wait_ends_when_the_lines_before_it_are_written(void **state) {
+  struct fixture *x = *state;
+  struct waiting one, two, three;
+  struct journal *j = a_journal(x, 1 << 24, 0);
+  assert_int_equal(waits(j, &one), JOURNAL_WRITTEN);
+  for (int i = 0; i < 3; i++) {  // also during a burst, without the time that gathers lines
+    journal_add(j, STR("{\"n\":1}"));
+    assert_int_equal(waits(j, &one), JOURNAL_WAITS);
+    journal_add(j, STR("{\"n\":2}"));
+    assert_int_equal(waits(j, &two), JOURNAL_WAITS);
+    assert_int_equal(waits(j, &three), JOURNAL_WAITS);
+    journal_wait_cancel(&three.wait);
+    while (!two.done) uv_run(&x->loop.uv, UV_RUN_ONCE);
+    assert_true(one.done && one.written && two.written && !three.done);
+  }
+  assert_string_equal(read_all(x, 0), "{\"n\":1}|{\"n\":2}|{\"n\":1}|{\"n\":2}|{\"n\":1}|{\"n\":2}|");
+  journal_free(&j);
+}
+
+static void a_wait_fails_if_the_lines_cannot_be_written(void **state) {
+  struct fixture *x = *state;
+  struct waiting one, two;
+  fclose(fopen(x->folder, "w"));  // a file with the name of the folder
+  struct journal *j = a_journal(x, 1 << 24, 0);
+  journal_add(j, STR("{\"n\":1}"));
+  assert_int_equal(waits(j, &one), JOURNAL_WAITS);
+  while (!one.done) uv_run(&x->loop.uv, UV_RUN_ONCE);
+  assert_false(one.written);
+  assert_int_equal(waits(j, &two), JOURNAL_FAILS);
+  assert_int_equal(unlink(x->folder), 0);
+  x->now += JOURNAL_RETRY_MS;
+  settles(x);
+  assert_int_equal(waits(j, &two), JOURNAL_WRITTEN);
+  assert_string_equal(read_all(x, 0), "{\"n\":1}|");  // the line was kept
+  journal_free(&j);
+}
+
+static void files_that_no_gateway_has_made_are_neither_read_nor_removed(void **state) {
+  struct fixture *x = *state;
+  char path[160];
+  struct journal *j = a_journal(x, 1 << 24, 0);
+  journal_add(j, STR("{\"n\":1}"));
+  journal_free(&j);
+  snprintf(path, sizeof path, "%s/999999999999999999-00000000.jsonl", x->folder);
+  assert_int_equal(symlink("/etc/passwd", path), 0);
+  snprintf(path, sizeof path, "%s/999999999999999998-00000000.jsonl", x->folder);
+  assert_int_equal(mkdir(path, 0700), 0);
+  snprintf(path, sizeof path, "%s/999999999999999997-00000000.jsonl", x->folder);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  snprintf(path, sizeof path, "%s/notes.txt", x->folder);
+  fclose(fopen(path, "w"));
+  assert_string_equal(read_all(x, 0), "{\"n\":1}|");
+  j = a_journal(x, 1 << 20, 1);  // removes the old file
+  journal_add(j, STR("{\"n\":2}"));
+  journal_free(&j);
+  assert_string_equal(read_all(x, 0), "{\"n\":2}|");
+  assert_int_equal(access(path, F_OK), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(lines_are_read_in_the_order_in_which_they_were_added, setup, teardown),
@@ -254,6 +347,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(the_oldest_files_are_removed_when_all_together_are_too_large, setup, teardown),
       cmocka_unit_test_setup_teardown(files_older_than_the_limit_are_removed, setup, teardown),
       cmocka_unit_test_setup_teardown(lines_wait_while_the_folder_cannot_be_written, setup, teardown),
+      cmocka_unit_test_setup_teardown(the_lines_after_a_line_that_is_too_long_are_read, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_wait_ends_when_the_lines_before_it_are_written, setup, teardown),
+      cmocka_unit_test_setup_teardown(a_wait_fails_if_the_lines_cannot_be_written, setup, teardown),
+      cmocka_unit_test_setup_teardown(files_that_no_gateway_has_made_are_neither_read_nor_removed, setup, teardown),
       cmocka_unit_test_setup_teardown(lines_beyond_the_room_are_counted_as_lost, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

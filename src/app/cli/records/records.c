@@ -44,6 +44,7 @@ struct finding {
     str time;  // time of the line; points into `text`
   } * list;
   size_t count, room;
+  size_t unreadable;  // lines that no gateway has written
 };
 
 static bool is_equal(struct arena *a, const struct json *v, str wanted) {
@@ -82,17 +83,28 @@ static void keep(struct finding *f, str line, str time) {
   f->list[at] = k;
 }
 
+// Returns whether the line is a record of this kind.
+static bool is_kind(str line, const char *kind) {
+  char begin[64];
+  int n = snprintf(begin, sizeof begin, "{\"record\":\"%s\",", kind);
+  return str_starts(line, (str){begin, (size_t)n});
+}
+
 static bool on_line(void *ctx, str line) {
   struct finding *f = ctx;
   struct fault ignored;
-  char begin[64];
-  int n = snprintf(begin, sizeof begin, "{\"record\":\"%s\",", f->query->kind);
-  if (!str_starts(line, (str){begin, (size_t)n})) return true;
+  if (!is_kind(line, f->query->kind)) {
+    // Records of the other kind are not parsed, because this would take time.
+    f->unreadable += !is_kind(line, "decision") && !is_kind(line, "call");
+    return true;
+  }
   const struct json *root = json_parse(&f->scratch, line, &json_default_limits, &ignored);
   const struct json *at = json_get(root, STR("time"));
   if (json_is(at, JSON_STRING) && !(at->flags & JSON_ESCAPED)) {
     str time = {at->p + 1, at->n - 2};
     if (fits(f, root, time)) keep(f, line, time);
+  } else {
+    f->unreadable++;
   }
   arena_reset(&f->scratch);
   return true;
@@ -125,6 +137,9 @@ static bool search(str folder, const struct records_query *q, struct records *ou
   arena_init(&out->arena);
   take(&finding, out);
   arena_done(&finding.scratch);
+  if (finding.unreadable)
+    fprintf(stderr, "toolgate: warning: %zu lines in %.*s are damaged; the other records are shown\n",
+            finding.unreadable, STR_ARG(folder));
   if (!ok) records_done(out);
   return ok;
 }
