@@ -3,15 +3,20 @@
 // governance decides about it, the other describes the result and is made when the call ends.
 #include "base/assert.h"
 #include "base/mem.h"
+#include "call/bridge/translate.h"
 #include "call/call_journal_impl.h"
 #include "call/remedies.h"
 #include "call/report.h"
+#include "govern/effects.h"
 #include "govern/versions.h"
+#include "text/secrets.h"
 #include "json/put.h"
 
 enum {
   CITATIONS_MAX = 32,
   CITATION_BYTES = 1024,
+  ARTIFACTS_MAX = 32,
+  OUTPUT_MAX = 64 << 10,  // larger outputs are not recorded
   ENVELOPE_BYTES = 1 << 20,
   SESSION_SHOWN = 8,
   SESSION_TEXT = 5 + SESSION_SHOWN,
@@ -48,9 +53,21 @@ static str session_name(const struct session *s, char out[SESSION_TEXT]) {
   return (str){out, SESSION_TEXT};
 }
 
-static str principals_of(const struct governance_question *q) {
+// Returns the principals in the form of the envelope. A principal in an envelope has no member `workload`.
+static str principals_of(const struct governance_question *q, str workload, struct arena *a) {
   const struct json *list = json_get(q->context, STR("principals"));
-  return json_is(list, JSON_ARRAY) ? json_span(list) : STR("[{\"kind\":\"service\",\"id\":\"local\"}]");
+  static const struct json_edit without = {STR("workload"), {NULL, 0}};
+  struct buf b;
+  if (!json_is(list, JSON_ARRAY)) return STR("[{\"kind\":\"service\",\"id\":\"local\"}]");
+  if (!workload.p) return json_span(list);
+  buf_init(&b, 2 * (size_t)list->n);
+  struct json_writer w = json_writer(&b);
+  json_begin_array(&w);
+  JSON_EACH(it, list) json_put_raw(&w, json_edited(a, it, &without, 1));
+  json_end_array(&w);
+  str text = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return text;
 }
 
 void governed_call_begin(struct call *c, struct governed_call *g, const struct governance_question *q,
@@ -61,6 +78,8 @@ void governed_call_begin(struct call *c, struct governed_call *g, const struct g
   char session[SESSION_TEXT];
   json_string(json_get(q->args, STR("idempotency_key")), a, &g->idempotency_key);
   g->run_id = run_id(c, a);
+  str workload = STR_NONE;
+  json_string(json_get(q->context, STR("workload")), a, &workload);
   struct tool_call_envelope e = {
       .tool_call_id = g->id,
       .run_id = g->run_id,
@@ -68,7 +87,8 @@ void governed_call_begin(struct call *c, struct governed_call *g, const struct g
       .session_id = s->callers ? STR_NONE : session_name(s, session),
       .capability_id = g->capability_id,
       .args = args->text.p ? args->text : STR("{}"),
-      .principals = principals_of(q),
+      .principals = principals_of(q, workload, a),
+      .workload = workload,
       .requested = q->mode,
       .effective = g->effective,
       .highest = d->highest,
@@ -103,19 +123,73 @@ static void put_citations(struct json_writer *w, const struct json *content) {
   }
 }
 
-void call_journal_result(struct call *c, const struct json *result) {
-  struct governed_call *g = *call_governed(c);
-  struct call_journal *j = c->context->governed;
+static void take_hash(struct call_journal *j, struct governed_call *g, const struct json *result) {
   unsigned char digest[SHA256_SIZE];
-  if (!g || !json_is(result, JSON_OBJECT) || json_is_folded(result)) return;
   hash_sha256_with(j->hasher, json_span(result), digest);
   memcpy(g->output_hash, "sha256:", 7);
   hash_hex(digest, sizeof digest, g->output_hash + 7);
   g->hashed = true;
+}
+
+static str taken(struct governed_call *g, struct buf *from) {
+  str text = from->n && !from->over ? arena_str(&g->arena, buf_view(from)) : STR_NONE;
+  buf_reset(from);
+  return text;
+}
+
+// Notes the evidence and the mutations of a result that reports no error.
+static void take_effects(struct call *c, struct governed_call *g, const struct json *result) {
+  struct call_journal *j = c->context->governed;
+  struct effects_of e = {
+      .capability = g->capability,
+      .result = result,
+      .tool_call_id = g->id,
+      .repeated = cache_answered(c),
+      .secrets = &call_spec(c)->secrets,
+  };
+  effects_put_evidence(&j->line, &e);
+  g->evidence = taken(g, &j->line);
+  effects_put_places(&j->line, &e);
+  g->places = taken(g, &j->line);
+  effects_put_mutations(&j->line, &e, &g->arena);
+  g->mutations = taken(g, &j->line);
+}
+
+// Notes the whole result, if the governance file asks for it.
+static void take_output(struct call *c, struct governed_call *g, const struct json *result) {
+  struct call_journal *j = c->context->governed;
+  if (!g->recorded || governance_records(c->governance)->output != RECORDS_OUTPUT_FULL) return;
+  g->output_kept = "too_large";
+  if (!result || result->n > OUTPUT_MAX) return;
+  bool masked = secrets_put_json(&j->line, result, &call_spec(c)->secrets);
+  g->output = taken(g, &j->line);
+  if (g->output.p) g->output_kept = masked ? "masked" : "full";
+}
+
+// Returns whether the server has answered with a task, whose result is not known yet.
+static bool is_task(const struct call *c) {
+  bool asked = json_get(c->request->msg.params, STR("task"));
+  return result_type(c, c->reply) == RESULT_TASK ||
+         (asked && json_is(c->reply->result, JSON_OBJECT) && json_get(c->reply->result, STR("task")));
+}
+
+void call_journal_result(struct call *c) {
+  struct governed_call *g = *call_governed(c);
+  struct call_journal *j = c->context->governed;
+  const struct json *result = c->reply->result;
+  if (!g || result_type(c, c->reply) == RESULT_INPUT_REQUIRED || is_task(c)) return;
+  g->returned = true;
+  // The members of a large result are not read, because this would take too long.
+  if (c->reply->large_message || !json_is(result, JSON_OBJECT) || json_is_folded(result)) result = NULL;
   buf_reset(&j->line);
-  struct json_writer w = json_writer(&j->line);
-  put_citations(&w, json_get(result, STR("content")));
-  if (j->line.n && !j->line.over) g->citations = arena_str(&g->arena, buf_view(&j->line));
+  if (result) {
+    take_hash(j, g, result);
+    struct json_writer w = json_writer(&j->line);
+    put_citations(&w, json_get(result, STR("content")));
+    g->citations = taken(g, &j->line);
+  }
+  if (!c->tool_failed && g->capability) take_effects(c, g, result);
+  take_output(c, g, result);
 }
 
 // Returns whether the call may have had an effect although its outcome is not known.
@@ -124,7 +198,7 @@ static bool is_uncertain(const struct call *c, const struct governed_call *g) {
 }
 
 static enum tool_status status_of(const struct call *c, const struct governed_call *g, bool cancelled) {
-  if (g->code != GOVERNANCE_ALLOWED) return TOOL_DENIED;
+  if (g->denied) return TOOL_DENIED;
   if (cancelled) return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
   if (!c->failure) return c->tool_failed ? TOOL_FAILED : TOOL_COMPLETED;
   switch (c->failure->fault.code) {
@@ -133,6 +207,8 @@ static enum tool_status status_of(const struct call *c, const struct governed_ca
   case FAULT_UPSTREAM_UNAVAILABLE:
   case FAULT_PROTOCOL: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_FAILED;
   case FAULT_CANCELLED: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
+  case FAULT_DENIED_BY_POLICY:
+  case FAULT_FLOW_DENIED:
   case FAULT_RUN_BUDGET_EXCEEDED:
   case FAULT_TOOL_QUARANTINED:
   case FAULT_SCHEMA_DRIFT:
@@ -144,9 +220,8 @@ static enum tool_status status_of(const struct call *c, const struct governed_ca
 static void set_error(const struct call *c, const struct governed_call *g, bool cancelled,
                       struct tool_result_envelope *e) {
   enum fault_code code = c->failure ? c->failure->fault.code : cancelled ? FAULT_CANCELLED : FAULT_UPSTREAM_ERROR;
-  bool denied = g->code != GOVERNANCE_ALLOWED;
-  e->code = denied ? governance_code_name(g->code) : fault_name(code);
-  e->remedy = denied ? governance_code_advice(g->code) : call_remedy(code);
+  e->code = g->denied ? g->denied : fault_name(code);
+  e->remedy = g->denied ? g->remedy : call_remedy(code);
   e->message = c->failure  ? str_of(c->failure->fault.message)
                : cancelled ? STR("the client cancelled the call")
                            : STR("the tool reported an error");
@@ -159,7 +234,29 @@ static void set_error(const struct call *c, const struct governed_call *g, bool 
   }
 }
 
-static void put_result(struct call *c, const struct governed_call *g, bool cancelled, str completed, struct buf *out) {
+// Returns the handles of the stored parts of the result, as elements of a JSON array.
+static str artifacts_of(const struct call *c, struct arena *a) {
+  size_t count;
+  const str *handles = firewall_handles(c, &count);
+  struct buf b;
+  if (!count) return STR_NONE;
+  buf_init(&b, ENVELOPE_BYTES);
+  struct json_writer w = json_writer(&b);
+  for (size_t i = 0; i < count && i < ARTIFACTS_MAX; i++) json_put_str(&w, handles[i]);
+  str text = arena_str(a, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
+static const char *pending_of(const struct call *c, const struct governed_call *g) {
+  if (g->returned || c->failure) return NULL;
+  bool asks = c->reply && c->reply->kind == RPC_RESULT && result_type(c, c->reply) == RESULT_INPUT_REQUIRED;
+  return asks ? "input_required" : "task";
+}
+
+// `stored`: the envelope is for the records. The answer to the client has the output itself.
+static void put_result(struct call *c, struct governed_call *g, bool stored, bool cancelled, str completed,
+                       struct buf *out) {
   struct call_context *x = c->context;
   char span[2 * TRACE_SPAN_ID + 1];
   hash_hex(call_trace(c)->span, TRACE_SPAN_ID, span);
@@ -174,13 +271,20 @@ static void put_result(struct call *c, const struct governed_call *g, bool cance
       .status = status_of(c, g, cancelled),
       .effective = g->effective,
       .citations = g->citations,
+      .evidence = g->evidence,
+      .places = g->places,
+      .mutations = g->mutations,
+      .output = stored ? g->output : STR_NONE,
+      .output_kept = stored ? g->output_kept : NULL,
+      .artifacts = artifacts_of(c, &g->arena),
+      .pending = cancelled ? NULL : pending_of(c, g),
       .gate = g->gate,
       .idempotency_key = g->idempotency_key,
       .attempts = c->sent ? call_retries(c) + 1 : 0,
       .took_us = c->began_us ? clock_mono_us(x->loop->clock) - c->began_us : 0,
       .started = g->started,
       .completed = completed,
-      .adapter = g->adapter,
+      .adapter = g->capability ? g->capability->adapter : NULL,
       .version = version ? version->version : STR_NONE,
       .span_id = x->tracer ? str_of(span) : STR_NONE,
       .output_hash = g->hashed ? str_of(g->output_hash) : STR_NONE,
@@ -196,14 +300,14 @@ static str now_text(const struct call *c, char time[CLOCK_TEXT]) {
 }
 
 str call_journal_envelopes(struct call *c) {
-  const struct governed_call *g = *call_governed(c);
+  struct governed_call *g = *call_governed(c);
   struct buf b;
   char time[CLOCK_TEXT];
-  if (!g || !g->envelope.p || !governance_records(c->governance)->return_envelope) return STR_NONE;
+  if (!g || g->hidden || !g->envelope.p || !governance_records(c->governance)->return_envelope) return STR_NONE;
   buf_init(&b, 2 * ENVELOPE_BYTES);
   JSON_PUT_RAW(&b, "{\"call\":", g->envelope);
   JSON_PUT(&b, ",\"result\":");
-  put_result(c, g, false, now_text(c, time), &b);
+  put_result(c, g, false, false, now_text(c, time), &b);
   buf_char(&b, '}');
   str text = b.over ? STR_NONE : arena_str(&c->request->arena, buf_view(&b));
   buf_done(&b);
@@ -243,48 +347,19 @@ static void write_call(struct call *c, struct governed_call *g, bool cancelled) 
   size_t from = out->n;
   JSON_PUT_RAW(out, ",\"call\":", g->envelope);
   JSON_PUT(out, ",\"result\":");
-  put_result(c, g, cancelled, now, out);
+  put_result(c, g, true, cancelled, now, out);
   buf_char(out, '}');
+  call_journal_join_lines(j);
   if (c->request->note) hash_envelopes(g, out, from);
   buf_char(out, '}');
   call_journal_add(j);
 }
 
-// Makes the governance decision about a call of a tool that the caller may not see. Returns the call's record if the
-// governance file denies the call, otherwise NULL.
-static struct governed_call *decide_hidden(struct call *c) {
-  struct call_context *x = c->context;
-  const struct governance *g = c->governance;
-  const struct call_hidden *hidden = policy_hidden(c);
-  str server = call_ended_at(c), tool = hidden ? hidden->tool : c->place.tool;
-  if (!g || !c->run || c->options.dry_run || !c->failure || !call_is_tool(c) || !server.p || !tool.n) return NULL;
-  if (!(hidden || c->failure->fault.code == FAULT_DENIED_BY_POLICY)) return NULL;
-  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return NULL;
-  const struct json *args = json_get(c->request->msg.params, STR("arguments"));
-  const struct governance_capability *capability = governance_find_tool(g, server, tool);
-  struct governance_question q = {
-      .capability = capability ? capability->id : STR(""),
-      .provisional = capability && capability->unlisted ? capability : NULL,
-      .args = json_is(args, JSON_OBJECT) ? args : NULL,
-      .context = governance_context(&c->run->governed, APPROVAL_NONE, &c->request->arena),
-      .mode = c->options.mode,
-      .now = clock_wall_ms(x->loop->clock) / 1000,
-  };
-  struct governance_decision d;
-  unsigned char random[8];
-  char hex[2 * sizeof random + 1];
-  governance_decide(g, &q, &c->request->arena, &d);
-  if (d.code == GOVERNANCE_ALLOWED) return NULL;  // the access rules, not the governance file, hide the tool
-  rand_pool_fill(&x->governed_ids, x->loop->rand, random, sizeof random);
-  hash_hex(random, sizeof random, hex);
-  return call_journal_decided(c, &q, &d, arena_printf(&c->request->arena, "pol_%s", hex));
-}
-
 void call_journal_ended(struct call *c, bool cancelled) {
-  struct governed_call **g = call_governed(c);
   if (!c->governance || !c->request) return;
-  if (!*g) *g = decide_hidden(c);
-  if (!*g || !(*g)->recorded || !(*g)->envelope.p) return;
-  (*g)->recorded = false;
-  write_call(c, *g, cancelled);
+  call_journal_decide_late(c);
+  struct governed_call *g = *call_governed(c);
+  if (!g || !g->recorded || !g->envelope.p) return;
+  g->recorded = false;
+  write_call(c, g, cancelled);
 }

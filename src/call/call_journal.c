@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/text/utf8.h"
 #include "call/call_journal_impl.h"
+#include "call/remedies.h"
 #include "call/report.h"
 #include "text/secrets.h"
 #include "json/put.h"
@@ -14,6 +15,7 @@ enum {
   NAME_MOST = 256,
   ID_BYTES = 8,
   SPARE_MAX = 64,
+  POINTER_MAX = 1 << 16,
 };
 
 struct call_journal *call_journal_new(struct journal *journal) {
@@ -62,12 +64,25 @@ void call_journal_begin_line(struct call_journal *j, const char *kind, str id, s
   JSON_PUT_ID(&j->line, ",\"time\":", time);
 }
 
-// Replaces line ends in the line by blanks: copied JSON may contain line ends between its tokens.
-void call_journal_add(struct call_journal *j) {
+void call_journal_join_lines(struct call_journal *j) {
   if (j->line.over) return;
   for (char *at = j->line.p, *end = at + j->line.n; (at = memchr(at, '\n', (size_t)(end - at)));) *at = ' ';
-  journal_add(j->journal, buf_view(&j->line));
 }
+
+bool call_journal_add(struct call_journal *j) {
+  if (j->line.over) {
+    journal_lose(j->journal);
+    return false;
+  }
+  call_journal_join_lines(j);
+  return journal_add(j->journal, buf_view(&j->line));
+}
+
+// A refusal of a call by something other than the governance file: access rules or pins.
+struct other_refusal {
+  enum fault_code code;
+  str pointer;  // to the part that refused the call
+};
 
 // Chooses how the arguments are recorded: in full, as a digest, or not at all. If they are recorded in full, out->text
 // is their text, in j->args.
@@ -88,8 +103,10 @@ static void choose_args(struct call *c, const struct json *args, struct recorded
   out->text = buf_view(&j->args);
 }
 
-static void write_decision(struct call *c, const struct governed_call *g, const struct governance_question *q,
-                           const struct governance_decision *d, const struct recorded_args *args) {
+// Returns false if the line is lost.
+static bool write_decision(struct call *c, const struct governed_call *g, const struct governance_question *q,
+                           const struct governance_decision *d, const struct other_refusal *other,
+                           const struct recorded_args *args) {
   struct call_journal *j = c->context->governed;
   const struct rulebook *rules = c->context->rules;
   char inputs[RECORD_DIGEST_SIZE];
@@ -108,6 +125,8 @@ static void write_decision(struct call *c, const struct governed_call *g, const 
       .ceiling = c->options.safety_mode,
       .kept = args->kept,
       .args_digest = args->has_digest ? args->digest : NULL,
+      .refused = other ? fault_name(other->code) : NULL,
+      .refused_at = other ? other->pointer : STR_NONE,
   };
   decision_record_inputs(q, j->hasher, &j->scratch, inputs);
   call_journal_begin_line(j, "decision", g->decision_id, g->started);
@@ -117,7 +136,7 @@ static void write_decision(struct call *c, const struct governed_call *g, const 
   JSON_PUT(&j->line, ",\"decision\":");
   decision_record_put(&j->line, &r);
   buf_char(&j->line, '}');
-  call_journal_add(j);
+  return call_journal_add(j);
 }
 
 // ---- the record of a call
@@ -162,7 +181,7 @@ static str joined(struct arena *a, str first, str second) {
 }
 
 static struct governed_call *governed_call_new(struct call *c, const struct governance_question *q,
-                                               const struct governance_decision *d, str id) {
+                                               const struct governance_decision *d) {
   struct governed_call *g = take_spare(c->context->governed);
   struct arena *a = &g->arena;
   unsigned char random[ID_BYTES + TRACE_ID];
@@ -172,7 +191,7 @@ static struct governed_call *governed_call_new(struct call *c, const struct gove
   str trace = call_trace_id(c);
   g->id = joined(a, STR("tool_"), (str){hex, 2 * ID_BYTES});
   g->trace_id = arena_str(a, trace.p ? trace : (str){hex + 2 * ID_BYTES, 2 * TRACE_ID});
-  g->decision_id = arena_str(a, id);
+  g->decision_id = arena_str(a, call_decision_id(c));
   json_string(json_get(q->context, STR("tenant")), a, &g->tenant);
   g->agent = arena_str(a, c->caller.id);
   str server = call_ended_at(c), tool = call_ended_tool(c);
@@ -180,31 +199,111 @@ static struct governed_call *governed_call_new(struct call *c, const struct gove
   g->tool = arena_str(a, utf8_cut(tool.p ? tool : c->place.tool, NAME_MOST));
   g->capability_id =
       d->capability ? d->capability->id : arena_printf(a, "mcp_%.*s.%.*s", STR_ARG(g->server), STR_ARG(g->tool));
-  g->adapter = d->capability ? d->capability->adapter : NULL;
+  g->capability = d->capability;
   g->effective = d->effective != APPROVAL_NONE ? d->effective
                  : d->highest != APPROVAL_NONE ? d->highest
                                                : APPROVAL_DESTRUCTIVE;
-  g->code = d->code;
   if (d->code == GOVERNANCE_ALLOWED && d->gate_count) g->gate = d->gates[0]->gate_id;
+  if (d->code != GOVERNANCE_ALLOWED) {
+    g->denied = governance_code_name(d->code);
+    g->remedy = governance_code_advice(d->code);
+  }
   char time[CLOCK_TEXT];
   size_t n = clock_print(clock_wall_ms(c->context->loop->clock), time);
   g->started = arena_str(a, (str){time, n});
   return g;
 }
 
-struct governed_call *call_journal_decided(struct call *c, const struct governance_question *q,
-                                           const struct governance_decision *d, str id) {
+static struct governed_call *record_decision(struct call *c, const struct governance_question *q,
+                                             const struct governance_decision *d, const struct other_refusal *other) {
   struct call_journal *j = c->context->governed;
   const struct governance_records *settings = governance_records(c->governance);
   struct recorded_args args;
-  ASSERT(id.n);
+  ASSERT(call_decision_id(c).n);
   bool recorded = j->journal && settings->enabled;
   if (!recorded && !settings->return_envelope) return NULL;
-  struct governed_call *g = governed_call_new(c, q, d, id);
+  struct governed_call *g = governed_call_new(c, q, d);
   choose_args(c, q->args, &args);
-  if (recorded) write_decision(c, g, q, d, &args);
+  if (recorded) g->lost = !write_decision(c, g, q, d, other, &args);
   g->recorded = recorded;
   governed_call_begin(c, g, q, d, &args);
   buf_trim(&j->scratch, SCRATCH_KEPT);
   return g;
+}
+
+struct governed_call *call_journal_decided(struct call *c, const struct governance_question *q,
+                                           const struct governance_decision *d) {
+  return record_decision(c, q, d, NULL);
+}
+
+// ---- calls that ended before step_govern
+
+// Returns whether the access rules or the pins refuse the tool. Sets *out to the refusal.
+static bool is_refused_otherwise(struct call *c, str server, str tool, struct other_refusal *out) {
+  struct buf pointer;
+  struct policy_decision p = {.allowed = true};
+  if (c->policy) p = policy_decide(c->policy, c->caller.agent, server, tool);
+  if (!p.allowed) {
+    buf_init(&pointer, POINTER_MAX);
+    policy_put_pointer(&p, &pointer);
+    *out = (struct other_refusal){FAULT_DENIED_BY_POLICY, arena_str(&c->request->arena, buf_view(&pointer))};
+    buf_done(&pointer);
+    return true;
+  }
+  if (!pins_quarantines(c->caller.pins, server, tool)) return false;
+  bool changed = pins_find(c->caller.pins, server, tool) == PIN_CHANGED;
+  *out = (struct other_refusal){changed ? FAULT_SCHEMA_DRIFT : FAULT_TOOL_QUARANTINED, STR("/pins")};
+  return true;
+}
+
+static void ask_late(struct call *c, str server, str tool, struct governance_question *out) {
+  const struct governance *g = c->governance;
+  const struct json *args = json_get(c->request->msg.params, STR("arguments"));
+  const struct governance_capability *capability = governance_find_tool(g, server, tool);
+  enum approval_mode ceiling = c->options.safety_mode.p ? approval_mode_find(c->options.safety_mode) : APPROVAL_NONE;
+  *out = (struct governance_question){
+      .capability = capability ? capability->id : STR(""),
+      .provisional = capability && capability->unlisted ? capability : NULL,
+      .args = json_is(args, JSON_OBJECT) ? args : NULL,
+      .context = governance_context(&c->run->governed, ceiling, &c->request->arena),
+      .mode = c->options.mode,
+      .now = clock_wall_ms(c->context->loop->clock) / 1000,
+  };
+}
+
+void call_journal_decide_late(struct call *c) {
+  const struct governance *g = c->governance;
+  if (!g || !c->run || !c->failure || c->options.dry_run || !call_is_tool(c) || call_decision_id(c).p) return;
+  const struct call_hidden *hidden = policy_hidden(c);
+  str server = call_ended_at(c), tool = call_ended_tool(c);
+  if (!tool.p) tool = c->place.tool;
+  bool denied = hidden || c->failure->fault.code == FAULT_DENIED_BY_POLICY;
+  if (!server.p || !tool.n || (!denied && !c->item) || c->failure->fault.code == FAULT_RECORDS_UNAVAILABLE) return;
+  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return;
+  const struct json *args = json_get(c->request->msg.params, STR("arguments"));
+  if (args && !json_is(args, JSON_OBJECT) && !denied) return;  // not a question
+  struct governance_question q;
+  struct governance_decision d;
+  struct other_refusal other;
+  ask_late(c, server, tool, &q);
+  governance_decide(g, &q, &c->request->arena, &d);
+  bool refused = denied && is_refused_otherwise(c, server, tool, &other);
+  call_make_decision_id(c);
+  struct governed_call *record = *call_governed(c) = record_decision(c, &q, &d, refused ? &other : NULL);
+  if (!record) return;
+  record->hidden = denied;
+  if (refused) record->denied = fault_name(other.code), record->remedy = call_remedy(other.code);
+  else if (!denied) record->denied = NULL;  // the call has failed for another reason
+}
+
+// ---- waiting
+
+bool call_journal_waits(const struct call *c) {
+  const struct governed_call *g = c->governance ? *call_governed(c) : NULL;
+  return g && governance_records(c->governance)->enabled && c->context->governed->journal &&
+         governance_records(c->governance)->on_failure;
+}
+
+enum journal_state call_journal_wait(struct call *c, struct journal_wait *w) {
+  return (*call_governed(c))->lost ? JOURNAL_FAILS : journal_wait(c->context->governed->journal, w);
 }

@@ -19,20 +19,31 @@ void call_journal_free(struct call_journal **j);
 // Returns false, with the reason in f, if the governance file of the call requires records and they cannot be written.
 bool call_journal_ready(const struct call *c, struct fault *f);
 
-// Records a decision. `id` is the id of the decision. Returns the record of the call, which the caller must free, or
-// NULL if neither records nor envelopes are wanted.
+// Records a decision, whose id is call_decision_id. Returns the record of the call, which the caller must free, or NULL
+// if neither records nor envelopes are wanted.
 struct governed_call *call_journal_decided(struct call *c, const struct governance_question *q,
-                                           const struct governance_decision *d, str id);
+                                           const struct governance_decision *d);
 void governed_call_free(struct governed_call **g);
 
-// Stores the hash and the citations of the server's result for the envelope. Does nothing if the call has no record.
-void call_journal_result(struct call *c, const struct json *result);
+// Notes what the server has returned (c->reply) for the envelope: hash, citations, evidence, mutations, output. Does
+// nothing if the call has no record.
+void call_journal_result(struct call *c);
 
-// Records the end of a call. A call of a tool that the governance file hides is recorded as a denied call.
+// Decides about a call that ended before step_govern: its arguments are invalid, or the caller may not see the tool.
+// Does nothing if a decision was made, or if the call is not governed.
+void call_journal_decide_late(struct call *c);
+
+// Records the end of a call, once.
 void call_journal_ended(struct call *c, bool cancelled);
 
 // Returns the SHA-256 of the recorded envelopes, after the end of the call. Returns STR_NONE if nothing was recorded.
 str call_journal_hash(const struct call *c);
+
+// Returns whether the governance file requires that the call's records are written before the call goes on.
+bool call_journal_waits(const struct call *c);
+// Calls w->done when the records that were made so far are written, or cannot be written. Returns what journal_wait
+// returns.
+enum journal_state call_journal_wait(struct call *c, struct journal_wait *w);
 
 // Returns the envelopes for the answer, {"call", "result"}, in the request's memory. Returns STR_NONE if the governance
 // file does not ask for them.

@@ -28,11 +28,16 @@ struct governed_call {
   str id, run_id, trace_id, decision_id, capability_id, gate, idempotency_key;
   str tenant, agent, server, tool;
   str envelope;  // ToolCallEnvelope
-  str citations;
-  const struct governance_adapter *adapter;  // belongs to the call's governance
+  // What the server has returned (struct tool_result_envelope).
+  str citations, evidence, places, mutations, output;
+  const char *output_kept;
+  const struct governance_capability *capability;  // belongs to the call's governance; NULL if unknown
   enum approval_mode effective;
-  bool recorded;  // a line must be written when the call ends
-  enum governance_code code;
+  const char *denied, *remedy;  // code of the denial, and advice; NULL if the decision does not deny the call
+  bool lost;                    // the decision could not be recorded
+  bool recorded;                // a line must be written when the call ends
+  bool hidden;                  // the caller may not see the tool, so it gets no envelopes
+  bool returned;                // the server has returned a result
   bool hashed;
   str started;  // time as text
   char output_hash[RECORD_DIGEST_SIZE];
@@ -45,4 +50,6 @@ void governed_call_begin(struct call *c, struct governed_call *g, const struct g
 
 // Begins a line in j->line with the members `record` (from `kind`), `id` and `time`.
 void call_journal_begin_line(struct call_journal *j, const char *kind, str id, str time);
-void call_journal_add(struct call_journal *j);  // adds j->line to the journal
+// Replaces line ends in j->line by blanks: copied JSON may contain line ends between its tokens.
+void call_journal_join_lines(struct call_journal *j);
+bool call_journal_add(struct call_journal *j);  // adds j->line to the journal; returns false if the line is lost

@@ -110,16 +110,27 @@ static void put_violations(struct buf *out, const struct violations *all) {
   }
 }
 
-static void put_outcome(struct buf *out, const struct governance_decision *d) {
-  if (d->code == GOVERNANCE_ALLOWED) JSON_PUT(out, ",\"allowed\":true,\"code\":null");
-  else JSON_PUT_ID(out, ",\"allowed\":false,\"code\":", str_of(governance_code_name(d->code)));
+// Writes the decision of the governance file about a call that something else refuses.
+static void put_governed(struct buf *out, const struct governance_decision *d) {
+  if (d->code == GOVERNANCE_ALLOWED) JSON_PUT(out, ",\"governed\":{\"code\":null");
+  else JSON_PUT_ID(out, ",\"governed\":{\"code\":", str_of(governance_code_name(d->code)));
+  JSON_PUT_TEXT(out, ",\"pointer\":", d->pointer);
+  buf_char(out, '}');
+}
+
+static void put_outcome(struct buf *out, const struct decision_record *r) {
+  const struct governance_decision *d = r->decision;
+  const char *code = r->refused ? r->refused : d->code == GOVERNANCE_ALLOWED ? NULL : governance_code_name(d->code);
+  if (code) JSON_PUT_ID(out, ",\"allowed\":false,\"code\":", str_of(code));
+  else JSON_PUT(out, ",\"allowed\":true,\"code\":null");
   JSON_PUT(out, ",\"mode_effective\":");
   put_mode(out, d->effective);
   JSON_PUT(out, ",\"mode_highest\":");
   put_mode(out, d->highest);
   if (d->capability && d->capability->provisional) JSON_PUT(out, ",\"provisional\":true");
   put_gates(out, d);
-  JSON_PUT_TEXT(out, "],\"pointer\":", d->pointer);
+  JSON_PUT_TEXT(out, "],\"pointer\":", r->refused ? r->refused_at : d->pointer);
+  if (r->refused) put_governed(out, d);
   put_matches(out, d);
   put_violations(out, &d->violations);
   buf_char(out, ']');
@@ -140,6 +151,6 @@ void decision_record_put(struct buf *out, const struct decision_record *r) {
   buf_char(out, '}');
   put_question(out, r);
   JSON_PUT_TEXT(out, ",\"mode_requested\":", r->decision->requested);
-  put_outcome(out, r->decision);
+  put_outcome(out, r);
   buf_char(out, '}');
 }

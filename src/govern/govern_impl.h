@@ -188,6 +188,11 @@ struct governance_adapters {
 };
 void governance_read_adapters(struct governance_reader *r, const struct governance_adapters *from);
 
+// ---- effects.c
+
+governance_read_field governance_read_evidence;   // struct governance_evidence_list
+governance_read_field governance_read_mutations;  // struct governance_mutation_list
+
 // ---- govern_records.c
 
 void governance_read_records(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent

@@ -85,7 +85,8 @@ static const struct governance_field capability_fields[] = {
     {"provisional", governance_flag, AT(provisional), false, NULL},
     {"scopes", governance_texts, AT(scopes), false, NULL},
     {"claims", governance_texts, AT(claims), false, NULL},
-    {"evidence", governance_texts, AT(evidence), false, NULL},
+    {"evidence", governance_read_evidence, AT(evidence), false, NULL},
+    {"mutations", governance_read_mutations, AT(mutations), false, NULL},
     {"description", governance_text, AT(description), false, NULL},
     {"domain", governance_id, AT(domain), false, NULL},
     {"environment", governance_id, AT(environment), false, NULL},
@@ -113,6 +114,9 @@ static void read_capability(struct governance_reader *r, str pointer, const stru
   if (c->class != CLASS_NONE && c->mode != APPROVAL_NONE && !approval_mode_fits(c->class, c->mode))
     governance_report(r, pointer, "CLASS_MODE_CONFLICT: a capability of class %s cannot have the approval mode %s",
                       capability_class_name(c->class), approval_mode_name(c->mode));
+  if (c->mutations.count && c->class != CLASS_ACT && c->class != CLASS_NONE)
+    governance_report(r, arena_printf(r->arena, "%.*s/mutations", STR_ARG(pointer)),
+                      "is allowed only for the class act, because no other class has effects");
   // A hint of the server cannot lower the mode of a capability that has an effect.
   if (c->provisional && c->class == CLASS_ACT) c->mode = APPROVAL_DESTRUCTIVE;
 }

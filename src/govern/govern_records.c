@@ -10,12 +10,14 @@ static const struct governance_records defaults = {.enabled = true, .keep_days =
 void governance_read_records(struct governance_reader *r, str pointer, const struct json *v) {
   static const char *const failures[] = {"continue", "refuse", NULL};
   static const char *const arguments[] = {"full", "digest", "none", NULL};
+  static const char *const outputs[] = {"none", "full", NULL};
   static const struct governance_field fields[] = {
       {"enabled", governance_flag, offsetof(struct governance_records, enabled), false, NULL},
       {"keep_days", governance_count, offsetof(struct governance_records, keep_days), false, NULL},
       {"max_bytes", governance_integer, offsetof(struct governance_records, max_bytes), false, NULL},
       {"on_failure", governance_choice, offsetof(struct governance_records, on_failure), false, failures},
       {"arguments", governance_choice, offsetof(struct governance_records, arguments), false, arguments},
+      {"output", governance_choice, offsetof(struct governance_records, output), false, outputs},
       {"return_envelope", governance_flag, offsetof(struct governance_records, return_envelope), false, NULL},
   };
   struct governance_records *out = &r->governance->records;

@@ -10,6 +10,30 @@ struct governance_names {
   size_t count;
 };
 
+// Evidence that the results of a capability contain. `pointer` is a JSON Pointer into the result, or STR_NONE.
+struct governance_evidence {
+  str name, pointer;
+};
+
+struct governance_evidence_list {
+  const struct governance_evidence *list;
+  size_t count;
+};
+
+// An effect of a capability. `pointer` is a JSON Pointer to the reference in the result that names the changed object,
+// or STR_NONE.
+enum mutation_kind { MUTATION_CREATE, MUTATION_UPDATE, MUTATION_DELETE };
+
+struct governance_mutation {
+  uint8_t kind;  // enum mutation_kind
+  str pointer;
+};
+
+struct governance_mutation_list {
+  const struct governance_mutation *list;
+  size_t count;
+};
+
 struct governance_version;
 
 // Versions of an adapter (govern/versions.h), in the order of the file.
@@ -71,7 +95,9 @@ struct governance_capability {
   uint8_t idempotency;  // enum adapter_idempotency
   bool unlisted;        // no adapter lists the tool (govern/provisional.h)
   bool provisional;     // class and mode follow hints of the server, which no person has confirmed
-  struct governance_names scopes, claims, evidence;
+  struct governance_names scopes, claims;
+  struct governance_evidence_list evidence;
+  struct governance_mutation_list mutations;
   str description, domain;
   str environment;                  // STR_NONE: every environment; by default that of the adapter
   str input_schema, output_schema;  // expected hashes of the schemas: "sha256:HEX"

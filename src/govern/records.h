@@ -10,11 +10,18 @@ enum records_arguments {
   RECORDS_NONE,
 };
 
+// How the outputs of calls are recorded.
+enum records_output {
+  RECORDS_OUTPUT_NONE,
+  RECORDS_OUTPUT_FULL,  // with secrets masked
+};
+
 struct governance_records {
   bool enabled;
   bool return_envelope;  // results carry the envelopes of the call in _meta
   uint8_t on_failure;    // 0: continue; 1: refuse calls while records cannot be written
   uint8_t arguments;     // enum records_arguments
+  uint8_t output;        // enum records_output
   uint64_t keep_days;
   int64_t max_bytes;
 };

@@ -18,19 +18,28 @@ static void add_gate(str *gates, str id, struct arena *a) {
   *gates = gates->n ? arena_printf(a, "%.*s,%.*s", STR_ARG(*gates), STR_ARG(id)) : id;
 }
 
-bool replay_recorded(const struct json *record, struct arena *a, struct replay_outcome *out) {
+bool replay_recorded(const struct json *record, struct arena *a, struct replay_record *out) {
   bool allowed;
-  const struct json *gates = json_get(record, STR("gates"));
+  const struct json *gates = json_get(record, STR("gates")), *governed = json_get(record, STR("governed"));
   if (!json_bool(json_get(record, STR("allowed")), &allowed)) return false;
   str mode = text_of(record, "mode_effective", a);
-  *out = (struct replay_outcome){.code = allowed ? STR("ALLOWED") : text_of(record, "code", a),
-                                 .mode = mode.p ? mode : STR("-"),
-                                 .gates = STR(""),
-                                 .pointer = text_of(record, "pointer", a)};
-  json_bool(json_get(record, STR("provisional")), &out->provisional);
+  struct replay_outcome own = {.code = allowed ? STR("ALLOWED") : text_of(record, "code", a),
+                               .mode = mode.p ? mode : STR("-"),
+                               .gates = STR(""),
+                               .pointer = text_of(record, "pointer", a)};
+  json_bool(json_get(record, STR("provisional")), &own.provisional);
   if (json_is(gates, JSON_ARRAY))
-    JSON_EACH(it, gates) add_gate(&out->gates, text_of(it, "id", a), a);
-  return out->code.p != NULL;
+    JSON_EACH(it, gates) add_gate(&own.gates, text_of(it, "id", a), a);
+  *out = (struct replay_record){.outcome = own, .governed = own};
+  if (!governed) return own.code.p;
+  str code = text_of(governed, "code", a);
+  out->governed.code = code.p ? code : STR("ALLOWED");
+  out->governed.pointer = text_of(governed, "pointer", a);
+  out->outcome.mode = STR("-");
+  out->outcome.gates = STR("");
+  out->by_rules = own.code.p && str_eq(own.code, str_of(fault_name(FAULT_DENIED_BY_POLICY)));
+  out->by_pins = !out->by_rules;
+  return own.code.p;
 }
 
 // ---- the question

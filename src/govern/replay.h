@@ -12,8 +12,16 @@ struct replay_outcome {
   bool provisional;  // class and mode of the capability follow hints of its server
 };
 
-// Reads the outcome of a Decision Record (the object `decision` of govern/decision_record.h).
-bool replay_recorded(const struct json *record, struct arena *a, struct replay_outcome *out);
+// A recorded decision.
+struct replay_record {
+  struct replay_outcome outcome;
+  struct replay_outcome governed;  // the decision of the governance file alone
+  bool by_rules, by_pins;          // the access rules or the pins refused the call, not the governance file
+};
+
+// Reads the outcome of a Decision Record (the object `decision` of govern/decision_record.h). Returns false if the
+// record is incomplete.
+bool replay_recorded(const struct json *record, struct arena *a, struct replay_record *out);
 
 // Decides the question of a record by the file `g`. The context has the members that `g` gives the agent; only values
 // that come from the token, such as principals and scopes, are the recorded ones. `now` is the time of the decision in

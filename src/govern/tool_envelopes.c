@@ -48,6 +48,7 @@ void tool_call_envelope_put(struct buf *out, const struct tool_call_envelope *e)
   if (e->args_digest) JSON_PUT_ID(out, ",\"arguments_digest\":", str_of(e->args_digest));
   if (e->requested.p && requested == APPROVAL_NONE) JSON_PUT_TEXT(out, ",\"mode_requested\":", e->requested);
   if (e->decision->capability && e->decision->capability->provisional) JSON_PUT(out, ",\"provisional\":true");
+  if (e->workload.p) JSON_PUT_TEXT(out, ",\"workload\":", e->workload);
   JSON_PUT(out, "}}");
 }
 
@@ -125,15 +126,38 @@ static void put_latency(struct buf *out, uint64_t us) {
   json_put_bytes(out, fraction, sizeof fraction);
 }
 
+static void put_metadata(struct buf *out, const struct tool_result_envelope *e) {
+  struct json_writer w = {.out = out};
+  if (!e->cached && !e->pending && !e->output_kept && !e->artifacts.n && !e->places.n) return;
+  JSON_PUT(out, ",\"metadata\":{");
+  if (e->cached) json_member_bool(&w, STR("cache_hit"), true);
+  if (e->pending) json_member_str(&w, STR("pending"), str_of(e->pending));
+  if (e->output_kept) json_member_str(&w, STR("output"), str_of(e->output_kept));
+  if (e->places.n) {
+    json_put_key(&w, STR("evidence"));
+    JSON_PUT_RAW(out, "{", e->places);
+    buf_char(out, '}');
+    w.comma = true;
+  }
+  if (e->artifacts.n) {
+    json_put_key(&w, STR("artifacts"));
+    JSON_PUT_RAW(out, "[", e->artifacts);
+    buf_char(out, ']');
+  }
+  buf_char(out, '}');
+}
+
 void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope *e) {
   JSON_PUT_ID(out, "{\"envelope_version\":\"contextos.tool_result.v1\",\"tool_call_id\":", e->tool_call_id);
   JSON_PUT_TEXT(out, ",\"run_id\":", e->run_id);
   JSON_PUT_ID(out, ",\"trace_id\":", e->trace_id);
   JSON_PUT_TEXT(out, ",\"capability_id\":", e->capability_id);
   JSON_PUT_ID(out, ",\"status\":", str_of(tool_status_name(e->status)));
-  JSON_PUT(out, ",\"output\":null,\"citations\":[");  // null, because the answer to the client contains the output
-  json_put_bytes(out, e->citations.p, e->citations.n);
-  JSON_PUT_ID(out, "],\"mutations\":[],\"evidence_refs\":[],\"approval_mode_effective\":", mode_text(e->effective));
+  JSON_PUT_RAW(out, ",\"output\":", e->output.p ? e->output : STR("null"));
+  JSON_PUT_RAW(out, ",\"citations\":[", e->citations);
+  JSON_PUT_RAW(out, "],\"mutations\":[", e->mutations);
+  JSON_PUT_RAW(out, "],\"evidence_refs\":[", e->evidence);
+  JSON_PUT_ID(out, "],\"approval_mode_effective\":", mode_text(e->effective));
   put_approval(out, e);
   JSON_PUT_ID(out, ",\"policy_decision_id\":", e->decision_id);
   put_error(out, e);
@@ -145,6 +169,6 @@ void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope
   put_adapter(out, e->adapter, e->version);
   JSON_PUT_TEXT(out, ",\"span_id\":", e->span_id);
   JSON_PUT_TEXT(out, ",\"output_hash\":", e->output_hash);
-  if (e->cached) JSON_PUT(out, ",\"metadata\":{\"cache_hit\":true}");
+  put_metadata(out, e);
   buf_char(out, '}');
 }

@@ -18,6 +18,7 @@ struct tool_call_envelope {
   str idempotency_key, auth_ref;  // STR_NONE if absent
   const char *arguments;          // how `args` was recorded (struct decision_record)
   const char *args_digest;        // or NULL
+  str workload;                   // the program that made the call, or STR_NONE
 };
 
 void tool_call_envelope_put(struct buf *out, const struct tool_call_envelope *e);
@@ -41,9 +42,14 @@ struct tool_result_envelope {
   str tool_call_id, run_id, trace_id, capability_id, decision_id;
   enum tool_status status;
   enum approval_mode effective;  // never APPROVAL_NONE
-  str citations;                 // raw JSON elements of an array, or STR_NONE
-  str gate;                      // gate that must approve the call, or STR_NONE
-  str idempotency_key;           // or STR_NONE
+  // Raw JSON elements of arrays, or STR_NONE. `places` has members of an object: where the result has the evidence.
+  str citations, evidence, mutations, artifacts;
+  str places;
+  str output;               // raw JSON, or STR_NONE
+  const char *output_kept;  // how the output was recorded (govern/records.h), or NULL
+  const char *pending;      // what the server has returned in place of a result, or NULL
+  str gate;                 // gate that must approve the call, or STR_NONE
+  str idempotency_key;      // or STR_NONE
   // The error, unless the status is TOOL_COMPLETED.
   const char *code, *remedy;
   str message, details;  // details: raw JSON object or STR_NONE

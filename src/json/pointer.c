@@ -49,7 +49,7 @@ static struct json *find_member(struct json *object, str token) {
 struct json *json_pointer_find(struct json *root, str pointer) {
   struct json *v = root;
   while (v && pointer.n) {
-    if (pointer.p[0] != '/') return NULL;
+    if (pointer.p[0] != '/' || json_is_folded(v)) return NULL;
     str rest = str_from(pointer, 1), token, tail;
     str_cut(rest, '/', &token, &tail);
     pointer = str_from(rest, token.n);  // keeps the slash before the next token, so that "/a/" ends in an empty token

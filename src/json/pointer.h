@@ -5,8 +5,8 @@
 #include "json/json.h"
 #include "json/scan.h"
 
-// Returns the value at a JSON Pointer ("" is the root). Returns NULL if there is no such value or the pointer is
-// malformed.
+// Returns the value at a JSON Pointer ("" is the root). Returns NULL if there is no such value, if the pointer is
+// malformed, or if it leads into a folded container (json_parse_folding).
 struct json *json_pointer_find(struct json *root, str pointer);
 
 // Takes one step of a pointer in unparsed text: returns the start of the member or element that the token names. The

@@ -258,7 +258,7 @@ static void add_evidence(struct skill_run *run, str capability) {
   const struct governance_capability *c = governance_find(run->governance, capability);
   for (size_t i = 0; c && i < c->evidence.count; i++)
     run->evidence = arena_printf(run->arena, "%.*s%s%.*s", STR_ARG(run->evidence), run->evidence.n ? "," : "",
-                                 STR_ARG(json_escaped(run->arena, c->evidence.list[i])));
+                                 STR_ARG(json_escaped(run->arena, c->evidence.list[i].name)));
 }
 
 void skill_run_give(struct skill_run *run, const struct skill_outcome *o) {

@@ -1,58 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of governed calls, and the commands that show them.
 import assert from 'node:assert/strict';
-import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 
-import Ajv2020 from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
-
-import { ROOT, runToolgate } from './lib/gateway.mjs';
-import { execute, faultOf, open, snapshot, startMeta } from './lib/meta.mjs';
+import { runToolgate } from './lib/gateway.mjs';
+import { execute, faultOf, snapshot } from './lib/meta.mjs';
 import { tempDir, until, writeJson } from './lib/process.mjs';
-
-const TOKENS = { ann: 'a'.repeat(32), bob: 'b'.repeat(32) };
-const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
-const tool = (name) => ({ name, description: `To ${name} goods.`, inputSchema: { type: 'object' } });
-
-export const GOVERNANCE = {
-  adapters: [{
-    adapter_id: 'adp_shop', type: 'MCP', server: 'shop', capabilities: [
-      { name: 'find', class: 'observe', approval_mode: 'read_only' },
-      { name: 'order', class: 'act', approval_mode: 'destructive' },
-    ],
-  }],
-  permissions: [
-    { permission_id: 'p_find', adapter_id: 'adp_shop', capability: 'find', allow: true },
-    { permission_id: 'p_order', adapter_id: 'adp_shop', capability: 'order', allow: true, roles: ['buyer'], arg_constraints: { amount: { required: true, max: 100 } } },
-  ],
-  context: { defaults: { role: 'buyer' }, agents: { ann: { tenant: 'acme' }, bob: { tenant: 'globex' } } },
-};
-
-/** A gateway with records, a client for each agent, and `toolgate` in its folder. */
-async function startShop(t, { governance = GOVERNANCE, ...options } = {}) {
-  const dir = tempDir(t);
-  const file = writeJson(path.join(dir, 'governance.json'), governance);
-  const tokens = Object.entries(TOKENS).map(([agent, token]) => ({ sha256: sha256(token), agent }));
-  const config = { state_dir: path.join(dir, 'state'), governance: file, auth: { tokens } };
-  writeJson(path.join(dir, 'toolgate.yaml'), config);  // for the commands
-  const gateway = await startMeta(t, { config, servers: { shop: snapshot(t, { tools: [tool('find'), tool('order')] }) }, ...options });
-  const as = (agent) => open(t, gateway, 'http', { headers: { authorization: `Bearer ${TOKENS[agent]}` } });
-  const cli = (...args) => runToolgate(args, { cwd: dir });
-  const lines = async (...args) => {
-    const r = await cli(...args, '--json');
-    assert.equal(r.status, 0, r.stderr);
-    return r.stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
-  };
-  /** Waits until there are so many decisions. */
-  const decisions = (count, ...args) => until(async () => {
-    const found = await lines('decisions', 'list', ...args);
-    return found.length >= count && found;
-  }, `${count} decisions`);
-  return { dir, gateway, as, cli, lines, decisions };
-}
+import { assertEnvelopes, GOVERNANCE, startShop, tool } from './lib/records.mjs';
 
 describe('decisions', () => {
   test('list and show print recorded decisions while the gateway runs and afterwards', async (t) => {
@@ -214,12 +170,6 @@ describe('explain and replay', () => {
 });
 
 describe('calls', () => {
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
-  (addFormats.default ?? addFormats)(ajv);
-  const schemas = Object.fromEntries(['call', 'result'].map((kind) =>
-    [kind, ajv.compile(JSON.parse(fs.readFileSync(path.join(ROOT, `data/schemas/contextos.tool_${kind}.v1.json`), 'utf8')))]));
-  const assertValid = (kind, envelope) => assert.ok(schemas[kind](envelope), ajv.errorsText(schemas[kind].errors));
-
   test('both envelopes of a call match their schemas and name the decision', async (t) => {
     const { as, cli, lines, decisions } = await startShop(t), ann = await as('ann');
     await execute(ann, 'shop', 'find', {});
@@ -230,7 +180,7 @@ describe('calls', () => {
       const found = await lines('calls', 'list');
       return found.length >= 3 && found;
     }, 'three calls');
-    for (const { call } of calls) for (const kind of ['call', 'result']) assertValid(kind, call[kind]);
+    for (const { call } of calls) assertEnvelopes(call);
     assert.deepEqual(calls.map((it) => it.call.result.status), ['completed', 'completed', 'denied']);
     assert.deepEqual(calls.map((it) => it.call.call.policy_decision_id), decided.map((it) => it.id));
     assert.deepEqual(calls.map((it) => it.id), decided.map((it) => it.call_id));
@@ -247,7 +197,7 @@ describe('calls', () => {
     const { as } = await startShop(t, { governance: { ...GOVERNANCE, records: { return_envelope: true } } }), ann = await as('ann');
     for (const amount of [1, 500]) {
       const result = await execute(ann, 'shop', 'order', { amount }), both = result._meta['toolgate/envelopes'];
-      for (const kind of ['call', 'result']) assertValid(kind, both[kind]);
+      assertEnvelopes(both);
       assert.equal(both.result.status, amount === 1 ? 'completed' : 'denied');
       assert.equal(both.result.tool_call_id, both.call.tool_call_id);
     }

@@ -5,6 +5,7 @@
 #include "app/admin/admin.h"
 #include "call/audit_recorder.h"
 #include "observe/govern_metrics.h"
+#include "observe/journal.h"
 #include "observe/metrics.h"
 
 struct series {
@@ -63,6 +64,13 @@ static void put_audit(struct buf *out, const struct audit_recorder *l) {
              audit_recorder_breaks(l));
 }
 
+static void put_records(struct buf *out, const struct journal *j) {
+  put_single(out, "toolgate_records_failing", "gauge", "1: records of governed calls cannot be written.",
+             journal_failing(j));
+  put_single(out, "toolgate_records_lost_total", "counter", "Records of governed calls that were lost.",
+             journal_lost(j));
+}
+
 static void put_reloads(struct buf *out, const struct reload_status *status) {
   const char *name = "toolgate_reloads_total";
   metrics_put_head(out, name, "counter", "Times that the files of the configuration were read again.");
@@ -118,6 +126,7 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
     put_single(out, "toolgate_log_records_dropped_total", "counter", "Log records that the collector did not get.",
                tracer_dropped(g->records));
   if (g->audit_recorder) put_audit(out, g->audit_recorder);
+  if (g->journal && g->rules.governance) put_records(out, g->journal);
   metrics_put_head(out, "toolgate_build_info", "gauge", "The version, as a label.");
   metrics_put_value(out, "toolgate_build_info", "version", STR(TOOLGATE_VERSION), 1);
 }

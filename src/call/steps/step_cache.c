@@ -80,7 +80,7 @@ static bool answer(struct call *c, struct cache_state *s, const struct cached_re
   s->answered = true;
   c->to_stateless = found->stateless;
   call_deadline_end(c);
-  call_restart(c, STEP_OUTPUT);
+  call_restart(c, STEP_EFFECTS);
   return true;
 }
 

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "call/bridge/task_bridge.h"
 #include "call/bridge/translate.h"
-#include "call/call_journal.h"
 #include "call/report.h"
 #include "call/scrub.h"
 #include "call/steps/steps.h"
@@ -23,7 +22,7 @@ str call_owner(struct arena *a, const struct session *s, str agent) {
 
 struct firewall_state {
   struct call_digest *digest;  // not NULL while another thread makes the envelope
-  str *handles;                // handles of the stored pieces, in the request's memory, if calls are recorded
+  str *handles;                // handles of the stored pieces, in the request's memory, if the call is recorded
   size_t handle_count;
 };
 
@@ -35,6 +34,10 @@ const str *firewall_handles(const struct call *c, size_t *count) {
   const struct firewall_state *s = state_of(c);
   *count = s->handle_count;
   return s->handles;
+}
+
+void firewall_lose_handles(struct call *c) {
+  state_of(c)->handle_count = 0;
 }
 
 static enum call_result fail(struct call *c, enum fault_code code, const char *what) {
@@ -124,7 +127,7 @@ static enum call_result conclude(struct call *c, bool unchanged, struct buf *tex
   bool failed = false;
   json_bool(json_get(c->reply->result, STR("isError")), &failed);
   const struct piece_batch *pieces = *call_pieces(c);
-  if (pieces && c->context->recorder) {
+  if (pieces && (c->context->recorder || *call_governed(c))) {
     s->handle_count = piece_batch_count(pieces);
     s->handles = ARENA_ARRAY(a, str, s->handle_count);
     for (size_t i = 0; i < s->handle_count; i++) s->handles[i] = arena_str(a, piece_batch_handle(pieces, i));
@@ -252,8 +255,6 @@ static enum call_result run(struct call *c, void *state) {
   ASSERT(c->failure || c->reply);
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
   bool odd = result && !json_is(c->reply->result, JSON_OBJECT);
-  if (result && !c->reply->large_message && result_type(c, c->reply) != RESULT_INPUT_REQUIRED)
-    call_journal_result(c, c->reply->result);
   if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
   if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;
   if (odd && c->method->form != CALL_DIRECT)

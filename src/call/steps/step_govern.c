@@ -41,7 +41,9 @@ static void done(struct call *c, void *state) {
   governed_call_free(&((struct govern_state *)state)->record);
 }
 
-static void make_id(struct govern_state *s, struct call_context *x) {
+void call_make_decision_id(struct call *c) {
+  struct call_context *x = c->context;
+  struct govern_state *s = call_state(c, STEP_GOVERN);
   unsigned char random[ID_RANDOM];
   rand_pool_fill(&x->governed_ids, x->loop->rand, random, sizeof random);
   memcpy(s->id, "pol_", ID_PREFIX);
@@ -177,8 +179,8 @@ static enum call_result run(struct call *c, void *state) {
   done(c, s);
   *s = (struct govern_state){.capability = d.capability, .effective = d.effective};
   if (!c->options.dry_run) {
-    make_id(s, x);
-    s->record = call_journal_decided(c, &question, &d, call_decision_id(c));
+    call_make_decision_id(c);
+    s->record = call_journal_decided(c, &question, &d);
   }
   if (d.code == GOVERNANCE_FLOW_DENIED) r = flow_refuse(c);
   else if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);

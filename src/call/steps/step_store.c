@@ -69,7 +69,10 @@ static void on_stored(struct store_wait *w, enum store_kept kept) {
   struct call *c = CONTAINER_OF(w, struct store_state, wait)->call;
   ASSERT(c);
   if (kept == STORE_PASSING) add_note(c, STR(PASSING), STR("\"memory\""));
-  if (kept == STORE_LOST) add_note(c, STR(LOST), STR("\"nowhere\""));
+  if (kept == STORE_LOST) {
+    add_note(c, STR(LOST), STR("\"nowhere\""));
+    firewall_lose_handles(c);
+  }
   call_resume(c);
 }
 

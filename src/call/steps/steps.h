@@ -128,6 +128,7 @@ uint64_t call_time_max(const struct call *c);            // maximum milliseconds
 
 // ---- step_firewall.c
 const str *firewall_handles(const struct call *c, size_t *count);  // handles of the pieces that were stored
+void firewall_lose_handles(struct call *c);                        // the pieces could not be stored
 
 // ---- step_provenance.c
 str call_provenance(struct call *c);  // how the result was obtained, as raw JSON members, or STR_NONE
@@ -150,7 +151,8 @@ enum approval_mode call_mode(const struct call *c);                         // t
 // Returns the id of the Decision Record of a governed call: "pol_" and 16 hexadecimal digits. Returns STR_NONE before
 // the decision, for a dry run, and for a call that is not governed. The text is in the call's state.
 str call_decision_id(const struct call *c);
-// returns the address of the pointer to the call's record, which is NULL without a record
+void call_make_decision_id(struct call *c);  // makes the id
+// Returns the address of the pointer to the call's record, which is NULL without a record.
 struct governed_call **call_governed(const struct call *c);
 
 // ---- step_flow.c

@@ -80,7 +80,9 @@ static void put_verdict(struct records *r, const struct json *d, struct buf *out
       }
     return;
   }
-  buf_printf(out, "The call is denied with %.*s, decided at %.*s", STR_ARG(code), STR_ARG(pointer));
+  bool by_rules = str_eq(code, str_of(fault_name(FAULT_DENIED_BY_POLICY)));
+  buf_printf(out, "The call is denied with %.*s, decided at %.*s%s", STR_ARG(code), STR_ARG(pointer),
+             by_rules ? " of the access rules" : "");
   if (record_member(d, "why")) buf_printf(out, ": %.*s", STR_ARG(why));
   buf_printf(out, ".\nTo be allowed: %s.\n", advice_of(code));
 }

@@ -133,24 +133,35 @@ static bool is_allowed(const struct replaying *r, struct records *all, const str
   return false;
 }
 
+// Decides by the given files. Without access rules, calls that access rules refused stay refused. Calls of quarantined
+// tools that the governance file allows stay refused, too. Returns false, with the reason in f, if the record does not
+// have all inputs.
+static bool decide(const struct replaying *r, struct records *all, const struct json *d, int64_t ms,
+                   const struct replay_record *before, struct replay_outcome *out, struct fault *f) {
+  *out = before->outcome;
+  if (r->policy && !is_allowed(r, all, d, out)) return true;
+  if (before->by_rules && !r->policy) return true;
+  if (before->by_rules || r->governance) *out = before->governed;
+  if (r->governance && !replay_decide(r->governance, d, ms / 1000, &all->arena, out, f)) return false;
+  if (before->by_pins && str_eq(out->code, STR("ALLOWED"))) *out = before->outcome;
+  return true;
+}
+
 static void replay(struct replaying *r, struct records *all, const struct record *it) {
   const struct json *d = json_get(it->root, STR("decision"));
-  struct replay_outcome before, after;
+  struct replay_record before;
+  struct replay_outcome after;
   struct fault f;
   int64_t ms = 0;
   r->total++;
   command_time(arena_cstr(&all->arena, it->time), &ms);
   bool decided = replay_recorded(d, &all->arena, &before);
   if (!decided) fault_set(&f, FAULT_INVALID, "the record is incomplete");
-  after = before;
-  bool allowed = !decided || !r->policy || is_allowed(r, all, d, &after);
-  if (decided && allowed && r->governance)
-    decided = replay_decide(r->governance, d, ms / 1000, &all->arena, &after, &f);
-  if (!decided) {
+  if (!decided || !decide(r, all, d, ms, &before, &after, &f)) {
     put_undecided(r, it, f.message);
     r->skipped++;
-  } else if (!replay_same(&before, &after)) {
-    put_change(r, all, it, &before, &after);
+  } else if (!replay_same(&before.outcome, &after)) {
+    put_change(r, all, it, &before.outcome, &after);
     r->changed++;
   }
 }
