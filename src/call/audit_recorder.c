@@ -354,10 +354,27 @@ void audit_recorder_mark(struct request *r, unsigned marks, unsigned retries) {
 
 // ---- the end of a request
 
-static enum audit_decision decision_of(enum fault_code code) {
+// Returns the decision to log. `sent`: the server may have received the request, so that the server has refused it.
+static enum audit_decision decision_of(enum fault_code code, bool sent) {
   if (caller_is_unknown(code)) return AUDIT_DENY;
   switch (code) {
   case FAULT_NONE: return AUDIT_ALLOW;
+  case FAULT_PERMISSION_DENIED: return sent ? AUDIT_ERROR : AUDIT_DENY;
+  case FAULT_CAPABILITY_UNKNOWN:
+  case FAULT_POLICY_DENIED:
+  case FAULT_POLICY_EVAL_ERROR:
+  case FAULT_MODE_INVALID:
+  case FAULT_MODE_EXCEEDS_MAXIMUM:
+  case FAULT_MODE_RAISE_FORBIDDEN:
+  case FAULT_MODE_ABOVE_RUN_CEILING:
+  case FAULT_CLASS_MODE_CONFLICT:
+  case FAULT_CLASS_INTENT_CONFLICT:
+  case FAULT_DELEGATION_REQUIRED:
+  case FAULT_DELEGATION_EXPIRED:
+  case FAULT_ARG_CONSTRAINT_VIOLATION:
+  case FAULT_FLOW_DENIED:
+  case FAULT_IDENTITY_INVALID:
+  case FAULT_TENANT_MISMATCH:
   case FAULT_DENIED_BY_POLICY:
   case FAULT_AUDIT_UNAVAILABLE: return AUDIT_DENY;
   case FAULT_UPSTREAM_TIMEOUT: return AUDIT_TIMEOUT;
@@ -382,7 +399,7 @@ static void conclude(struct audit_recorder_note *n, const struct request *r, str
   enum fault_code code = n->fault;
   if (!code && !answer.p) code = FAULT_CANCELLED;
   if (n->denied) code = FAULT_DENIED_BY_POLICY;
-  e->decision = !code && e->dry_run ? AUDIT_DRY_RUN : decision_of(code);
+  e->decision = !code && e->dry_run ? AUDIT_DRY_RUN : decision_of(code, n->sent);
   if (code) e->code = str_of(fault_name(code));
   if (caller_is_unknown(code) && !e->rule.p) e->rule = n->unknown_rule;
   if (code || !r->code) return;

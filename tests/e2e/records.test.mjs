@@ -6,13 +6,16 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import { linesOf } from './lib/audit.mjs';
 import { attributes, startCollector } from './lib/collector.mjs';
-import { execute, faultOf, idOf, namesOf } from './lib/meta.mjs';
-import { tempDir, until, writeJson } from './lib/process.mjs';
+import { execute, faultOf, idOf } from './lib/meta.mjs';
+import { onEnd, tempDir, until, writeJson } from './lib/process.mjs';
 import { assertEnvelopes, GOVERNANCE, startShop, tool } from './lib/records.mjs';
-import { handshakeServer, text } from './lib/stateless.mjs';
+import { accept, ASKABLE, form, handshakeServer, HttpCaller, inputRequired, SERVERS, text } from './lib/stateless.mjs';
+
+const PRICED = fileURLToPath(new URL('./servers/priced.mjs', import.meta.url));
 
 const withRecords = (records) => ({ ...GOVERNANCE, records });
 const ADMIN = { admin: { listen: '127.0.0.1:0' } };
@@ -116,6 +119,36 @@ async function shopServer(tools, definitions = {}) {
   return shop;
 }
 
+describe('a call that returns no result yet', () => {
+  test('has no mutations, and its envelope names the task', async (t) => {
+    const price = { name: 'price', class: 'act', approval_mode: 'destructive' };
+    const governance = { ...GOVERNANCE,
+      adapters: [{ ...GOVERNANCE.adapters[0], capabilities: [price] }],
+      permissions: [{ permission_id: 'p', adapter_id: 'adp_shop', capability: 'price', allow: true }] };
+    const { as, recorded } = await startShop(t, { mode: 'direct', governance, shop: { command: process.execPath, args: [PRICED] } });
+    const ann = await as('ann');
+    await ann.ask('tools/call', { name: 'price', arguments: { price: 5 }, task: { ttl: 60_000 } });
+    await ann.ask('tools/call', { name: 'price', arguments: { price: 5 } });
+    const [made, called] = (await recorded('calls', 2)).map(({ call }) => (assertEnvelopes(call), call.result));
+    assert.deepEqual([made.metadata.pending, made.mutations, made.output_hash], ['task', [], null]);
+    assert.deepEqual([called.metadata, called.mutations.length], [undefined, 1]);
+  });
+
+  test('has no mutations, and its envelope says that the server asks a question', async (t) => {
+    const order = (args, { msg }) => msg.params.inputResponses ? text('ordered')
+      : inputRequired({ name: { method: 'elicitation/create', params: form('Your name?') } }, 's');
+    const shop = await SERVERS.stateless('http', { tools: { order } });
+    const { gateway, recorded } = await startShop(t, { mode: 'direct', shop });
+    const caller = new HttpCaller(gateway.url, { capabilities: ASKABLE, token: 'a'.repeat(32) });
+    onEnd(t, () => caller.close());
+    const { result } = await caller.call('order', { amount: 1 });
+    await caller.call('order', { amount: 1 }, { requestState: result.requestState, inputResponses: { name: accept('Ann') } });
+    const [asked, called] = (await recorded('calls', 2)).map(({ call }) => (assertEnvelopes(call), call.result));
+    assert.deepEqual([asked.metadata.pending, asked.mutations], ['input_required', []]);
+    assert.deepEqual([called.metadata, called.mutations.length], [undefined, 1]);
+  });
+});
+
 describe('every decision', () => {
   test('has the same id in its record, the fault, the audit line, the span and the envelope', async (t) => {
     const collector = await startCollector(t), audit = path.join(tempDir(t), 'audit.jsonl');
@@ -131,7 +164,8 @@ describe('every decision', () => {
     assert.equal(allowed._meta['toolgate/envelopes'].call.policy_decision_id, ids[0]);
     assert.equal(fault.details.decision_id, ids[1]);
     await gateway.stop();
-    assert.deepEqual(linesOf(audit).map((it) => it.decision_id).filter(Boolean), ids);
+    const governed = linesOf(audit).filter((it) => it.decision_id);
+    assert.deepEqual(governed.map((it) => [it.decision_id, it.decision]), [[ids[0], 'ALLOW'], [ids[1], 'DENY']]);
     const spans = collector.spans.map(attributes).filter((it) => it.policy_decision_id);
     assert.deepEqual(spans.map((it) => it.policy_decision_id).toSorted(), ids.toSorted());
   });

@@ -88,6 +88,33 @@ describe('a signed decision', () => {
     await assert.rejects(verify(seen[0].token, { typ: 'at+jwt' }), { code: 'ERR_JWT_CLAIM_VALIDATION_FAILED' });
   });
 
+  test('of one server, sent by a client that has seen it, does not reach another server', async (t) => {
+    const folder = tempDir(t), seen = {};
+    const server = (name) => SERVERS.handshake('http', { tools: { [name]: (args, { msg }) => {
+      seen[name] = msg.params._meta?.[META];
+      return text(seen[name] ?? 'none');  // a careless server shows its token to the client
+    } } });
+    const adapter = (name, sign_metadata) => ({ adapter_id: `adp_${name}`, type: 'MCP', server: name, sign_metadata,
+      capabilities: [{ name, class: 'observe', approval_mode: 'network' }] });
+    const governance = writeJson(path.join(folder, 'governance.json'), {
+      adapters: [adapter('shop', true), adapter('bank', true), adapter('wiki', false)],
+      permissions: ['shop', 'bank', 'wiki'].map((name) => ({ permission_id: `p_${name}`, adapter_id: `adp_${name}`, capability: name, allow: true })),
+      signing: { key_file: keyFile(folder) },
+    });
+    const servers = { shop: await server('shop'), bank: await server('bank'), wiki: await server('wiki') };
+    const gateway = await startGateway(t, { servers, config: { governance }, args: ['--mode', 'direct'] });
+    const client = await new HttpClient(gateway.url).connect();
+    const call = (name, token) => client.ask('tools/call', { name, arguments: {}, _meta: token && { [META]: token } });
+    const [{ text: token }] = (await call('shop')).content;
+    await call('bank', token);
+    await call('wiki', token);
+    assert.equal(seen.shop, token);
+    assert.equal(seen.wiki, undefined);
+    const keys = createRemoteJWKSet(new URL(`${gateway.url}/.well-known/jwks.json`)), options = { ...TYPE, issuer: 'toolgate', audience: 'bank' };
+    assert.equal((await jwtVerify(seen.bank, keys, options)).payload.capability, 'adp_bank.bank');
+    await assert.rejects(jwtVerify(token, keys, options), { code: 'ERR_JWT_CLAIM_VALIDATION_FAILED' });
+  });
+
   test('replaces the one that a client sends, and leaves the other members of _meta', async (t) => {
     const { call, seen, verify } = await signingGateway(t);
     await call({ _meta: { [META]: 'forged', 'example.com/kept': 1 } });
