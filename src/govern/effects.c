@@ -65,28 +65,27 @@ void governance_read_mutations(struct governance_reader *r, str pointer, const s
 
 // ---- evidence
 
-static const struct json *value_at(const struct effects_of *e, str pointer) {
-  const struct json *v = e->result ? json_pointer_find((struct json *)e->result, pointer) : NULL;
+static const struct json *value_at(const struct json *result, str pointer) {
+  const struct json *v = result ? json_pointer_find((struct json *)result, pointer) : NULL;
   return json_is(v, JSON_NULL) ? NULL : v;
 }
 
-// Evidence with a pointer must be in the result.
-static bool is_present(const struct effects_of *e, const struct governance_evidence *it) {
-  return !it->pointer.p || value_at(e, it->pointer);
+bool effects_has_evidence(const struct governance_evidence *e, const struct json *result) {
+  return !e->pointer.p || value_at(result, e->pointer);
 }
 
 void effects_put_evidence(struct buf *out, const struct effects_of *e) {
   struct json_writer w = {.out = out};
   const struct governance_evidence_list *all = &e->capability->evidence;
   for (size_t i = 0; i < all->count; i++)
-    if (is_present(e, &all->list[i])) json_put_str(&w, all->list[i].name);
+    if (effects_has_evidence(&all->list[i], e->result)) json_put_str(&w, all->list[i].name);
 }
 
 void effects_put_places(struct buf *out, const struct effects_of *e) {
   struct json_writer w = {.out = out};
   const struct governance_evidence_list *all = &e->capability->evidence;
   for (size_t i = 0; i < all->count; i++)
-    if (all->list[i].pointer.p && is_present(e, &all->list[i]))
+    if (all->list[i].pointer.p && effects_has_evidence(&all->list[i], e->result))
       json_member_str(&w, all->list[i].name, all->list[i].pointer);
 }
 
@@ -144,7 +143,7 @@ static void put_declared(struct writing *x, str own) {
   const struct governance_mutation_list *all = &x->e->capability->mutations;
   for (size_t i = 0; i < all->count; i++) {
     const struct governance_mutation *m = &all->list[i];
-    const struct json *v = m->pointer.p ? value_at(x->e, m->pointer) : NULL;
+    const struct json *v = m->pointer.p ? value_at(x->e->result, m->pointer) : NULL;
     if (!m->pointer.p) put(x, own, m->kind, "call");
     else if (!json_is(v, JSON_ARRAY)) put_value(x, v, m->kind, "result");
     else put_values(x, v, m->kind);

@@ -25,6 +25,9 @@ struct effects_of {
   const struct secrets_known *secrets;  // masked in references, or NULL
 };
 
+// Returns whether a result has this evidence. Evidence without a pointer is in every result. `result` may be NULL.
+bool effects_has_evidence(const struct governance_evidence *e, const struct json *result);
+
 // effects_put_evidence writes the names of the evidence that the result contains, as elements of a JSON array, and
 // effects_put_places the members of an object with the JSON Pointers to this evidence.
 void effects_put_evidence(struct buf *out, const struct effects_of *e);

@@ -113,6 +113,7 @@ static void run_case(struct golden_case *c, const struct json *v) {
   struct skill_call call;
   while (skill_run_next(run, &call)) {
     struct skill_outcome o = answer(c, run->records[run->record_count - 1]->id, &call);
+    if (o.ok) o.whole = arena_printf(c->arena, "{\"structuredContent\":%.*s}", STR_ARG(o.result));
     skill_run_give(run, &o);
   }
   compare(c, run);

@@ -2,6 +2,7 @@
 #include "skill/skill_run.h"
 
 #include "base/assert.h"
+#include "govern/effects.h"
 #include "schema/schema.h"
 #include "skill/skill_args.h"
 
@@ -254,11 +255,20 @@ bool skill_run_next(struct skill_run *run, struct skill_call *out) {
   return false;
 }
 
-static void add_evidence(struct skill_run *run, str capability) {
+static void add_evidence(struct skill_run *run, str capability, str whole) {
   const struct governance_capability *c = governance_find(run->governance, capability);
-  for (size_t i = 0; c && i < c->evidence.count; i++)
-    run->evidence = arena_printf(run->arena, "%.*s%s%.*s", STR_ARG(run->evidence), run->evidence.n ? "," : "",
-                                 STR_ARG(json_escaped(run->arena, c->evidence.list[i].name)));
+  struct arena scratch;
+  struct fault f;
+  if (!c || !c->evidence.count) return;
+  arena_init(&scratch);
+  const struct json *result = json_parse(&scratch, whole, &skill_limits, &f);
+  for (size_t i = 0; i < c->evidence.count; i++) {
+    const struct governance_evidence *e = &c->evidence.list[i];
+    if (effects_has_evidence(e, result))
+      run->evidence = arena_printf(run->arena, "%.*s%s%.*s", STR_ARG(run->evidence), run->evidence.n ? "," : "",
+                                   STR_ARG(json_escaped(run->arena, e->name)));
+  }
+  arena_done(&scratch);
 }
 
 void skill_run_give(struct skill_run *run, const struct skill_outcome *o) {
@@ -272,7 +282,7 @@ void skill_run_give(struct skill_run *run, const struct skill_outcome *o) {
   }
   bool large = o->ok && (o->result.n > SKILL_RESULT_MAX || run->held + o->result.n > SKILL_HELD_MAX);
   if (o->ok && !large) {
-    add_evidence(run, r->capability);
+    add_evidence(run, r->capability, o->whole);
     complete(run, r, arena_str(run->arena, o->result));
     return;
   }

@@ -67,7 +67,8 @@ bool skill_run_next(struct skill_run *run, struct skill_call *out);
 // The outcome of the last call of skill_run_next.
 struct skill_outcome {
   bool ok;
-  str result;               // raw JSON, if ok
+  str result;               // raw JSON, if ok: the value for expressions
+  str whole;                // raw JSON, if ok: the result of the call, which may have evidence
   str code, message;        // if not ok
   enum approval_mode mode;  // effective mode; APPROVAL_NONE if unknown
 };

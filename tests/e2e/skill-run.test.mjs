@@ -67,6 +67,17 @@ test('a skill whose postcondition does not hold has failed, although its calls s
   assert.equal(w.calls().length, 2);
 });
 
+test('evidence that a result does not have does not satisfy a postcondition', async (t) => {
+  const idv = (pointer) => ({ ...ADAPTERS[0], capabilities: [{ ...ADAPTERS[0].capabilities[0], evidence: [{ name: 'idv.verified', pointer }] }] });
+  const governance = (pointer) => ({ adapters: [idv(pointer), ADAPTERS[1]] });
+  const w = await world(t, { governance: governance('/structuredContent/ok') }), { structuredContent: it } = await w.execute(input);
+  assert.deepEqual(it.postconditions.map((c) => c.holds), [null, true, true]);
+  // The golden set finds that its results do not have the evidence.
+  assert.equal(w.check().status, 0);
+  const wrong = skillFolder(t, { governance: governance('/structuredContent/name') }).check();
+  assert.equal(wrong.status, 1, JSON.stringify(wrong));
+});
+
 test('a skill whose precondition does not hold, or with wrong arguments, calls nothing', async (t) => {
   const w = await world(t);
   assert.equal(codeOf(await w.execute({ order_id: 'o1' })), 'SKILL_FAILED');

@@ -113,7 +113,7 @@ static void on_done(struct call_receiver *receiver, struct request *r, const str
   struct skill_use *u = CONTAINER_OF(receiver, struct skill_use, receiver);
   ASSERT(u->r == r);
   struct skill_outcome outcome = {.ok = o->ok && !o->tool_failed, .mode = o->mode};
-  if (o->ok) outcome.result = value_of(&r->arena, o->result);
+  if (o->ok) outcome.whole = o->result, outcome.result = value_of(&r->arena, o->result);
   if (o->ok && o->tool_failed) outcome.code = STR("TOOL_ERROR"), outcome.message = STR("the tool reported an error");
   if (!o->ok) outcome.code = str_of(fault_name(o->code)), outcome.message = o->message;
   skill_run_give(u->run, &outcome);
