@@ -17,6 +17,7 @@ enum {
   RULE_MOST = 4096,
   PARTS_MOST = 16,  // the tokens of results with more content parts are not counted
   TARGET_MOST = 1024,
+  HEAD_AGAIN_MS = 1000,
 };
 
 struct audit_recorder {
@@ -72,9 +73,13 @@ static void settle_lines(void *ctx) {
   if (after && !timer_running(&l->head) && !l->batches.closed) timer_start(l->opt.loop, &l->head, after);
 }
 
-// A head must be signed even if no further line is written.
+// A head must be signed even if no further line is written. The timer was set by the time of the loop, which may be
+// older than the clock; then the head is not due yet. So the timer runs again until no line is unsigned.
 static void on_head(struct timer *t) {
-  batches_due(&CONTAINER_OF(t, struct audit_recorder, head)->batches);
+  struct audit_recorder *l = CONTAINER_OF(t, struct audit_recorder, head);
+  uint64_t after = audit_head_after(l->opt.audit);
+  if (after) timer_start(l->opt.loop, &l->head, after + HEAD_AGAIN_MS);
+  batches_due(&l->batches);
 }
 
 static bool is_failing(void *ctx, uint64_t *after_ms) {
