@@ -52,6 +52,10 @@ describe('decisions', () => {
   test('check says where decisions are recorded, or why they are not', async (t) => {
     const { cli, dir } = await startShop(t);
     writeJson(path.join(dir, '.mcp.json'), { mcpServers: { shop: snapshot(t, { tools: [tool('find')] }) } });
+    writeJson(path.join(dir, 'governance.json'), { ...GOVERNANCE, records: { output: 'full' } });
+    assert.match((await cli('check')).stdout, /^records: \S+state\/records, for 30 days, with arguments, with results; /m);
+    assert.equal(JSON.parse((await cli('check', '--json')).stdout).records.results, true);
+    writeJson(path.join(dir, 'governance.json'), GOVERNANCE);
     assert.match((await cli('check')).stdout, /^records: \S+state\/records, for 30 days, with arguments; /m);
     assert.equal(JSON.parse((await cli('check', '--json')).stdout).records.enabled, true);
     const config = JSON.parse(fs.readFileSync(path.join(dir, 'toolgate.yaml'), 'utf8'));

@@ -97,8 +97,9 @@ static void print_records(struct buf *out, const struct config *c) {
   }
   buf_str(out, STR("records: "));
   print_plain(out, c->state_dir);
-  buf_printf(out, "/records, for %llu days%s; if they cannot be written, %s\n", (unsigned long long)r->keep_days,
-             arguments[r->arguments], r->on_failure ? "governed calls are refused" : "calls continue");
+  buf_printf(out, "/records, for %llu days%s%s; if they cannot be written, %s\n", (unsigned long long)r->keep_days,
+             arguments[r->arguments], r->output == RECORDS_OUTPUT_FULL ? ", with results" : "",
+             r->on_failure ? "governed calls are refused" : "calls continue");
 }
 
 static void print_traces(struct buf *out, const struct config *c) {
@@ -194,6 +195,7 @@ static void write_records(struct json_writer *w, const struct config *c) {
   json_begin_object(w);
   json_member_bool(w, STR("enabled"), r->enabled && c->state_dir.n > 0);
   json_member_u64(w, STR("keep_days"), r->keep_days);
+  json_member_bool(w, STR("results"), r->output == RECORDS_OUTPUT_FULL);
   json_member_str(w, STR("on_failure"), r->on_failure ? STR("refuse") : STR("continue"));
   json_end_object(w);
 }
