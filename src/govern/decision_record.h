@@ -29,8 +29,8 @@ struct decision_record {
   const char *kept;         // "full", "masked", "digest", "too_large", "none"
   const char *args_digest;  // or NULL
   str ceiling;              // safety_mode that the request asked for, or STR_NONE
-  // The code of a refusal by the access rules or the pins, whatever the governance file decides, and the place that
-  // refused the call; NULL and STR_NONE if there is none.
+  // The code of a refusal by the access rules or the pins, whatever the governance file decides, or NULL; and the place
+  // that refused the call, or STR_NONE.
   const char *refused;
   str refused_at;
 };
