@@ -56,8 +56,8 @@ bool outgoing_init(struct outgoing *e, const struct outgoing_options *opt, struc
     return false;
   }
   if (!proxies_choose(opt->loop->proxies, &e->url, &origin.proxy, f)) return false;
-  if (e->url.tls && !(e->tls = tls_client_new(f))) return false;
-  e->origin = http_origin_new(opt->loop, &e->url, e->tls, &origin);
+  if (e->url.tls && !opt->tls && !(e->tls = tls_client_new(f))) return false;
+  e->origin = http_origin_new(opt->loop, &e->url, opt->tls ? opt->tls : e->tls, &origin);
   return true;
 }
 

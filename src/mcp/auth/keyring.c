@@ -108,7 +108,12 @@ struct keyring *keyring_new(const struct keyring_options *opt, struct fault *f) 
     k->keys = jwt_keys_ref(opt->keys);
     return k;
   }
-  struct outgoing_options fetch = {opt->loop, opt->url, FETCH_MS, SET_BYTES, on_head, on_back};
+  struct outgoing_options fetch = {.loop = opt->loop,
+                                   .url = opt->url,
+                                   .ms = FETCH_MS,
+                                   .max_answer = SET_BYTES,
+                                   .on_head = on_head,
+                                   .on_back = on_back};
   k->fetched = outgoing_init(&k->outgoing, &fetch, f);
   k->opt.url = k->outgoing.opt.url;
   if (!k->fetched) keyring_free(&k);
