@@ -14,6 +14,7 @@
 #include "observe/gateway_key.h"
 #include "observe/journal.h"
 #include "observe/metrics.h"
+#include "observe/skill_alerts.h"
 #include "surface/changes.h"
 
 enum {
@@ -183,6 +184,19 @@ static void make_journal(struct gateway *g) {
   g->journal = journal_new(&g->loop, folder, &limits);
 }
 
+// Commands send no messages to people: only a gateway that serves clients does.
+static void make_webhooks(struct gateway *g) {
+  if (g->config->once) return;
+  g->webhooks = webhooks_new(&g->loop);
+  g->skill_alerts = skill_alerts_new(g->webhooks, g->store);
+}
+
+static void take_webhooks(struct gateway *g) {
+  if (!g->webhooks) return;
+  webhooks_take(g->webhooks, g->rules.governance);
+  if (g->rules.governance) skill_alerts_take(g->skill_alerts, g->rules.governance);
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   ASSERT((int)c->mode < MODE_COUNT && g->store && g->metrics);
@@ -190,6 +204,7 @@ static void make_server(struct gateway *g) {
   g->rules = (struct rulebook){.fallback = c->default_agent, .trust_stated = c->trust_stated};
   set_rules(g, c);
   make_pins(g);
+  take_webhooks(g);
   struct surface_options surface = {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
@@ -282,6 +297,7 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
   make_store(g);
   make_journal(g);
   g->metrics = metrics_new(&g->loop.seed);
+  make_webhooks(g);
   bool ok = make_chain(g, env, f) && make_audit(g, c, f) && make_tracer(g, f);
   make_server(g);
   if (!ok || !make_upstreams(g, env, f)) return false;
@@ -302,6 +318,7 @@ static void take_rules(struct gateway *g, const struct config *c) {
   if (g->journal) journal_limit(g->journal, &limits);
   g->rules.epoch++;
   make_pins(g);
+  take_webhooks(g);
   if (g->rules.pins) {
     pins_look_again(g->pins);
     upstreams_rebuild(g->upstreams);
@@ -371,6 +388,8 @@ static void on_upstreams_stopped(void *ctx) {
   mcp_server_done(&g->server);
   audit_recorder_free(&g->audit_recorder);
   journal_free(&g->journal);
+  webhooks_free(&g->webhooks);
+  skill_alerts_free(&g->skill_alerts);
   metrics_free(&g->metrics);
   pins_free(&g->pins);
   recorder_free(&g->recorder);

@@ -25,8 +25,10 @@ struct gateway {
   struct tracer *tracer;   // sends spans; NULL if there is no collector
   struct tracer *records;  // sends log records; NULL if there is no collector
   struct rulebook rules;
-  struct pins *pins;   // NULL until a governance file switches pins on
-  struct chain chain;  // the chain of gateways that started this gateway, for loop detection
+  struct webhooks *webhooks;          // the webhooks of the governance file; NULL in commands
+  struct skill_alerts *skill_alerts;  // alerts for the owners of skills; NULL in commands
+  struct pins *pins;                  // NULL until a governance file switches pins on
+  struct chain chain;                 // the chain of gateways that started this gateway, for loop detection
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;

@@ -108,6 +108,8 @@ struct governance {
   size_t skill_key_count;
   struct skills *skills;  // owned; NULL if there are none
   void (*skills_free)(struct skills **skills);
+  struct governance_webhook *webhooks;  // in the order of the file
+  size_t webhook_count;
   // Whether the map of run contexts exists (govern/run.h). Contexts are created and freed while the governance is in
   // use.
   bool runs_ready;
@@ -253,6 +255,11 @@ bool governance_intent_allows(const struct governance *g, str intent, enum capab
 
 // Reads the members `skills` and `skill_keys`, each NULL if absent.
 void governance_read_skills(struct governance_reader *r, const struct json *files, const struct json *keys);
+
+// ---- govern_webhooks.c
+
+void governance_read_webhooks(struct governance_reader *r, str pointer, const struct json *v);
+void governance_webhooks_done(struct governance *g);
 
 // ---- agents.c
 

@@ -284,7 +284,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
     struct governance_adapters from;
     const struct json *permissions, *bundles, *intents, *context, *records, *flow;
     const struct json *aliases, *signing;
-    const struct json *skills, *skill_keys;
+    const struct json *skills, *skill_keys, *webhooks;
     str description;
     bool plan_check;
     uint8_t pins, output_schemas;
@@ -300,6 +300,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"flow", keep_node, offsetof(struct parts, flow), false, NULL},
       {"skills", keep_node, offsetof(struct parts, skills), false, NULL},
       {"skill_keys", keep_node, offsetof(struct parts, skill_keys), false, NULL},
+      {"webhooks", keep_node, offsetof(struct parts, webhooks), false, NULL},
       {"plan_check", governance_flag, offsetof(struct parts, plan_check), false, NULL},
       {"aliases", keep_node, offsetof(struct parts, aliases), false, NULL},
       {"pins", governance_choice, offsetof(struct parts, pins), false, pins_words},
@@ -318,6 +319,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   governance_read_context(r, STR("/context"), parts.context);
   governance_read_flow(r, STR("/flow"), parts.flow);
   governance_read_skills(r, parts.skills, parts.skill_keys);
+  if (parts.webhooks) governance_read_webhooks(r, STR("/webhooks"), parts.webhooks);
   r->governance->pins = parts.pins;
   if (parts.aliases) governance_read_aliases(r, STR("/aliases"), parts.aliases);
   governance_read_records(r, STR("/records"), parts.records);
@@ -379,6 +381,7 @@ void governance_unref(struct governance **g) {
   if (--was->refs) return;
   run_contexts_free(was);
   governance_signing_done(was);
+  governance_webhooks_done(was);
   if (was->skills) was->skills_free(&was->skills);
   governance_notes_free(was);
   was->magic = 0;

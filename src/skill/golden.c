@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "skill/golden.h"
 
+#include "base/text/utf8.h"
 #include "govern/agents.h"
+
+enum { SHOWN = 200 };  // maximum bytes of a name or reason of a failed case that an entry keeps
 
 struct golden_case {
   const struct skills *skills;
@@ -148,4 +151,30 @@ bool golden_run(const struct skills *skills, const struct governance *g, const s
   arena_done(&a);
   if (str_trim(rest).n) out->failed++;  // more cases than GOLDEN_CASES_MAX
   return out->passed && !out->failed;
+}
+
+// ---- the result of an entry
+
+struct golden_notes {
+  struct arena *arena;
+  struct skill_failure list[SKILL_FAILURES];
+  size_t count;
+};
+
+static void note_failure(void *ctx, size_t line, str name, const char *why) {
+  struct golden_notes *n = ctx;
+  if (why && n->count < SKILL_FAILURES)
+    n->list[n->count++] = (struct skill_failure){line, arena_str(n->arena, utf8_cut(name, SHOWN)),
+                                                 arena_str(n->arena, utf8_cut(str_of(why), SHOWN))};
+}
+
+void golden_test(struct skills *skills, const struct governance *g, struct skill_entry *e) {
+  struct golden_notes notes = {.arena = &skills->arena};
+  struct golden_result result;
+  golden_run(skills, g, e, note_failure, &notes, &result);
+  e->cases = result.passed + result.failed;
+  e->failed = result.failed;
+  e->failures = ARENA_ARRAY(&skills->arena, struct skill_failure, notes.count + 1);
+  memcpy(e->failures, notes.list, notes.count * sizeof *notes.list);
+  e->failure_count = notes.count;
 }

@@ -22,3 +22,6 @@ struct golden_result {
 // Runs all cases of the golden set. Returns whether there is at least one case and all have passed.
 bool golden_run(const struct skills *skills, const struct governance *g, const struct skill_entry *e,
                 golden_report *report, void *ctx, struct golden_result *out);
+
+// Runs all cases of the golden set of an entry, and stores the result in the entry.
+void golden_test(struct skills *skills, const struct governance *g, struct skill_entry *e);

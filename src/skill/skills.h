@@ -13,6 +13,15 @@ struct skill_file {
   unsigned char sha256[SHA256_SIZE];
 };
 
+// A case of a golden set that fails.
+struct skill_failure {
+  size_t line;
+  str name;  // empty if the case has no name
+  str why;
+};
+
+enum { SKILL_FAILURES = 20 };  // maximum number of failed cases that an entry names
+
 struct skill_entry {
   const struct skill *skill;
   struct skill_file files[SKILL_FILES];  // the skill file, its prompt fragment, its golden set
@@ -20,6 +29,9 @@ struct skill_entry {
   str fragment, golden;  // contents of the files; STR_NONE if absent
   str flaw;              // why this version cannot be used; STR_NONE if it can
   bool active;
+  size_t cases, failed;            // numbers of cases of the golden set; set by golden_test
+  struct skill_failure *failures;  // the first failed cases
+  size_t failure_count;
 };
 
 struct skills {

@@ -127,7 +127,7 @@ test('docs/operate/storage.md has the files of the state folder', async (t) => {
 
 /** The files that make a block a whole configuration, or null if it is none: `{ name: text }`. */
 function asFiles({ kind, text }) {
-  if (kind === 'yaml' && /^(adapters|aliases|context|flow|intents|manifests|output_schemas|pins|records|signing|skills|unlisted_tools):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
+  if (kind === 'yaml' && /^(adapters|aliases|context|flow|intents|manifests|output_schemas|pins|records|signing|skills|unlisted_tools|webhooks):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
   if (kind === 'yaml') return /^(scrape_configs|groups):/.test(text) ? null : { 'toolgate.yaml': `${/^transport:/m.test(text) ? '' : 'transport: http\n'}${text}` };
   if (kind !== 'json') return null;
   let value;
@@ -164,7 +164,7 @@ describe('toolgate check accepts the configurations of the documentation', { con
         }
         fs.mkdirSync(bin);
         for (const [, name] of block.text.matchAll(/key_file: (\w[\w./-]*\.pem)/g)) writeKey(path.join(dir, name));
-        for (const [, name] of block.text.matchAll(/\$\{(\w+)\}/g)) env[name] = 'a-value-of-thirty-two-characters';
+        for (const [, name] of [...block.text.matchAll(/\$\{(\w+)\}|secret_env: (\w+)/g)].map((it) => [0, it[1] ?? it[2]])) env[name] = 'a-value-of-thirty-two-characters';
         for (const [, name] of block.text.matchAll(/"command": "([\w-]+)"/g)) fs.writeFileSync(path.join(bin, name), '#!/bin/sh\n', { mode: 0o755 });
         const { status, stdout } = await runToolgate(['check', '--json'], { cwd: dir, env });
         assert.equal(status, 0, stdout);

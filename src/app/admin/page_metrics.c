@@ -7,6 +7,7 @@
 #include "observe/govern_metrics.h"
 #include "observe/journal.h"
 #include "observe/metrics.h"
+#include "observe/skill_alerts.h"
 
 struct series {
   const char *name, *type, *help;
@@ -99,6 +100,14 @@ static void put_loop(struct buf *out, const struct loop *l) {
              l->slow_max_ms);
 }
 
+static void put_webhooks(struct buf *out, const struct webhooks *w) {
+  struct webhooks_counts counts = webhooks_count(w);
+  const char *name = "toolgate_webhook_messages_total";
+  metrics_put_head(out, name, "counter", "Messages to webhooks that were delivered, or failed in every attempt.");
+  metrics_put_value(out, name, "result", STR("delivered"), counts.delivered);
+  metrics_put_value(out, name, "result", STR("failed"), counts.failed);
+}
+
 static void put_pins(struct buf *out, const struct pins *p) {
   metrics_put_head(out, "toolgate_pins", "gauge", "Tools and servers by the state of their definition.");
   for (int i = 0; i < PIN_STATES; i++)
@@ -118,6 +127,8 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
              g->loop.bulk.used);
   put_loop(out, &g->loop);
   if (g->rules.governance) govern_metrics_write(metrics_governed(g->metrics), out);
+  if (g->rules.governance) skill_alerts_write(g->rules.governance, out);
+  if (g->rules.governance) put_webhooks(out, g->webhooks);
   if (g->rules.pins) put_pins(out, g->rules.pins);
   if (g->tracer)
     put_single(out, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",

@@ -54,6 +54,7 @@ static struct governance *read_document(struct config_loader *l, const struct co
   const struct json *joined = config_manifests_join(l, d, config, &r.manifests);
   if (joined) g = governance_read(joined, on_problem, &r);
   if (g && with_keys && !read_keys(l, g, d->file, d->folder)) governance_unref(&g);
+  if (g && !config_webhooks_read(l, g, d, l->config != NULL)) governance_unref(&g);
   if (g) config_skills_read(l, g, d);
   if (g && l->config && !l->opt->serverless) check_servers(&r, g);
   l->max_file = 0;

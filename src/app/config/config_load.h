@@ -98,6 +98,9 @@ bool config_document_open(struct config_loader *l, str path, str named_by, struc
 bool config_document_parse(struct config_loader *l, struct config_document *d);
 // Reads the text of a file without parsing it, and removes a byte order mark.
 bool config_file_open(struct config_loader *l, str path, str named_by, struct config_document *out);
+// Opens a file of at most `max` bytes, and parses it if `parsed` is set. Reports all problems as warnings only.
+bool config_open_softly(struct config_loader *l, str path, str named_by, size_t max, bool parsed,
+                        struct config_document *out);
 void config_document_done(struct config_document *d);
 
 // The keys of toolgate.yaml.
@@ -154,6 +157,12 @@ void config_governance_read(struct config_loader *l, const struct config_documen
 void config_skills_read(struct config_loader *l, struct governance *g, const struct config_document *d);
 // Reads one skill file with the files it refers to. Reports problems as warnings; returns NULL if there is an error.
 struct skill_entry *config_skill_read(struct config_loader *l, struct skills *s, str path);
+
+// Checks the URLs of the webhooks of the governance file `d` and, if `with_secrets` is set, reads their secrets.
+// Returns false if a URL cannot be used. A secret that cannot be read is only a warning, so that it does not keep a new
+// file from taking effect: this webhook then sends nothing.
+bool config_webhooks_read(struct config_loader *l, struct governance *g, const struct config_document *d,
+                          bool with_secrets);
 
 // Returns the path of the program that this command would start; empty if no program is found. Relative paths refer to
 // `folder`.

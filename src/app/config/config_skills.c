@@ -19,20 +19,8 @@ struct skill_reading {
 
 // ---- files
 
-// Opens a document, and parses it if `parsed` is set. Reports all its problems as warnings only.
 static bool open_softly(struct config_loader *l, str path, size_t max, bool parsed, struct config_document *out) {
-  struct config_problems own, *all = l->problems;
-  size_t max_file = l->max_file;
-  config_problems_init(&own);
-  l->problems = &own;
-  l->max_file = max;
-  bool ok = parsed ? config_document_open(l, path, STR("skills"), out) : config_file_open(l, path, STR("skills"), out);
-  l->problems = all;
-  l->max_file = max_file;
-  for (size_t i = 0; i < own.count; i++)
-    config_warn(l, &(struct config_place){own.list[i].file, own.list[i].pointer}, "%.*s", STR_ARG(own.list[i].message));
-  config_problems_done(&own);
-  return ok;
+  return config_open_softly(l, path, STR("skills"), max, parsed, out);
 }
 
 static void note_file(struct skills *s, struct skill_entry *e, str path, const unsigned char sha[SHA256_SIZE]) {
@@ -140,18 +128,16 @@ static void read_chosen(struct config_loader *l, struct skills *s, const char *p
   if (chosen) skills_prefer(s, chosen);
 }
 
-static void ignore_case(void *ctx, size_t line, str name, const char *why) {
-}
-
-// Warns if the golden set of an active version fails now, for example because a permission has changed.
-static void report_regression(struct config_loader *l, const struct skills *s, const struct governance *g,
-                              const struct skill_entry *e) {
-  struct golden_result result;
+// Runs the golden set of an active version, and warns if it fails now, for example because a permission has changed.
+static void report_regression(struct config_loader *l, struct skills *s, const struct governance *g,
+                              struct skill_entry *e) {
   struct config_place at = {e->files[0].path, STR_NONE};
-  if (!e->active || e->flaw.p || !e->golden.n || golden_run(s, g, e, ignore_case, NULL, &result)) return;
-  config_warn(l, &at, "the golden set of the active skill %.*s@%.*s fails now (%zu of %zu cases); owner: %.*s",
-              STR_ARG(e->skill->skill_id), STR_ARG(e->skill->version), result.failed, result.passed + result.failed,
-              STR_ARG(e->skill->owner_role));
+  if (!e->active || e->flaw.p || !e->golden.n) return;
+  golden_test(s, g, e);
+  if (e->failed)
+    config_warn(l, &at, "the golden set of the active skill %.*s@%.*s fails now (%zu of %zu cases); owner: %.*s",
+                STR_ARG(e->skill->skill_id), STR_ARG(e->skill->version), e->failed, e->cases,
+                STR_ARG(e->skill->owner_role));
 }
 
 void config_skills_read(struct config_loader *l, struct governance *g, const struct config_document *d) {

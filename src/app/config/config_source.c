@@ -478,6 +478,22 @@ bool config_document_open(struct config_loader *l, str path, str named_by, struc
   return ok;
 }
 
+bool config_open_softly(struct config_loader *l, str path, str named_by, size_t max, bool parsed,
+                        struct config_document *out) {
+  struct config_problems own, *all = l->problems;
+  size_t max_before = l->max_file;
+  config_problems_init(&own);
+  l->problems = &own;
+  l->max_file = max;
+  bool ok = parsed ? config_document_open(l, path, named_by, out) : config_file_open(l, path, named_by, out);
+  l->problems = all;
+  l->max_file = max_before;
+  for (size_t i = 0; i < own.count; i++)
+    config_warn(l, &(struct config_place){own.list[i].file, own.list[i].pointer}, "%.*s", STR_ARG(own.list[i].message));
+  config_problems_done(&own);
+  return ok;
+}
+
 void config_document_done(struct config_document *d) {
   if (d->text) explicit_bzero(d->text, d->text_n);
   mem_free(d->text);
