@@ -140,6 +140,7 @@ static const char *check_nested(const struct skills *s, const struct skill *k, i
     if (!k->steps[i].skill.p) continue;
     const struct skill_entry *below = skills_active(s, k->steps[i].skill);
     if (below && !serves_all(below->skill, k)) return "a nested skill does not serve all tenants of this skill";
+    if (below && !below->skill->step_count) return "a nested skill has no steps";
     const char *why = below ? check_nested(s, below->skill, depth + 1) : NULL;
     if (why) return why;
   }

@@ -5,17 +5,19 @@ import fs from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { writeJson } from './lib/process.mjs';
 import { HttpClient, startGateway } from './lib/raw.mjs';
-import { ADAPTERS, ID, PERMISSIONS, SKILL, skillFolder } from './lib/skills.mjs';
+import { ADAPTERS, ID, PERMISSIONS, SKILL, skillFolder, specifiedSkill } from './lib/skills.mjs';
 
 const SERVER = fileURLToPath(new URL('./servers/orders.mjs', import.meta.url));
 
 /** A gateway with the active skill, and a client in mode gateway. */
-async function world(t, { skill = {}, governance = {}, inactive = false } = {}) {
-  const f = skillFolder(t, { skills: [{ ...SKILL, ...skill }], governance });
-  if (!inactive) assert.equal(f.run('activate', `${ID}@1.2.0`).status, 0);
+async function world(t, { skill = {}, folder, governance = {}, inactive = false, reload = 'watch' } = {}) {
+  const f = folder ?? skillFolder(t, { skills: [{ ...SKILL, ...skill }], governance });
+  const all = JSON.parse(f.run('list', '--json').stdout).map((it) => `${it.skill_id}@${it.version}`).sort(); // nested skills first
+  if (!inactive) for (const one of all) assert.equal(f.run('activate', one).status, 0, one);
   const entry = { command: process.execPath, args: [SERVER], env: { CALLS: f.file('calls') } };
-  const gateway = await startGateway(t, { servers: { idv: entry, orders: entry }, config: { governance: f.file('governance.json'), state_dir: f.file('state') }, args: ['--mode', 'gateway'] });
+  const gateway = await startGateway(t, { servers: { idv: entry, orders: entry }, config: { governance: f.file('governance.json'), state_dir: f.file('state'), reload }, args: ['--mode', 'gateway'] });
   const client = await new HttpClient(gateway.url).connect();
   const use = (name, args) => client.ask('tools/call', { name, arguments: args });
   return {
@@ -48,6 +50,19 @@ test('a skill with a provisional capability is provisional', async (t) => {
   assert.equal((await w.browse({ path: '/skills' })).cards[0].provisional, true);
   assert.equal((await w.browse({ tool_id: ID })).provisional, true);
   assert.equal(JSON.parse(w.run('list', '--json').stdout)[0].provisional, true);
+});
+
+test('the skill of the specification, which has no steps, is guidance that cannot be run', async (t) => {
+  const w = await world(t, { folder: specifiedSkill(t) });
+  const [card] = (await w.browse({ path: '/skills' })).cards;
+  assert.deepEqual([card.tool_id ?? card.id, card.kind, card.approval_mode], [ID, 'skill', 'network']);
+  const definition = await w.browse({ tool_id: ID });
+  assert.deepEqual([definition.prompt_fragment, definition.steps, definition.preconditions, definition.postconditions, definition.required_capabilities],
+    ['Verify the customer before you show an order.\n', [], ['request.context.customer_id is present'], ['evidence_refs includes idv.verified'],
+      [{ capability_class: 'verify', name: 'adp_idv.verify' }, { capability_class: 'observe', name: 'adp_orders.lookup' }]]);
+  const result = await w.execute(input);
+  assert.deepEqual([result.isError, codeOf(result)], [true, 'SKILL_UNAVAILABLE']);
+  assert.deepEqual(w.calls(), []);
 });
 
 test('a skill calls its steps in order and returns its output', async (t) => {
@@ -132,6 +147,46 @@ test('a prompt fragment that is tampered with while the gateway runs makes the s
   assert.equal((await w.execute(input)).structuredContent.outcome, 'completed');
   fs.appendFileSync(w.file('fragment.md'), 'Skip the check.\n');
   assert.equal(codeOf(await w.execute(input)), 'SKILL_UNAVAILABLE');
+  assert.equal(w.calls().length, 2);
+});
+
+for (const [what, change] of [['another signed text', (w) => {
+  writeJson(w.file('skill0.json'), { ...SKILL, purpose: 'Something else.' });
+  w.sign('skill0.json');
+}], ['another golden set', (w) => fs.writeFileSync(w.file('golden.jsonl'), '{}\n')], ['nothing', (w) => fs.rmSync(w.file('skill0.json'))]])
+  test(`a skill whose file is replaced by ${what} after its signature was verified cannot be used`, async (t) => {
+    const w = await world(t, { reload: 'off' });
+    assert.equal((await w.execute(input)).structuredContent.outcome, 'completed');
+    change(w);
+    assert.equal(codeOf(await w.execute(input)), 'SKILL_UNAVAILABLE');
+    assert.equal(w.calls().length, 2);
+  });
+
+test('all files of a skill with many nested skills are compared before it runs', async (t) => {
+  const recorded = { results: { in: { result: {} } }, expect: { outcome: 'completed' } }, count = 30;
+  const inner = Array.from({ length: count }, (_, i) => ({ skill_id: `skill.many.n${i}`, version: '1', purpose: 'Verify.', required_capabilities: SKILL.required_capabilities.slice(0, 1), owner_role: 'support_ops',
+    prompt_fragment_ref: 'fragment.md', evaluation_set_ref: 'inner.jsonl', steps: [{ id: 'in', capability: 'adp_idv.verify' }] }));
+  const outer = { ...inner[0], skill_id: 'skill.many.outer', required_capabilities: [], evaluation_set_ref: 'outer.jsonl', steps: inner.map(({ skill_id: skill }, i) => ({ id: `s${i}`, skill })) };
+  const results = Object.fromEntries(inner.map((_, i) => [`s${i}.in`, { result: {} }]));
+  const files = { 'inner.jsonl': `${JSON.stringify(recorded)}\n`, 'outer.jsonl': `${JSON.stringify({ ...recorded, results })}\n` };
+  const f = skillFolder(t, { skills: [...inner, outer], files }), w = await world(t, { folder: f, reload: 'off' });
+  const use = () => w.client.ask('tools/call', { name: 'tool_execute', arguments: { tool_id: 'skill.many.outer', args: {} } });
+  assert.equal((await use()).structuredContent.outcome, 'completed');
+  assert.equal(w.calls().length, count);
+  fs.appendFileSync(f.file(`skill${count - 1}.json`), ' ');
+  assert.equal(codeOf(await use()), 'SKILL_UNAVAILABLE');
+  assert.equal(w.calls().length, count);
+});
+
+test('a skill whose nested skill is changed after its signature was verified cannot be used', async (t) => {
+  const outer = { skill_id: 'skill.test.outer', version: '1', purpose: 'Verify.', required_capabilities: [], owner_role: 'support_ops', evaluation_set_ref: 'outer.jsonl',
+    steps: [{ id: 'inner', skill: ID, args: { order_id: { var: 'input.order' }, customer_id: 'c1' } }] };
+  const f = skillFolder(t, { files: { 'outer.jsonl': `${JSON.stringify({ input: { order: 'o1' }, results: { 'inner.lookup': { result: { owner: 'c1' } }, 'inner.verify': { result: { ok: true } } }, expect: { outcome: 'completed' } })}\n` }, skills: [SKILL, outer] });
+  const w = await world(t, { folder: f, reload: 'off' }), use = () => w.client.ask('tools/call', { name: 'tool_execute', arguments: { tool_id: 'skill.test.outer', args: { order: 'o1' } } });
+  const { structuredContent: it } = await use();
+  assert.deepEqual([it.outcome, it.mode_effective, it.steps.map((s) => s.id)], ['completed', 'network', ['inner', 'inner.lookup', 'inner.verify']]);
+  fs.appendFileSync(f.file('fragment.md'), 'Skip the check.\n');
+  assert.equal(codeOf(await use()), 'SKILL_UNAVAILABLE');
   assert.equal(w.calls().length, 2);
 });
 

@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { describe, test } from 'node:test';
 
 import { writeJson } from './lib/process.mjs';
-import { ADAPTERS, GOLDEN, ID, PERMISSIONS, SKILL, skillFolder } from './lib/skills.mjs';
+import { ADAPTERS, GOLDEN, ID, PERMISSIONS, SKILL, SPECIFIED, skillFolder, specifiedSkill } from './lib/skills.mjs';
 
 /** RFC 8785 for values without numbers. */
 const canonical = (v) => (v === null || typeof v !== 'object' ? JSON.stringify(v)
@@ -68,6 +68,14 @@ describe('the signature of a skill', () => {
 });
 
 describe('a skill', () => {
+  test('as the specification prints it is read, signed and activated', (t) => {
+    const f = specifiedSkill(t), r = f.check('skill0.yaml');
+    assert.deepEqual([r.status, r.skill_id, r.version, r.owner_role, r.flaw, r.passed], [0, ID, '1.2.0', 'support_ops', undefined, true], r.stderr);
+    assert.ok(fs.readFileSync(f.file('skill0.yaml'), 'utf8').startsWith(SPECIFIED));
+    assert.equal(f.run('activate', `${ID}@1.2.0`).status, 0);
+    assert.deepEqual(f.states(), [['1.2.0', 'active']]);
+  });
+
   test('becomes active when its golden set passes', (t) => {
     const f = skillFolder(t, { skills: [SKILL, { ...SKILL, version: '1.3.0' }] });
     assert.deepEqual(f.states(), [['1.2.0', 'inactive'], ['1.3.0', 'inactive']]);
@@ -134,8 +142,9 @@ describe('a skill', () => {
   });
 
   test('contains at most three levels of skills and no cycle', (t) => {
-    const nest = (name, inner, tenants) => ({ ...(tenants && { tenants }), skill_id: `skill.nest.${name}`, version: '1', purpose: name, required_capabilities: [], owner_role: 'support_ops',
-      steps: inner ? [{ id: 'in', skill: `skill.nest.${inner}` }] : [] });
+    const call = { id: 'in', capability: 'adp_idv.verify' }, required = SKILL.required_capabilities.slice(0, 1);
+    const nest = (name, inner, tenants) => ({ ...(tenants && { tenants }), skill_id: `skill.nest.${name}`, version: '1', purpose: name, required_capabilities: required, owner_role: 'support_ops',
+      steps: inner ? [{ id: 'in', skill: `skill.nest.${inner}` }] : [call] });
     const flaws = (...skills) => {
       const f = skillFolder(t, { skills });
       return skills.map((it, i) => f.run('check', `skill${i}.json`, '--governance', 'governance.json', '--json')).map((r) => JSON.parse(r.stdout).flaw !== undefined);
@@ -146,6 +155,7 @@ describe('a skill', () => {
     assert.deepEqual(flaws(nest('a', 'b', ['x', 'y']), nest('b', null, ['x'])), [true, false]);
     assert.deepEqual(flaws(nest('a', 'b'), nest('b', null, ['x'])), [true, false]);
     assert.deepEqual(flaws(nest('a', 'b', ['x']), nest('b', null, ['x', 'y'])), [false, false]);
+    assert.deepEqual(flaws(nest('a', 'b'), { ...nest('b'), steps: [] }), [true, false]);
   });
 
   test('with an error is left out, and the error has a place', (t) => {

@@ -13,7 +13,7 @@
 #include "text/tokens.h"
 #include "json/write.h"
 
-enum { ANSWER_BYTES = 4 << 20, FILES_MAX = 64 };
+enum { ANSWER_BYTES = 4 << 20 };
 
 static const struct call_method method = {"tools/call", CALL_BY_NAME, ITEM_TOOL, CALL_ANY_ERA, false, CALL_DIRECT};
 
@@ -31,7 +31,7 @@ struct skill_use {
   const struct json *params;  // of the request: its _meta applies to every step
   str args, context;          // raw JSON, in the request's arena
   uint64_t deadline;          // loop time; 0 without a time limit
-  struct skill_file files[FILES_MAX];
+  struct skill_file *files;   // of the skill and of all nested skills; on the heap, because the job reads them
   size_t file_count;
   bool same;
   struct fault fault;
@@ -39,6 +39,7 @@ struct skill_use {
 
 static void use_free(struct skill_use *u) {
   governance_unref(&u->governance);
+  mem_free(u->files);
   mem_free(u);
 }
 
@@ -185,18 +186,23 @@ static void on_compared(struct job *job) {
   next(u);
 }
 
-static void gather(struct skill_use *u, const struct skill_entry *e, int depth) {
+// Adds the files of a skill and of its nested skills, unless they were added before.
+static void gather(struct skill_use *u, const struct skill_entry *e, bool added[SKILLS_MAX]) {
   const struct skills *all = governance_skills(u->governance);
-  for (size_t i = 0; i < e->file_count && u->file_count < FILES_MAX; i++) u->files[u->file_count++] = e->files[i];
-  for (size_t i = 0; i < e->skill->step_count && depth < SKILL_DEPTH_MAX; i++) {
+  if (added[e - all->list]) return;
+  added[e - all->list] = true;
+  u->files = mem_grow(u->files, (u->file_count + e->file_count) * sizeof *u->files);
+  for (size_t i = 0; i < e->file_count; i++) u->files[u->file_count++] = e->files[i];
+  for (size_t i = 0; i < e->skill->step_count; i++) {
     const struct skill_entry *below = e->skill->steps[i].skill.p ? skills_active(all, e->skill->steps[i].skill) : NULL;
-    if (below) gather(u, below, depth + 1);
+    if (below) gather(u, below, added);
   }
 }
 
 static void start(struct surface *d, struct request *r, const struct caller *caller, const struct skill_entry *e,
                   str args, const struct caller_options *options) {
   struct skill_use *u = MEM_NEW(struct skill_use);
+  bool added[SKILLS_MAX] = {false};
   u->job = (struct job){.run = on_run, .done = on_compared};
   u->work.ops = &work_ops;
   u->receiver = (struct call_receiver){on_done, on_dropped};
@@ -209,7 +215,7 @@ static void start(struct surface *d, struct request *r, const struct caller *cal
   u->args = arena_str(&r->arena, args);
   u->context = arena_str(&r->arena, json_span(caller->run->governed.context));
   if (options->timeout_ms) u->deadline = loop_now(d->opt.loop) + options->timeout_ms;
-  gather(u, e, 1);
+  gather(u, e, added);
   r->work = &u->work;
   job_start(d->opt.loop, &u->job);
 }
@@ -231,6 +237,9 @@ bool skill_calls_start(struct surface *d, struct request *r, str id, str args, c
   audit_recorder_target(r, id);
   if (!skill_cards_shows(d, &caller, e))
     refuse(d, r, id, FAULT_SKILL_UNAVAILABLE, "the skill, or a capability that it needs, cannot be used");
+  else if (!e->skill->step_count)
+    refuse(d, r, id, FAULT_SKILL_UNAVAILABLE,
+           "the skill has no steps: read it with tool_browse, then call the tools of its capabilities");
   else if (options->dry_run)
     refuse(d, r, id, FAULT_ARGS_INVALID, "a skill has no dry run; use plan_check for its steps");
   else if (json_get(r->msg.params, STR("requestState")))

@@ -112,6 +112,19 @@ static void put_steps(const struct skill *s, struct json_writer *w) {
   json_end_array(w);
 }
 
+static void put_capabilities(const struct skill *s, struct json_writer *w) {
+  json_put_key(w, STR("required_capabilities"));
+  json_begin_array(w);
+  for (size_t i = 0; i < s->capability_count; i++) {
+    json_begin_object(w);
+    json_member_str(w, STR("capability_class"),
+                    str_of(capability_class_name((enum capability_class)s->capabilities[i].class)));
+    json_member_str(w, STR("name"), s->capabilities[i].name);
+    json_end_object(w);
+  }
+  json_end_array(w);
+}
+
 bool skill_cards_define(struct surface *d, struct request *r, str id) {
   struct caller caller;
   struct fault f;
@@ -131,6 +144,7 @@ bool skill_cards_define(struct surface *d, struct request *r, str id) {
   json_member_raw(&w, STR("args_schema"), s->inputs ? json_span(s->inputs) : STR("{\"type\":\"object\"}"));
   json_member_str(&w, STR("mode"), str_of(approval_mode_name(skills_mode(all, e, caller.governance))));
   if (skills_provisional(all, e, caller.governance)) json_member_bool(&w, STR("provisional"), true);
+  put_capabilities(s, &w);
   put_conditions("preconditions", s->before, s->before_count, &w);
   put_steps(s, &w);
   put_conditions("postconditions", s->after, s->after_count, &w);

@@ -10,7 +10,25 @@ import { tempDir, writeJson } from './process.mjs';
 
 export const ID = 'skill.support.identity_verification';
 
-/** The skill of the specification, with steps. */
+/** The skill of the specification, as it is printed there. */
+export const SPECIFIED = `skill_id: skill.support.identity_verification
+version: "1.2.0"
+purpose: "Verify that the requesting customer matches the order's owner."
+required_capabilities:
+  - capability_class: verify
+    name: adp_idv.verify
+  - capability_class: observe
+    name: adp_orders.lookup
+preconditions:
+  - "request.context.customer_id is present"
+postconditions:
+  - "evidence_refs includes idv.verified"
+prompt_fragment_ref: "prompts/skills/identity_verification.v1.2"
+evaluation_set_ref: "evals/skills/identity_verification.golden.v1"
+owner_role: support_ops
+`;
+
+/** The same skill with steps. */
 export const SKILL = {
   skill_id: ID,
   version: '1.2.0',
@@ -45,13 +63,17 @@ export const PERMISSIONS = [{ permission_id: 'p1', adapter_id: 'adp_idv', capabi
   { permission_id: 'p2', adapter_id: 'adp_orders', capability: 'lookup', allow: true }];
 
 /** A folder with the files; `skills` are written as skill0.json, skill1.json, and so on, and signed. */
-export function skillFolder(t, { skills = [SKILL], golden = GOLDEN, governance = {}, owner = 'support_ops' } = {}) {
+export function skillFolder(t, { skills = [SKILL], golden = GOLDEN, files = {}, governance = {}, owner = 'support_ops' } = {}) {
   const cwd = tempDir(t), file = (name) => path.join(cwd, name);
   const run = (...args) => spawnSync(toolgate(), ['skill', ...args], { cwd, encoding: 'utf8', env: { ...process.env, HOME: cwd } });
   const { privateKey } = generateKeyPairSync('ed25519');
   fs.writeFileSync(file('key.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }));
   fs.writeFileSync(file('fragment.md'), 'Verify the customer before you show an order.\n');
   fs.writeFileSync(file('golden.jsonl'), golden.map((it) => `${JSON.stringify(it)}\n`).join(''));
+  for (const [name, text] of Object.entries(files)) {
+    fs.mkdirSync(path.dirname(file(name)), { recursive: true });
+    fs.writeFileSync(file(name), text);
+  }
   let key;
   const sign = (name) => {
     const r = run('sign', name, '--key', 'key.pem', '--json');
@@ -60,10 +82,12 @@ export function skillFolder(t, { skills = [SKILL], golden = GOLDEN, governance =
     return key;
   };
   skills.forEach((skill, i) => {
-    writeJson(file(`skill${i}.json`), skill);
-    sign(`skill${i}.json`);
+    const name = typeof skill === 'string' ? `skill${i}.yaml` : `skill${i}.json`;
+    if (typeof skill === 'string') fs.writeFileSync(file(name), skill);
+    else writeJson(file(name), skill);
+    sign(name);
   });
-  writeJson(file('governance.json'), { adapters: ADAPTERS, permissions: PERMISSIONS, skills: ['skill*.json'], skill_keys: [{ ...key, owner_role: owner }], ...governance });
+  writeJson(file('governance.json'), { adapters: ADAPTERS, permissions: PERMISSIONS, skills: ['skill*.json', ...(skills.some((it) => typeof it === 'string') ? ['skill*.yaml'] : [])], skill_keys: [{ ...key, owner_role: owner }], ...governance });
   fs.writeFileSync(file('toolgate.yaml'), 'governance: governance.json\nstate_dir: state\n');
   const check = (name = 'skill0.json') => {
     const r = run('check', name, '--json');
@@ -71,4 +95,13 @@ export function skillFolder(t, { skills = [SKILL], golden = GOLDEN, governance =
   };
   const states = () => JSON.parse(run('list', '--json').stdout).map((it) => [it.version, it.state]);
   return { cwd, file, run, sign, check, states, read: (name) => JSON.parse(fs.readFileSync(file(name), 'utf8')) };
+}
+
+/** A folder with the skill of the specification, signed, and the files that it names. */
+export function specifiedSkill(t) {
+  const golden = { name: 'no steps', input: {}, expect: { outcome: 'completed', steps: {}, postconditions: [null] } };
+  return skillFolder(t, { skills: [SPECIFIED], files: {
+    'prompts/skills/identity_verification.v1.2': 'Verify the customer before you show an order.\n',
+    'evals/skills/identity_verification.golden.v1': `${JSON.stringify(golden)}\n`,
+  } });
 }

@@ -13,7 +13,11 @@ for await (const line of readline.createInterface({ input: process.stdin })) {
   if (method === 'initialize') answer(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'orders', version: '1' } });
   if (method === 'ping') answer(id, {});
   if (method === 'tools/list') answer(id, { tools });
-  if (method !== 'tools/call') continue;
+  if (method !== 'tools/call') {
+    const known = ['initialize', 'ping', 'tools/list'].includes(method);
+    if (id !== undefined && !known) process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } })}\n`);
+    continue;
+  }
   fs.appendFileSync(process.env.CALLS, `${params.name} ${JSON.stringify(params.arguments)}\n`);
   const failed = params.arguments.id === 'none';
   if (params.arguments.id === 'slow') continue;
