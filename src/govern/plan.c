@@ -2,7 +2,7 @@
 #include "govern/plan.h"
 
 #include "base/assert.h"
-#include "govern/flow.h"
+#include "govern/govern_impl.h"
 #include "json/write.h"
 
 static bool fail(struct fault *f, str pointer, const char *message) {
@@ -75,8 +75,10 @@ static const struct json *make_context(const struct json *context, str intent, s
 
 static bool read_steps(const struct json *steps, const struct json *context, const struct plan_caller *caller,
                        struct arena *a, struct governance_plan *p, struct fault *f) {
-  if (!json_is(steps, JSON_ARRAY) || steps->count > PLAN_STEPS_MAX)
-    return fail(f, STR("/steps"), "must be a list of at most 1000 steps");
+  _Static_assert(PLAN_STEPS_MAX == 1000 && PLAN_CALLER_STEPS_MAX == 100, "the messages name the limits");
+  if (!json_is(steps, JSON_ARRAY) || steps->count > (caller ? PLAN_CALLER_STEPS_MAX : PLAN_STEPS_MAX))
+    return fail(f, STR("/steps"),
+                caller ? "must be a list of at most 100 steps" : "must be a list of at most 1000 steps");
   p->steps = ARENA_ARRAY(a, struct plan_step, steps->count);
   JSON_EACH(it, steps) {
     struct plan_step *step = &p->steps[p->count];
@@ -98,36 +100,49 @@ bool plan_read(const struct json *v, const struct plan_caller *caller, struct ar
   if (intent && !json_is(intent, JSON_NULL) && !json_string(intent, a, &p.intent))
     return fail(f, STR("/intent"), "must be a string");
   if (!read_flag(v, "read_only", &p.read_only)) return fail(f, STR("/read_only"), "must be true or false");
-  p.read_only |= p.intent.p && str_eq(p.intent, STR("read_only"));
   if (!governance_check_context(context, f)) {
     fault_set_path(f, STR("/context"));
     return false;
   }
-  if (!read_steps(json_get(v, STR("steps")), make_context(context, p.intent, a), caller, a, &p, f)) return false;
+  if (!caller) context = make_context(context, p.intent, a);
+  if (!read_steps(json_get(v, STR("steps")), context, caller, a, &p, f)) return false;
   *out = p;
   return true;
 }
 
-// Returns the marks of the flow guard that the run has before a step. A step that the guard refuses adds no marks.
-static unsigned marks_before(const struct governance *g, const struct governance_plan *p, size_t step) {
-  unsigned marks = 0;
-  for (size_t i = 0; governance_flow_of(g) && i < step; i++) {
-    const struct governance_capability *c = governance_find(g, p->steps[i].question.capability);
-    unsigned own = c ? governance_capability_marks(g, c).set : 0;
-    if ((marks | own) != FLOW_ALL) marks |= own;
-  }
-  return marks;
+// Returns whether the plan allows capabilities of this class.
+static bool allows(const struct governance *g, const struct governance_plan *p, enum capability_class class) {
+  str pointer;
+  return !(p->read_only && class == CLASS_ACT) && governance_intent_allows(g, p->intent, class, &pointer);
 }
 
-void plan_decide(const struct governance *g, const struct governance_plan *p, size_t step, struct arena *a,
-                 struct governance_decision *out) {
-  ASSERT(step < p->count);
-  struct governance_question question = p->steps[step].question;
-  question.flow = marks_before(g, p, step);
-  governance_decide(g, &question, a, out);
+static void decide_governed(const struct governance *g, const struct governance_plan *p,
+                            const struct governance_question *q, struct arena *a, struct governance_decision *out) {
+  governance_decide(g, q, a, out);
   const struct governance_capability *c = out->capability;
-  if (!p->read_only || !c || c->class != CLASS_ACT) return;
+  if (!c || allows(g, p, (enum capability_class)c->class)) return;
   out->code = GOVERNANCE_CLASS_INTENT_CONFLICT;
   out->pointer = c->pointer;
   out->violations = (struct violations){0};
+}
+
+static void decide_ungoverned(const struct governance *g, unsigned marks, unsigned before,
+                              struct governance_decision *out) {
+  const struct governance_flow *flow = governance_flow_of(g);
+  *out = (struct governance_decision){
+      .requested = STR_NONE, .effective = APPROVAL_NONE, .highest = APPROVAL_NONE, .pointer = STR("/flow")};
+  bool denied = flow && flow->mode != FLOW_WARN && marks && (marks | before) == FLOW_ALL;
+  out->code = denied ? GOVERNANCE_FLOW_DENIED : GOVERNANCE_ALLOWED;
+}
+
+void plan_decide(const struct governance *g, struct governance_plan *p, struct arena *a,
+                 struct governance_decision *out) {
+  ASSERT(p->decided < p->count);
+  const struct plan_step *step = &p->steps[p->decided++];
+  struct governance_question question = step->question;
+  question.flow |= p->marks;
+  if (step->ungoverned) decide_ungoverned(g, step->marks, question.flow, out);
+  else decide_governed(g, p, &question, a, out);
+  if (out->code != GOVERNANCE_ALLOWED) return;  // the step will not be called, so it adds no marks
+  p->marks |= out->capability ? governance_capability_marks(g, out->capability).set : step->marks;
 }

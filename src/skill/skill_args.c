@@ -75,6 +75,30 @@ static bool put(const struct filling *f, const struct json *v, struct json_write
   return ok;
 }
 
+static bool is_constant(const struct json *v, struct arena *a) {
+  if (is_expression(v, a)) return false;
+  if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) return true;
+  for (const struct json *it = json_first(v); it; it = it->next)
+    if (!is_constant(it, a)) return false;
+  return true;
+}
+
+void skill_template_put_known(const struct json *template, const struct json *data, struct arena *scratch,
+                              struct json_writer *w) {
+  const struct filling f = {.data = data, .arena = scratch};
+  if (is_expression(template, scratch)) {
+    const struct json *all = find_plain(&f, template);
+    json_put_raw(w, json_is(all, JSON_OBJECT) ? json_span(all) : STR("{}"));
+    return;
+  }
+  json_begin_object(w);
+  JSON_EACH(it, template) {
+    const struct json *known = is_constant(it, scratch) ? it : is_expression(it, scratch) ? find_plain(&f, it) : NULL;
+    if (known) json_member_raw(w, json_key(it, scratch), json_span(known));
+  }
+  json_end_object(w);
+}
+
 bool skill_template_put(const struct json *template, const struct json *data, struct arena *scratch,
                         struct logic_budget *budget, struct json_writer *w, const char **out_why) {
   return put(&(struct filling){data, scratch, budget, out_why}, template, w);

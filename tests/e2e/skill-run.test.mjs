@@ -190,6 +190,17 @@ test('a skill whose nested skill is changed after its signature was verified can
   assert.equal(w.calls().length, 2);
 });
 
+test('plan_check decides the steps of a skill, and calls nothing', async (t) => {
+  const permissions = [PERMISSIONS[0], { ...PERMISSIONS[1], arg_constraints: { id: { pattern: 'o[0-9]' } } }], w = await world(t, { governance: { permissions, plan_check: true } });
+  const check = async (args) => (await w.client.ask('tools/call', { name: 'plan_check', arguments: { steps: [{ tool_id: ID, args }] } })).structuredContent;
+  const { steps, allowed } = await check({ order_id: 'x9', customer_id: 'c1' });
+  assert.deepEqual(steps.map((it) => [it.id, it.tool_id, it.capability, it.allowed, it.code]),
+    [['1.lookup', ID, 'adp_orders.lookup', false, 'ARG_CONSTRAINT_VIOLATION'], ['1.verify', ID, 'adp_idv.verify', true, undefined]]);
+  assert.equal(allowed, false);
+  assert.equal((await check({ order_id: 'o9' })).allowed, true);
+  assert.deepEqual(w.calls(), []);
+});
+
 test('a lower ceiling of the request applies to every step of a skill', async (t) => {
   const adapters = [{ ...ADAPTERS[0], capabilities: [{ ...ADAPTERS[0].capabilities[0], approval_mode: 'network' }] }, { ...ADAPTERS[1], capabilities: [{ ...ADAPTERS[1].capabilities[0], approval_mode: 'read_only' }] }];
   const w = await world(t, { governance: { adapters } });

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // toolgate skill check | sign | list | show | activate.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createPublicKey, verify } from 'node:crypto';
 import fs from 'node:fs';
 import { describe, test } from 'node:test';
 
+import { toolgate } from './lib/gateway.mjs';
 import { writeJson } from './lib/process.mjs';
 import { ADAPTERS, GOLDEN, ID, PERMISSIONS, SKILL, SPECIFIED, skillFolder, specifiedSkill } from './lib/skills.mjs';
 
@@ -177,6 +179,17 @@ describe('a skill', () => {
     assert.equal(JSON.parse(f.run('show', `${ID}@1.2.0`, '--tenant', 'acme').stdout).prompt_fragment, 'Verify the customer before you show an order.\n');
     assert.equal(f.run('show', `${ID}@1.2.0`, '--tenant', 'globex').status, 1);
   });
+});
+
+test('toolgate plan check decides the steps of a skill', (t) => {
+  const f = skillFolder(t), plan = (args) => {
+    writeJson(f.file('plan.json'), { steps: [{ capability: ID, args }] });
+    const r = spawnSync(toolgate(), ['plan', 'check', 'plan.json', '--governance', 'governance.json', '--json'], { cwd: f.cwd, encoding: 'utf8' });
+    return { status: r.status, steps: JSON.parse(r.stdout).steps.map((it) => [it.id, it.capability, it.allowed]) };
+  };
+  writeJson(f.file('governance.json'), { ...f.read('governance.json'), permissions: [PERMISSIONS[0], { ...PERMISSIONS[1], arg_constraints: { id: { pattern: 'o[0-9]' } } }] });
+  assert.deepEqual(plan({ order_id: 'x9' }), { status: 1, steps: [['1.lookup', 'adp_orders.lookup', false], ['1.verify', 'adp_idv.verify', true]] });
+  assert.equal(plan({ order_id: 'o9' }).status, 0);
 });
 
 test('wrong usage of toolgate skill exits with 2, unusable files with 3', (t) => {

@@ -156,6 +156,19 @@ static void calls_that_are_not_governed_and_dry_runs_leave_no_record(void **stat
   assert_int_equal(records(w, "decision").count, 1);
 }
 
+static void a_plan_check_is_not_recorded(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w);
+  governed_by(w, RULES ",'plan_check':true");
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  expect_part(uses(ann, "plan_check", "{'steps':[{'tool_id':'shop:order','args':{'amount':7}}]}"), "ALLOWED");
+  expect_called(shop, "");
+  assert_int_equal(records(w, "decision").count, 0);
+  assert_int_equal(records(w, "call").count, 0);
+  expect_text(calls(ann, "shop:order", "{'amount':7}"), "ok");
+  assert_int_equal(records(w, "decision").count, 1);
+}
+
 static void records_can_be_switched_off(void **state) {
   struct world *w = *state;
   a_shop(w);
@@ -302,6 +315,7 @@ int main(void) {
       IN_A_WORLD(without_a_folder_for_state_nothing_is_recorded),
       IN_A_WORLD(calls_are_refused_while_required_records_cannot_be_written),
       IN_A_WORLD(calls_that_are_not_governed_and_dry_runs_leave_no_record),
+      IN_A_WORLD(a_plan_check_is_not_recorded),
       IN_A_WORLD(records_can_be_switched_off),
       IN_A_WORLD(each_governed_call_has_two_envelopes_that_match_their_schemas),
       IN_A_WORLD(a_write_that_ends_without_an_answer_has_an_unknown_outcome),

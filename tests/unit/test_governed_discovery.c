@@ -154,6 +154,147 @@ static void a_plan_is_decided_without_a_call(void **state) {
   expect_called(shop, "find {'by':'ann'}\n");
 }
 
+#define ALLOW(name) "{'permission_id':'p_" name "','adapter_id':'adp_shop','capability':'" name "','allow':true}"
+#define MARKED \
+  "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','capabilities':[" \
+  "{'name':'mail','class':'observe','approval_mode':'read_only','flow':['reads_private']}," \
+  "{'name':'page','class':'observe','approval_mode':'read_only','flow':['untrusted_input']}," \
+  "{'name':'post','class':'observe','approval_mode':'read_only','flow':['sends_out']}]}]," \
+  "'permissions':[" ALLOW("mail") "," ALLOW("page") "," ALLOW("post") "]"
+
+static struct server *a_marked_shop(struct world *w) {
+  struct server *s = serves(w, "shop", NULL);
+  has_tool(s, "{'name':'mail','inputSchema':{'type':'object'}}");
+  has_tool(s, "{'name':'page','inputSchema':{'type':'object'}}");
+  has_tool(s, "{'name':'post','inputSchema':{'type':'object'}}");
+  return s;
+}
+
+static void a_plan_check_uses_no_quota_and_leaves_no_marks(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_marked_shop(w);
+  given(w, STRUCTURED "rate_limits: {tool_execute: {max_calls_per_session: 1}, tools: {'shop:po*': "
+                      "{max_calls_per_minute: 1}}}\n");
+  governed_by(w, "'plan_check':true," MARKED ",'context':{'defaults':{'budget':{'max_calls':1,'max_cost':1}}}");
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  for (int i = 0; i < 3; i++) {
+    const struct json *m =
+        uses(ann, "plan_check", "{'steps':[{'tool_id':'shop:mail'},{'tool_id':'shop:page'},{'tool_id':'shop:post'}]}");
+    expect_part(m, "'id':'3','tool_id':'shop:post','allowed':false,'code':'FLOW_DENIED'");
+  }
+  expect_called(shop, "");
+  // With the marks of the plan, the flow guard would refuse this call; with its use of quotas, the limits would.
+  expect_text(calls(ann, "shop:post", "{}"), "ok");
+  expect_called(shop, "post {}\n");
+  expect_fault(calls(ann, "shop:post", "{}"), "RATE_LIMITED");
+}
+
+static void a_plan_begins_with_the_marks_of_the_run(void **state) {
+  struct world *w = *state;
+  a_marked_shop(w);
+  given(w, STRUCTURED);
+  governed_by(w, "'plan_check':true," MARKED);
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann"), *bob = arrives_as(w, MODE_GATEWAY, "bob");
+  expect_text(calls(ann, "shop:mail", "{}"), "ok");
+  const char *plan = "{'steps':[{'tool_id':'shop:page'},{'tool_id':'shop:post'}]}";
+  expect_part(uses(ann, "plan_check", plan), "'id':'2','tool_id':'shop:post','allowed':false,'code':'FLOW_DENIED'");
+  expect_part(uses(bob, "plan_check", plan), "'id':'2','tool_id':'shop:post','allowed':true");
+}
+
+static void the_flow_guard_applies_to_the_steps_of_servers_without_an_adapter(void **state) {
+  struct world *w = *state;
+  a_marked_shop(w);
+  given(w, STRUCTURED);
+  governed_by(w, "'plan_check':true,'context':{'unlisted_servers':'allow'},'flow':{'marks':["
+                 "{'tools':['shop:mail'],'flow':['reads_private']},{'tools':['shop:page'],'flow':['untrusted_input']},"
+                 "{'tools':['shop:post'],'flow':['sends_out']}]}");
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  const struct json *m =
+      uses(ann, "plan_check", "{'steps':[{'tool_id':'shop:mail'},{'tool_id':'shop:post'},{'tool_id':'shop:page'}]}");
+  expect_part(m, "'id':'2','tool_id':'shop:post','allowed':true");
+  expect_part(m, "'id':'3','tool_id':'shop:page','allowed':false,'code':'FLOW_DENIED'");
+}
+
+static void known_arguments_of_a_plan_must_match_the_schema_of_the_tool(void **state) {
+  struct world *w = *state;
+  struct server *shop = serves(w, "shop", NULL);
+  has_tool(shop, "{'name':'find','inputSchema':{'type':'object','properties':{'q':{'type':'string'},"
+                 "'limit':{'anyOf':[{'type':'integer'},{'type':'null'}]},"
+                 "'where':{'type':'object','properties':{'a':{'type':'integer'}},'required':['a']}},"
+                 "'required':['q'],'anyOf':[{'required':['limit']},{'required':['where']}],"
+                 "'additionalProperties':false}}");
+  given(w, STRUCTURED);
+  governed_by(w, "'plan_check':true," ADAPTERS ",'permissions':[" ALLOW("find") "]");
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  static const struct {
+    const char *step, *errors;
+  } cases[] = {
+      {"'args':{}", NULL},
+      {"'args':{'where':{}}", NULL},
+      {"'args':{'q':'tea','limit':null},'args_complete':true", NULL},
+      {"'args':{'q':5}", "'pointer':'/q','keyword':'type'"},
+      {"'args':{'limit':'many'}", "'pointer':'/limit','keyword':'anyOf'"},
+      {"'args':{'where':{'a':'x'}}", "'pointer':'/where/a','keyword':'type'"},
+      {"'args':{'query':'tea'}", "'pointer':'/query','keyword':'additionalProperties'"},
+      {"'args':{'query':{}}", "'pointer':'/query','keyword':'additionalProperties'"},
+      {"'args':{'limit':1},'args_complete':true", "'pointer':'','keyword':'required'"},
+      {"'args':{'q':'tea'},'args_complete':true", "'pointer':'','keyword':'anyOf'"},
+      {"'args_complete':true", "'pointer':'','keyword':'required'"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    str args = arena_printf(&w->arena, "{'steps':[{'tool_id':'shop:find',%s}]}", cases[i].step);
+    const struct json *m = uses(ann, "plan_check", args.p);
+    if (cases[i].errors) expect_part(m, "'allowed':false,'code':'ARGS_INVALID'");
+    expect_part(m, cases[i].errors ? cases[i].errors : "'allowed':true}");
+  }
+  expect_called(shop, "");
+}
+
+static void text_that_a_call_would_repair_is_valid_in_a_plan(void **state) {
+  struct world *w = *state;
+  struct server *shop = serves(w, "shop", NULL);
+  has_tool(shop, "{'name':'find','inputSchema':{'type':'object','properties':{'n':{'type':'integer'}}}}");
+  given(w, STRUCTURED "tolerant_args: true\n");
+  governed_by(w, "'plan_check':true," ADAPTERS ",'permissions':[" ALLOW("find") "]");
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  expect_part(uses(ann, "plan_check", "{'steps':[{'tool_id':'shop:find','args':{'n':'5'}}]}"), "'allowed':true}");
+  expect_part(uses(ann, "plan_check", "{'steps':[{'tool_id':'shop:find','args':{'n':'x'}}]}"), "ARGS_INVALID");
+}
+
+static void the_intent_of_a_plan_only_excludes_classes(void **state) {
+  struct world *w = *state;
+  a_shop(w);
+  given(w, STRUCTURED);
+  governed_by(w, "'plan_check':true," ADAPTERS
+                 ",'intents':{'audit':{'classes':['verify']}},'permissions':[" ALLOW("find") "," ALLOW(
+                     "probe") ",{'permission_id':'p','adapter_id':'adp_shop','capability':'order','allow':true,"
+                              "'arg_constraints':{'amount':{'max':100}},'intents':['buy']}]"
+                              ",'context':{'defaults':{'scopes':['buy']},'agents':{'bob':{'intent':'buy'}}}");
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann"), *bob = arrives_as(w, MODE_GATEWAY, "bob");
+  const struct json *m =
+      uses(bob, "plan_check", "{'intent':'audit','steps':[{'tool_id':'shop:find'},{'tool_id':'shop:probe'}]}");
+  expect_part(m, "'tool_id':'shop:find','allowed':false,'code':'CLASS_INTENT_CONFLICT'");
+  expect_part(m, "'tool_id':'shop:probe','allowed':true");
+  // A call is made with the intent of the run, so a plan cannot get more rights by naming another intent.
+  const char *order = "{'intent':'buy','steps':[{'tool_id':'shop:order'}]}";
+  expect_part(uses(bob, "plan_check", order), "'tool_id':'shop:order','allowed':true");
+  expect_part(uses(ann, "plan_check", order), "'tool_id':'shop:order','allowed':false");
+  expect_fault(calls(ann, "shop:order", "{}"), "TOOL_NOT_FOUND");
+}
+
+static void a_plan_obeys_the_lower_ceiling_of_its_request(void **state) {
+  struct world *w = *state;
+  a_shop(w);
+  given(w, STRUCTURED);
+  governed_by(w, "'plan_check':true," ADAPTERS "," PERMISSIONS "," CONTEXT(""));
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  const struct json *m = asks(ann, "tools/call",
+                              "{'name':'plan_check','arguments':{'steps':[{'tool_id':'shop:find'},"
+                              "{'tool_id':'shop:probe'}]},'_meta':{'toolgate/safetyMode':'read_only'}}");
+  expect_part(m, "'tool_id':'shop:find','allowed':true");
+  expect_part(m, "'tool_id':'shop:probe','allowed':false,'code':'MODE_ABOVE_RUN_CEILING'");
+}
+
 // M03, M04
 static void a_read_only_plan_has_no_act_and_obeys_the_ceiling(void **state) {
   struct world *w = *state;
@@ -179,6 +320,10 @@ static void a_plan_cannot_bring_a_context_of_its_own(void **state) {
   given(w, STRUCTURED);
   governed_by(w, "'plan_check':true," ADAPTERS "," PERMISSIONS "," CONTEXT(""));
   struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  char many[4096] = "{'steps':[{'tool_id':'shop:find'}", *end = many + strlen(many);
+  for (int i = 0; i < 100; i++) end += snprintf(end, 32, ",{'tool_id':'shop:find'}");
+  snprintf(end, 8, "]}");
+  expect_fault(uses(ann, "plan_check", many), "ARGS_INVALID");
   static const char *const wrong[] = {"{}",
                                       "{'steps':{}}",
                                       "{'steps':[5]}",
@@ -210,6 +355,13 @@ int main(void) {
       TEST(an_intent_shows_the_tools_of_its_classes_only),
       TEST(verify_comes_before_observe_if_evidence_is_required_and_scores_are_similar),
       TEST(a_plan_is_decided_without_a_call),
+      TEST(a_plan_check_uses_no_quota_and_leaves_no_marks),
+      TEST(a_plan_begins_with_the_marks_of_the_run),
+      TEST(the_flow_guard_applies_to_the_steps_of_servers_without_an_adapter),
+      TEST(known_arguments_of_a_plan_must_match_the_schema_of_the_tool),
+      TEST(text_that_a_call_would_repair_is_valid_in_a_plan),
+      TEST(the_intent_of_a_plan_only_excludes_classes),
+      TEST(a_plan_obeys_the_lower_ceiling_of_its_request),
       TEST(a_read_only_plan_has_no_act_and_obeys_the_ceiling),
       TEST(a_plan_cannot_bring_a_context_of_its_own),
       TEST(without_the_key_there_is_no_plan_check),

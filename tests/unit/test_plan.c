@@ -35,7 +35,7 @@ static void assert_plan_with(const char *file, const char *text, const char *exp
   else
     for (size_t i = 0; i < p.count; i++) {
       struct governance_decision d;
-      plan_decide(g, &p, i, &a, &d);
+      plan_decide(g, &p, &a, &d);
       buf_printf(&b, "%s%.*s %s", i ? ", " : "", STR_ARG(p.steps[i].id), governance_code_name(d.code));
     }
   buf_char(&b, 0);
@@ -49,6 +49,7 @@ static void assert_plan(const char *text, const char *expected) {
   assert_plan_with(file_of_plans, text, expected);
 }
 
+// M03
 static void a_read_only_plan_has_no_act(void **state) {
 #define STEPS "'steps':[{'id':'x','capability':'a.look'},{'capability':'a.check'},{'capability':'a.pay'}]"
   assert_plan("{'intent':'read_only'," STEPS "}", "x ALLOWED, 2 ALLOWED, 3 CLASS_INTENT_CONFLICT");
@@ -75,6 +76,7 @@ static void a_plan_does_not_join_private_data_untrusted_input_and_a_way_out(void
                    "/steps/1/flow is an unknown member");
 }
 
+// M04
 static void a_verification_in_a_read_only_plan_still_obeys_the_ceiling_of_the_run(void **state) {
   assert_plan("{'intent':'read_only','context':{'safety_mode':'network'}," STEPS "}",
               "x ALLOWED, 2 ALLOWED, 3 CLASS_INTENT_CONFLICT");
@@ -87,6 +89,32 @@ static void arguments_that_are_not_known_yet_are_no_violation(void **state) {
               "{'capability':'a.pay','args_complete':true},{'capability':'a.pay','args':{'n':5},'args_complete':true},"
               "{'capability':'a.nope'}]}",
               "1 ALLOWED, 2 ARG_CONSTRAINT_VIOLATION, 3 ARG_CONSTRAINT_VIOLATION, 4 ALLOWED, 5 CAPABILITY_UNKNOWN");
+}
+
+static void a_plan_has_no_class_that_its_intent_excludes(void **state) {
+  static const char file[] =
+      "{'intents':{'audit':{'classes':['verify']}},'adapters':[{'adapter_id':'a','type':'MCP','capabilities':["
+      "{'name':'look','class':'observe','approval_mode':'read_only'},"
+      "{'name':'check','class':'verify','approval_mode':'network'}]}],'permissions':["
+      "{'permission_id':'p1','adapter_id':'a','capability':'look','allow':true},"
+      "{'permission_id':'p2','adapter_id':'a','capability':'check','allow':true}]}";
+#define TWO "'steps':[{'capability':'a.look'},{'capability':'a.check'}]}"
+  assert_plan_with(file, "{'intent':'audit'," TWO, "1 CLASS_INTENT_CONFLICT, 2 ALLOWED");
+  assert_plan_with(file, "{'intent':'audit','context':{'intent':'other'}," TWO, "1 CLASS_INTENT_CONFLICT, 2 ALLOWED");
+  assert_plan_with(file, "{'intent':'other'," TWO, "1 ALLOWED, 2 ALLOWED");
+}
+
+static void a_denied_step_adds_no_marks(void **state) {
+  static const char marked[] =
+      "{'adapters':[{'adapter_id':'a','type':'MCP','server':'s','capabilities':["
+      "{'name':'mail','class':'observe','approval_mode':'read_only','flow':['reads_private']},"
+      "{'name':'page','class':'observe','approval_mode':'read_only','flow':['untrusted_input','sends_out']}]}],"
+      "'permissions':[{'permission_id':'p1','adapter_id':'a','capability':'mail','allow':true,"
+      "'arg_constraints':{'n':{'max':5}}},{'permission_id':'p2','adapter_id':'a','capability':'page','allow':true}]}";
+  assert_plan_with(marked,
+                   "{'steps':[{'capability':'a.mail','args':{'n':9}},{'capability':'a.page'},"
+                   "{'capability':'a.mail','args':{'n':5}}]}",
+                   "1 ARG_CONSTRAINT_VIOLATION, 2 ALLOWED, 3 FLOW_DENIED");
 }
 
 static void the_intent_of_the_context_comes_first(void **state) {
@@ -117,6 +145,8 @@ int main(void) {
       cmocka_unit_test(a_plan_does_not_join_private_data_untrusted_input_and_a_way_out),
       cmocka_unit_test(a_verification_in_a_read_only_plan_still_obeys_the_ceiling_of_the_run),
       cmocka_unit_test(arguments_that_are_not_known_yet_are_no_violation),
+      cmocka_unit_test(a_plan_has_no_class_that_its_intent_excludes),
+      cmocka_unit_test(a_denied_step_adds_no_marks),
       cmocka_unit_test(the_intent_of_the_context_comes_first),
       cmocka_unit_test(a_malformed_plan_is_refused_with_its_place),
   };

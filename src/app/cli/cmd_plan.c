@@ -8,6 +8,7 @@
 #include "govern/decision_text.h"
 #include "govern/plan.h"
 #include "io/file.h"
+#include "skill/skill_plan.h"
 
 enum { MOST_FILE = 4 << 20, MOST_OUTPUT = 64 << 20 };
 
@@ -17,7 +18,8 @@ static const struct command check = {
              "is an object {\"intent\"?, \"read_only\"?, \"context\"?, \"steps\"}; a step is {\"id\"?,\n"
              "\"capability\", \"args\"?, \"mode\"?, \"args_complete\"?}. Arguments that are not known yet are\n"
              "left out; with \"args_complete\": true, required ones must be there. A plan with the\n"
-             "intent read_only, or \"read_only\": true, has no capability of class act.\n"
+             "intent read_only, or \"read_only\": true, has no capability of class act. A capability\n"
+             "can also be the id of a skill: then its steps are decided.\n"
              "Ends with 0 if every step is allowed and 1 if not. No call is made.",
     .options = "^j",
     .min = 1,
@@ -26,11 +28,11 @@ static const struct command check = {
 };
 
 // Decides about each step of the plan. Returns whether all steps are allowed.
-static bool decide_all(const struct governance *g, const struct governance_plan *p, struct arena *a,
+static bool decide_all(const struct governance *g, struct governance_plan *p, struct arena *a,
                        struct governance_decision *decisions) {
   bool allowed = true;
   for (size_t i = 0; i < p->count; i++) {
-    plan_decide(g, p, i, a, &decisions[i]);
+    plan_decide(g, p, a, &decisions[i]);
     allowed = allowed && decisions[i].code == GOVERNANCE_ALLOWED;
   }
   return allowed;
@@ -65,7 +67,7 @@ static void put_text(struct buf *out, const struct governance_plan *p, const str
   buf_printf(out, "%s\n", allowed ? "every step is allowed" : "the plan is not allowed");
 }
 
-static int check_plan(const struct governance *g, const struct governance_plan *p, struct arena *a, bool json) {
+static int check_plan(const struct governance *g, struct governance_plan *p, struct arena *a, bool json) {
   struct buf out;
   struct governance_decision *decisions = ARENA_ARRAY(a, struct governance_decision, p->count);
   bool allowed = decide_all(g, p, a, decisions);
@@ -90,6 +92,15 @@ static int load_plan(const char *path, struct arena *a, struct buf *text, struct
   return status;
 }
 
+// Replaces the steps that name skills by the steps of the skills. Returns an exit code.
+static int expand(const struct governance *g, struct governance_plan *plan, struct arena *a) {
+  str tenant = STR_NONE;
+  struct fault f;
+  if (plan->count) json_string(json_get(plan->steps[0].question.context, STR("tenant")), a, &tenant);
+  if (skill_plan_expand(g, tenant, a, plan, &f)) return EXIT_OK;
+  return command_failed(&f, EXIT_NO);
+}
+
 static int run_check(int argc, char **argv) {
   struct arguments args = {0};
   struct governance_plan plan;
@@ -104,6 +115,7 @@ static int run_check(int argc, char **argv) {
   arena_init(&a);
   buf_init(&text, MOST_FILE);
   status = load_plan(args.operands[0], &a, &text, &plan);
+  if (status == EXIT_OK) status = expand(g, &plan, &a);
   if (status == EXIT_OK) status = check_plan(g, &plan, &a, args.json);
   buf_done(&text);
   arena_done(&a);

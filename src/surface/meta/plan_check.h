@@ -8,7 +8,8 @@
 #define PLAN_CHECK_SCHEMA \
   "{\"type\":\"object\",\"properties\":{\"steps\":{\"type\":\"array\",\"items\":{\"type\":\"object\"," \
   "\"properties\":{\"tool_id\":{\"type\":\"string\"},\"args\":{\"type\":\"object\"}," \
-  "\"args_complete\":{\"type\":\"boolean\"}},\"required\":[\"tool_id\"]}},\"read_only\":{\"type\":\"boolean\"}}," \
+  "\"args_complete\":{\"type\":\"boolean\"}},\"required\":[\"tool_id\"]}},\"intent\":{\"type\":\"string\"}," \
+  "\"read_only\":{\"type\":\"boolean\"}}," \
   "\"required\":[\"steps\"],\"additionalProperties\":false}"
 
 meta_tool meta_plan_check;
