@@ -100,6 +100,11 @@ str upstreams_name(const struct upstreams *all, unsigned index) {
   ASSERT(index < all->count);
   return all->list[index]->spec->name;
 }
+
+str upstreams_reported(const struct upstreams *all, unsigned index) {
+  ASSERT(index < all->count);
+  return all->list[index]->server_info;
+}
 const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index) {
   ASSERT(index < all->count);
   return all->list[index]->spec;

@@ -176,6 +176,8 @@ void upstreams_free(struct upstreams **upstreams);
 size_t upstreams_count(const struct upstreams *all);
 bool upstreams_gone(const struct upstreams *all, unsigned index);  // returns whether the server was removed
 str upstreams_name(const struct upstreams *all, unsigned index);
+// Returns the name and version that the server has reported, as JSON; empty if they are unknown.
+str upstreams_reported(const struct upstreams *all, unsigned index);
 const struct upstream_spec *upstreams_spec(const struct upstreams *all, unsigned index);
 // Finds a server by its name. Returns false if there is no such server.
 bool upstreams_find(const struct upstreams *all, str name, unsigned *out_index);

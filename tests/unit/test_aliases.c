@@ -100,6 +100,62 @@ static void k01_an_alias_is_void_after_a_change_of_permissions(void **state) {
   expect_called(shop, "");
 }
 
+#define BUNDLE(allow) \
+  "'bundles':[{'bundle_id':'b','policy_dsl':{'language':'jsonlogic','rules':[{'rule_id':'r','then':{'allow':" allow \
+  "}}]}}]"
+
+static void k01_an_alias_is_void_after_a_change_of_policy(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w, FIND(OBJECT));
+  governed_by(w, ADAPTERS "," PERMISSIONS "," ALIASES "," BUNDLE("true"));
+  struct agent *ann = arrives(w, MODE_GATEWAY);
+  assert_non_null(alias_in(w, asks(ann, "tools/list", "{}"), "find_goods"));
+  is_governed_anew_by(w, ADAPTERS "," PERMISSIONS "," ALIASES "," BUNDLE("false"));
+  expect_part(calls_listed(ann, "find_goods", "{}"), "\"code\":-32602");
+  assert_null(alias_in(w, asks(ann, "tools/list", "{}"), "find_goods"));
+  expect_called(shop, "");
+}
+
+static void k01_an_alias_is_void_after_a_change_of_access_rules(void **state) {
+  struct world *w = *state;
+  struct server *shop = a_shop(w, FIND(OBJECT));
+#define SHOP "\"allow\":{\"servers\":[\"shop\"],\"tools\":{\"shop\":[\"*\"]}}"
+  write_file(".mcp-gateway-rules.json", "{\"agents\":{\"ann\":{" SHOP "}}}");
+  governed_by(w, ADAPTERS "," PERMISSIONS "," ALIASES);
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann");
+  assert_non_null(alias_in(w, asks(ann, "tools/list", "{}"), "find_goods"));
+  write_file(".mcp-gateway-rules.json", "{\"agents\":{\"ann\":{" SHOP ",\"deny\":{\"tools\":{\"shop\":[\"find\"]}}}}}");
+  is_governed_anew_by(w, ADAPTERS "," PERMISSIONS "," ALIASES);
+  expect_part(calls_listed(ann, "find_goods", "{}"), "\"code\":-32602");
+  assert_null(alias_in(w, asks(ann, "tools/list", "{}"), "find_goods"));
+  expect_called(shop, "");
+}
+
+static void an_alias_states_how_long_its_definition_may_be_used(void **state) {
+  struct world *w = *state;
+  a_shop(w, FIND(OBJECT));
+  governed_by(w, ADAPTERS "," PERMISSIONS ",'aliases':[{'alias':'one','capability_id':'adp_shop.find','ttl_s':60},"
+                          "{'alias':'two','capability_id':'adp_shop.find'}]");
+  struct agent *ann = arrives(w, MODE_GATEWAY);
+  const struct json *list = asks(ann, "tools/list", "{}");
+  expect_part(alias_in(w, list, "one"), "\"ttl_s\":60");
+  expect_part(alias_in(w, list, "two"), "\"ttl_s\":300");
+}
+
+static void another_version_of_the_adapter_gives_another_epoch(void **state) {
+  struct world *w = *state;
+  a_shop(w, FIND(OBJECT));
+#define VERSIONED(version) \
+  "'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop','version':'" version \
+  "','capabilities':[{'name':'find','class':'observe','approval_mode':'read_only'}]}]," \
+  "'permissions':[" PERMISSION("p1", "find", "") "]," ALIASES
+  governed_by(w, VERSIONED("1"));
+  struct agent *ann = arrives(w, MODE_GATEWAY);
+  str first = epoch_of(w, ann, "find_goods");
+  is_governed_anew_by(w, VERSIONED("2"));
+  assert_false(str_eq(first, epoch_of(w, ann, "find_goods")));
+}
+
 static void every_change_of_rules_or_schemas_gives_another_epoch(void **state) {
   struct world *w = *state;
   struct server *shop = a_shop(w, FIND(OBJECT));
@@ -218,6 +274,10 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(an_alias_is_listed_with_the_definition_of_its_tool),
       TEST(k01_an_alias_is_void_after_a_change_of_permissions),
+      TEST(k01_an_alias_is_void_after_a_change_of_policy),
+      TEST(k01_an_alias_is_void_after_a_change_of_access_rules),
+      TEST(an_alias_states_how_long_its_definition_may_be_used),
+      TEST(another_version_of_the_adapter_gives_another_epoch),
       TEST(every_change_of_rules_or_schemas_gives_another_epoch),
       TEST(a_call_by_an_alias_passes_every_check),
       TEST(another_tenant_has_no_alias),

@@ -12,12 +12,12 @@
 
 enum { EPOCH_BYTES = 8 };
 
-// A cached definition of an alias. It becomes invalid at the time `until`, and when the rules or the server's
-// definitions change.
+// A cached definition of an alias. It becomes invalid at the time `until`, and when the rules, the definitions of the
+// server, or the version that the server reports change.
 struct alias_copy {
   struct list node;
   str alias;  // on the heap
-  uint64_t rules, version, until;
+  uint64_t rules, version, reported, until;
   struct buf text;
 };
 
@@ -71,14 +71,15 @@ static str schema_of(const struct governance_alias *a, const struct json *schema
   return json_edited(arena, schema, edits, count);
 }
 
-// Writes the epoch: a text that changes when the rules, the governance file (with the versions of adapters) or the
-// definition changes.
-static void put_epoch(const struct rulebook *rules, const struct governance *g, str definition, struct json_writer *w) {
+// Writes the epoch: a text that changes when the rules, the governance file (with the versions of adapters), the
+// definition, or the version that the server reports changes.
+static void put_epoch(const struct rulebook *rules, const struct governance *g, str definition, str reported,
+                      struct json_writer *w) {
   unsigned char hash[SHA256_SIZE];
   char hex[2 * EPOCH_BYTES + 1];
   struct buf b;
-  buf_init(&b, definition.n + 256);
-  buf_printf(&b, "%llu %s ", (unsigned long long)rules->epoch, governance_digest(g).p);
+  buf_init(&b, definition.n + reported.n + 256);
+  buf_printf(&b, "%llu %s %.*s ", (unsigned long long)rules->epoch, governance_digest(g).p, STR_ARG(reported));
   buf_str(&b, definition);
   hash_sha256(buf_view(&b), hash);
   hash_hex(hash, EPOCH_BYTES, hex);
@@ -104,7 +105,7 @@ static void put_definition(struct surface *d, const struct governance *g, const 
   json_put_key(&w, STR("toolgate/alias"));
   json_begin_object(&w);
   json_member_str(&w, STR("capability"), a->capability->id);
-  put_epoch(d->calls.rules, g, item->text, &w);
+  put_epoch(d->calls.rules, g, item->text, upstreams_reported(d->upstreams, item->source), &w);
   json_member_u64(&w, STR("ttl_s"), a->ttl_s);
   json_end_object(&w);
   json_end_object(&w);
@@ -116,12 +117,14 @@ static void put_definition(struct surface *d, const struct governance *g, const 
 static str copy_of(struct surface *d, const struct governance *g, const struct governance_alias *a,
                    const struct item *item, uint64_t version) {
   uint64_t now = loop_now(d->opt.loop), rules = d->calls.rules->epoch;
+  uint64_t reported = hash_sip(&d->opt.loop->seed, upstreams_reported(d->upstreams, item->source));
   struct alias_copy *found = NULL;
   LIST_EACH(it, &d->aliases) {
     struct alias_copy *k = CONTAINER_OF(it, struct alias_copy, node);
     if (str_eq(k->alias, a->alias)) found = k;
   }
-  if (found && found->rules == rules && found->version == version && now < found->until) return buf_view(&found->text);
+  if (found && found->rules == rules && found->version == version && found->reported == reported && now < found->until)
+    return buf_view(&found->text);
   if (found) copy_free(found);
   struct alias_copy *k = MEM_NEW(struct alias_copy);
   char *name = mem_alloc(a->alias.n + 1);
@@ -129,6 +132,7 @@ static str copy_of(struct surface *d, const struct governance *g, const struct g
   k->alias = (str){name, a->alias.n};
   k->rules = rules;
   k->version = version;
+  k->reported = reported;
   k->until = now + a->ttl_s * 1000;
   buf_init(&k->text, 1u << 30);
   put_definition(d, g, a, item, &k->text);
