@@ -129,6 +129,7 @@ static void verify_comes_before_observe_if_evidence_is_required_and_scores_are_s
   assert_string_equal(names(w, uses(bob, "tool_browse", "{'query':'goods'}")), "aaa bbb");
   expect_part(uses(bob, "tool_browse", "{'query':'goods','top_k':1}"), "shop:aaa");
   assert_string_equal(names(w, uses(ann, "tool_browse", "{'query':'goods'}")), "bbb aaa");
+  assert_string_equal(names(w, uses(ann, "tool_browse", "{'query':'goods','top_k':1}")), "bbb");
 }
 
 // ---- plans

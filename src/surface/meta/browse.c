@@ -14,6 +14,7 @@
 #include "surface/visibility.h"
 
 enum { TOP_K = 10, TOP_K_MOST = 50, NODES_MOST = 400 };
+enum { LATER_HITS = 10 };  // number of hits after the last card among which tools of class verify are looked for
 static const float SIMILAR = 0.8F;
 enum { ANSWER_TOKENS = 32 };  // maximum tokens of an answer without its cards
 
@@ -140,15 +141,17 @@ static void by_query(struct browse *b, str query, size_t top_k) {
       [DIRECTORY_RESOURCES] = meta_resource_browse,
       [DIRECTORY_PROMPTS] = meta_prompt_browse,
   };
-  struct search_hit hits[TOP_K_MOST];
-  struct search_query q = {query, top_k};
+  struct search_hit hits[TOP_K_MOST + LATER_HITS];
+  bool verify_first = b->run && b->run->wants_evidence;
+  struct search_query q = {query, verify_first ? top_k + LATER_HITS : top_k};
   const struct directory *dir = surface_directory(b->d);
   const uint64_t *visible = visible_to(b);
   if (!index_jobs_ready(b->d, b->r, b->kind, visible, tools[b->kind])) return;
   struct outlook o = directory_search(dir, b->kind, visible);
   size_t n = search_run(o.index, &q, &b->d->scratch, hits);
-  ASSERT(n <= top_k && top_k <= TOP_K_MOST);
-  if (b->run && b->run->wants_evidence) put_verify_first(b, &o, hits, n);
+  ASSERT(n <= q.top_k && top_k <= TOP_K_MOST);
+  if (verify_first) put_verify_first(b, &o, hits, n);
+  n = n < top_k ? n : top_k;
   for (size_t i = 0; i < n; i++) add_entry(b, outlook_entry(&o, hits[i].doc), &hits[i].score);
   add_skills(b, query);
   answer(b);
