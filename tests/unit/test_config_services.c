@@ -136,6 +136,7 @@ static void one_agent_keeps_no_more_than_all(void **state) {
           "is more than artifacts.max_bytes");
   refuses(p, SERVER "artifacts: {max_owner_bytes: 2GiB}", "/artifacts/max_owner_bytes", "is more than");
   check_accepts(p, SERVER "artifacts: {max_bytes: 2MiB}");  // the default follows
+  assert_int_equal(p->config.kept.kind_bytes, store_default_limits.kind_bytes);
   assert_int_equal(p->config.kept.piece_owner_bytes, 2 << 20);
 }
 
