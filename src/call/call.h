@@ -5,10 +5,11 @@
 // steps after step_dispatch handle the outcome. Every call ends in exactly one answer to its request, or is cancelled.
 //   - A step before step_dispatch reads c->item and the params of the request. It ends the call with call_refuse or
 //     call_end. A step that has the answer already, such as the cache, sets c->reply and continues with call_restart(c,
-//     STEP_OUTPUT).
+//     STEP_EFFECTS).
 //   - The outcome is c->reply or c->failure; an error that the upstream reported is in both. Before step_firewall,
 //     c->reply is valid only until the step returns; step_firewall copies the outcome to c->answer. A step that waits
-//     must therefore follow step_firewall, or drop the outcome and call call_restart(c, STEP_CONNECT).
+//     must therefore follow step_firewall and copy c->reply, or drop the outcome and call
+//     call_restart(c, STEP_CONNECT).
 //   - A step that waits must have its timer and its list node in its own state. Its `cancel` must end the waiting.
 #pragma once
 #include <stddef.h>
