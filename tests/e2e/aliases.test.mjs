@@ -28,6 +28,7 @@ for (const pins of ['off', 'warn'])
     assert.equal(await epoch(), first);
     fs.writeFileSync(file('version'), '2');
     assert.equal(await call({ exit: true }), '1');
-    await until(async () => await call({}) === '2', 'the new version');
+    await until(() => gateway.log.match(/shop: ready/g)?.length === 2, () => `the next start: ${gateway.log}`);
+    assert.equal(await call({}), '2');
     await until(async () => await epoch() !== first, 'another epoch');
   });
