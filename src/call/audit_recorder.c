@@ -49,7 +49,7 @@ struct audit_recorder_note {
   enum fault_code fault;
   str unknown_rule;
   bool denied;
-  bool sent;  // a server may have received the request
+  bool sent;   // a server may have received the request
   bool counted;
 };
 
@@ -308,8 +308,9 @@ void audit_recorder_decided(struct request *r, const struct policy_decision *d) 
   struct buf path;
   if (!n) return;
   buf_init(&path, RULE_MOST);
-  policy_put_path(d, &path);
-  n->event.rule = keep(r, buf_view(&path));
+  bool unlimited = d->allowed && !d->agent && !d->governed.p;  // there are no access rules
+  if (!unlimited) policy_put_path(d, &path);
+  n->event.rule = unlimited ? STR_NONE : keep(r, buf_view(&path));
   n->denied = !d->allowed;
   buf_done(&path);
 }

@@ -58,8 +58,7 @@ void audit_recorder_target(struct request *r, str target);
 // Sets the decision of the access rules about the request. The decision is logged even if the client's answer only says
 // that the item does not exist.
 void audit_recorder_decided(struct request *r, const struct policy_decision *d);
-// Sets the access rule that decided about the request (a dotted path, or STR_NONE), if there is no struct
-// policy_decision.
+// Sets the rule that refused the request (a dotted path, or STR_NONE), if there is no struct policy_decision.
 void audit_recorder_rule(struct request *r, str rule);
 // Sets the rule that is logged if the request fails because the caller is unknown.
 void audit_recorder_unknown(struct request *r, str rule);

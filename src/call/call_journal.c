@@ -122,7 +122,6 @@ static bool write_decision(struct call *c, const struct governed_call *g, const 
       .inputs = inputs,
       .access = c->policy && *rules->digest ? str_of(rules->digest) : STR_NONE,
       .args = args->text,
-      .ceiling = c->options.safety_mode,
       .kept = args->kept,
       .args_digest = args->has_digest ? args->digest : NULL,
       .refused = other ? fault_name(other->code) : NULL,
@@ -260,13 +259,14 @@ static void ask_late(struct call *c, str server, str tool, struct governance_que
   const struct governance *g = c->governance;
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
   const struct governance_capability *capability = governance_find_tool(g, server, tool);
-  enum approval_mode ceiling = c->options.safety_mode.p ? approval_mode_find(c->options.safety_mode) : APPROVAL_NONE;
   *out = (struct governance_question){
       .capability = capability ? capability->id : STR(""),
       .provisional = capability && capability->unlisted ? capability : NULL,
       .args = json_is(args, JSON_OBJECT) ? args : NULL,
-      .context = governance_context(&c->run->governed, ceiling, &c->request->arena),
+      .context = c->run->governed.context,
+      .canonical = c->run->canonical,
       .mode = c->options.mode,
+      .ceiling = c->options.safety_mode,
       .now = clock_wall_ms(c->context->loop->clock) / 1000,
   };
 }

@@ -100,9 +100,11 @@ struct policy_decision caller_decide(const struct caller *c, str server, enum it
   str tool = kind == ITEM_TOOL ? name : STR_NONE;
   struct policy_decision d = {.allowed = true, .by = POLICY_IMPLICIT, .server = server};
   if (c->policy) d = policy_decide(c->policy, c->agent, server, tool);
-  if (d.allowed && c->governance && !governance_shows(c->governance, &c->run->governed, server, tool, &d.governed)) {
+  struct governance_verdict v;
+  if (d.allowed && c->governance && !governance_shows(c->governance, &c->run->governed, server, tool, &v)) {
     d.allowed = false;
     d.of_tool = tool.p;
+    d.governed = v.pointer;
   }
   if (d.allowed && tool.p && pins_quarantines(c->pins, server, tool)) {
     d.allowed = false;

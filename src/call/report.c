@@ -93,7 +93,9 @@ void call_audit(struct call *c, bool asked) {
   audit_recorder_mark(r, marks, call_retries(c));
   audit_recorder_trace(r, call_trace_id(c));
   audit_recorder_governed(r, call_decision_id(c), call_journal_hash(c));
+  struct policy_decision governed = {.allowed = true, .governed = call_allowed_by(c)};
   if (c->rule.n) audit_recorder_rule(r, c->rule);
+  else if (governed.governed.p) audit_recorder_decided(r, &governed);
   if (c->shown) audit_recorder_shown(r, c->shown);
   else if (c->reply && c->reply->kind == RPC_RESULT && !asked) audit_recorder_shown(r, c->reply->result);
   if (c->failure) audit_recorder_fault(r, fault_public_code(c->failure->fault.code));

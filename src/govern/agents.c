@@ -171,14 +171,19 @@ const struct governance_agent *governance_agent_get(const struct governance *g, 
   return found ? found : &g->others;
 }
 
-const struct json *governance_context(const struct governance_agent *p, enum approval_mode safety_mode,
-                                      struct arena *a) {
-  if (safety_mode >= p->safety) return p->context;
-  struct json_edit edit = {STR("safety_mode"), json_escaped(a, str_of(approval_mode_name(safety_mode)))};
-  struct fault f;
-  const struct json *made = json_parse(a, json_edited(a, p->context, &edit, 1), &json_default_limits, &f);
-  ASSERT(made);  // the text is valid JSON, because its parts were parsed before
-  return made;
+size_t governance_agent_count(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  return g->agent_count;
+}
+
+str governance_agent_name(const struct governance *g, size_t index) {
+  ASSERT(index < governance_agent_count(g));
+  return g->agents[index].id;
+}
+
+bool governance_reads_claims(const struct governance *g) {
+  ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  return g->claim_count;
 }
 
 static bool has_server(const struct governance_adapter *a, str server) {
@@ -254,67 +259,4 @@ bool governance_serves_tenant(const struct governance *g, str tenant, str server
   for (size_t i = 0; i < g->capability_count; i++)
     if (g->capabilities[i].adapter == adapter && lets_tenant(&g->capabilities[i], tenant)) return true;
   return false;
-}
-
-static bool hide(str pointer, str *out_pointer) {
-  *out_pointer = pointer;
-  return false;
-}
-
-// The part of a decision that is the same for every call of one capability by one agent.
-struct governance_outlook {
-  bool denied;  // every call is denied: by a rule without a condition, or because no rule can match
-  enum approval_mode lowest;
-};
-
-// Computes what the rules decide about every call of a capability by an agent. Rules without a condition always apply,
-// so no call has a mode below the highest mode that these rules set. If they set no mode, the lowest mode that any
-// other rule sets is possible. A call of class act needs a mode above read_only.
-static struct governance_outlook look_ahead(const struct governance *g, const struct governance_capability *c,
-                                            const struct governance_subject *who) {
-  enum approval_mode least = c->class == CLASS_ACT ? APPROVAL_LOCAL_WRITE : APPROVAL_READ_ONLY;
-  enum approval_mode always = APPROVAL_NONE, sometimes = c->mode;
-  struct governance_outlook out = {.denied = g->bundle_count && c->mode > APPROVAL_READ_ONLY};
-  for (size_t i = 0; i < g->bundle_count; i++)
-    for (size_t k = 0; k < g->bundles[i].rule_count; k++) {
-      const struct governance_rule *rule = &g->bundles[i].rules[k];
-      if (rule->intent.p && !(who->intent.p && str_eq(rule->intent, who->intent))) continue;
-      if (!rule->allow && !rule->condition) return (struct governance_outlook){.denied = true};
-      if (rule->allow) out.denied = false;
-      if (rule->mode == APPROVAL_NONE || rule->mode < least) continue;
-      if (!rule->condition && (always == APPROVAL_NONE || rule->mode > always)) always = rule->mode;
-      if (rule->mode < sometimes) sometimes = rule->mode;
-    }
-  out.lowest = always == APPROVAL_NONE ? sometimes : always;
-  return out;
-}
-
-bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
-                      str *out_pointer) {
-  const struct governance_adapter *adapter = governance_adapter_of(g, server);
-  // An unknown tool is treated like a tool without hints, so that the answer does not show whether the tool exists.
-  static const struct governance_capability unknown = {
-      .pointer = STR("/context"), .class = CLASS_ACT, .mode = APPROVAL_DESTRUCTIVE, .unlisted = true};
-  if (!adapter && g->unlisted == UNLISTED_DENY) return hide(STR("/adapters"), out_pointer);
-  if (!tool.p || (!adapter && g->unlisted == UNLISTED_ALLOW)) return true;
-  const struct governance_capability *c = governance_find_tool(g, server, tool);
-  enum approval_mode ceiling = p->safety;
-  if (!c && governance_is_provisional(g, server)) c = &unknown;
-  if (!c) return hide(adapter->pointer, out_pointer);
-  bool permitted = c->unlisted;
-  if (!governance_is_in(c, &p->subject)) return hide(c->pointer, out_pointer);
-  for (size_t i = 0; i < c->permission_count; i++) {
-    const struct governance_permission *permission = c->permissions[i];
-    if (!governance_permits(permission, &p->subject)) continue;
-    if (!permission->allow) return hide(permission->pointer, out_pointer);
-    if (permission->mode < ceiling) ceiling = permission->mode;
-    permitted = true;
-  }
-  if (!permitted) return hide(STR("/permissions"), out_pointer);
-  if (!governance_intent_allows(g, p->subject.intent, c->class, out_pointer)) return false;
-  enum governance_code code;
-  if (!governance_has_identity(c, p->context, &code)) return hide(c->pointer, out_pointer);
-  struct governance_outlook rules = look_ahead(g, c, &p->subject);
-  if (rules.denied) return hide(STR("/bundles"), out_pointer);
-  return (rules.lowest <= ceiling && rules.lowest <= c->mode) || hide(c->pointer, out_pointer);
 }

@@ -19,10 +19,12 @@ struct governance_agent;
 // Returns the context of an agent (never NULL). It is valid as long as `g`.
 const struct governance_agent *governance_agent_get(const struct governance *g, str agent);
 
-// Returns the agent's context for one decision. `safety_mode` is the limit that the request asks for, or APPROVAL_NONE.
-// If it is lower than the agent's own safety_mode, returns a copy in the arena that contains the lower value.
-const struct json *governance_context(const struct governance_agent *p, enum approval_mode safety_mode,
-                                      struct arena *a);
+// The agents that the file lists, sorted by id.
+size_t governance_agent_count(const struct governance *g);
+str governance_agent_name(const struct governance *g, size_t index);
+
+// Returns whether claims of a token become members of the context.
+bool governance_reads_claims(const struct governance *g);
 
 // Returns the capability of a server's tool, or NULL.
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool);
@@ -47,6 +49,11 @@ bool governance_allows_unlisted(const struct governance *g);
 bool governance_serves_tenant(const struct governance *g, str tenant, str server, str tool);
 
 // Returns whether an agent may see a tool or, if `tool` is STR_NONE, a server. If every call would be denied, whatever
-// its arguments are, returns false and sets *out_pointer to the place in the file that denies it.
+// its arguments are, returns false, and *out is the denial of a call that requests no mode. Otherwise out->pointer is
+// the place in the file that allows the tool or the server.
+struct governance_verdict {
+  enum governance_code code;  // GOVERNANCE_ALLOWED, or the reason of the denial
+  str pointer;
+};
 bool governance_shows(const struct governance *g, const struct governance_agent *p, str server, str tool,
-                      str *out_pointer);
+                      struct governance_verdict *out);

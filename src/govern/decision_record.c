@@ -40,6 +40,11 @@ void decision_record_inputs(const struct governance_question *q, struct hasher *
   put_canonical(scratch, q->args);
   buf_str(scratch, STR(",\"capability\":"));
   json_put_str(&w, q->capability);
+  if (q->ceiling.p) {
+    buf_str(scratch, STR(",\"ceiling\":"));
+    w.comma = false;
+    json_put_str(&w, q->ceiling);
+  }
   buf_str(scratch, STR(",\"context\":"));
   if (q->canonical.p) buf_str(scratch, q->canonical);
   else put_canonical(scratch, q->context);
@@ -67,7 +72,7 @@ static void put_question(struct buf *out, const struct decision_record *r) {
   const struct governance_question *q = r->question;
   JSON_PUT_TEXT(out, ",\"question\":{\"capability\":", q->capability);
   JSON_PUT_TEXT(out, ",\"mode\":", q->mode);
-  if (r->ceiling.p) JSON_PUT_TEXT(out, ",\"ceiling\":", r->ceiling);
+  if (q->ceiling.p) JSON_PUT_TEXT(out, ",\"ceiling\":", q->ceiling);
   if (q->flow) {
     struct json_writer w = {.out = out};
     JSON_PUT(out, ",\"flow\":");

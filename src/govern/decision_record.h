@@ -9,9 +9,9 @@
 // "sha256:", 64 hexadecimal digits and a NUL.
 enum { RECORD_DIGEST_SIZE = 7 + 2 * SHA256_SIZE + 1 };
 
-// Writes the digest of a question: the SHA-256 of the canonical form (RFC 8785) of {"args", "capability", "context",
-// "flow", "mode"}, where "flow" is optional. Empties `scratch`. If a number has no canonical form, all numbers are
-// hashed as they were written.
+// Writes the digest of a question: the SHA-256 of the canonical form (RFC 8785) of {"args", "capability", "ceiling",
+// "context", "flow", "mode"}, where "ceiling" and "flow" are optional. Empties `scratch`. If a number has no canonical
+// form, all numbers are hashed as they were written.
 void decision_record_inputs(const struct governance_question *q, struct hasher *h, struct buf *scratch,
                             char out[RECORD_DIGEST_SIZE]);
 // Writes the digest of one JSON value: "sha256:" and the SHA-256 of its canonical form.
@@ -28,7 +28,6 @@ struct decision_record {
   str args;
   const char *kept;         // "full", "masked", "digest", "too_large", "none"
   const char *args_digest;  // or NULL
-  str ceiling;              // safety_mode that the request asked for, or STR_NONE
   // The code of a refusal by the access rules or the pins, whatever the governance file decides, or NULL; and the place
   // that refused the call, or STR_NONE.
   const char *refused;

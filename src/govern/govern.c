@@ -111,6 +111,7 @@ struct deciding {
   struct governance_subject subject;
   const struct governance_permission *ceiling;  // matching permission with the lowest mode, or NULL
   const struct governance_rule *raised;         // matching rule with the highest mode, or NULL
+  enum approval_mode unrequested;               // effective mode if the call had requested no mode
   const struct json *data;  // data that expressions read; NULL until the first expression is evaluated
   struct logic_budget budget;
   size_t match_room, gate_room;
@@ -161,12 +162,21 @@ bool governance_is_in(const struct governance_capability *c, const struct govern
   return !c->environment.p || (who->environment.p && str_eq(c->environment, who->environment));
 }
 
+// Returns the place in the file where a capability is missing: the adapter that the id names, or the list of adapters.
+static str place_of_unknown(const struct governance *g, str id) {
+  str adapter_id, name;
+  bool named = str_cut(id, '.', &adapter_id, &name);
+  for (size_t i = 0; named && i < g->adapter_count; i++)
+    if (str_eq(g->adapters[i].adapter_id, adapter_id)) return g->adapters[i].pointer;
+  return STR("/adapters");
+}
+
 static bool find_capability(struct deciding *d) {
   const struct governance_question *q = d->question;
   const struct governance_capability *c = q->provisional;
   if (!c) c = governance_find(d->governance, q->capability);
   if (!c) c = governance_provisional_find(d->governance, q->capability, q->annotations, d->arena);
-  if (!c) return deny(d, GOVERNANCE_CAPABILITY_UNKNOWN, STR("/adapters"));
+  if (!c) return deny(d, GOVERNANCE_CAPABILITY_UNKNOWN, place_of_unknown(d->governance, q->capability));
   d->out->capability = c;
   d->out->highest = c->mode;
   return governance_is_in(c, &d->subject) || deny(d, GOVERNANCE_PERMISSION_DENIED, c->pointer);
@@ -216,32 +226,30 @@ static void add_member(struct json *object, struct json *member, const char *key
   object->count++;
 }
 
-// Returns the data that expressions read: the members of the context, and the members `args` and `capability`.
-static const struct json *make_data(struct deciding *d) {
+const struct json *governance_data(const struct json *context, const struct json *args, str id_json, struct arena *a) {
   static const struct json none = {.type = JSON_OBJECT, .p = "{}", .n = 2};
-  const struct governance_question *q = d->question;
-  struct json *object = ARENA_NEW(d->arena, struct json);
+  struct json *object = ARENA_NEW(a, struct json);
   object->type = JSON_OBJECT;
-  for (const struct json *it = q->context ? json_first(q->context) : NULL; it; it = it->next) {
+  for (const struct json *it = context ? json_first(context) : NULL; it; it = it->next) {
     if (json_key_is(it, STR("args")) || json_key_is(it, STR("capability"))) continue;
-    struct json *member = ARENA_NEW(d->arena, struct json);
+    struct json *member = ARENA_NEW(a, struct json);
     *member = *it;
     member->next = object->child;
     object->child = member;
     object->count++;
   }
-  struct json *args = ARENA_NEW(d->arena, struct json), *capability = ARENA_NEW(d->arena, struct json);
-  str id = d->out->capability->id_json;
-  *args = q->args ? *q->args : none;
-  *capability = (struct json){.type = JSON_STRING, .p = id.p, .n = (uint32_t)id.n};
-  if (memchr(id.p, '\\', id.n)) capability->flags = JSON_ESCAPED;
-  add_member(object, args, "args");
+  struct json *arguments = ARENA_NEW(a, struct json), *capability = ARENA_NEW(a, struct json);
+  *arguments = args ? *args : none;
+  *capability = (struct json){.type = JSON_STRING, .p = id_json.p, .n = (uint32_t)id_json.n};
+  if (memchr(id_json.p, '\\', id_json.n)) capability->flags = JSON_ESCAPED;
+  add_member(object, arguments, "args");
   add_member(object, capability, "capability");
   return object;
 }
 
 static enum logic_verdict test(struct deciding *d, const struct logic *l) {
-  if (!d->data) d->data = make_data(d);
+  const struct governance_question *q = d->question;
+  if (!d->data) d->data = governance_data(q->context, q->args, d->out->capability->id_json, d->arena);
   return logic_test(l, d->data, d->arena, &d->budget, &d->out->why);
 }
 
@@ -295,35 +303,35 @@ static bool match_bundles(struct deciding *d) {
 
 // ---- step 4
 
-static str own_mode(struct deciding *d) {
-  return below(d, d->out->capability->pointer, "approval_mode");
-}
-
 // Denies the call because of its mode. The denial points to the rule that raised the mode or, without such a rule, to
 // the capability.
 static bool deny_set_mode(struct deciding *d, enum governance_code code) {
-  return deny(d, code, d->raised ? d->raised->pointer : own_mode(d));
+  return deny(d, code, d->raised ? d->raised->pointer : d->out->capability->mode_pointer);
+}
+
+// Returns whether a ceiling allows the mode. STR_NONE allows every mode; an unknown ceiling allows no mode.
+static bool is_below(enum approval_mode mode, str ceiling) {
+  enum approval_mode highest = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
+  return highest != APPROVAL_NONE && mode <= highest;
 }
 
 static bool select_mode(struct deciding *d) {
   struct governance_decision *o = d->out;
   const struct governance_capability *c = o->capability;
   enum approval_mode requested = o->requested.p ? approval_mode_find(o->requested) : APPROVAL_NONE;
-  if (o->requested.p && requested == APPROVAL_NONE) return deny(d, GOVERNANCE_MODE_INVALID, own_mode(d));
+  if (o->requested.p && requested == APPROVAL_NONE)
+    return deny(d, GOVERNANCE_MODE_INVALID, d->out->capability->mode_pointer);
   if (requested != APPROVAL_NONE && requested > o->highest)
-    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, own_mode(d));
+    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, d->out->capability->mode_pointer);
   if (d->raised && d->raised->mode > o->highest) return deny_set_mode(d, GOVERNANCE_MODE_RAISE_FORBIDDEN);
   // Only a rule can lower the mode; a request alone cannot.
-  o->effective = o->highest;
-  if (d->raised) o->effective = d->raised->mode;
+  o->effective = d->unrequested = d->raised ? d->raised->mode : o->highest;
   if (d->raised && requested != APPROVAL_NONE && requested > o->effective) o->effective = requested;
   ASSERT(o->effective <= o->highest);
   if (d->ceiling && o->effective > d->ceiling->mode)
-    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, below(d, d->ceiling->pointer, "approval_mode"));
-  str ceiling = context_text(d, "safety_mode");
-  // If safety_mode is not a known mode, no mode is allowed. governance_check_context rejects such a context earlier.
-  enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
-  if (safety == APPROVAL_NONE || o->effective > safety) return deny_set_mode(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING);
+    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, d->ceiling->mode_pointer);
+  if (!is_below(o->effective, context_text(d, "safety_mode")) || !is_below(o->effective, d->question->ceiling))
+    return deny_set_mode(d, GOVERNANCE_MODE_ABOVE_RUN_CEILING);
   if (c->class == CLASS_ACT && o->effective == APPROVAL_READ_ONLY)
     return deny_set_mode(d, GOVERNANCE_CLASS_MODE_CONFLICT);
   return true;
@@ -331,8 +339,10 @@ static bool select_mode(struct deciding *d) {
 
 // ---- step 5
 
+// Without the member `scopes`, the scopes are unknown and are not checked. A run context always has this member.
 static bool has_scope(const struct json *context, str scope) {
   const struct json *scopes = json_get(context, STR("scopes"));
+  if (is_absent(scopes)) return true;
   if (!json_is(scopes, JSON_ARRAY)) return false;
   JSON_EACH(it, scopes)
     if (json_equals_str(it, scope)) return true;
@@ -350,16 +360,20 @@ bool governance_has_identity(const struct governance_capability *c, const struct
   return true;
 }
 
-// In delegated mode, the first principal must be a user. This is not checked if the context has no principals.
+bool governance_has_user(const struct json *context) {
+  const struct json *principals = json_get(context, STR("principals"));
+  return is_absent(principals) || json_equals_str(json_get(json_at(principals, 0), STR("kind")), STR("user"));
+}
+
+// Also checks the delegation if the call has another mode only because the request asks for a higher one.
 static bool check_delegation(struct deciding *d) {
   struct governance_decision *o = d->out;
-  const struct json *context = d->question->context, *principals = json_get(context, STR("principals"));
+  const struct json *context = d->question->context;
   enum governance_code code;
   double expires;
   if (!governance_has_identity(o->capability, context, &code)) return deny(d, code, o->capability->pointer);
-  if (o->effective != APPROVAL_DELEGATED) return true;
-  if (!is_absent(principals) && !json_equals_str(json_get(json_at(principals, 0), STR("kind")), STR("user")))
-    return deny(d, GOVERNANCE_DELEGATION_REQUIRED, o->capability->pointer);
+  if (o->effective != APPROVAL_DELEGATED && d->unrequested != APPROVAL_DELEGATED) return true;
+  if (!governance_has_user(context)) return deny(d, GOVERNANCE_DELEGATION_REQUIRED, o->capability->pointer);
   if (d->question->now && json_double(json_get(context, STR("delegation_expires")), &expires) &&
       (double)d->question->now >= expires)
     return deny(d, GOVERNANCE_DELEGATION_EXPIRED, o->capability->pointer);
@@ -417,4 +431,5 @@ void governance_decide(const struct governance *g, const struct governance_quest
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
     if (!steps[i](&d)) return;
   out->code = GOVERNANCE_ALLOWED;
+  if (out->gate_count) out->pointer = out->gates[0]->pointer;
 }

@@ -12,7 +12,7 @@
 //      CLASS_MODE_CONFLICT if the mode is not allowed.
 //   5. Checks the delegation. PERMISSION_DENIED if a claim is missing that the capability requires, DELEGATION_REQUIRED
 //      if a scope is missing or a call in mode delegated has no user as its origin, DELEGATION_EXPIRED if the
-//      delegation is no longer valid.
+//      delegation is no longer valid. Members that the context does not have (scopes, principals) are not checked.
 //   6. Checks the arguments. ARG_CONSTRAINT_VIOLATION if they violate constraints.
 //   7. Checks the flow. FLOW_DENIED if the run would have all marks of the flow guard (govern/flow.h).
 //
@@ -76,6 +76,7 @@ struct governance_question {
   const struct json *context;  // an object that governance_check_context accepts, or NULL
   str canonical;               // canonical form (RFC 8785) of the context, or STR_NONE if it is not known
   str mode;                    // requested mode; STR_NONE if absent
+  str ceiling;                 // lower safety_mode that the request asks for, or STR_NONE; expressions do not read it
   int64_t now;                 // seconds since 1970; 0 if unknown: a delegation then never expires
   unsigned flow;               // marks of the flow guard (govern/flow.h) that the run has before this call
   // The capability of a tool that no adapter lists, as governance_find_tool returns it, or NULL.
@@ -144,7 +145,9 @@ struct governance_decision {
   struct governance_match *matches;  // permissions first, then rules, in the order of evaluation
   size_t match_count;
   struct violations violations;
-  str pointer;      // JSON Pointer into the file to the part that decided
+  // JSON Pointer into the file to the part that decided: for an allowed call, its first gate or, without gates, its
+  // first permission.
+  str pointer;
   const char *why;  // error of the expression that failed; NULL if none failed
 };
 

@@ -13,7 +13,7 @@
 enum { GOVERNANCE_MAGIC = 0x676f7631, GOVERNANCE_CLAIMS_MAX = 32 };
 
 struct governance_permission {
-  str permission_id, pointer, adapter_id, name, description, decision_binding;
+  str permission_id, pointer, mode_pointer, adapter_id, name, description, decision_binding;
   bool allow;
   uint8_t mode;  // enum approval_mode: the ceiling; APPROVAL_NONE if there is no ceiling
   struct governance_names roles, intents, environments, tenants;
@@ -51,6 +51,10 @@ struct governance_agent {
   const struct json *context;  // an object that governance_check_context accepts
   struct governance_subject subject;
   enum approval_mode safety;
+  // What is known about each rule before a call (enum rule_outlook in discovery.c), in the order of evaluation. NULL
+  // for the contexts of the file; governance_agent_look sets it for run contexts.
+  const uint8_t *outlook;
+  uint8_t *passed;  // for each capability: whether rules and modes allow some calls; set when this is first known
 };
 
 // A claim of tokens, and the member of the context that gets its value.
@@ -78,6 +82,7 @@ struct governance {
   size_t permission_count;
   struct governance_bundle *bundles;  // sorted by priority, then in the order of the file
   size_t bundle_count;
+  size_t rule_count;                  // of all bundles
   struct governance_intent *intents;  // sorted by name
   size_t intent_count;
   struct governance_agent *agents;  // sorted by id
@@ -232,6 +237,9 @@ const struct governance_capability *governance_noted(const struct governance *g,
 const struct governance_capability *governance_provisional_find(const struct governance *g, str id,
                                                                 const struct json *annotations, struct arena *a);
 void governance_forget_tool(struct governance *g, str server, str tool);
+// Returns the place in the file that decides about tools without a capability. `adapter` is the adapter of their
+// server, or NULL.
+str governance_unlisted_pointer(const struct governance_adapter *adapter);
 void governance_notes_free(struct governance *g);
 
 // ---- govern.c
@@ -243,6 +251,17 @@ bool governance_is_in(const struct governance_capability *c, const struct govern
 // of the denial.
 bool governance_has_identity(const struct governance_capability *c, const struct json *context,
                              enum governance_code *out);
+
+// Returns whether the first principal is a user. True if the context has no principals.
+bool governance_has_user(const struct json *context);
+// Returns the data that expressions read: the members of the context, and the members `args` (may be NULL) and
+// `capability` (its id as a JSON string).
+const struct json *governance_data(const struct json *context, const struct json *args, str id_json, struct arena *a);
+
+// ---- discovery.c
+
+// Sets p->outlook from p->context.
+void governance_agent_look(const struct governance *g, struct governance_agent *p, struct arena *a);
 
 // ---- intents.c
 

@@ -106,6 +106,7 @@ static const struct governance_field capability_fields[] = {
 static void read_capability(struct governance_reader *r, str pointer, const struct json *v, void *into) {
   struct governance_capability *c = into;
   c->pointer = pointer;
+  c->mode_pointer = arena_printf(r->arena, "%.*s/approval_mode", STR_ARG(pointer));
   c->idempotency = IDEMPOTENCY_OF_ADAPTER;
   c->class = CLASS_NONE;
   c->mode = APPROVAL_NONE;

@@ -34,6 +34,7 @@ static const struct governance_field permission_fields[] = {
 static void read_permission(struct governance_reader *r, str pointer, const struct json *v, void *into) {
   struct governance_permission *p = into;
   p->pointer = pointer;
+  p->mode_pointer = arena_printf(r->arena, "%.*s/approval_mode", STR_ARG(pointer));
   p->mode = APPROVAL_NONE;
   governance_read_members(r, pointer, v, permission_fields, COUNT(permission_fields), p);
 }
@@ -233,6 +234,7 @@ static void connect_bundles(struct governance_reader *r) {
   for (size_t i = 0; i < g->bundle_count; i++) {
     struct governance_bundle *b = &g->bundles[i];
     b->index = i;
+    g->rule_count += b->rule_count;
     bundles[i] = (struct governance_named){b->bundle_id, b->pointer, b, 0};
     for (size_t k = 0; k < b->rule_count; k++)
       rules[rule++] = (struct governance_named){b->rules[k].rule_id, b->rules[k].pointer, &b->rules[k], 0};

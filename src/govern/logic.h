@@ -43,4 +43,7 @@ enum logic_verdict logic_test(const struct logic *l, const struct json *data, st
 bool logic_put(const struct logic *l, const struct json *data, struct arena *scratch, struct logic_budget *budget,
                struct json_writer *w, const char **out_why);
 
+// Returns whether the result of the expression may depend on this member of the data.
+bool logic_may_read(const struct logic *l, str member);
+
 bool logic_is_operator(str name);  // returns whether there is an operator with this name

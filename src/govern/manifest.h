@@ -89,7 +89,7 @@ struct governance_capability {
   const struct governance_adapter *adapter;
   str id;       // adapter_id.name
   str id_json;  // `id` as a JSON string
-  str name, pointer;
+  str name, pointer, mode_pointer;
   uint8_t class;        // enum capability_class
   uint8_t mode;         // highest allowed mode, enum approval_mode
   uint8_t idempotency;  // enum adapter_idempotency

@@ -56,7 +56,7 @@ static bool read_step(const struct json *v, const struct plan_caller *caller, st
     return false;
   }
   out->question.partial = !complete;
-  if (caller) out->question.now = caller->now;
+  if (caller) out->question.now = caller->now, out->question.ceiling = caller->ceiling;
   return true;
 }
 

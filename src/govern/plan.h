@@ -35,6 +35,7 @@ struct governance_plan {
 // intent can only exclude classes of capabilities, because the calls will be made with the intent of the context.
 struct plan_caller {
   const struct json *context;
+  str ceiling;  // lower safety_mode that the request asks for, or STR_NONE
   int64_t now;  // seconds since 1970
   str name;     // member of a step that names the capability
   // Returns the id of the capability with this name; if there is none, an id that no capability has.

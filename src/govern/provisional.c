@@ -23,6 +23,10 @@ bool governance_is_provisional(const struct governance *g, str server) {
   return applies(g, governance_adapter_of(g, server));
 }
 
+str governance_unlisted_pointer(const struct governance_adapter *adapter) {
+  return adapter ? STR("/context/unlisted_tools") : STR("/context/unlisted_servers");
+}
+
 // A hint cannot lower the mode of a tool that may have effects.
 static enum approval_mode mode_of(struct tool_hints hints) {
   return hints_read(hints) ? hints_mode(hints) : APPROVAL_DESTRUCTIVE;
@@ -34,16 +38,18 @@ static struct provisional *make(struct arena *a, const struct governance_adapter
   if (!adapter) {
     p->adapter.server = arena_str(a, server);
     p->adapter.adapter_id = arena_printf(a, "mcp_%.*s", STR_ARG(server));
-    p->adapter.pointer = STR("/context/unlisted_servers");
+    p->adapter.pointer = governance_unlisted_pointer(NULL);
     adapter = &p->adapter;
   }
   str id = arena_printf(a, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool));
+  str pointer = governance_unlisted_pointer(adapter == &p->adapter ? NULL : adapter);
   p->capability = (struct governance_capability){
       .adapter = adapter,
       .id = id,
       .id_json = json_escaped(a, id),
       .name = str_from(id, adapter->adapter_id.n + 1),
-      .pointer = adapter == &p->adapter ? adapter->pointer : STR("/context/unlisted_tools"),
+      .pointer = pointer,
+      .mode_pointer = pointer,
       .class = (uint8_t)hints_class(hints),
       .mode = (uint8_t)mode_of(hints),
       .idempotency = adapter->idempotency,

@@ -45,7 +45,8 @@ bool replay_recorded(const struct json *record, struct arena *a, struct replay_r
 // ---- the question
 
 static bool is_from_token(const struct governance *g, const struct json *member) {
-  static const str always[] = {STR("principals"), STR("scopes"), STR("user"), STR("agent")};
+  static const str always[] = {STR("principals"), STR("scopes"),   STR("user"),
+                               STR("agent"),      STR("workload"), STR("run")};
   if (json_key_in(member, always, sizeof always / sizeof *always)) return true;
   for (size_t i = 0; i < g->claim_count; i++)
     if (json_key_is(member, g->claims[i].member)) return true;
@@ -63,20 +64,17 @@ static const struct json *context_of(const struct governance *g, const struct js
   enum approval_mode lowest = own->safety;
   if (!json_is(recorded, JSON_OBJECT)) recorded = &json_empty_object;
   JSON_EACH(it, recorded) {
-    if (!is_from_token(g, it) || count == EDITS) continue;
+    if (!is_from_token(g, it) || count == EDITS - 1) continue;
     str mode = STR_NONE;
     // A recorded safety_mode applies only if it is lower, because claims can only lower it.
     if (json_key_is(it, STR("safety_mode")) && json_string(it, a, &mode) && approval_mode_find(mode) < lowest)
       lowest = approval_mode_find(mode);
     if (!mode.p) edits[count++] = (struct json_edit){json_key(it, a), json_span(it)};
   }
+  if (lowest < own->safety)
+    edits[count++] = (struct json_edit){STR("safety_mode"), json_escaped(a, str_of(approval_mode_name(lowest)))};
   const struct json *made = json_parse(a, json_edited(a, own->context, edits, count), &json_default_limits, &f);
-  if (!made || !governance_check_context(made, &f)) return NULL;
-  struct governance_agent settled = {0};
-  governance_agent_settle(&settled, made, a);
-  str asked = text_of(question, "ceiling", a);
-  if (asked.p && approval_mode_find(asked) < lowest) lowest = approval_mode_find(asked);
-  return governance_context(&settled, lowest, a);
+  return made && governance_check_context(made, &f) ? made : NULL;
 }
 
 // Notes a tool that no adapter lists, with the hints that it had when the decision was recorded.
@@ -116,6 +114,7 @@ static bool read_question(const struct governance *g, const struct json *record,
       .args = json_get(question, STR("args")),
       .context = context_of(g, question, agent.p ? agent : STR(""), a),
       .mode = text_of(question, "mode", a),
+      .ceiling = text_of(question, "ceiling", a),
       .flow = flow,
   };
   if (!out->context) fault_set(f, FAULT_INVALID, "the recorded claims make an invalid context");

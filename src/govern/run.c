@@ -335,6 +335,7 @@ static struct run_context *create(struct governance *g, str text, str agent, str
     return NULL;
   }
   governance_agent_settle(&r->governed, context, &r->arena);
+  governance_agent_look(g, &r->governed, &r->arena);
   r->canonical = canonical_of(context, &r->arena);
   run_budget_read(json_get(context, STR("budget")), &r->budget);
   json_string(json_get(context, STR("run_id")), &r->arena, &r->id);

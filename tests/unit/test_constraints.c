@@ -68,6 +68,7 @@ static void assert_refused(const char *source, const char *expected) {
 static const char refund[] = "{\"amount_inr\":{\"min\":1,\"max\":50000},\"currency\":{\"enum\":[\"INR\"]},"
                              "\"idempotency_key\":{\"required\":true,\"pattern\":\"^ik_[a-z0-9]{16}$\"}}";
 
+// C01
 static void the_refund_constraints_hold_for_every_value_of_the_reference(void **state) {
   static const struct {
     const char *amount, *currency, *key, *expected;

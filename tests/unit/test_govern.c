@@ -35,7 +35,7 @@
 
 static const char plain[] = FILE_WITH(ALL_PERMISSIONS);
 
-// The permission of the specification, verbatim.
+// The permission of the specification (003), verbatim.
 static const char seed[] =
     "{'adapters':[{'adapter_id':'adp_payments','type':'MCP','server':'payments','owner':'payments-team','capabilities':"
     "[{'name':'issue_refund','class':'act','approval_mode':'destructive','scopes':['refund'],'domain':'payments'}]}],"
@@ -107,7 +107,8 @@ static void the_permission_of_the_specification_decides(void **state) {
 
 static void an_unknown_capability_is_refused(void **state) {
   static const char *const cases[][2] = {
-      {"{'capability':'a.nope'}", "CAPABILITY_UNKNOWN at=/adapters"},
+      {"{'capability':'a.nope'}", "CAPABILITY_UNKNOWN at=/adapters/0"},
+      {"{'capability':'b.kill'}", "CAPABILITY_UNKNOWN at=/adapters"},
       {"{'capability':'a'}", "CAPABILITY_UNKNOWN at=/adapters"},
       {"{'capability':'kill','mode':'admin'}", "CAPABILITY_UNKNOWN at=/adapters"},
   };
@@ -238,7 +239,7 @@ static void expressions_of_one_decision_share_a_budget(void **state) {
   buf_done(&file);
 }
 
-// The matrix of the reference: capability, requested mode, amount, safety_mode, then the result.
+// The matrix of the reference (M02, its rows are numbered), and M01.
 static void the_effective_mode_follows_the_matrix(void **state) {
 #define LOWER RULE("low", "{'<':[{'var':'args.amount'},1000]}", "'allow':true,'approval_mode':'delegated'")
   static const char none[] = FILE_WITH(ALL_PERMISSIONS);
@@ -246,22 +247,30 @@ static void the_effective_mode_follows_the_matrix(void **state) {
   static const char raise[] =
       FILE_WITH(ALL_PERMISSIONS "," BUNDLES(RULE("up", "true", "'allow':true,'approval_mode':'destructive'"), ""));
   static const char *const without[][2] = {
+      // M02.1: without a rule, the highest mode
       {"{'capability':'a.kill'}", "ALLOWED effective=destructive rules=p1 at=/permissions/0"},
+      // M02.4: a request alone does not lower the mode
       {"{'capability':'a.kill','mode':'delegated'}", "ALLOWED effective=destructive rules=p1 at=/permissions/0"},
+      // M02.7: a request above the capability's mode
       {"{'capability':'a.book','mode':'destructive'}",
        "MODE_EXCEEDS_MAXIMUM rules=p2 at=/adapters/0/capabilities/1/approval_mode"},
+      // M02.8: a mode above that of the run
       {"{'capability':'a.book','context':{'safety_mode':'network'}}",
        "MODE_ABOVE_RUN_CEILING effective=delegated rules=p2 at=/adapters/0/capabilities/1/approval_mode"},
+      // M01: a request for network, above the mode read_only
       {"{'capability':'a.read','mode':'network'}",
        "MODE_EXCEEDS_MAXIMUM rules=p3 at=/adapters/0/capabilities/2/approval_mode"},
       {"{'capability':'a.kill','mode':'admin'}", "MODE_INVALID rules=p1 at=/adapters/0/capabilities/0/approval_mode"},
       {"{'capability':'a.kill','mode':''}", "MODE_INVALID rules=p1 at=/adapters/0/capabilities/0/approval_mode"},
   };
   static const char *const lowered[][2] = {
+      // M02.2: a rule lowers the mode of a small amount
       {"{'capability':'a.kill','args':{'amount':500}}",
        "ALLOWED effective=delegated rules=p1,low,any at=/permissions/0"},
+      // M02.3: but not that of a large amount
       {"{'capability':'a.kill','args':{'amount':4200}}",
        "ALLOWED effective=destructive rules=p1,any at=/permissions/0"},
+      // M02.5: a request does not lower the mode below that of the rule
       {"{'capability':'a.kill','args':{'amount':500},'mode':'network'}",
        "ALLOWED effective=delegated rules=p1,low,any at=/permissions/0"},
       {"{'capability':'a.kill','args':{'amount':500},'mode':'destructive'}",
@@ -270,6 +279,7 @@ static void the_effective_mode_follows_the_matrix(void **state) {
        "MODE_ABOVE_RUN_CEILING effective=delegated rules=p1,low,any at=/bundles/0/policy_dsl/rules/0"},
   };
   static const char *const raised[][2] = {
+      // M02.6: a rule must not raise the mode above that of the capability
       {"{'capability':'a.book'}", "MODE_RAISE_FORBIDDEN rules=p2,up at=/bundles/0/policy_dsl/rules/0"}};
   DECIDE(none, without);
   DECIDE(lower, lowered);
@@ -343,14 +353,14 @@ static void gates_come_from_rules_from_their_own_expression_and_from_waived_cons
   static const char *const cases[][2] = {
       {"{'capability':'a.kill','args':{'n':1}}", "ALLOWED effective=destructive rules=p1,r2 at=/permissions/0"},
       {"{'capability':'a.kill','args':{'n':5000}}",
-       "ALLOWED effective=destructive gates=FINANCE rules=p1,r1,r2 at=/permissions/0"},
+       "ALLOWED effective=destructive gates=FINANCE rules=p1,r1,r2 at=/bundles/0/approval_gates/0"},
       {"{'capability':'a.kill','args':{'n':5000,'night':true}}",
-       "ALLOWED effective=destructive gates=FINANCE,NIGHT rules=p1,r1,r2 at=/permissions/0"},
+       "ALLOWED effective=destructive gates=FINANCE,NIGHT rules=p1,r1,r2 at=/bundles/0/approval_gates/0"},
       {"{'capability':'a.kill','args':{'n':5000,'c':'USD'}}",
        "ARG_CONSTRAINT_VIOLATION effective=destructive gates=FINANCE rules=p1,r1,r2 violations=c:enum "
        "at=/bundles/0/policy_dsl/rules/0/then/arg_constraints/c"},
       {"{'capability':'a.kill','args':{'m':2,'night':1}}",
-       "ALLOWED effective=destructive gates=NIGHT rules=p1,r2 at=/permissions/0"},
+       "ALLOWED effective=destructive gates=NIGHT rules=p1,r2 at=/bundles/0/approval_gates/1"},
       // Nobody is there who could approve.
       {"{'capability':'a.kill','args':{'m':2}}",
        "ARG_CONSTRAINT_VIOLATION effective=destructive rules=p1,r2 violations=m:max "
@@ -390,6 +400,36 @@ static void an_intent_allows_its_classes_only(void **state) {
                  "/intents/i/classes/1 must be observe, recall, think_support, act or verify");
   assert_refused("{'intents':{'read_only':{'classes':['act']}}}",
                  "/intents/read_only CLASS_INTENT_CONFLICT: the intent read_only cannot have the class act");
+}
+
+static void members_that_the_context_does_not_have_are_not_checked(void **state) {
+  static const char *const cases[][2] = {
+      {"{'capability':'adp_payments.issue_refund','args':{'idempotency_key':'ik_2x9k4j7m1q8w0p3z'}}",
+       "ALLOWED effective=destructive rules=perm_payments_refund_capped at=/permissions/0"},
+      {"{'capability':'adp_payments.issue_refund','context':{'scopes':null},"
+       "'args':{'idempotency_key':'ik_2x9k4j7m1q8w0p3z'}}",
+       "ALLOWED effective=destructive rules=perm_payments_refund_capped at=/permissions/0"},
+      {"{'capability':'adp_payments.issue_refund','context':{'scopes':[]}}",
+       "DELEGATION_REQUIRED effective=destructive rules=perm_payments_refund_capped at=/adapters/0/capabilities/0"},
+      {"{'capability':'adp_payments.issue_refund','context':{'scopes':['Refund','refund ']}}",
+       "DELEGATION_REQUIRED effective=destructive rules=perm_payments_refund_capped at=/adapters/0/capabilities/0"},
+  };
+  DECIDE(seed, cases);
+}
+
+// The classes of runs without permissions: provisional capabilities.
+static void an_intent_also_limits_tools_that_no_adapter_lists(void **state) {
+  static const char file[] =
+      "{'intents':{'report':{'classes':['observe']}},'context':{'unlisted_servers':'provisional'}}";
+  static const char *const cases[][2] = {
+      {"{'capability':'mcp_x.kill'}", "ALLOWED effective=destructive at=/context/unlisted_servers"},
+      {"{'capability':'mcp_x.kill','context':{'intent':'report'}}", "CLASS_INTENT_CONFLICT at=/intents/report"},
+      {"{'capability':'mcp_x.kill','context':{'intent':'read_only'}}", "CLASS_INTENT_CONFLICT at=/intents"},
+      {"{'capability':'mcp_x.look','context':{'intent':'report'},'annotations':{'readOnlyHint':true}}",
+       "ALLOWED effective=read_only at=/context/unlisted_servers"},
+      {"{'capability':'mcp_x.kill','mode':'admin'}", "MODE_INVALID at=/context/unlisted_servers"},
+  };
+  DECIDE(file, cases);
 }
 
 static void a_question_must_be_well_formed(void **state) {
@@ -621,6 +661,8 @@ int main(void) {
       cmocka_unit_test(constraints_of_all_that_matched_add_up),
       cmocka_unit_test(gates_come_from_rules_from_their_own_expression_and_from_waived_constraints),
       cmocka_unit_test(an_intent_allows_its_classes_only),
+      cmocka_unit_test(members_that_the_context_does_not_have_are_not_checked),
+      cmocka_unit_test(an_intent_also_limits_tools_that_no_adapter_lists),
       cmocka_unit_test(a_question_must_be_well_formed),
       cmocka_unit_test(an_adapter_has_all_its_fields),
       cmocka_unit_test(an_error_in_adapters_refuses_the_file),

@@ -15,6 +15,7 @@ enum { ID_SHOWN = 100, DETAILS = 1 << 20, ID_RANDOM = 8, ID_PREFIX = 4 };
 struct govern_state {
   const struct governance_capability *capability;  // NULL: the call is not governed
   enum approval_mode effective;
+  str allowed_by;                          // place in the governance file that allowed the call, or STR_NONE
   char id[ID_PREFIX + 2 * ID_RANDOM + 1];  // id of the Decision Record; empty if there is none
   struct governed_call *record;            // NULL: nothing is recorded
 };
@@ -26,6 +27,10 @@ const struct governance_capability *call_capability(const struct call *c) {
 enum approval_mode call_mode(const struct call *c) {
   const struct govern_state *s = call_state(c, STEP_GOVERN);
   return s->capability ? s->effective : APPROVAL_NONE;
+}
+
+str call_allowed_by(const struct call *c) {
+  return ((const struct govern_state *)call_state(c, STEP_GOVERN))->allowed_by;
 }
 
 str call_decision_id(const struct call *c) {
@@ -123,7 +128,6 @@ static enum call_result refuse(struct call *c, const struct governance_decision 
     fault_set(&f, fault_of(d->code), "%.*s is denied: %s", STR_ARG(shown), governance_code_advice(d->code));
   } else {
     const struct governance_gate *gate = d->gates[0];
-    place.governed = gate->pointer;
     fault_set(&f, FAULT_APPROVAL_REQUIRED, "%.*s needs the approval of a %.*s (%.*s)", STR_ARG(shown),
               STR_ARG(utf8_cut(gate->role, ID_SHOWN)), STR_ARG(utf8_cut(gate->gate_id, ID_SHOWN)));
   }
@@ -159,25 +163,28 @@ static enum call_result run(struct call *c, void *state) {
     return call_end(c, &unrecorded, RPC_INTERNAL_ERROR, STR_NONE);
   caller_note_item(&c->caller, server, c->item);
   const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
-  str asked = c->options.safety_mode;
-  enum approval_mode ceiling = asked.p ? approval_mode_find(asked) : APPROVAL_NONE;
   struct governance_question question = {
       .capability = capability ? capability->id : STR(""),
       .provisional = capability && capability->unlisted ? capability : NULL,
       .args = args,
-      .context = governance_context(&c->run->governed, ceiling, a),
+      .context = c->run->governed.context,
+      .canonical = c->run->canonical,
       .mode = c->options.mode,
+      .ceiling = c->options.safety_mode,
       .now = clock_wall_ms(x->loop->clock) / 1000,
       .flow = flow_marks_before(c),
   };
-  if (question.context == c->run->governed.context) question.canonical = c->run->canonical;
   struct governance_decision d;
   governance_decide(g, &question, a, &d);
   if (x->metrics && !c->options.dry_run) govern_metrics_decision(metrics_governed(x->metrics), d.code);
   enum call_result r = CALL_NEXT;
   struct govern_state *s = state;
   done(c, s);
-  *s = (struct govern_state){.capability = d.capability, .effective = d.effective};
+  *s = (struct govern_state){
+      .capability = d.capability,
+      .effective = d.effective,
+      .allowed_by = d.code == GOVERNANCE_ALLOWED ? d.pointer : STR_NONE,
+  };
   if (!c->options.dry_run) {
     call_make_decision_id(c);
     s->record = call_journal_decided(c, &question, &d);

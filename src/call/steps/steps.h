@@ -148,6 +148,8 @@ struct piece_batch **call_pieces(const struct call *c);
 // ---- step_govern.c
 const struct governance_capability *call_capability(const struct call *c);  // NULL if the call is not governed
 enum approval_mode call_mode(const struct call *c);                         // the effective mode of a governed call
+// Returns the place in the governance file that allowed a governed call, or STR_NONE.
+str call_allowed_by(const struct call *c);
 // Returns the id of the Decision Record of a governed call: "pol_" and 16 hexadecimal digits. Returns STR_NONE before
 // the decision, for a dry run, and for a call that is not governed. The text is in the call's state.
 str call_decision_id(const struct call *c);

@@ -162,11 +162,10 @@ static void answer(const struct checking *c, struct governance_plan *plan) {
 
 // ---- the meta-tool
 
-static const struct json *context_of(const struct checking *c) {
-  const struct json *meta = json_get(c->r->msg.params, STR("_meta"));
+static str ceiling_of(struct request *r) {
   str mode = STR_NONE;
-  json_string(json_get(meta, STR("toolgate/safetyMode")), &c->r->arena, &mode);
-  return governance_context(&c->caller.run->governed, mode.p ? approval_mode_find(mode) : APPROVAL_NONE, &c->r->arena);
+  json_string(json_get(json_get(r->msg.params, STR("_meta")), STR("toolgate/safetyMode")), &r->arena, &mode);
+  return mode;
 }
 
 void meta_plan_check(struct surface *d, struct request *r) {
@@ -180,7 +179,8 @@ void meta_plan_check(struct surface *d, struct request *r) {
   }
   ASSERT(c.caller.governance && c.caller.run);
   struct plan_caller caller = {
-      .context = context_of(&c),
+      .context = c.caller.run->governed.context,
+      .ceiling = ceiling_of(r),
       .now = clock_wall_ms(d->opt.loop->clock) / 1000,
       .name = STR("tool_id"),
       .capability = capability_of,
