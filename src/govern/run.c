@@ -12,7 +12,7 @@ enum {
   RUN_MAGIC = 0x72756e63,
   IDLE_RUNS = 1024,  // maximum number of contexts that stay valid without a reference
   CLAIM_BYTES = 4096,
-  EDITS = GOVERNANCE_CLAIMS_MAX + 6,
+  EDITS = GOVERNANCE_CLAIMS_MAX + 8,
 };
 
 // The context while it is made.
@@ -114,23 +114,6 @@ static bool take_budget(struct making *m, const struct json *v) {
   return true;
 }
 
-static str list_of_words(struct arena *a, const struct json *v) {
-  struct buf b;
-  str name, rest;
-  buf_init(&b, 4 * CLAIM_BYTES);
-  struct json_writer w = json_writer(&b);
-  json_begin_array(&w);
-  if (json_string(v, a, &rest))
-    for (bool more = true; more;) {
-      more = str_cut(rest, ' ', &name, &rest);
-      if (name.n) json_put_str(&w, name);
-    }
-  json_end_array(&w);
-  str text = arena_str(a, buf_view(&b));
-  buf_done(&b);
-  return text;
-}
-
 static bool take_claim(struct making *m, const struct governance_claim *claim) {
   const struct json *v = find_claim(m, claim->name);
   if (!v) return true;
@@ -139,40 +122,87 @@ static bool take_claim(struct making *m, const struct governance_claim *claim) {
   if (str_eq(claim->member, STR("safety_mode"))) return take_mode(m, v);
   if (str_eq(claim->member, STR("tenant"))) return take_tenant(m, v);
   if (str_eq(claim->member, STR("budget"))) return take_budget(m, v);
-  if (str_eq(claim->member, STR("scopes")) && json_is(v, JSON_STRING))
-    edit(m, claim->member, list_of_words(m->arena, v));
-  else edit(m, claim->member, json_span(v));
+  if (!str_eq(claim->member, STR("scopes"))) edit(m, claim->member, json_span(v));
   return true;
 }
 
-// By default, the scopes are those of the claim `scope` or `scp`.
-static void take_scopes(struct making *m) {
-  const struct json *scope = find_claim(m, STR("scope")), *list = find_claim(m, STR("scp"));
-  if (scope && scope->n > CLAIM_BYTES) return;
-  if (json_is(scope, JSON_STRING)) edit(m, STR("scopes"), list_of_words(m->arena, scope));
-  else if (json_is(list, JSON_STRING)) edit(m, STR("scopes"), list_of_words(m->arena, list));
-  else if (json_is(list, JSON_ARRAY)) edit(m, STR("scopes"), json_span(list));
-  else edit(m, STR("scopes"), STR("[]"));
+// ---- scopes
+
+struct scopes {
+  bool stated;  // the token or the actor has a claim with scopes
+  str *list;
+  size_t count;
+};
+
+// Finds the claim with the scopes: the configured claim, or else `scope` or `scp`.
+static const struct json *find_scopes(const struct making *m, const struct json *claims) {
+  for (size_t i = 0; i < m->governance->claim_count; i++)
+    if (str_eq(m->governance->claims[i].member, STR("scopes"))) return claim_in(claims, m->governance->claims[i].name);
+  const struct json *scope = claim_in(claims, STR("scope"));
+  return scope ? scope : claim_in(claims, STR("scp"));
+}
+
+static void split_words(struct making *m, str words, struct scopes *out) {
+  str word;
+  out->list = ARENA_ARRAY(m->arena, str, words.n / 2 + 1);
+  for (bool more = true; more;) {
+    more = str_cut(words, ' ', &word, &words);
+    if (word.n) out->list[out->count++] = word;
+  }
+}
+
+// Reads the scopes of a token or an actor: words separated by blanks, or a list of strings.
+static bool read_scopes(struct making *m, const struct json *claims, struct scopes *out) {
+  const struct json *v = find_scopes(m, claims);
+  str words;
+  *out = (struct scopes){.stated = v};
+  if (!v) return true;
+  if (json_is_folded(v) || v->n > CLAIM_BYTES)
+    return invalid(m, FAULT_IDENTITY_INVALID, "the scopes of the token are larger than 4096 bytes");
+  if (json_string(v, m->arena, &words)) {
+    split_words(m, words, out);
+    return true;
+  }
+  if (json_is(v, JSON_ARRAY)) {
+    out->list = ARENA_ARRAY(m->arena, str, v->count);
+    JSON_EACH(it, v)
+      if (json_string(it, m->arena, &out->list[out->count])) out->count++;
+    if (out->count == v->count) return true;
+  }
+  return invalid(m, FAULT_IDENTITY_INVALID, "the scopes of the token are neither words nor a list of strings");
+}
+
+static bool has_scope(const struct scopes *s, str scope) {
+  for (size_t i = 0; i < s->count; i++)
+    if (str_eq(s->list[i], scope)) return true;
+  return false;
+}
+
+static bool scopes_within(const struct scopes *child, const struct scopes *parent) {
+  for (size_t i = 0; i < child->count; i++)
+    if (!has_scope(parent, child->list[i])) return false;
+  return true;
+}
+
+// Sets the member `scopes`. Only the token can give scopes to a client with a token; without a token, the scopes are
+// those of the governance file.
+static bool take_scopes(struct making *m) {
+  const struct json *of_file = json_get(m->base->context, STR("scopes"));
+  struct scopes own = {0};
+  struct buf b;
+  if (!m->claims && json_is(of_file, JSON_ARRAY)) return true;
+  if (m->claims && !read_scopes(m, m->claims, &own)) return false;
+  buf_init(&b, 4 * CLAIM_BYTES);
+  struct json_writer w = json_writer(&b);
+  json_begin_array(&w);
+  for (size_t i = 0; i < own.count; i++) json_put_str(&w, own.list[i]);
+  json_end_array(&w);
+  edit(m, STR("scopes"), arena_str(m->arena, buf_view(&b)));
+  buf_done(&b);
+  return true;
 }
 
 // ---- principals
-
-// Returns whether every word of `child` is in `parent`. Both are lists of words separated by blanks.
-static bool scopes_within(str child, str parent) {
-  str word, rest = child;
-  for (bool more = true; more;) {
-    more = str_cut(rest, ' ', &word, &rest);
-    if (!word.n) continue;
-    str other, others = parent;
-    bool found = false;
-    for (bool left = true; left && !found;) {
-      left = str_cut(others, ' ', &other, &others);
-      found = str_eq(word, other);
-    }
-    if (!found) return false;
-  }
-  return true;
-}
 
 static void put_principal(struct json_writer *w, const char *kind, str id, str tenant, str workload) {
   json_begin_object(w);
@@ -190,8 +220,9 @@ struct actors {
 
 // Reads the nested claims `act`: the outermost one is the current actor, and each contains the actor before it.
 static bool read_actors(struct making *m, str tenant, struct actors *out) {
-  str claim = governance_tenant_claim(m->governance), scope, child = STR_NONE;
-  json_string(json_get(m->claims, STR("scope")), m->arena, &child);
+  str claim = governance_tenant_claim(m->governance);
+  struct scopes child, own;
+  if (!read_scopes(m, m->claims, &child)) return false;
   for (const struct json *act = json_get(m->claims, STR("act")); act; act = json_get(act, STR("act"))) {
     str id, of = STR_NONE;
     if (!json_is(act, JSON_OBJECT) || !json_string(json_get(act, STR("sub")), m->arena, &id) || !governance_is_id(id))
@@ -204,26 +235,39 @@ static bool read_actors(struct making *m, str tenant, struct actors *out) {
     const struct json *stated = claim.p ? claim_in(act, claim) : NULL;
     if (stated && !(json_string(stated, m->arena, &of) && tenant.p && str_eq(of, tenant)))
       return invalid(m, FAULT_TENANT_MISMATCH, "an actor (act) of the token belongs to another tenant");
-    if (json_string(json_get(act, STR("scope")), m->arena, &scope)) {
-      if (child.p && !scopes_within(child, scope))
-        return invalid(m, FAULT_IDENTITY_INVALID, "an actor of the token has wider scopes than the actor before it");
-      child = scope;
-    }
+    if (!read_scopes(m, act, &own)) return false;
+    if (own.stated && child.stated && !scopes_within(&child, &own))
+      return invalid(m, FAULT_IDENTITY_INVALID, "an actor of the token has wider scopes than the actor before it");
+    if (own.stated) child = own;
     out->ids[out->count++] = id;
   }
   return true;
 }
 
+// Returns whether a client got the token for itself: its subject is the client, or a claim that a common authorization
+// server sets only in such tokens says so.
+static bool is_of_service(const struct making *m, str subject) {
+  static const struct {
+    str claim, value;
+  } marks[] = {{STR("gty"), STR("client-credentials")}, {STR("idtyp"), STR("app")}};
+  static const str clients[] = {STR("client_id"), STR("azp"), STR("cid")};
+  str account;
+  for (size_t i = 0; i < sizeof clients / sizeof *clients; i++)
+    if (json_equals_str(json_get(m->claims, clients[i]), subject)) return true;
+  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+    if (json_equals_str(json_get(m->claims, marks[i].claim), marks[i].value)) return true;
+  return json_string(json_get(m->claims, STR("preferred_username")), m->arena, &account) &&
+         str_starts(account, STR("service-account-"));
+}
+
 // Returns the id of the user or service from which the requests come. Sets *out_user to whether this is a user.
 static str origin_of(const struct making *m, bool *out_user) {
-  str id = STR_NONE, client = STR_NONE;
+  str id = STR_NONE;
   const struct json *user = json_get(m->base->context, STR("user"));
   *out_user = true;
   if (m->claims) {
     json_string(json_get(m->claims, STR("sub")), m->arena, &id);
-    const struct json *by = json_get(m->claims, STR("client_id"));
-    json_string(by ? by : json_get(m->claims, STR("azp")), m->arena, &client);
-    *out_user = !(client.p && str_eq(id, client));
+    *out_user = !is_of_service(m, id);
     return id;
   }
   if (json_string(json_get(user, STR("id")), m->arena, &id) ||
@@ -233,19 +277,24 @@ static str origin_of(const struct making *m, bool *out_user) {
   return m->source->credential.p ? m->source->credential : STR("local");
 }
 
-static str tenant_of(const struct making *m) {
-  str tenant = m->base->subject.tenant;
+// Returns a member of the context that is a string, or STR_NONE.
+static str member_of(const struct making *m, str key) {
+  str text = STR_NONE;
+  const struct json *v = json_get(m->base->context, key);
+  struct fault f;
   for (size_t i = 0; i < m->edit_count; i++)
-    if (str_eq(m->edits[i].key, STR("tenant"))) {
-      struct fault f;
-      json_string(json_parse(m->arena, m->edits[i].raw, &json_default_limits, &f), m->arena, &tenant);
-    }
-  return tenant;
+    if (str_eq(m->edits[i].key, key)) v = json_parse(m->arena, m->edits[i].raw, &json_default_limits, &f);
+  json_string(v, m->arena, &text);
+  return text;
+}
+
+static str object_with_id(struct making *m, str id) {
+  return arena_printf(m->arena, "{\"id\":%.*s}", STR_ARG(json_escaped(m->arena, id)));
 }
 
 static bool put_principals(struct making *m) {
   struct actors actors = {0};
-  str tenant = tenant_of(m), agent = m->source->agent, workload = m->source->workload;
+  str tenant = member_of(m, STR("tenant")), agent = m->source->agent, workload = m->source->workload;
   bool user;
   if (m->claims && !read_actors(m, tenant, &actors)) return false;
   for (size_t i = 1; i < actors.count; i++)
@@ -266,8 +315,8 @@ static bool put_principals(struct making *m) {
   json_end_array(&w);
   edit(m, STR("principals"), arena_str(m->arena, buf_view(&b)));
   buf_done(&b);
-  if (m->claims && user)
-    edit(m, STR("user"), arena_printf(m->arena, "{\"id\":%.*s}", STR_ARG(json_escaped(m->arena, origin))));
+  // The user of the governance file is not the origin of a token.
+  if (m->claims) edit(m, STR("user"), user ? object_with_id(m, origin) : STR_NONE);
   return true;
 }
 
@@ -279,11 +328,12 @@ static bool make(struct making *m, str *out) {
   if (m->source->claims.p) {
     m->claims = json_parse(m->arena, m->source->claims, &json_default_limits, &f);
     ASSERT(m->claims);  // valid JSON, because the claims were parsed when the token was verified
-    take_scopes(m);
     for (size_t i = 0; i < m->governance->claim_count; i++)
       if (!take_claim(m, &m->governance->claims[i])) return false;
   }
-  if (!put_principals(m)) return false;
+  if (!take_scopes(m) || !put_principals(m)) return false;
+  str run = member_of(m, STR("run_id"));
+  if (run.p) edit(m, STR("run"), object_with_id(m, run));
   edit(m, STR("agent"), json_escaped(m->arena, m->source->agent));
   // Without a workload token, removes `workload`, so that only a verified token can set this member.
   edit(m, STR("workload"), m->source->workload.p ? json_escaped(m->arena, m->source->workload) : STR_NONE);
@@ -319,6 +369,13 @@ static str canonical_of(const struct json *v, struct arena *a) {
   return text;
 }
 
+// The gateway keeps the ids of many runs, so an id must be short.
+static bool read_run_id(const struct json *context, struct arena *a, str *out, struct fault *why) {
+  if (!json_string(json_get(context, STR("run_id")), a, out) || governance_is_id(*out)) return true;
+  fault_set(why, FAULT_INVALID, "run_id must have 1 to %d bytes and no control characters", GOVERNANCE_ID_MAX);
+  return false;
+}
+
 static struct run_context *create(struct governance *g, str text, str agent, struct fault *f) {
   struct run_context *r = MEM_NEW(struct run_context);
   r->magic = RUN_MAGIC;
@@ -327,7 +384,7 @@ static struct run_context *create(struct governance *g, str text, str agent, str
   r->key = arena_str(&r->arena, text);
   const struct json *context = json_parse(&r->arena, r->key, &json_default_limits, f);
   struct fault why;
-  if (!context || !governance_check_context(context, &why)) {
+  if (!context || !governance_check_context(context, &why) || !read_run_id(context, &r->arena, &r->id, &why)) {
     fault_set(f, FAULT_IDENTITY_INVALID, "the claims of the token make an invalid context: %s",
               context ? why.message : "it is not JSON");
     arena_done(&r->arena);
@@ -338,7 +395,6 @@ static struct run_context *create(struct governance *g, str text, str agent, str
   governance_agent_look(g, &r->governed, &r->arena);
   r->canonical = canonical_of(context, &r->arena);
   run_budget_read(json_get(context, STR("budget")), &r->budget);
-  json_string(json_get(context, STR("run_id")), &r->arena, &r->id);
   json_bool(json_get(context, STR("evidence_required")), &r->wants_evidence);
   r->agent = arena_str(&r->arena, agent);
   list_init(&r->idle);

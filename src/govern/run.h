@@ -7,7 +7,8 @@
 //     change the tenant that the file gives the agent, nor raise safety_mode or a budget.
 //   - `principals` lists the identities on whose behalf the agent acts, from the origin to the agent itself: the
 //     subject of the token, then the actors of its `act` claims (RFC 8693), then the agent.
-//   - `scopes` are the scopes of the token.
+//   - `scopes` are the scopes of the token; without a token, those of the file. A run context always has this member.
+//   - `run` is an object with the `id` of the run, if the token has one.
 //   - `workload` is the subject of the workload token. The last principal has this member, too.
 // The context is invalid, and requests are refused, if the same agent acts twice, if a later actor has wider scopes
 // than an earlier one, or if an actor belongs to another tenant.

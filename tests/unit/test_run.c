@@ -88,6 +88,15 @@ static void a_token_that_a_client_got_for_itself_has_a_service_as_its_origin(voi
   assert_member(plain, "{'sub':'nightly','client_id':'nightly'}", "principals", origin);
   assert_member(plain, "{'sub':'nightly','azp':'nightly'}", "principals", origin);
   assert_member(plain, "{'sub':'nightly','client_id':'nightly'}", "user", "-");
+  assert_member(plain, "{'sub':'nightly','client_id':'app','azp':'nightly'}", "principals", origin);
+  assert_member(plain, "{'sub':'nightly','cid':'nightly'}", "principals", origin);
+  assert_member(plain, "{'sub':'nightly','azp':'x','gty':'client-credentials'}", "principals", origin);
+  assert_member(plain, "{'sub':'nightly','azp':'x','idtyp':'app'}", "principals", origin);
+  assert_member(plain, "{'sub':'nightly','azp':'x','preferred_username':'service-account-x'}", "principals", origin);
+  // The user of the governance file is not the origin of such a token.
+  assert_member(CONTEXT("'defaults':{'tenant':'acme','user':{'id':'ann'}}"), "{'sub':'nightly','azp':'nightly'}",
+                "principals", origin);
+  assert_member(CONTEXT("'defaults':{'user':{'id':'ann'}}"), "{'sub':'nightly','azp':'nightly'}", "user", "-");
 }
 
 static void without_a_json_web_token_the_origin_is_the_credential(void **state) {
@@ -165,13 +174,13 @@ static void a_capability_can_require_a_workload(void **state) {
   governance_unref(&g);
 }
 
-// P01
+// P01: a chain with a repeated agent is invalid.
 static void a_chain_with_a_repeated_agent_is_refused(void **state) {
   assert_refused(plain, "{'sub':'ann','act':{'sub':'a','act':{'sub':'b','act':{'sub':'a'}}}}", FAULT_IDENTITY_INVALID);
   assert_refused(plain, "{'sub':'ann','act':{'sub':'router','act':{'sub':'triage'}}}", FAULT_IDENTITY_INVALID);
 }
 
-// P03
+// P03: a later actor must not have more scopes than an earlier one.
 static void an_actor_must_not_have_wider_scopes_than_the_actor_before_it(void **state) {
   static const char narrower[] = "{'sub':'ann','scope':'read','act':{'sub':'b','scope':'read write','act':"
                                  "{'sub':'c','scope':'read write admin'}}}";
@@ -183,7 +192,26 @@ static void an_actor_must_not_have_wider_scopes_than_the_actor_before_it(void **
                  FAULT_IDENTITY_INVALID);
 }
 
-// P04
+static void scopes_of_actors_count_in_every_form(void **state) {
+  static const char *const wider[] = {
+      "{'sub':'ann','scp':['read','write'],'act':{'sub':'b','scp':['read']}}",
+      "{'sub':'ann','scope':'read write','act':{'sub':'b','scp':['read']}}",
+      "{'sub':'ann','scp':'read write','act':{'sub':'b','scope':'read'}}",
+      "{'sub':'ann','scope':'read','act':{'sub':'b','scope':''}}",
+      // An actor without scopes does not hide those of the actors before it.
+      "{'sub':'ann','scope':'read write','act':{'sub':'b','act':{'sub':'c','scope':'read'}}}",
+      "{'sub':'ann','scope':'Read','act':{'sub':'b','scope':'read'}}",
+      "{'sub':'ann','scope':'read','act':{'sub':'b','scope':5}}",
+      "{'sub':'ann','scope':'read','act':{'sub':'b','scope':['read',5]}}",
+  };
+  for (size_t i = 0; i < sizeof wider / sizeof *wider; i++) assert_refused(plain, wider[i], FAULT_IDENTITY_INVALID);
+  assert_member(plain, "{'sub':'ann','scp':['read'],'act':{'sub':'b','scope':'read write'}}", "scopes", "['read']");
+  assert_refused(CONTEXT("'claims':{'scopes':'/p/list'}"),
+                 "{'sub':'ann','p':{'list':['read','write']},'act':{'sub':'b','p':{'list':['read']}}}",
+                 FAULT_IDENTITY_INVALID);
+}
+
+// P04: all principals belong to one tenant.
 static void principals_of_another_tenant_are_refused(void **state) {
   assert_refused(plain, "{'sub':'ann','org':'globex'}", FAULT_TENANT_MISMATCH);
   assert_refused(plain, "{'sub':'ann','org':'acme','act':{'sub':'b','org':'globex'}}", FAULT_TENANT_MISMATCH);
@@ -229,8 +257,70 @@ static void scopes_come_from_the_token_only(void **state) {
   assert_member(file, "{'sub':'ann','scp':['refund']}", "scopes", "['refund']");
   assert_member(file, "{'sub':'ann','scp':'refund read'}", "scopes", "['refund','read']");
   assert_member(file, "{'sub':'ann'}", "scopes", "[]");
+  assert_member(file, "{'sub':'ann','scope':null,'scp':null}", "scopes", "[]");
+  assert_member(file, "{'sub':'ann','Scope':'admin','SCOPE':'admin'}", "scopes", "[]");
   assert_member(file, NULL, "scopes", "['refund','admin']");
-  assert_refused(file, "{'sub':'ann','scp':[5]}", FAULT_IDENTITY_INVALID);
+  assert_member(plain, NULL, "scopes", "[]");
+  static const char *const malformed[] = {"{'sub':'ann','scp':[5]}", "{'sub':'ann','scp':{'admin':true}}",
+                                          "{'sub':'ann','scope':5}", "{'sub':'ann','scope':[['admin']]}"};
+  for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
+    assert_refused(file, malformed[i], FAULT_IDENTITY_INVALID);
+}
+
+static void scopes_of_a_token_that_cannot_be_read_are_not_those_of_the_file(void **state) {
+  struct buf b;
+  buf_init(&b, 1 << 16);
+  buf_str(&b, STR("{'sub':'ann','scope':'read"));
+  while (b.n < 5000) buf_str(&b, STR(" read"));
+  buf_str(&b, STR("'}"));
+  buf_char(&b, 0);
+  assert_refused(CONTEXT("'defaults':{'scopes':['admin']}"), b.p, FAULT_IDENTITY_INVALID);
+  buf_done(&b);
+}
+
+static void a_configured_claim_is_the_only_one_with_scopes(void **state) {
+  static const char file[] = CONTEXT("'defaults':{'scopes':['admin']},'claims':{'scopes':'permissions'}");
+  assert_member(file, "{'sub':'ann','permissions':['refund'],'scope':'admin'}", "scopes", "['refund']");
+  assert_member(file, "{'sub':'ann','permissions':'refund read','scp':['admin']}", "scopes", "['refund','read']");
+  assert_member(file, "{'sub':'ann','scope':'admin','scp':['admin']}", "scopes", "[]");
+}
+
+static void a_claim_of_another_type_is_refused(void **state) {
+  static const char file[] =
+      CONTEXT("'defaults':{'role':'intern','tenant':'acme'},'claims':{'role':'role','intent':'role','tenant':'org',"
+              "'run_id':'run','delegation_expires':'until','safety_mode':'mode','budget':'budget'}");
+  static const char *const wrong[] = {
+      "'role':['lead']",
+      "'role':{'name':'lead'}",
+      "'role':true",
+      "'org':['acme']",
+      "'org':{'id':'acme'}",
+      "'org':5",
+      "'org':''",
+      "'run':5",
+      "'run':''",
+      "'run':'a\\n'",
+      "'until':'soon'",
+      "'mode':['read_only']",
+      "'mode':''",
+      "'mode':'Destructive'",
+      "'budget':[]",
+  };
+  struct arena a;
+  arena_init(&a);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    str claims = arena_printf(&a, "{'sub':'ann',%s}", wrong[i]);
+    assert_refused(file, arena_cstr(&a, claims), FAULT_IDENTITY_INVALID);
+  }
+  arena_done(&a);
+  assert_member(file, "{'sub':'ann','role':null,'org':null}", "role", "'intern'");
+  assert_member(file, "{'sub':'ann','ROLE':'lead','Role':'lead'}", "role", "'intern'");
+}
+
+static void the_run_is_named_by_the_token(void **state) {
+  static const char file[] = CONTEXT("'claims':{'run_id':'rid'}");
+  assert_member(file, "{'sub':'ann','rid':'r-7'}", "run", "{'id':'r-7'}");
+  assert_member(file, "{'sub':'ann'}", "run", "-");
 }
 
 static void a_claim_lowers_safety_mode_and_never_raises_it(void **state) {
@@ -271,7 +361,7 @@ static void a_claim_cannot_replace_what_the_gateway_sets(void **state) {
 
 // ---- decisions
 
-// P02
+// P02: mode delegated needs a user.
 static void mode_delegated_needs_a_user_as_the_origin(void **state) {
   struct governance *g =
       governance_of("{'adapters':[{'adapter_id':'crm','type':'MCP','capabilities':["
@@ -334,10 +424,15 @@ int main(void) {
       cmocka_unit_test(without_a_json_web_token_the_origin_is_the_credential),
       cmocka_unit_test(a_chain_with_a_repeated_agent_is_refused),
       cmocka_unit_test(an_actor_must_not_have_wider_scopes_than_the_actor_before_it),
+      cmocka_unit_test(scopes_of_actors_count_in_every_form),
       cmocka_unit_test(principals_of_another_tenant_are_refused),
       cmocka_unit_test(a_malformed_or_long_chain_is_refused),
       cmocka_unit_test(configured_claims_become_members_of_the_context),
       cmocka_unit_test(scopes_come_from_the_token_only),
+      cmocka_unit_test(scopes_of_a_token_that_cannot_be_read_are_not_those_of_the_file),
+      cmocka_unit_test(a_configured_claim_is_the_only_one_with_scopes),
+      cmocka_unit_test(a_claim_of_another_type_is_refused),
+      cmocka_unit_test(the_run_is_named_by_the_token),
       cmocka_unit_test(a_claim_lowers_safety_mode_and_never_raises_it),
       cmocka_unit_test(a_claim_lowers_a_budget_and_never_raises_it),
       cmocka_unit_test(a_claim_cannot_replace_what_the_gateway_sets),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call/controls/run_budgets.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/shares.h"
 
@@ -47,13 +46,6 @@ void run_budgets_free(struct run_budgets **budgets) {
   mem_free(b);
 }
 
-// The key contains the length of the principal's name, so that two pairs of principal and run never have the same key.
-static str put_key(struct buf *out, str principal, str run) {
-  buf_init(out, principal.n + run.n + 32);
-  buf_printf(out, "%zu %.*s %.*s", principal.n, STR_ARG(principal), STR_ARG(run));
-  return buf_view(out);
-}
-
 static struct run_use *add(struct run_budgets *b, str principal, str key, uint64_t now) {
   if (!shares_allow(&b->shares, principal, 0)) return NULL;
   struct run_use *u = mem_zero(sizeof *u + key.n);
@@ -66,40 +58,42 @@ static struct run_use *add(struct run_budgets *b, str principal, str key, uint64
   return u;
 }
 
+// Returns whether a sum of costs is above the limit. Costs are decimal numbers, whose sums as doubles are inexact:
+// three calls that cost 0.1 fit into a budget of 0.3.
+static bool is_above(double sum, double limit) {
+  return sum > limit + limit * 1e-9;
+}
+
 static const char *reached(const struct run_use *u, const struct run_budget *limits, const struct run_call *call) {
-  if (limits->max_calls && u->calls >= limits->max_calls) return "max_calls";
   if (limits->max_wall_ms && call->now - u->began >= limits->max_wall_ms) return "max_wall_ms";
-  if (limits->max_cost >= 0 && u->cost + call->cost > limits->max_cost) return "max_cost";
+  if (call->continued) return NULL;
+  if (limits->max_calls && u->calls >= limits->max_calls) return "max_calls";
+  if (limits->max_cost >= 0 && is_above(u->cost + call->cost, limits->max_cost)) return "max_cost";
   return NULL;
 }
 
 const char *run_budgets_take(struct run_budgets *b, const struct run_call *call, const struct run_budget *limits,
                              uint64_t *out_left_ms) {
-  struct buf key;
-  str k = put_key(&key, call->principal, call->run);
   LIST_EACH(it, &b->by_use) {
     struct run_use *old = CONTAINER_OF(it, struct run_use, node);
     if (call->now - old->used < KEEP_MS) break;
     forget(b, old);
   }
-  struct run_use *u = map_find(&b->by_key, k);
-  if (!u) u = add(b, call->principal, k, call->now);
-  buf_done(&key);
+  struct run_use *u = map_find(&b->by_key, call->run);
+  if (!u) u = add(b, call->principal, call->run, call->now);
   if (!u) return "runs";
   u->used = call->now;
   list_remove(&u->node);
   list_push(&b->by_use, &u->node);
   const char *limit = reached(u, limits, call);
   if (limit) return limit;
-  u->calls++;
-  u->cost += call->cost;
+  u->calls += !call->continued;
+  if (!call->continued) u->cost += call->cost;
   *out_left_ms = limits->max_wall_ms ? limits->max_wall_ms - (call->now - u->began) : UINT64_MAX;
   return NULL;
 }
 
-void run_budgets_forget(struct run_budgets *b, str principal, str run) {
-  struct buf key;
-  struct run_use *u = map_find(&b->by_key, put_key(&key, principal, run));
-  buf_done(&key);
+void run_budgets_forget(struct run_budgets *b, str run) {
+  struct run_use *u = map_find(&b->by_key, run);
   if (u) forget(b, u);
 }

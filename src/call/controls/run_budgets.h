@@ -12,10 +12,11 @@ struct run_budgets *run_budgets_new(const struct hash_key *seed);
 void run_budgets_free(struct run_budgets **b);
 
 struct run_call {
-  str principal;
-  str run;       // identifies the run among all runs of the principal
-  double cost;   // of this call
-  uint64_t now;  // in milliseconds, never decreases
+  str principal;   // whose share has the run, if this is its first call
+  str run;         // identifies the run among all runs of all principals
+  double cost;     // of this call
+  uint64_t now;    // in milliseconds, never decreases
+  bool continued;  // this request continues a call that was counted before: only max_wall_ms applies
 };
 
 // Counts a call if the budget allows it. Otherwise counts nothing and returns the limit that does not allow the call:
@@ -24,4 +25,4 @@ struct run_call {
 const char *run_budgets_take(struct run_budgets *b, const struct run_call *call, const struct run_budget *limits,
                              uint64_t *out_left_ms);
 
-void run_budgets_forget(struct run_budgets *b, str principal, str run);  // does nothing for an unknown run
+void run_budgets_forget(struct run_budgets *b, str run);  // does nothing for an unknown run
