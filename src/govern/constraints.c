@@ -253,6 +253,11 @@ bool constraints_read(struct arena *a, const struct json *source, str pointer, g
   return !r.failed;
 }
 
+str constraints_path(const struct constraints *c, size_t index) {
+  ASSERT(index < c->count);
+  return c->list[index].path;
+}
+
 // ---- checking
 
 // Returns the constrained argument, or NULL if it is missing or null.
@@ -301,5 +306,8 @@ void constraints_check(const struct constraints *c, const struct json *args, boo
     const struct json *value = find_argument(it, args);
     if (value) check_argument(it, value, &run, out);
     else if (it->required && !partial) add(out, scratch, it, "required");
+    // The path may also be the name of an argument. Such an argument must not evade the constraint.
+    const struct json *named = it->step_count > 1 ? json_get(args, it->path) : NULL;
+    if (named && !json_is(named, JSON_NULL)) check_argument(it, named, &run, out);
   }
 }

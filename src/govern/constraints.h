@@ -3,7 +3,8 @@
 //
 //   {"amount": {"required": true, "min": 1, "max": 50000}, "items[0].sku": {"pattern": "[A-Z]{3}-[0-9]+"}}
 //
-// Each key names an argument, or a value inside an argument by its path. The keywords are required, min, max, enum,
+// Each key names an argument, or a value inside an argument by its path. An argument whose own name is such a path
+// ("page.size") must satisfy the constraint, too. The keywords are required, min, max, enum,
 // const, pattern, minLength, maxLength, maxItems, format and unless_approved. Types are strict: "5" is not 5. Numbers
 // compare exactly. An argument that is missing or null violates only `required`. A pattern must match the whole value.
 #pragma once
@@ -25,6 +26,8 @@ struct constraints {
 // the document. If a constraint is invalid, reports each error to `problem` and returns false.
 bool constraints_read(struct arena *a, const struct json *source, str pointer, governance_problem *problem, void *ctx,
                       struct constraints *out);
+
+str constraints_path(const struct constraints *c, size_t index);  // the key of a constraint, such as "items[0].sku"
 
 struct violation {
   struct violation *next;

@@ -82,8 +82,9 @@ struct governance {
   size_t permission_count;
   struct governance_bundle *bundles;  // sorted by priority, then in the order of the file
   size_t bundle_count;
-  size_t rule_count;                  // of all bundles
-  struct governance_intent *intents;  // sorted by name
+  size_t rule_count;                       // of all bundles
+  struct governance_names argument_paths;  // paths of arguments that rules and gates read, sorted
+  struct governance_intent *intents;       // sorted by name
   size_t intent_count;
   struct governance_agent *agents;  // sorted by id
   size_t agent_count;
@@ -257,6 +258,11 @@ bool governance_has_user(const struct json *context);
 // Returns the data that expressions read: the members of the context, and the members `args` (may be NULL) and
 // `capability` (its id as a JSON string).
 const struct json *governance_data(const struct json *context, const struct json *args, str id_json, struct arena *a);
+
+// ---- argument_names.c
+
+// Sets g->argument_paths from the bundles.
+void governance_gather_arguments(struct governance *g);
 
 // ---- discovery.c
 

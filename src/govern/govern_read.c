@@ -364,6 +364,7 @@ struct governance *governance_read(const struct json *root, governance_problem *
   if (copy) make_digest(g, copy);
   else governance_report(&r, STR(""), "%s", f.message);
   if (r.failed) governance_unref(&g);
+  else governance_gather_arguments(g);
   return g;
 }
 

@@ -144,43 +144,59 @@ enum logic_verdict logic_test(const struct logic *l, const struct json *data, st
 
 // ---- what an expression reads
 
-// Returns whether an operand of `var` or `missing` may be a path to the member. An empty path is that of all data.
-static bool may_lead(const struct logic_node *path, str member) {
-  str first, rest;
-  if (path->op) return true;
-  for (size_t i = 0; path->list && i < path->count; i++)
-    if (may_lead(&path->args[i], member)) return true;
-  if (path->list || path->constant.type == LOGIC_BOOL || path->constant.type == LOGIC_NUMBER) return false;
-  if (path->constant.type == LOGIC_NULL || !path->constant.text.n) return true;
-  str_cut(path->constant.text, '.', &first, &rest);
-  return str_eq(first, member);
-}
+struct visit {
+  logic_on_path *on_path;
+  void *ctx;
+};
 
-static bool any_may_lead(const struct logic_node *node, size_t from, size_t to, str member) {
-  for (size_t i = from; i < to; i++)
-    if (may_lead(&node->args[i], member)) return true;
-  return false;
+// Visits the paths in an operand of `var` or `missing`: a path, or a list of paths.
+static bool visit_path(const struct visit *v, const struct logic_node *path) {
+  if (path->op) return v->on_path(v->ctx, STR_NONE);
+  for (size_t i = 0; path->list && i < path->count; i++)
+    if (visit_path(v, &path->args[i])) return true;
+  if (path->list || path->constant.type == LOGIC_BOOL || path->constant.type == LOGIC_NUMBER) return false;
+  return v->on_path(v->ctx, path->constant.type == LOGIC_STRING ? path->constant.text : STR(""));
 }
 
 static bool is_operator(const struct logic_node *node, const char *const *names) {
-  for (; *names; names++)
+  for (; node->op && *names; names++)
     if (strcmp(node->op->name, *names) == 0) return true;
   return false;
 }
 
-// `inside`: the data of this part is not that of the whole expression, but an element of an array.
-static bool may_read(const struct logic_node *node, str member, bool inside) {
-  static const char *const readers[] = {"var", "missing", "missing_some", NULL};
-  static const char *const loops[] = {"map", "filter", "reduce", "all", "none", "some", NULL};
-  bool loop = node->op && is_operator(node, loops), var = node->op && strcmp(node->op->name, "var") == 0;
-  if (node->op && !inside && is_operator(node, readers)) {
-    if (!node->count || any_may_lead(node, 0, var ? 1 : node->count, member)) return true;
-  }
-  for (size_t i = 0; (node->op || node->list) && i < node->count; i++)
-    if (may_read(&node->args[i], member, inside || (loop && i == 1))) return true;
+// Visits what an operator reads by itself. Without operands, it reads the whole data.
+static bool visit_operator(const struct visit *v, const struct logic_node *node) {
+  size_t paths = strcmp(node->op->name, "var") == 0 && node->count ? 1 : node->count;
+  if (!node->count) return v->on_path(v->ctx, STR(""));
+  for (size_t i = 0; i < paths; i++)
+    if (visit_path(v, &node->args[i])) return true;
   return false;
 }
 
+// `inside`: the data of this part is not that of the whole expression, but an element of an array.
+static bool visit(const struct visit *v, const struct logic_node *node, bool inside) {
+  static const char *const readers[] = {"var", "missing", "missing_some", NULL};
+  static const char *const loops[] = {"map", "filter", "reduce", "all", "none", "some", NULL};
+  bool loop = is_operator(node, loops);
+  if (!inside && is_operator(node, readers) && visit_operator(v, node)) return true;
+  for (size_t i = 0; (node->op || node->list) && i < node->count; i++)
+    if (visit(v, &node->args[i], inside || (loop && i == 1))) return true;
+  return false;
+}
+
+bool logic_each_path(const struct logic *l, logic_on_path *on_path, void *ctx) {
+  struct visit v = {on_path, ctx};
+  return visit(&v, &l->root, false);
+}
+
+static bool may_lead(void *ctx, str path) {
+  const str *member = ctx;
+  str first, rest;
+  if (!path.n) return true;
+  str_cut(path, '.', &first, &rest);
+  return str_eq(first, *member);
+}
+
 bool logic_may_read(const struct logic *l, str member) {
-  return may_read(&l->root, member, false);
+  return logic_each_path(l, may_lead, &member);
 }

@@ -43,6 +43,12 @@ enum logic_verdict logic_test(const struct logic *l, const struct json *data, st
 bool logic_put(const struct logic *l, const struct json *data, struct arena *scratch, struct logic_budget *budget,
                struct json_writer *w, const char **out_why);
 
+// Called for each path that an expression may read from the data, such as "args.amount". `path` is STR_NONE if the
+// expression computes the path, and "" for the whole data. Returns true to stop.
+typedef bool logic_on_path(void *ctx, str path);
+// Calls `on_path` for each path. Returns whether it was stopped.
+bool logic_each_path(const struct logic *l, logic_on_path *on_path, void *ctx);
+
 // Returns whether the result of the expression may depend on this member of the data.
 bool logic_may_read(const struct logic *l, str member);
 

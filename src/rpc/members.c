@@ -3,6 +3,7 @@
 
 #include "base/ascii.h"
 #include "base/assert.h"
+#include "base/text/fold.h"
 #include "json/scan.h"
 
 // ---- the table
@@ -187,7 +188,8 @@ static const struct members_name part[] = {
       {STR(MCP "subscriptionId"), of_result}, {STR(MCP "related-task"), TASK}, {STR(MCP "tasks"), 0}, \
       {STR("traceparent"), 0}, {STR("tracestate"), 0}, {STR("baggage"), 0}, {STR("io.toolgate/structured"), OURS}, \
       {STR("io.toolgate/envelope"), OURS}, {STR("io.toolgate/idempotency_key"), OURS}, {STR("toolgate/chain"), OURS}, \
-      {STR("toolgate/dryRun"), OURS}, {STR("toolgate/timeoutMs"), OURS}, {STR("toolgate/provenance"), OURS}, { \
+      {STR("toolgate/dryRun"), OURS}, {STR("toolgate/timeoutMs"), OURS}, {STR("toolgate/mode"), OURS}, \
+      {STR("toolgate/safetyMode"), OURS}, {STR("toolgate/run"), OURS}, {STR("toolgate/provenance"), OURS}, { \
     STR("toolgate/available"), OURS \
   }
 
@@ -277,33 +279,11 @@ static const str prefixes[PREFIXES] = {STR("io.toolgate/"), STR("toolgate/"), ST
 
 // ---- folding
 
-// Returns the first character of `s` in lower case, as a decoder that ignores case reads it. Sets *n to its length in
-// bytes.
-static char fold(str s, size_t *n) {
-  static const struct {
-    str bytes;
-    char letter;
-  } beyond[] = {
-      {STR("\xc5\xbf"), 's'},      // U+017F, long s
-      {STR("\xe2\x84\xaa"), 'k'},  // U+212A, Kelvin sign
-      {STR("\xc4\xb0"), 'i'},      // U+0130 and U+0131, which Java's equalsIgnoreCase folds
-      {STR("\xc4\xb1"), 'i'},
-  };
-  *n = 1;
-  if (!(s.p[0] & 0x80)) return ascii_lower(s.p[0]);
-  for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
-    if (!str_starts(s, beyond[i].bytes)) continue;
-    *n = beyond[i].bytes.n;
-    return beyond[i].letter;
-  }
-  return s.p[0];
-}
-
 // If `name` starts with `prefix`, ignoring case, returns the position in `name` after the prefix. Otherwise returns
 // NULL.
 static const char *fold_past(str name, str prefix) {
   for (size_t i = 0, n; i < prefix.n; i++, name = str_from(name, n))
-    if (!name.n || fold(name, &n) != ascii_lower(prefix.p[i])) return NULL;
+    if (!name.n || fold_char(name, &n) != ascii_lower(prefix.p[i])) return NULL;
   return name.p;
 }
 

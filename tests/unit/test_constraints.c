@@ -153,6 +153,10 @@ static void paths_lead_into_objects_and_arrays(void **state) {
   assert_finds(c, "{\"a\":{\"b\":[0]}}", "a.b[1].c required");
   assert_finds(c, "{\"a\":{\"b\":{\"1\":{\"c\":5}}}}", "a.b[1].c required");
   assert_finds(c, "{\"a.b[1].c\":5}", "a.b[1].c required");
+  // An argument with the name of the path must satisfy the constraint, too.
+  assert_finds(c, "{\"a\":{\"b\":[0,{\"c\":5}]},\"a.b[1].c\":6}", "a.b[1].c max");
+  assert_finds("{\"page.size\":{\"max\":100}}", "{\"page.size\":101}", "page.size max");
+  assert_finds("{\"page.size\":{\"max\":100}}", "{\"page.size\":null}", "");
   assert_finds("{\"a\":{\"required\":true}}", "{\"a\":{}}", "");
 }
 

@@ -88,6 +88,35 @@ static void arguments_that_are_no_object_do_not_evade_constraints(void **state) 
   expect_called(shop, "find {'amount':100}\n");
 }
 
+// Some servers ignore the case of names.
+static void arguments_with_a_disguised_name_do_not_evade_constraints_and_rules(void **state) {
+  struct world *w = *state;
+  struct server *shop = serves(w, "shop", NULL);
+  has_tool(shop, "{'name':'find','description':'Find.','inputSchema':{'type':'object','properties':{'AMOUNT':{},"
+                 "'box':{'properties':{'Size':{}}}}}}");
+  has_tool(shop, "{'name':'order','description':'Order.','inputSchema':{}}");
+  governed_by(w, ADAPTERS
+              "," CONTEXT
+              ",'permissions':[{'permission_id':'p1','adapter_id':'adp_shop','capability':'order','allow':true,"
+              "'arg_constraints':{'amount':{'max':100},'box.size':{'max':9},'list[1].k':{'max':9}}},"
+              "{'permission_id':'p2','adapter_id':'adp_shop','capability':'find','allow':true}],"
+              "'bundles':[{'bundle_id':'b','policy_dsl':{'language':'jsonlogic','rules':["
+              "{'rule_id':'r','if':{'<=':[{'var':'args.price'},5]},'then':{'allow':true}},"
+              "{'rule_id':'s','if':{'missing':['args.box.size','args.amount']},'then':{'allow':true}}]}}]");
+  struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+  static const char *const odd[] = {
+      "{'AMOUNT':500}",        "{'amount':5,'Amount':500}",  "{'\\u0041mount':500}",
+      "{'amount\\u0000':500}", "{'box':{'\xc5\xbfize':10}}", "{'box':{'SIZE':10,'size':1}}",
+      "{'BOX':{'size':10}}",   "{'list':[0,{'K':10}]}",      "{'PRICE':500}"};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) expect_fault(calls(ann, "shop:order", odd[i]), "ARGS_INVALID");
+  expect_text(calls(ann, "shop:order", "{'amount':5,'Colour':'RED','list':[0,{'k':9}],'Other':{'SIZE':1}}"), "ok");
+  // The schema of this tool has these names.
+  expect_text(calls(ann, "shop:find", "{'AMOUNT':500,'box':{'Size':10}}"), "ok");
+  expect_fault(calls(ann, "shop:find", "{'Amount':500}"), "ARGS_INVALID");
+  expect_called(shop, "order {'amount':5,'Colour':'RED','list':[0,{'k':9}],'Other':{'SIZE':1}}\n"
+                      "find {'AMOUNT':500,'box':{'Size':10}}\n");
+}
+
 static void a_tool_whose_every_call_rules_deny_does_not_exist(void **state) {
   struct world *w = *state;
   a_shop(w);
@@ -315,6 +344,7 @@ int main(void) {
       TEST(in_mode_servers_a_denial_does_not_show_whether_the_tool_is_registered),
       TEST(methods_outside_of_the_protocol_are_refused_without_rules),
       TEST(arguments_that_are_no_object_do_not_evade_constraints),
+      TEST(arguments_with_a_disguised_name_do_not_evade_constraints_and_rules),
       TEST(a_tool_whose_every_call_rules_deny_does_not_exist),
       TEST(arguments_beyond_a_constraint_do_not_reach_the_server),
       TEST(a_client_can_lower_the_ceiling_of_a_call_but_not_raise_it),

@@ -5,6 +5,7 @@
 #include "base/text/utf8.h"
 #include "call/call_journal.h"
 #include "call/steps/steps.h"
+#include "govern/argument_names.h"
 #include "govern/versions.h"
 #include "observe/govern_metrics.h"
 #include "observe/metrics.h"
@@ -135,14 +136,34 @@ static enum call_result refuse(struct call *c, const struct governance_decision 
   return call_end(c, &f, RPC_INVALID_PARAMS, put_details(c, d, &place));
 }
 
-// The constraints and expressions of a governance file check members of the arguments. Arguments that are not an object
-// would evade the checks.
-static enum call_result refuse_arguments(struct call *c) {
-  struct fault f;
-  fault_set(&f, FAULT_ARGS_INVALID,
-            "the arguments of this tool must be an object, because a governance file applies to the tool");
-  fault_set_path(&f, c->about);
-  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+// The constraints and expressions of a governance file check members of the arguments. Sets `f` if the arguments would
+// evade the checks: if they are not an object, or have a disguised name (govern/argument_names.h).
+static bool evades(struct call *c, const struct governance_capability *capability, const struct json *args,
+                   struct fault *f) {
+  const struct schema *schema = NULL;
+  struct fault ignored;
+  str path;
+  if (!args) return false;
+  if (!json_is(args, JSON_OBJECT)) {
+    fault_set(f, FAULT_ARGS_INVALID,
+              "the arguments of this tool must be an object, because a governance file applies to the tool");
+    return true;
+  }
+  if (!capability || !call_schema(c, &schema, &ignored)) return false;
+  str name = argument_names_find(c->governance, capability, args, schema ? schema_source(schema) : NULL,
+                                 &c->context->scratch, &path);
+  if (!name.p) return false;
+  if (str_eq(name, path)) fault_set(f, FAULT_ARGS_INVALID, "the arguments have too many names to check them");
+  else
+    fault_set(f, FAULT_ARGS_INVALID, "the argument \"%.*s\" differs from \"%.*s\", which rules limit, only in case",
+              STR_ARG(utf8_cut(name, ID_SHOWN)), STR_ARG(utf8_cut(path, ID_SHOWN)));
+  return true;
+}
+
+static enum call_result refuse_arguments(struct call *c, struct fault *f) {
+  fault_set_path(f, c->about);
+  arena_reset(&c->context->scratch);
+  return call_end(c, f, RPC_INVALID_PARAMS, STR_NONE);
 }
 
 // ---- the step
@@ -157,12 +178,12 @@ static enum call_result run(struct call *c, void *state) {
   struct call_context *x = c->context;
   struct arena *a = &x->scratch;
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
-  if (args && !json_is(args, JSON_OBJECT)) return refuse_arguments(c);
-  struct fault unrecorded;
+  struct fault unrecorded, unfit;
   if (!c->options.dry_run && !call_journal_ready(c, &unrecorded))
     return call_end(c, &unrecorded, RPC_INTERNAL_ERROR, STR_NONE);
   caller_note_item(&c->caller, server, c->item);
   const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
+  if (evades(c, capability, args, &unfit)) return refuse_arguments(c, &unfit);
   struct governance_question question = {
       .capability = capability ? capability->id : STR(""),
       .provisional = capability && capability->unlisted ? capability : NULL,
