@@ -100,6 +100,7 @@ static void put_matches(struct buf *out, const struct governance_decision *d) {
     if (i) buf_char(out, ',');
     JSON_PUT_TEXT(out, "{\"id\":", d->matches[i].id);
     JSON_PUT_TEXT(out, ",\"pointer\":", d->matches[i].pointer);
+    if (d->matches[i].decision_binding.p) JSON_PUT_TEXT(out, ",\"decision_binding\":", d->matches[i].decision_binding);
     buf_char(out, '}');
   }
 }

@@ -142,10 +142,10 @@ static void *with_room(struct arena *a, void *list, size_t size, size_t count, s
   return larger;
 }
 
-static void add_match(struct deciding *d, str id, str pointer, const struct constraints *c) {
+static void add_match(struct deciding *d, const struct governance_match *match) {
   struct governance_decision *o = d->out;
   o->matches = with_room(d->arena, o->matches, sizeof *o->matches, o->match_count, &d->match_room);
-  o->matches[o->match_count++] = (struct governance_match){id, pointer, c};
+  o->matches[o->match_count++] = *match;
 }
 
 static void add_gate(struct deciding *d, const struct governance_gate *gate) {
@@ -202,7 +202,7 @@ static bool match_permissions(struct deciding *d) {
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *p = c->permissions[i];
     if (!governance_permits(p, &d->subject)) continue;
-    add_match(d, p->permission_id, p->pointer, &p->constraints);
+    add_match(d, &(struct governance_match){p->permission_id, p->pointer, p->decision_binding, &p->constraints});
     if (!p->allow && !against) against = p;
     if (p->mode != APPROVAL_NONE && (!d->ceiling || p->mode < d->ceiling->mode)) d->ceiling = p;
   }
@@ -270,7 +270,7 @@ static bool match_rules(struct deciding *d, const struct governance_bundle *b, c
     enum logic_verdict verdict = rule_matches(d, rule);
     if (verdict == LOGIC_ERROR) return deny(d, GOVERNANCE_POLICY_EVAL_ERROR, below(d, rule->pointer, "if"));
     if (verdict == LOGIC_FALSE) continue;
-    add_match(d, rule->rule_id, rule->pointer, &rule->constraints);
+    add_match(d, &(struct governance_match){rule->rule_id, rule->pointer, rule->decision_binding, &rule->constraints});
     ++*matched;
     if (!rule->allow && !*against) *against = rule;
     if (rule->gate) add_gate(d, rule->gate);

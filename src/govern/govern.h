@@ -131,6 +131,7 @@ struct governance_gate {
 // A permission or a rule that matched the call.
 struct governance_match {
   str id, pointer;
+  str decision_binding;  // the business decision that the call carries out, or STR_NONE
   const struct constraints *constraints;
 };
 

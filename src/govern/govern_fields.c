@@ -184,6 +184,11 @@ void governance_choice(struct governance_reader *r, str pointer, const struct js
   buf_done(&b);
 }
 
+void governance_unsupported(struct governance_reader *r, str pointer, const struct json *v,
+                            const struct governance_field *f, void *to) {
+  governance_report(r, pointer, "is not supported; %s", f->words[0]);
+}
+
 void governance_logic(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                       void *to) {
   struct fault fault = {0};

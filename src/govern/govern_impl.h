@@ -140,7 +140,7 @@ struct governance_field {
                void *to);
   size_t at;
   bool required;
-  const char *const *words;  // allowed values of governance_choice, ends with NULL
+  const char *const *words;  // of governance_choice: allowed values, ends with NULL
 };
 
 typedef void governance_read_field(struct governance_reader *r, str pointer, const struct json *v,
@@ -172,6 +172,8 @@ governance_read_field governance_seconds;  // double: 0 to 1e6
 governance_read_field governance_cost;     // double: 0 to 1e9
 governance_read_field governance_mode;     // uint8_t, enum approval_mode
 governance_read_field governance_choice;   // uint8_t, index into `words`
+// Reports that the member is not supported, with the advice words[0].
+governance_read_field governance_unsupported;
 // Allowed values of output_schemas.
 extern const char *const governance_outputs[];
 

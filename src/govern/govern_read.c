@@ -108,11 +108,16 @@ static void read_applies(struct governance_reader *r, str pointer, const struct 
 #define AT(member) offsetof(struct governance_rule, member)
 static void read_then(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                       void *to) {
+  // The gateway cannot check free requirements, and a rule decides only about the capability of its call.
+  static const char *const requires_advice[] = {"write the condition into \"if\", or name a requires_approval_gate"};
+  static const char *const prohibits_advice[] = {"add a rule with \"allow\": false for these capabilities"};
   static const struct governance_field fields[] = {
       {"allow", governance_flag, AT(allow), true, NULL},
       {"approval_mode", governance_mode, AT(mode), false, NULL},
       {"requires_approval_gate", governance_id, AT(gate_name), false, NULL},
       {"arg_constraints", governance_constraints, AT(constraints), false, NULL},
+      {"requires", governance_unsupported, 0, false, requires_advice},
+      {"prohibits", governance_unsupported, 0, false, prohibits_advice},
   };
   governance_read_members(r, pointer, v, fields, COUNT(fields), to);
 }
@@ -181,11 +186,14 @@ static void read_gates(struct governance_reader *r, str pointer, const struct js
 
 static void read_bundle(struct governance_reader *r, str pointer, const struct json *v, void *into) {
 #define AT(member) offsetof(struct governance_bundle, member)
+  // Guardrails are about what a model says, which the gateway does not see.
+  static const char *const guardrails_advice[] = {"refuse calls by rules, and escalate them by approval_gates"};
   static const struct governance_field fields[] = {
       {"bundle_id", governance_id, AT(bundle_id), true, NULL},
       {"priority", governance_integer, AT(priority), false, NULL},
       {"policy_dsl", read_policy, 0, false, NULL},
       {"approval_gates", read_gates, 0, false, NULL},
+      {"guardrails", governance_unsupported, 0, false, guardrails_advice},
       {"description", governance_text, AT(description), false, NULL},
   };
 #undef AT

@@ -38,7 +38,9 @@ static void each_decision_is_recorded_with_its_inputs_its_rules_and_its_outcome(
   expect_member(w, first, "decision.gates", "[]");
   expect_member(w, first, "decision.violations", "[]");
   assert_true(str_starts(member(w, first, "decision.inputs"), STR("sha256:")));
+  expect_member(w, first, "decision.pointer", "/permissions/1");
   expect_member(w, second, "decision.gates", "[{'id':'GATE_LEAD','role':'lead'}]");
+  expect_member(w, second, "decision.pointer", "/bundles/0/approval_gates/0");
   expect_member(w, third, "decision.allowed", "false");
   expect_member(w, third, "decision.code", "ARG_CONSTRAINT_VIOLATION");
   expect_member(w, third, "decision.violations",
@@ -46,6 +48,22 @@ static void each_decision_is_recorded_with_its_inputs_its_rules_and_its_outcome(
   assert_true(contains(raw(denied), member(w, third, "id")));
   str digest = member(w, first, "decision.rules.governance");
   assert_true(str_starts(digest, STR("sha256:")) && str_eq(digest, member(w, third, "decision.rules.governance")));
+}
+
+static void a_record_names_the_business_decision_of_a_call(void **state) {
+  struct world *w = *state;
+  a_shop(w);
+  governed_by(w,
+              ADAPTERS "," CONTEXT ",'permissions':[{'permission_id':'p','adapter_id':'adp_shop','capability':'order',"
+                       "'allow':true,'decision_binding':'decision.order.execute'}],"
+                       "'bundles':[{'bundle_id':'b','policy_dsl':{'language':'jsonlogic','rules':["
+                       "{'rule_id':'r','decision_binding':'decision.order.small','then':{'allow':true}}]}}]");
+  expect_text(calls(arrives_as(w, MODE_DIRECT, "ann"), "shop:order", "{}"), "ok");
+  struct lines all = records(w, "decision");
+  assert_int_equal(all.count, 1);
+  expect_member(w, all.list[0], "decision.matches",
+                "[{'id':'p','pointer':'/permissions/0','decision_binding':'decision.order.execute'},"
+                "{'id':'r','pointer':'/bundles/0/policy_dsl/rules/0','decision_binding':'decision.order.small'}]");
 }
 
 static void the_same_question_and_the_same_rules_give_the_same_bytes(void **state) {
@@ -308,6 +326,7 @@ static void without_the_setting_no_answer_has_envelopes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       IN_A_WORLD(each_decision_is_recorded_with_its_inputs_its_rules_and_its_outcome),
+      IN_A_WORLD(a_record_names_the_business_decision_of_a_call),
       IN_A_WORLD(the_same_question_and_the_same_rules_give_the_same_bytes),
       IN_A_WORLD(a_record_has_the_marks_that_the_run_had_before_the_call),
       IN_A_WORLD(secrets_in_recorded_arguments_are_masked),

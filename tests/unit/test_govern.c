@@ -539,6 +539,15 @@ static void an_error_in_permissions_refuses_the_file(void **state) {
 }
 
 static void an_error_in_bundles_refuses_the_file(void **state) {
+  assert_refused(
+      FILE_WITH(ALL_PERMISSIONS ",'bundles':[{'bundle_id':'b','guardrails':{'must_refuse':['x']},'policy_dsl':{"
+                                "'language':'jsonlogic','rules':[{'rule_id':'r','then':{'allow':true,'requires':['x'],"
+                                "'prohibits':['a.kill']}}]}}]"),
+      "/bundles/0/guardrails is not supported; refuse calls by rules, and escalate them by approval_gates\n"
+      "/bundles/0/policy_dsl/rules/0/then/requires is not supported; write the condition into \"if\", or name "
+      "a requires_approval_gate\n"
+      "/bundles/0/policy_dsl/rules/0/then/prohibits is not supported; add a rule with \"allow\": false for "
+      "these capabilities");
 #define RULES(rules) FILE_WITH(ALL_PERMISSIONS "," BUNDLES(rules, GATE("G", "")))
 #define PLACE "/bundles/0/policy_dsl/rules/"
   assert_refused(RULES(RULE("r", "true", "'allow':true,'requires_approval_gate':'H'")),
@@ -549,8 +558,8 @@ static void an_error_in_bundles_refuses_the_file(void **state) {
                  PLACE "0/if/and/0/nope unknown operator \"nope\"");
   assert_refused(RULES(RULE("r", "{'log':1}", "'allow':true")), PLACE "0/if/log unknown operator \"log\"");
   assert_refused(RULES(RULE("r", "true", "")), PLACE "0/then needs the member \"allow\"");
-  assert_refused(RULES(RULE("r", "true", "'allow':true,'prohibits':['x']")),
-                 PLACE "0/then/prohibits is an unknown member");
+  assert_refused(RULES(RULE("r", "true", "'allow':true,'prohibit':['x']")),
+                 PLACE "0/then/prohibit is an unknown member; did you mean \"prohibits\"?");
   assert_refused(RULES("{'rule_id':'r','then':{'allow':true},'applies_to':{'intents':['x']}}"),
                  PLACE "0/applies_to/intents is an unknown member; did you mean \"intent\"?");
   assert_refused(RULES(RULE("r", "true", "'allow':true") "," RULE("r", "true", "'allow':true")),

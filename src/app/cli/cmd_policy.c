@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/cli/command.h"
+#include "app/cli/access.h"
 #include "app/gateway_client/inventory.h"
+#include "govern/provisional.h"
 #include "mcp/methods.h"
 #include "policy/survey.h"
 #include "json/write.h"
@@ -17,15 +18,18 @@ static const struct command explain = {
     .usage = "AGENT SERVER [TOOL] [options]\n"
              "       toolgate policy explain AGENT --method METHOD [options]",
     .about = "Prints whether an agent may use a server, one of its tools, or a method that the\n"
-             "protocol does not define, and which rule decides. Exit code 0: ALLOW; 1: DENY. Starts\n"
-             "no server.",
-    .options = "JucmCj",
+             "protocol does not define, and which rule decides: an access rule, or a part of the\n"
+             "governance file. An allowed call of a governed tool may still be denied because of its\n"
+             "arguments (toolgate govern decide). Exit code 0: ALLOW; 1: DENY. Starts no server.",
+    .options = "Ju^_cmCj",
     .min = 1,
     .max = 3,
     .missing = "give an agent and a server",
 };
 
-static const char *reason_of(const struct policy_decision *d) {
+static const char *reason_of(const struct access_answer *a) {
+  const struct policy_decision *d = &a->decision;
+  if (d->governed.p) return d->allowed ? "the governance file allows it" : governance_code_advice(a->code);
   switch (d->by) {
   case POLICY_EXPLICIT: return d->allowed ? "named by an allow rule" : "named by a deny rule";
   case POLICY_WILDCARD: return d->allowed ? "matches an allow pattern" : "matches a deny pattern";
@@ -53,75 +57,105 @@ static bool is_unknown_server(const struct arguments *args) {
   return unknown;
 }
 
-static void put_decision(struct buf *out, const struct policy_decision *d, const struct arguments *args, bool unknown) {
-  struct buf rule, pointer;
-  buf_init(&rule, 1 << 16);
-  buf_init(&pointer, 1 << 16);
-  policy_put_path(d, &rule);
-  policy_put_pointer(d, &pointer);
+// Returns a remark about the answer, or NULL.
+static const char *remark_of(const struct access *x, const struct arguments *args, const struct access_answer *a,
+                             bool unknown) {
+  if (unknown) return UNKNOWN_SERVER;
+  bool by_token = a->decision.governed.p && !args->claims;
+  if (by_token && (governance_reads_claims(x->governance) || a->code == GOVERNANCE_DELEGATION_REQUIRED))
+    return "without a token; claims of a JSON Web Token can change the answer (--claims)";
+  return NULL;
+}
+
+static void put_path(struct json_writer *w, str key, const struct policy_decision *d,
+                     void (*put)(const struct policy_decision *d, struct buf *out)) {
+  struct buf b;
+  buf_init(&b, 1 << 16);
+  put(d, &b);
+  json_member_str(w, key, buf_view(&b));
+  buf_done(&b);
+}
+
+static void put_decision(struct buf *out, const struct access_answer *a, const struct arguments *args,
+                         const char *remark) {
+  const struct policy_decision *d = &a->decision;
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
   json_member_str(&w, STR("decision"), d->allowed ? STR("ALLOW") : STR("DENY"));
-  json_member_str(&w, STR("rule"), buf_view(&rule));
-  json_member_str(&w, STR("pointer"), buf_view(&pointer));
-  json_member_str(&w, STR("class"), str_of(policy_class_name(d->by)));
-  json_member_str(&w, STR("reason"), str_of(reason_of(d)));
+  put_path(&w, STR("rule"), d, policy_put_path);
+  put_path(&w, STR("pointer"), d, policy_put_pointer);
+  json_member_str(&w, STR("class"), str_of(d->governed.p ? "governance" : policy_class_name(d->by)));
+  if (a->code != GOVERNANCE_ALLOWED) json_member_str(&w, STR("code"), str_of(governance_code_name(a->code)));
+  if (d->governed.p && a->rules.agent) put_path(&w, STR("access_rule"), &a->rules, policy_put_path);
+  json_member_str(&w, STR("reason"), str_of(reason_of(a)));
   json_member_str(&w, STR("agent"), str_of(args->operands[0]));
   if (args->method) json_member_str(&w, STR("method"), str_of(args->method));
   else json_member_str(&w, STR("server"), str_of(args->operands[1]));
   if (args->operand_count > 2) json_member_str(&w, STR("tool"), str_of(args->operands[2]));
-  if (unknown) json_member_str(&w, STR("remark"), STR(UNKNOWN_SERVER));
+  if (remark) json_member_str(&w, STR("remark"), str_of(remark));
   json_end_object(&w);
-  buf_done(&rule);
-  buf_done(&pointer);
 }
 
-static void put_sentence(struct buf *out, const struct policy_decision *d) {
-  buf_printf(out, "%s  ", d->allowed ? "ALLOW" : "DENY");
-  policy_put_path(d, out);
-  buf_printf(out, "  (%s)", reason_of(d));
+static void put_sentence(struct buf *out, const struct access_answer *a) {
+  buf_printf(out, "%s  ", a->decision.allowed ? "ALLOW" : "DENY");
+  if (a->code != GOVERNANCE_ALLOWED) buf_printf(out, "%s  ", governance_code_name(a->code));
+  policy_put_path(&a->decision, out);
+  buf_printf(out, "  (%s)", reason_of(a));
 }
 
-static struct policy_decision decide(const struct policy *p, const struct arguments *args) {
-  ASSERT(args->method || args->operand_count >= 2);
-  const struct policy_agent *agent = policy_find(p, str_of(args->operands[0]));
-  str tool = args->operand_count > 2 ? str_of(args->operands[2]) : STR_NONE;
-  return args->method ? policy_decide_method(p, agent, str_of(args->method))
-                      : policy_decide(p, agent, str_of(args->operands[1]), tool);
+// Decides about a method outside the protocol, which a governance file cannot allow.
+static struct access_answer decide_method(const struct access *x, const struct policy_agent *agent, str method) {
+  struct access_answer a = {.decision = {.of_method = true, .governed = STR("/adapters")}};
+  if (x->policy) a.decision = a.rules = policy_decide_method(x->policy, agent, method);
+  else a.code = GOVERNANCE_CAPABILITY_UNKNOWN;
+  return a;
 }
 
-static int answer(const struct policy *p, const struct arguments *args) {
-  struct policy_decision d = decide(p, args);
+// Reads --claims. On failure returns false with the reason in `f`.
+static bool read_claims(const struct access *x, const struct arguments *args, struct arena *a, str *out,
+                        struct fault *f) {
+  *out = STR_NONE;
+  if (!args->claims) return true;
+  fault_set(f, FAULT_INVALID, "--claims must be a JSON object with the string \"sub\"");
+  const struct json *v = json_parse(a, str_of(args->claims), &json_default_limits, f);
+  str subject;
+  if (!json_is(v, JSON_OBJECT) || !json_string(json_get(v, STR("sub")), a, &subject)) return false;
+  *out = str_of(args->claims);
+  return x->governance;
+}
+
+static bool decide(struct access *x, const struct arguments *args, struct access_answer *out, struct fault *f) {
+  str id = str_of(args->operands[0]), claims;
+  const struct policy_agent *agent = x->policy ? policy_find(x->policy, id) : NULL;
+  fault_set(f, FAULT_INVALID, "--claims has no effect: there is no governance file");
+  if (!read_claims(x, args, &x->arena, &claims, f)) return false;
+  if (args->method) {
+    *out = decide_method(x, agent, str_of(args->method));
+    return true;
+  }
+  struct run_context *run = access_context(x, id, claims, f);
+  if (x->governance && !run) return false;
+  ASSERT(args->operand_count >= 2);
+  *out = access_decide(x, agent, run, str_of(args->operands[1]),
+                       args->operand_count > 2 ? str_of(args->operands[2]) : STR_NONE);
+  return true;
+}
+
+static int answer(struct access *x, const struct arguments *args) {
+  struct access_answer a;
+  struct fault f;
+  if (!decide(x, args, &a, &f)) return command_failed(&f, EXIT_NO);
   bool unknown = !args->method && is_unknown_server(args);
+  const char *remark = remark_of(x, args, &a, unknown);
   struct buf out;
   buf_init(&out, 1 << 20);
   if (unknown) fprintf(stderr, "toolgate: %s: %s\n", UNKNOWN_SERVER, args->operands[1]);
-  if (args->json) put_decision(&out, &d, args, unknown);
-  else put_sentence(&out, &d);
+  else if (remark) fprintf(stderr, "toolgate: %s\n", remark);
+  if (args->json) put_decision(&out, &a, args, remark);
+  else put_sentence(&out, &a);
   buf_char(&out, '\n');
   command_print_done(&out);
-  return d.allowed ? EXIT_OK : EXIT_NO;
-}
-
-// Returns the rules. On failure prints the error, sets *out_status to the exit code and returns NULL. If `quiet` is
-// set, prints no warnings: they are printed when the caller reads the whole configuration later.
-static struct policy *load(const struct arguments *args, bool quiet, int *out_status) {
-  struct config_problems problems;
-  struct config c;
-  struct policy *p = NULL;
-  config_problems_init(&problems);
-  bool ok = config_load_rules(&c, &args->config, environ, &problems);
-  if (!ok || !quiet) command_print_problems(&problems);
-  config_problems_done(&problems);
-  if (ok) {
-    fprintf(stderr, "toolgate: the rules are those of %.*s\n", STR_ARG(c.rules_file));
-    ASSERT(c.policy && c.rules_file.n);
-    p = policy_ref(c.policy);
-    config_done(&c);
-  } else {
-    *out_status = EXIT_CANNOT;
-  }
-  return p;
+  return a.decision.allowed ? EXIT_OK : EXIT_NO;
 }
 
 // Returns an error message if the operands and options do not fit together, otherwise NULL.
@@ -138,10 +172,10 @@ static int run_explain(int argc, char **argv) {
   int status;
   if (!command_parse(&explain, argc, argv, &args, &status)) return status;
   if (misused(&args)) return command_misused(argv[0], misused(&args));
-  struct policy *p = load(&args, false, &status);
-  if (!p) return status;
-  status = answer(p, &args);
-  policy_unref(&p);
+  struct access x;
+  if (!access_open(&x, &args, false, &status)) return status;
+  status = answer(&x, &args);
+  access_close(&x);
   return status;
 }
 
@@ -152,7 +186,8 @@ struct world {
   struct inventory inventory;
   struct survey_server *servers;
   size_t count;
-  struct policy *policy;
+  struct access access;
+  struct run_context **runs;  // of each agent; NULL if there is no governance file
 };
 
 static void name_tools(struct world *w) {
@@ -169,20 +204,34 @@ static void name_tools(struct world *w) {
     struct survey_server *s = &w->servers[e->source];
     if (e->hidden) continue;
     ASSERT(e->source < w->count && s->tool_count < w->inventory.servers[e->source].count[DIRECTORY_TOOLS]);
+    struct governance_hints hints = {e->item->hints.read_only, e->item->hints.open_world};
+    if (w->access.governance) governance_note_tool(w->access.governance, s->name, e->item->name, hints);
     ((str *)s->tools)[s->tool_count++] = e->item->name;
+  }
+}
+
+static void find_runs(struct world *w) {
+  size_t count = access_agent_count(&w->access);
+  struct fault f;
+  if (!w->access.governance) return;
+  w->runs = ARENA_ARRAY(&w->client.arena, struct run_context *, count);
+  for (size_t i = 0; i < count; i++) {
+    struct run_context *run = access_context(&w->access, access_agent_name(&w->access, i), STR_NONE, &f);
+    ASSERT(run);  // only claims can make a context invalid
+    w->runs[i] = run_context_ref(run);
   }
 }
 
 static bool world_open(struct world *w, const struct arguments *args, int *out_status) {
   struct fault f;
-  w->policy = load(args, true, out_status);
-  if (!w->policy) return false;
+  if (!access_open(&w->access, args, true, out_status)) return false;
   if (!gateway_client_open(&w->client, &args->config, out_status)) {
-    policy_unref(&w->policy);
+    access_close(&w->access);
     return false;
   }
   if (inventory_take(&w->client, &w->inventory, &f)) {
     name_tools(w);
+    find_runs(w);
     for (size_t i = 0; w->client.running && i < w->inventory.server_count; i++)
       if (w->inventory.servers[i].error)
         fprintf(stderr, "toolgate: %.*s: not available: %s\n", STR_ARG(w->inventory.servers[i].name),
@@ -191,15 +240,16 @@ static bool world_open(struct world *w, const struct arguments *args, int *out_s
   }
   fprintf(stderr, "toolgate: %s\n", f.message);
   gateway_client_close(&w->client);
-  policy_unref(&w->policy);
+  access_close(&w->access);
   *out_status = EXIT_CANNOT;
   return false;
 }
 
 static void world_close(struct world *w) {
+  for (size_t i = 0; w->runs && i < access_agent_count(&w->access); i++) run_context_unref(&w->runs[i]);
   inventory_done(&w->inventory);
   gateway_client_close(&w->client);
-  policy_unref(&w->policy);
+  access_close(&w->access);
 }
 
 static int run_in_world(const struct command *c, int argc, char **argv,
@@ -220,13 +270,14 @@ static int run_in_world(const struct command *c, int argc, char **argv,
 
 static const struct command matrix = {
     .usage = "[options]",
-    .about = "Prints a table with a line for each tool and a column for each agent of the rules:\n"
-             "+ if the agent may call the tool, . if not.",
+    .about = "Prints a table with a line for each tool and a column for each agent of the rules (without\n"
+             "rules, of the governance file): + if the agent may call the tool, . if not.",
     .options = "ucmCWjY",
 };
 
 static bool allows(const struct world *w, size_t agent, str server, str tool) {
-  return policy_decide(w->policy, policy_agent_at(w->policy, agent), server, tool).allowed;
+  const struct policy_agent *of_rules = w->access.policy ? policy_agent_at(w->access.policy, agent) : NULL;
+  return access_decide(&w->access, of_rules, w->runs ? w->runs[agent] : NULL, server, tool).decision.allowed;
 }
 
 static size_t widest_tool(const struct world *w) {
@@ -244,8 +295,8 @@ static void put_matrix_line(struct buf *out, const struct world *w, const struct
   size_t from = out->n;
   buf_printf(out, "%.*s/%.*s", STR_ARG(s->name), STR_ARG(tool));
   for (size_t n = out->n - from; n < width; n++) buf_char(out, ' ');
-  for (size_t i = 0; i < policy_agent_count(w->policy); i++) {
-    int column = (int)policy_agent_name(policy_agent_at(w->policy, i)).n;
+  for (size_t i = 0; i < access_agent_count(&w->access); i++) {
+    int column = (int)access_agent_name(&w->access, i).n;
     buf_printf(out, "  %-*s", column, allows(w, i, s->name, tool) ? "+" : ".");
   }
   while (out->n && out->p[out->n - 1] == ' ') out->n--;
@@ -255,8 +306,8 @@ static void put_matrix_line(struct buf *out, const struct world *w, const struct
 static void put_matrix(struct buf *out, const struct world *w) {
   size_t width = widest_tool(w);
   buf_printf(out, "%-*s", (int)width, "tool");
-  for (size_t i = 0; i < policy_agent_count(w->policy); i++)
-    buf_printf(out, "  %.*s", STR_ARG(policy_agent_name(policy_agent_at(w->policy, i))));
+  for (size_t i = 0; i < access_agent_count(&w->access); i++)
+    buf_printf(out, "  %.*s", STR_ARG(access_agent_name(&w->access, i)));
   buf_char(out, '\n');
   for (size_t i = 0; i < w->count; i++)
     for (size_t k = 0; k < w->servers[i].tool_count; k++)
@@ -273,8 +324,8 @@ static void put_matrix_json(struct buf *out, const struct world *w) {
       json_member_str(&j, STR("tool"), w->servers[i].tools[k]);
       json_put_key(&j, STR("agents"));
       json_begin_object(&j);
-      for (size_t n = 0; n < policy_agent_count(w->policy); n++)
-        json_member_str(&j, policy_agent_name(policy_agent_at(w->policy, n)),
+      for (size_t n = 0; n < access_agent_count(&w->access); n++)
+        json_member_str(&j, access_agent_name(&w->access, n),
                         allows(w, n, w->servers[i].name, w->servers[i].tools[k]) ? STR("ALLOW") : STR("DENY"));
       json_end_object(&j);
       json_end_object(&j);
@@ -294,8 +345,8 @@ static int make_matrix(struct world *w, const struct arguments *args, struct buf
 static const struct command lint = {
     .usage = "[options]",
     .about = "Lists rules without effect: rules that match no server or tool, rules that another\n"
-             "rule always precedes, and agents that can call no tool, or every tool. Exit code\n"
-             "1: there is a finding.",
+             "rule always precedes, and agents that can call no tool, or every tool. Ignores the\n"
+             "governance file. Exit code 1: there is a finding.",
     .options = "ucmCWjY",
 };
 
@@ -366,7 +417,11 @@ static void lint_agent(struct world *w, const struct survey_agent *s, struct fin
 
 static int make_lint(struct world *w, const struct arguments *args, struct buf *out) {
   struct findings f = {out, args->json, 0};
-  struct survey s = policy_survey(w->policy, w->servers, w->count, &w->client.arena);
+  if (!w->access.policy) {
+    fprintf(stderr, "toolgate: there are no access rules to check: name a file with --rules\n");
+    return EXIT_CANNOT;
+  }
+  struct survey s = policy_survey(w->access.policy, w->servers, w->count, &w->client.arena);
   for (size_t i = 0; i < s.count; i++) lint_agent(w, &s.agents[i], &f);
   if (!args->json) buf_printf(out, "%zu finding%s\n", f.count, f.count == 1 ? "" : "s");
   return f.count ? EXIT_NO : EXIT_OK;

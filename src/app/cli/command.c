@@ -55,6 +55,7 @@ static const struct option_row rows[] = {
     {'A', "agent", "AGENT", "the caller: an agent of the rules"},
     {'J', "method", "METHOD", "a method that the protocol does not have, instead of a server"},
     {'{', "rules", "FILE", "the new governance file or rules file"},
+    {'_', "claims", "JSON", "claims of the client's JSON Web Token, as an object"},
     {'^', "governance", "FILE", "adapters, permissions and bundles, YAML or JSON"},
     {'y', "key", "FILE", "the key that signs the lines and FILE.head (audit.key_file)"},
     {'$', "key", "FILE", "an Ed25519 private key in PEM format"},
@@ -232,6 +233,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'y': out->key = optarg; break;
   case 'J': out->method = optarg; break;
   case '^': out->governance = optarg; break;
+  case '_': out->claims = optarg; break;
   case '~': out->tenant = optarg; break;
   case '&': out->all = true; break;
   case '>': out->sha256 = optarg; break;

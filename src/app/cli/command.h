@@ -58,7 +58,7 @@ struct arguments {
   bool all, count_governed;
   const char *sha256;
   const char *tenant;
-  const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance;
+  const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance, *claims;
   struct context_arguments context;
   struct record_arguments records;
   struct file_arguments files;

@@ -243,6 +243,11 @@ bool config_has_server(const struct config *c, str name);  // returns whether th
 bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
                        struct config_problems *problems);
 
+// Like config_load_rules, but the configuration need not have rules: out->policy is NULL if there are none, and
+// out->governance is NULL if there is no governance file. If `needs_one` is set, one of them must exist.
+bool config_load_access(struct config *out, const struct config_options *given, char *const *env,
+                        struct config_problems *problems, bool needs_one);
+
 struct governance;
 // Reads a governance file (YAML or JSON). `path` can also be a configuration file with the key `governance`: then reads
 // the file that this key names, with the adapters of the configured servers. If a file cannot be read or has an error,

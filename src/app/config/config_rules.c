@@ -153,16 +153,26 @@ void config_rules_read(struct config_loader *l, const struct config_document *d)
   check_agents(l);
 }
 
-bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
-                       struct config_problems *problems) {
+static bool load_serverless(struct config *out, const struct config_options *given, char *const *env,
+                            struct config_problems *problems, bool needs_rules, bool needs_one) {
   struct config_options opt = *given;
   struct config_loader l = {.problems = problems};
   struct config_place at = {usual[0], STR_NONE};
   opt.transport = "stdio";  // this command opens no listener, so its address is not checked
   opt.serverless = true;
   bool ok = config_load(out, &opt, env, problems);
-  if (ok && out->policy) return true;
+  if (ok && (out->policy || (!needs_rules && (out->governance || !needs_one)))) return true;
   if (ok) config_error(&l, &at, "this file does not exist: create it, or name another with --rules");
   config_done(out);
   return false;
+}
+
+bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
+                       struct config_problems *problems) {
+  return load_serverless(out, given, env, problems, true, true);
+}
+
+bool config_load_access(struct config *out, const struct config_options *given, char *const *env,
+                        struct config_problems *problems, bool needs_one) {
+  return load_serverless(out, given, env, problems, false, needs_one);
 }

@@ -44,6 +44,8 @@ static void put_matches(struct records *r, const struct json *d, struct buf *out
     str id = record_text(r, it, "id"), pointer = record_text(r, it, "pointer");
     buf_printf(out, "%s %.*s matched (%.*s).\n", str_starts(pointer, STR("/permissions/")) ? "Permission" : "Rule",
                STR_ARG(id), STR_ARG(pointer));
+    if (json_get(it, STR("decision_binding")))
+      buf_printf(out, "It binds the call to %.*s.\n", STR_ARG(record_text(r, it, "decision_binding")));
   }
 }
 
