@@ -50,7 +50,7 @@ void governance_agent_look(const struct governance *g, struct governance_agent *
   arena_done(&scratch);
 }
 
-// What is known about every call of one tool by one agent.
+// Facts that hold for every call of one tool by one agent.
 struct outlook {
   const struct governance *governance;
   const struct governance_agent *agent;

@@ -51,8 +51,8 @@ struct governance_agent {
   const struct json *context;  // an object that governance_check_context accepts
   struct governance_subject subject;
   enum approval_mode safety;
-  // What is known about each rule before a call (enum rule_outlook in discovery.c), in the order of evaluation. NULL
-  // for the contexts of the file; governance_agent_look sets it for run contexts.
+  // Whether each rule matches the calls of this agent (enum rule_outlook in discovery.c), in the order of evaluation.
+  // NULL for the contexts of the file; governance_agent_look sets it for run contexts.
   const uint8_t *outlook;
   uint8_t *passed;  // for each capability: whether rules and modes allow some calls; set when this is first known
 };

@@ -243,8 +243,8 @@ bool config_has_server(const struct config *c, str name);  // returns whether th
 bool config_load_rules(struct config *out, const struct config_options *given, char *const *env,
                        struct config_problems *problems);
 
-// Like config_load_rules, but the configuration need not have rules: out->policy is NULL if there are none, and
-// out->governance is NULL if there is no governance file. If `needs_one` is set, one of them must exist.
+// Like config_load_rules, but the configuration need not have rules: out->policy is NULL without rules, and
+// out->governance is NULL without a governance file. If `needs_one` is set, one of the two must exist.
 bool config_load_access(struct config *out, const struct config_options *given, char *const *env,
                         struct config_problems *problems, bool needs_one);
 
