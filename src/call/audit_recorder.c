@@ -286,6 +286,12 @@ void audit_recorder_agent(struct request *r, str agent) {
   if (n && agent.n) n->event.agent = keep(r, agent);
 }
 
+void audit_recorder_caller(struct request *r, const struct caller *c) {
+  struct audit_recorder_note *n = r->note;
+  audit_recorder_agent(r, c->id);
+  if (n && c->run && c->run->governed.subject.tenant.n) n->event.tenant = keep(r, c->run->governed.subject.tenant);
+}
+
 void audit_recorder_server(struct request *r, str server) {
   struct audit_recorder_note *n = r->note;
   if (n) n->event.server = keep_masked(r, server);

@@ -50,6 +50,7 @@ void audit_recorder_add(struct audit_recorder *l, const struct audit_event *e);
 // Each of the following functions sets a fact in the request's note, and copies its arguments. A later call of the same
 // function replaces the fact.
 void audit_recorder_agent(struct request *r, str agent);
+void audit_recorder_caller(struct request *r, const struct caller *c);  // agent and tenant
 void audit_recorder_server(struct request *r, str server);
 void audit_recorder_tool(struct request *r, str server, str tool);
 // `target` is a URI, the name of a prompt, the id of a task, or the handle of an artifact. Secrets in `target` are

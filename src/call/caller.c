@@ -114,6 +114,20 @@ struct policy_decision caller_decide(const struct caller *c, str server, enum it
   return d;
 }
 
+static bool is_hidden(const struct policy_decision *d) {
+  return !d->allowed && d->governed.p && !d->quarantined;
+}
+
+bool caller_conceals_server(const struct caller *c, const struct policy_decision *d) {
+  return is_hidden(d) && governance_unlisted(c->governance) != UNLISTED_DENY &&
+         !caller_may(c, d->server, ITEM_RESOURCE, STR_NONE);
+}
+
+bool caller_conceals_tool(const struct caller *c, const struct policy_decision *d) {
+  return is_hidden(d) && governance_is_provisional(c->governance, d->server) &&
+         caller_may(c, d->server, ITEM_TOOL, STR(""));  // no tool has this name
+}
+
 bool caller_lists(const struct caller *c, str server, enum item_kind kind, str name) {
   return caller_may(c, server, kind, name) && !(c->governance && governance_version_of(c->governance, server));
 }

@@ -36,6 +36,12 @@ static inline bool rulebook_limits(const struct rulebook *b) {
   return b->policy || b->governance;
 }
 
+// Returns lane_user.agent. Agents of different tenants have different connections to servers, even if the agents have
+// the same name.
+static inline str caller_owner(const struct caller *c) {
+  return c->run ? c->run->owner : c->id;
+}
+
 // Finds the caller of a request. `named` is the agent that the request names, empty if the request names no agent, or
 // STR_NONE if it cannot name one. Sets out->policy without taking a reference. Returns false with the reason in `f` on
 // failure.
@@ -53,6 +59,12 @@ void caller_note_item(const struct caller *c, str server, const struct item *ite
 // Decides whether a caller may see and use an item. The decision depends on the server and, for a tool, on the tool's
 // name.
 struct policy_decision caller_decide(const struct caller *c, str server, enum item_kind kind, str name);
+
+// Returns whether a refusal must look as if the server did not exist: the governance file hides a server of other
+// tenants, and would let the caller use a server that the file does not name.
+bool caller_conceals_server(const struct caller *c, const struct policy_decision *d);
+// The same for a tool of a server that the caller may see.
+bool caller_conceals_tool(const struct caller *c, const struct policy_decision *d);
 
 // Returns the path of the rule that made caller_find fail, or STR_NONE if the credential was the reason.
 str caller_rule(const struct rulebook *book, const struct session *s, str named, const struct fault *f);

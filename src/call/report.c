@@ -87,7 +87,8 @@ void call_audit(struct call *c, bool asked) {
   unsigned marks = (c->tool_failed ? AUDIT_NOTE_TOOL_ERROR : 0) | (cache_answered(c) ? AUDIT_NOTE_CACHED : 0) |
                    (c->options.dry_run ? AUDIT_NOTE_DRY_RUN : 0) | (asked ? AUDIT_NOTE_ASKED : 0) |
                    (c->sent ? AUDIT_NOTE_SENT : 0);
-  audit_recorder_agent(r, c->caller.id.n ? c->caller.id : c->named);
+  if (c->caller.id.n) audit_recorder_caller(r, &c->caller);
+  else audit_recorder_agent(r, c->named);
   if (c->route_count) audit_recorder_secrets(r, &call_spec(c)->secrets);
   audit_target(c);
   audit_recorder_mark(r, marks, call_retries(c));

@@ -260,3 +260,17 @@ bool governance_serves_tenant(const struct governance *g, str tenant, str server
     if (g->capabilities[i].adapter == adapter && lets_tenant(&g->capabilities[i], tenant)) return true;
   return false;
 }
+
+bool governance_is_foreign(const struct governance *g, const struct governance_adapter *adapter, str server,
+                           str tenant) {
+  const struct governance_version *version = governance_version_of(g, server);
+  if (version && !governance_version_serves(version, tenant)) return true;
+  bool named = false;
+  for (size_t i = 0; i < g->capability_count; i++) {
+    const struct governance_capability *c = &g->capabilities[i];
+    if (c->adapter != adapter) continue;
+    if (lets_tenant(c, tenant)) return false;
+    for (size_t k = 0; k < c->permission_count; k++) named |= c->permissions[k]->tenants.list != NULL;
+  }
+  return named && !g->provisional_tools;
+}

@@ -213,6 +213,8 @@ bool governance_shows(const struct governance *g, const struct governance_agent 
   *out =
       (struct governance_verdict){GOVERNANCE_ALLOWED, adapter ? adapter->pointer : governance_unlisted_pointer(NULL)};
   if (!adapter && g->unlisted == UNLISTED_DENY) return hide(&o, GOVERNANCE_CAPABILITY_UNKNOWN, STR("/adapters"));
+  if (!tool.p && adapter && governance_is_foreign(g, adapter, server, p->subject.tenant))
+    return hide(&o, GOVERNANCE_PERMISSION_DENIED, STR("/permissions"));
   if (!tool.p || (!adapter && g->unlisted == UNLISTED_ALLOW)) return true;
   arena_init(&a);
   o.capability = find_capability(g, server, tool, &a);

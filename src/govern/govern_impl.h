@@ -290,6 +290,11 @@ void governance_webhooks_done(struct governance *g);
 
 // ---- agents.c
 
+// Returns whether a server belongs to other tenants: permissions of its adapter name tenants, and no permission lets
+// this tenant use a capability; or it is the server of a version for other tenants.
+bool governance_is_foreign(const struct governance *g, const struct governance_adapter *adapter, str server,
+                           str tenant);
+
 void governance_read_context(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
 // Sets the members of `p` that decisions use, from `context`. The strings are in the arena or in the text of `context`.
 void governance_agent_settle(struct governance_agent *p, const struct json *context, struct arena *a);

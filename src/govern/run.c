@@ -397,6 +397,8 @@ static struct run_context *create(struct governance *g, str text, str agent, str
   run_budget_read(json_get(context, STR("budget")), &r->budget);
   json_bool(json_get(context, STR("evidence_required")), &r->wants_evidence);
   r->agent = arena_str(&r->arena, agent);
+  str tenant = r->governed.subject.tenant;
+  if (agent.n) r->owner = arena_printf(&r->arena, "%zu %.*s %.*s", tenant.n, STR_ARG(tenant), STR_ARG(agent));
   list_init(&r->idle);
   list_push(&g->idle_runs, &r->idle);
   ASSERT(map_add(&g->runs, r->key, r));

@@ -36,6 +36,7 @@ struct run_context {
   struct run_budget budget;
   bool wants_evidence;  // evidence_required in the context of the agent
   str agent;
+  str owner;      // a text that identifies the agent and its tenant; empty without an agent
   str id;         // run_id of the token, or STR_NONE
   str canonical;  // canonical form (RFC 8785) of governed.context, or STR_NONE if it has none
   str key;

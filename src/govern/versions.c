@@ -66,6 +66,10 @@ static bool names_have(const struct governance_names *names, str name) {
   return false;
 }
 
+bool governance_version_serves(const struct governance_version *v, str tenant) {
+  return names_have(&v->tenants, tenant);
+}
+
 // Returns whether a run is in the version's share of all runs. The key of the hash is constant, so that a run keeps its
 // version after a restart and in other gateways.
 static bool in_share(const struct governance_adapter *a, const struct governance_version *v, str run) {
@@ -84,7 +88,8 @@ const struct governance_version *governance_choose_version(const struct governan
                                                            str tenant, str run, size_t from) {
   for (size_t i = from; i < a->versions.count; i++) {
     const struct governance_version *v = &a->versions.list[i];
-    if (names_have(&v->environments, environment) && names_have(&v->tenants, tenant) && in_share(a, v, run)) return v;
+    if (names_have(&v->environments, environment) && governance_version_serves(v, tenant) && in_share(a, v, run))
+      return v;
   }
   return NULL;
 }

@@ -23,6 +23,9 @@ struct governance_version {
 // Returns the version that uses this server. Returns NULL for an adapter's own server and for unknown servers.
 const struct governance_version *governance_version_of(const struct governance *g, str server);
 
+// Returns whether calls of this tenant (STR_NONE: none) may use the version.
+bool governance_version_serves(const struct governance_version *v, str tenant);
+
 // Returns the adapter that governs this server, if the adapter has versions; otherwise NULL.
 const struct governance_adapter *governance_versioned(const struct governance *g, str server);
 

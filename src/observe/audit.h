@@ -52,6 +52,7 @@ struct audit_event {
   str target;  // for operations other than tool calls: the URI, prompt, task or handle concerned
   str mode;    // mode of the client's tool view
   str request_id, session, principal;
+  str tenant;           // of the run context; STR_NONE if there is none
   str subject, issuer;  // subject and issuer of the credential; STR_NONE if unknown
   str trace;            // W3C trace id, or STR_NONE
   str decision_id;      // of the governance file; STR_NONE if the request is not governed

@@ -128,6 +128,7 @@ static void put_event(const struct audit_event *e, struct buf *out) {
 
 // Appends the members that most lines do not have.
 static void put_rest(const struct audit_event *e, struct buf *out) {
+  if (e->tenant.n) put_text(out, KEY("tenant"), e->tenant);
   if (e->subject.n) put_text(out, KEY("subject"), e->subject);
   if (e->issuer.n) put_text(out, KEY("issuer"), e->issuer);
   if (e->target.p) put_text(out, KEY("target"), e->target);

@@ -55,7 +55,7 @@ static void note_caller(struct surface *d, struct request *r) {
   struct caller caller;
   struct fault f;
   if (!r->note) return;
-  if (surface_caller(d, r->session, &caller, &f)) audit_recorder_agent(r, caller.id);
+  if (surface_caller(d, r->session, &caller, &f)) audit_recorder_caller(r, &caller);
   else if (r->session->mode != MODE_SERVERS)
     audit_recorder_unknown(r, caller_rule(d->calls.rules, r->session, STR_NONE, &f));
 }
@@ -163,6 +163,7 @@ static void on_received(void *ctx, struct session *s, const struct rpc_message *
       .mode = str_of(mode_names[s->mode]),
       .session = s->callers ? STR_NONE : (str){s->id, SESSION_SHOWN},
       .principal = session_principal(s),
+      .tenant = known && caller.run ? caller.run->governed.subject.tenant : STR_NONE,
       .subject = s->subject,
       .issuer = s->issuer,
       .bytes_in = value->n,
@@ -260,7 +261,7 @@ static void on_lane_ready(void *ctx, struct lane *lane) {
 static str agent_of(void *ctx, const struct session *s) {
   struct caller c;
   struct fault f;
-  return surface_caller(ctx, s, &c, &f) ? c.id : STR_NONE;
+  return surface_caller(ctx, s, &c, &f) ? caller_owner(&c) : STR_NONE;
 }
 
 static bool may_use(void *ctx, const struct session *s, unsigned index) {

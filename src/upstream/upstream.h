@@ -44,7 +44,8 @@ struct lane_owner {
   str payer;  // principal that first used the lane; its share of lanes includes this one; may be empty
 };
 
-// The user of a lane: a session, and the agent that the session acts as (may be empty).
+// The user of a lane: a session, and a text that identifies the agent that the session acts as, and the agent's tenant
+// (may be empty).
 struct lane_user {
   struct session *session;
   str agent;
@@ -126,7 +127,7 @@ struct upstreams_events {
   // Called after each start and restart of a lane. Must send the state that the server needs, because a restarted
   // server has lost it.
   void (*lane_ready)(void *ctx, struct lane *lane);
-  // Returns the agent of a session whose requests name no agent. The pointer may be NULL if there are no agents.
+  // Returns lane_user.agent for a session whose requests name no agent. The pointer may be NULL if there are no agents.
   str (*agent_of)(void *ctx, const struct session *s);
   // Returns whether a session may use the server `index`. This pointer is NULL if every session may use every server.
   bool (*may_use)(void *ctx, const struct session *s, unsigned index);

@@ -25,7 +25,7 @@ static void put_servers(const struct gateway *g, struct json_writer *w) {
   json_end_object(w);
 }
 
-// Names of servers and files are only for clients with the role ADMIN_READER.
+// Names and numbers of servers, and names of files, are only for clients with the role ADMIN_READER.
 void admin_page_ready(struct admin_request *r) {
   const struct model *m = r->admin->model;
   struct model_totals t = model_totals(m->gateway);
@@ -36,9 +36,11 @@ void admin_page_ready(struct admin_request *r) {
   if (unaudited)
     json_member_str(&w, STR("audit"), str_of(names && *unaudited ? unaudited : "the audit log cannot be written"));
   json_member_str(&w, STR("status"), *m->draining ? STR("stopping") : ready ? STR("ready") : STR("not ready"));
-  json_member_u64(&w, STR("servers_usable"), t.usable);
-  json_member_u64(&w, STR("servers_configured"), t.servers);
-  if (names) put_servers(m->gateway, &w);
+  if (names) {
+    json_member_u64(&w, STR("servers_usable"), t.usable);
+    json_member_u64(&w, STR("servers_configured"), t.servers);
+    put_servers(m->gateway, &w);
+  }
   json_end_object(&w);
   buf_char(r->text, '\n');
   admin_reply(r, ready ? 200 : 503, STR("application/json"));

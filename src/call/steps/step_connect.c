@@ -28,7 +28,7 @@ void call_turn_end(struct call *c) {
 }
 
 struct lane_user call_user(const struct call *c) {
-  return (struct lane_user){c->owner, c->caller.id};
+  return (struct lane_user){c->owner, caller_owner(&c->caller)};
 }
 
 static void cancel_connect(struct call *c, void *state, str reason) {

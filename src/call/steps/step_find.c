@@ -375,14 +375,16 @@ static enum call_result by_place(struct call *c) {
   struct policy_decision d = {.allowed = true};
   if (item) caller_note_item(&c->caller, place->server, item);
   if (caller_is_limited(&c->caller)) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
-  if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
-  if (!known) {
+  bool hides_server = caller_conceals_server(&c->caller, &d), hides_tool = caller_conceals_tool(&c->caller, &d);
+  if (!d.allowed && !hides_server && !hides_tool) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
+  if (!d.allowed && known) policy_hide(c, source, ITEM_TOOL, name);
+  if (!known || hides_server) {
     struct fault f;
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",
               STR_ARG(utf8_cut(place->server, NAME_SHOWN)));
     return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
   }
-  c->item = item;
+  c->item = hides_tool ? NULL : item;
   route_to(c, source, name);
   return c->item ? CALL_NEXT : not_listed(c, source);
 }

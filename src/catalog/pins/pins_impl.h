@@ -70,6 +70,8 @@ enum { PIN_SERIOUS = 1u << PIN_HIDDEN | 1u << PIN_INSTRUCTION | 1u << PIN_LOOKAL
 void pins_scan(struct pin *pin, const struct definition *d, bool fresh);
 // Finds tools whose names look like those of other servers' tools, and records these findings in the pins.
 void pins_compare_names(struct pins *p);
+// Returns the tool that a finding PIN_LOOKALIKE or PIN_SAME_NAME is about, or NULL if its pin was removed.
+const struct pin *pins_original(const struct pins *p, const struct pin *imitation, enum pin_finding finding);
 
 // ---- pins_store.c
 
@@ -77,5 +79,6 @@ void pins_load(struct pins *p);  // sets `unreadable` on failure
 void pins_save(struct pins *p, const struct pin *pin);
 void pins_remove(struct pins *p, const struct pin *pin);  // from the store
 // Writes the member `findings`. `reviewed` is the name of the member that says whether an operator accepted a finding.
-void pins_put_findings(struct json_writer *w, const struct pin *pin, str reviewed);
+// The texts of the findings in the set `foreign` are left out, because they name tools of other tenants.
+void pins_put_findings(struct json_writer *w, const struct pin *pin, str reviewed, unsigned foreign);
 void pins_put_raw_or_null(struct json_writer *w, str key, str text);

@@ -52,7 +52,19 @@ static bool has_hash(const struct pin *pin, str sha256) {
   return str_eq(str_of(hex), sha256);
 }
 
-static void put_pin(const struct pin *pin, bool whole, struct json_writer *w) {
+// Returns the findings whose texts name a tool that the tenant may not use.
+static unsigned foreign_findings(const struct pins *p, const struct pins_choice *which, const struct pin *pin) {
+  unsigned set = 0;
+  for (int i = PIN_LOOKALIKE; which->may && i <= PIN_SAME_NAME; i++) {
+    if (!(pin->findings & 1u << i)) continue;
+    const struct pin *original = pins_original(p, pin, (enum pin_finding)i);
+    if (!original || !which->may(which->ctx, original->server->name, original->tool)) set |= 1u << i;
+  }
+  return set;
+}
+
+static void put_pin(const struct pins *p, const struct pins_choice *which, const struct pin *pin, bool whole,
+                    struct json_writer *w) {
   json_begin_object(w);
   json_member_str(w, STR("server"), pin->server->name);
   json_member_str_or_null(w, STR("tool"), pin->tool.n ? pin->tool : STR_NONE);
@@ -65,7 +77,7 @@ static void put_pin(const struct pin *pin, bool whole, struct json_writer *w) {
   char hex[HEX];
   hash_current(pin, hex);
   json_member_str(w, STR("sha256"), str_of(hex));
-  pins_put_findings(w, pin, STR("accepted"));
+  pins_put_findings(w, pin, STR("accepted"), foreign_findings(p, which, pin));
   if (whole) {
     pins_put_raw_or_null(w, STR("accepted"), pin->accepted);
     pins_put_raw_or_null(w, STR("current"), pin->current.p ? pin->current : pin->accepted);
@@ -78,7 +90,7 @@ size_t pins_put(const struct pins *p, const struct pins_choice *which, bool whol
   ASSERT_MAGIC(p, PINS_MAGIC);
   struct pin **list = choose(p, which, &count);
   json_begin_array(w);
-  for (size_t i = 0; i < count; i++) put_pin(list[i], whole, w);
+  for (size_t i = 0; i < count; i++) put_pin(p, which, list[i], whole, w);
   json_end_array(w);
   mem_free(list);
   return count;
@@ -95,7 +107,7 @@ size_t pins_accept(struct pins *p, const struct pins_choice *which, struct json_
   for (size_t i = 0; i < count; i++) {
     if (!has_hash(list[i], which->sha256)) continue;
     pins_accept_one(p, list[i], true);
-    put_pin(list[i], false, w);
+    put_pin(p, which, list[i], false, w);
     accepted++;
   }
   json_end_array(w);

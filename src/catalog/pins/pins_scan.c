@@ -97,17 +97,36 @@ static bool is_younger(const struct pin *a, const struct pin *b) {
   return a->server->order > b->server->order;
 }
 
+// Writes the text of a finding about the name of another tool.
+static void put_place(struct buf *why, const struct pin *original) {
+  buf_printf(why, "\"");
+  visible_put(original->tool, why);
+  buf_printf(why, "\" of %.*s", STR_ARG(original->server->name));
+}
+
 static void note_pair(struct pin *a, struct pin *b) {
   struct pin *imitation = is_younger(a, b) ? a : b, *original = imitation == a ? b : a;
   enum pin_finding finding = str_eq(a->tool, b->tool) ? PIN_SAME_NAME : PIN_LOOKALIKE;
   struct buf why;
   if (imitation->findings & 1u << finding) return;
   buf_init(&why, WHY_BYTES);
-  buf_printf(&why, "\"");
-  visible_put(original->tool, &why);
-  buf_printf(&why, "\" of %.*s", STR_ARG(original->server->name));
+  put_place(&why, original);
   set(imitation, finding, buf_view(&why));
   buf_done(&why);
+}
+
+const struct pin *pins_original(const struct pins *p, const struct pin *imitation, enum pin_finding finding) {
+  struct pins_walk walk = {0};
+  struct buf why;
+  const struct pin *found = NULL;
+  buf_init(&why, WHY_BYTES);
+  for (const struct pin *pin; !found && (pin = pins_next(p, &walk));) {
+    buf_reset(&why);
+    put_place(&why, pin);
+    if (pin->tool.n && imitation->why[finding].p && str_eq(buf_view(&why), imitation->why[finding])) found = pin;
+  }
+  buf_done(&why);
+  return found;
 }
 
 // The list is sorted by skeleton. So equal skeletons are neighbours, and similar skeletons are close, because they

@@ -7,14 +7,15 @@
 
 static const str kind = STR("pins");
 
-void pins_put_findings(struct json_writer *w, const struct pin *pin, str reviewed) {
+void pins_put_findings(struct json_writer *w, const struct pin *pin, str reviewed, unsigned foreign) {
   json_put_key(w, STR("findings"));
   json_begin_array(w);
   for (int i = 0; i < PIN_FINDINGS; i++) {
     if (!(pin->findings & 1u << i)) continue;
     json_begin_object(w);
     json_member_str(w, STR("kind"), str_of(pin_finding_name((enum pin_finding)i)));
-    json_member_str(w, STR("text"), pin->why[i].p ? pin->why[i] : STR(""));
+    str text = foreign & 1u << i ? STR("a tool of another tenant") : pin->why[i].p ? pin->why[i] : STR("");
+    json_member_str(w, STR("text"), text);
     json_member_bool(w, reviewed, pin->reviewed & 1u << i);
     json_end_object(w);
   }
@@ -63,7 +64,7 @@ void pins_save(struct pins *p, const struct pin *pin) {
   json_member_bool(&w, STR("by_operator"), pin->by_operator);
   pins_put_raw_or_null(&w, STR("accepted"), pin->accepted);
   pins_put_raw_or_null(&w, STR("current"), pin->current);
-  pins_put_findings(&w, pin, STR("reviewed"));
+  pins_put_findings(&w, pin, STR("reviewed"), 0);
   json_end_object(&w);
   if (b.over)
     log_error(p->opt.log, "%.*s: the pin of a tool is too large and is lost when the gateway ends",

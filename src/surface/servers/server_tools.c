@@ -179,7 +179,7 @@ bool servers_tools_ready(struct surface *d, const struct request *r) {
   unsigned source;
   if (!caller_find(d->calls.rules, r->session, servers_named(r), &a.caller, &f)) return true;
   if (!upstreams_find(d->upstreams, servers_string(&a, STR("server")), &source)) return true;
-  a.who = (struct lane_user){r->session, a.caller.id};
+  a.who = (struct lane_user){r->session, caller_owner(&a.caller)};
   return !surface_sees_server(d, &a.caller, source) || upstreams_listed(d->upstreams, source) ||
          upstreams_settle_one(d->upstreams, source, &a.who);
 }

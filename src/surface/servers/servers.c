@@ -148,7 +148,9 @@ static void deny(struct servers_ask *a, const struct policy_decision *d) {
   struct buf rule;
   buf_init(&rule, 1 << 14);
   caller_describe_denial(&a->caller, d, STR_NONE, &f);
-  policy_put_path(d, &rule);
+  // The place in the governance file would show whether the file names the server.
+  if (d->governed.p) buf_str(&rule, STR("governance"));
+  else policy_put_path(d, &rule);
   fail_by(a->d, a->r, &f, buf_view(&rule));
   buf_done(&rule);
 }
@@ -163,11 +165,12 @@ bool servers_find(struct servers_ask *a, unsigned *out_source) {
     decision = caller_decide(c, server, ITEM_RESOURCE, STR_NONE);
     audit_recorder_decided(a->r, &decision);
   }
-  if (!decision.allowed) {
+  bool concealed = caller_conceals_server(c, &decision);
+  if (!decision.allowed && !concealed) {
     deny(a, &decision);
     return false;
   }
-  if (upstreams_find(a->d->upstreams, server, out_source)) return true;
+  if (!concealed && upstreams_find(a->d->upstreams, server, out_source)) return true;
   if (!server.n) {
     meta_refuse(a->d, a->r, "server is required; pass a name from list_servers");
     return false;
@@ -219,8 +222,8 @@ static void run(struct surface *d, struct request *r, const struct servers_entry
   } else if (!texts) {
     meta_refuse(d, r, "server and tool must be strings");
   } else if (is_within_limits(d, r, e)) {
-    audit_recorder_agent(r, a.caller.id);
-    a.who = (struct lane_user){r->session, a.caller.id};
+    audit_recorder_caller(r, &a.caller);
+    a.who = (struct lane_user){r->session, caller_owner(&a.caller)};
     e->run(&a);
   }
 }
