@@ -540,7 +540,7 @@ describe('what a line says', () => {
   test('the table of docs/operate/audit.md has every key, and no other', () => {
     const page = fs.readFileSync(path.join(ROOT, 'docs/operate/audit.md'), 'utf8');
     const rows = page.split('\n').filter((line) => /^\| `/.test(line)).flatMap((line) => line.split('|')[1].match(/\w+/g));
-    const rare = ['subject', 'issuer', 'target', 'trace_id', 'decision_id', 'envelope_hash', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required',
+    const rare = ['tenant', 'subject', 'issuer', 'target', 'trace_id', 'decision_id', 'envelope_hash', 'retries', 'tool_error', 'cached', 'dry_run', 'input_required',
       'arguments', 'reason', 'peer', 'omitted', 'omitted_from', 'omitted_until', 'rules_before', 'rules_after', 'mac'];
     assert.deepEqual(rows.toSorted(), [...KEYS, ...rare].toSorted());
   });

@@ -148,7 +148,7 @@ describe('whom the pages tell', () => {
     const headers = { authorization: `Bearer ${TOKEN}` };
     assert.equal((await get('/metrics')).status, 401);
     assert.equal((await get('/metrics', { headers })).status, 404);
-    assert.deepEqual(await (await get('/readyz')).json(), { status: 'ready' });
+    assert.deepEqual(Object.keys(await (await get('/readyz')).json()), ['status']);
   });
 
   test('at an address of their own they are whole, for whoever has the token of that', async (t) => {
