@@ -121,17 +121,18 @@ static bool make_chain(struct gateway *g, char *const *env, struct fault *f) {
 }
 
 // Records in the audit log that a tool differs from its pin (its accepted definition), or that it no longer differs.
-static void on_pin(void *ctx, const struct pin_place *place, enum pin_state state, bool quarantined) {
+static void on_pin(void *ctx, const struct pin_change *change) {
   struct gateway *g = ctx;
   struct audit_event e = {
       .operation = STR("pins"),
-      .server = place->server,
-      .tool = place->tool.n ? place->tool : STR_NONE,
-      .decision = quarantined ? AUDIT_DENY : AUDIT_ALLOW,
-      .code = state == PIN_ACCEPTED  ? STR_NONE
-              : state == PIN_CHANGED ? STR("SCHEMA_DRIFT")
-                                     : STR("TOOL_QUARANTINED"),
-      .reason = str_of(pin_state_name(state)),
+      .server = change->place.server,
+      .tool = change->place.tool.n ? change->place.tool : STR_NONE,
+      .decision = change->quarantined ? AUDIT_DENY : AUDIT_ALLOW,
+      .code = change->state == PIN_ACCEPTED  ? STR_NONE
+              : change->state == PIN_CHANGED ? STR("SCHEMA_DRIFT")
+                                             : STR("TOOL_QUARANTINED"),
+      .reason = str_of(pin_state_name(change->state)),
+      .omitted = change->omitted,
   };
   audit_recorder_add(g->audit_recorder, &e);
 }

@@ -70,10 +70,11 @@ void caller_describe_quarantine(const struct caller *c, str server, str tool, st
   static const char *const reasons[PIN_STATES] = {"is accepted", "has changed since it was accepted",
                                                   "is new and was not accepted yet", "has findings that need a review"};
   enum pin_state state = pins_find(c->pins, server, tool);
+  char command[PINS_COMMAND];
+  pins_print_command(server, tool, command);
   fault_set(f, state == PIN_CHANGED ? FAULT_SCHEMA_DRIFT : FAULT_TOOL_QUARANTINED,
-            "tool \"%.*s\" %s; ask the operator to run: toolgate pins diff %.*s %.*s",
-            STR_ARG(utf8_cut(tool, NAME_SHOWN)), reasons[state], STR_ARG(utf8_cut(server, NAME_SHOWN)),
-            STR_ARG(utf8_cut(tool, NAME_SHOWN)));
+            "tool \"%.*s\" %s; ask the operator to run: %s", STR_ARG(utf8_cut(tool, NAME_SHOWN)), reasons[state],
+            command);
 }
 
 void caller_describe_denial(const struct caller *c, const struct policy_decision *d, str tool, struct fault *f) {

@@ -25,6 +25,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   list_init(&x->free_calls);
   calls_lay_out(x);
   list_init(&x->unsettled);
+  list_init(&x->unlisted);
   buf_init(&x->params, opt->max_message + 65536);
   buf_init(&x->text, opt->max_message + 65536);
   arena_init(&x->scratch);
@@ -58,7 +59,8 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
 }
 
 void call_context_done(struct call_context *x) {
-  ASSERT(list_empty(&x->asks.open) && list_empty(&x->parked.all) && list_empty(&x->unsettled));
+  ASSERT(list_empty(&x->asks.open) && list_empty(&x->parked.all) && list_empty(&x->unsettled) &&
+         list_empty(&x->unlisted));
   ASSERT(!map_count(&x->parked.waiting));
   calls_free_unused(x);
   deferred_cancel(&x->asks.due);

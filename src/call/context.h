@@ -69,6 +69,7 @@ struct call_context {
   size_t cancelling_count, done_count;
   // calls that wait
   struct list unsettled;  // calls in step_find that wait for an upstream to start
+  struct list unlisted;   // calls in step_pins that wait until a connection has listed its tools
   struct {
     struct list open;     // unanswered questions of servers
     struct deferred due;  // sends open questions to stateless clients

@@ -25,9 +25,9 @@
   ROW(STEP_BUDGET, step_budget)               /* counts the call against the budget of its run */ \
   ROW(STEP_RECORDED, step_recorded)           /* waits until the decision is recorded */ \
   ROW(STEP_CONNECT, step_connect)             /* gets the caller's lane */ \
-  ROW(STEP_VERSION_PINS, step_version_pins)   /* compares versions with the governance file */ \
   ROW(STEP_TURN, step_turn)                   /* waits for a turn on that lane */ \
   ROW(STEP_ROOTS, step_roots)                 /* lets a server ask for the client's roots first */ \
+  ROW(STEP_VERSION_PINS, step_version_pins)   /* compares the connected server with pins */ \
   ROW(STEP_SIGN, step_sign)                   /* signs the decision for the server */ \
   ROW(STEP_DISPATCH, step_dispatch)           /* sends the request, and waits for the reply */ \
   ROW(STEP_RETRY, step_retry)                 /* - waits before another attempt */ \

@@ -178,7 +178,7 @@ struct profile *profile_of(const struct lane *lane) {
 
 bool lane_tool(const struct lane *lane, str name, str *out) {
   ASSERT_MAGIC(lane, LANE_MAGIC);
-  if (!lane->view) return false;
+  if (!lane->view || lane->listing || lane->stale[ITEM_TOOL]) return false;
   const struct definitions *d = lane->view->definitions;
   *out = STR_NONE;
   for (size_t i = 0; i < d->count[ITEM_TOOL] && !out->p; i++)

@@ -223,7 +223,8 @@ const struct lane *upstreams_lane_seen_for(const struct upstreams *all, unsigned
 bool upstreams_has_own(const struct upstreams *all, unsigned index, const struct session *s);
 
 // Sets *out to the definition of a tool (JSON) that the server has listed on this connection, or to STR_NONE without
-// such a tool. Returns false if the server has not listed its tools on this connection yet.
+// such a tool. Returns false if the server has not listed its tools on this connection yet, or has reported a change of
+// the list since.
 bool lane_tool(const struct lane *lane, str name, str *out);
 
 // Return the bit in item.seen that marks the definitions which this user sees. These are the definitions of the user's

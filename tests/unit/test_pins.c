@@ -134,6 +134,122 @@ static void the_reported_version_counts_once_it_is_known(void **state) {
   expect(p, "a", PIN_CHANGED);
 }
 
+static void a_server_that_lists_too_many_tools_has_tools_that_cannot_be_accepted(void **state) {
+  struct place *p = *state;
+  char last[16];
+  lists(p, NULL, STR("[" A "]"));
+  struct buf b;
+  buf_init(&b, 1 << 24);
+  buf_str(&b, STR("[" A2));
+  for (int i = 0; i < MOST + 1; i++) buf_printf(&b, ",{\"name\":\"%d\"}", i);
+  buf_str(&b, STR("]"));
+  lists(p, NULL, buf_view(&b));
+  expect(p, "a", PIN_CHANGED);  // its pin is not replaced
+  snprintf(last, sizeof last, "%d", MOST);
+  expect(p, last, PIN_NEW);
+  buf_reset(&b);
+  struct json_writer w = json_writer(&b);
+  assert_int_equal(pins_accept(p->pins, &(struct pins_choice){0}, &w), MOST);
+  buf_done(&b);
+  expect(p, "0", PIN_ACCEPTED);
+  expect(p, last, PIN_NEW);
+}
+
+// The definitions of two servers, of which "zoo" comes later in the configuration.
+static void two_list(struct place *p, str shop, str zoo) {
+  struct fault f;
+  str names[] = {STR("shop"), STR("zoo")}, tools[] = {shop, zoo};
+  struct definitions *sets[2];
+  struct catalog_source sources[2];
+  for (unsigned i = 0; i < 2; i++) {
+    sets[i] = definitions_new((struct definitions_origin){0});
+    str text = arena_printf(&p->arena, "{\"tools\":%.*s}", STR_ARG(tools[i]));
+    const struct json *page = json_parse(&p->arena, text, &json_default_limits, &f);
+    assert_true(page && definitions_add_page(sets[i], ITEM_TOOL, page));
+    sources[i] = (struct catalog_source){.server = names[i],
+                                         .definition_sets = (const struct definitions *const *)&sets[i],
+                                         .definitions_count = 1,
+                                         .identity = STR_NONE,
+                                         .version = ++p->version,
+                                         .order = i};
+  }
+  pins_look(p->pins, sources, 2);
+  for (int i = 0; i < 2; i++) definitions_free(&sets[i]);
+}
+
+static void accept_all(struct place *p) {
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  struct json_writer w = json_writer(&b);
+  pins_accept(p->pins, &(struct pins_choice){0}, &w);
+  buf_done(&b);
+}
+
+static int64_t days;
+
+static int64_t later(void *ctx) {
+  return clock_wall_ms(&clock_system) + days * 24 * 3600 * 1000;
+}
+
+static const struct clock movable = {NULL, later, NULL};
+
+static void a_tool_does_not_become_the_imitation_when_a_change_is_accepted(void **state) {
+  struct place *p = *state;
+  pins_free(&p->pins);
+  p->pins = pins_new(&(struct pins_options){&silent, &movable, p->store, &seed, NULL, NULL});
+  pins_set_mode(p->pins, GOVERNANCE_PINS_ENFORCE);
+  two_list(p, STR("[{\"name\":\"send_email\"}]"), STR("[]"));
+  days = 1;
+  str imitation = STR("[{\"name\":\"sendEmail\"}]");
+  two_list(p, STR("[{\"name\":\"send_email\"}]"), imitation);
+  accept_all(p);
+  days = 2;
+  str changed = STR("[{\"name\":\"send_email\",\"title\":\"Send\"}]");
+  two_list(p, changed, imitation);
+  expect(p, "send_email", PIN_CHANGED);
+  accept_all(p);
+  two_list(p, changed, imitation);
+  expect(p, "send_email", PIN_ACCEPTED);
+  days = 0;
+}
+
+static unsigned reported;
+static uint64_t omitted;
+
+static void on_change(void *ctx, const struct pin_change *change) {
+  reported++;
+  omitted += change->omitted;
+}
+
+static void a_server_that_always_changes_its_tools_cannot_fill_the_logs(void **state) {
+  struct place *p = *state;
+  pins_free(&p->pins);
+  p->pins = pins_new(&(struct pins_options){&silent, &movable, p->store, &seed, on_change, NULL});
+  pins_set_mode(p->pins, GOVERNANCE_PINS_ENFORCE);
+  reported = 0, omitted = 0;
+  lists(p, NULL, STR("[" A "]"));
+  for (int i = 0; i < 5000; i++) lists(p, NULL, i % 2 ? STR("[" A "]") : STR("[" A2 "]"));
+  assert_int_equal(reported, 2000);
+  days = 1;
+  lists(p, NULL, STR("[" A2 "]"));
+  assert_int_equal(reported, 2001);
+  assert_int_equal(omitted, 3000);
+  days = 0;
+}
+
+static void a_command_names_no_tool_whose_name_is_special_for_shells(void **state) {
+  static const char *const names[] = {"a b", "a;b", "$(b)", "`b`", "a\nb", "--all", "a'b", "", "\u00e9"};
+  char command[PINS_COMMAND];
+  pins_print_command(STR("shop"), STR("files/read.one"), command);
+  assert_string_equal(command, "toolgate pins diff shop files/read.one");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    pins_print_command(STR("shop"), str_of(names[i]), command);
+    assert_string_equal(command, "toolgate pins diff shop");
+  }
+  pins_print_command(STR("the shop"), STR("find"), command);
+  assert_string_equal(command, "toolgate pins diff");
+}
+
 static void a_large_definition_is_compared_by_its_hash(void **state) {
   struct place *p = *state;
   char *text = mem_alloc(600001);
@@ -185,6 +301,10 @@ int main(void) {
       TEST(a_large_definition_is_compared_by_its_hash),
       TEST(with_a_damaged_pin_no_tool_is_accepted),
       TEST(a_server_cannot_fill_the_store_with_pins),
+      TEST(a_server_that_lists_too_many_tools_has_tools_that_cannot_be_accepted),
+      TEST(a_tool_does_not_become_the_imitation_when_a_change_is_accepted),
+      TEST(a_server_that_always_changes_its_tools_cannot_fill_the_logs),
+      TEST(a_command_names_no_tool_whose_name_is_special_for_shells),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,7 @@ void calls_settled(struct call_context *x) {
   list_init(&waiting);
   for (struct list *n; (n = list_pop(&x->unsettled));) list_push(&waiting, n);
   for (struct list *n; (n = list_pop(&waiting));) look_again(CONTAINER_OF(n, struct find_state, node));
+  pins_settled(x);
 }
 
 // ---- the target is unknown

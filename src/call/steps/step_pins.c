@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares a governed tool and its server with the pins in the governance file: the hashes of the tool's schemas, and
 // the versions of the server and of its protocol. A tool or server that differs is not called until the file is
-// changed. The schemas are compared twice, because a server may list changed tools when it is connected.
+// changed. With `pins: enforce`, also compares the tool with its accepted definition (catalog/pins/pins.h).
+//
+// Definitions are compared twice: a server may list changed tools when it is connected for the call, or while the call
+// waits for its turn. So the second comparison is the last step before the call is sent, and waits until the server has
+// listed its tools on this connection.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/controls/checkers.h"
@@ -118,10 +122,95 @@ static bool versions_hold(const struct call *c, struct broken_pin *out) {
          version_holds(a->pointer, "protocol_version", a->protocol_version, str_of(link_revision(l)->name), out);
 }
 
+// ---- accepted definitions
+
+// Returns whether the catalog has the definition that the server lists on this connection. If the connections of a
+// server list different definitions of a tool, the catalog has the first one.
+static bool is_catalogs(struct call *c) {
+  const struct upstreams *all = c->context->upstreams;
+  struct lane_user who = call_user(c);
+  uint32_t first = c->item->seen & -c->item->seen, view = upstreams_view_for(all, c->routes[c->route].source, &who);
+  return first & view && c->catalog == upstreams_catalog(c->context->upstreams);
+}
+
+static enum call_result compare_accepted(struct call *c, str own) {
+  str server = call_server(c), tool = c->item->name;
+  struct fault f;
+  upstreams_catalog(c->context->upstreams);  // compares changed definitions with the pins
+  struct policy_decision d = caller_decide(&c->caller, server, ITEM_TOOL, tool);
+  if (d.quarantined) return policy_refuse(c, &d, tool);
+  if (!own.p || is_catalogs(c) || pins_match(c->caller.pins, server, tool, own)) return CALL_NEXT;
+  fault_set(&f, FAULT_SCHEMA_DRIFT,
+            "tool \"%.*s\": on this connection, the server lists another definition than the "
+            "accepted one",
+            STR_ARG(utf8_cut(tool, VERSION_SHOWN)));
+  fault_set_path(&f, c->about);
+  return call_end(c, &f, RPC_INVALID_PARAMS, STR_NONE);
+}
+
+// ---- the connected server
+
+struct pins_state {
+  struct call *call;  // NULL: the call never waited
+  struct list node;   // in context.unlisted
+  struct timer timer;
+  uint64_t until;  // loop time until which the call waits
+};
+
+static void cancel(struct call *c, void *state, str reason) {
+  struct pins_state *s = state;
+  if (!s->call) return;
+  list_remove(&s->node);
+  timer_stop(&s->timer);
+}
+
+static void on_late(struct timer *t) {
+  struct call *c = CONTAINER_OF(t, struct pins_state, timer)->call;
+  struct fault f;
+  cancel(c, call_state(c, STEP_VERSION_PINS), STR_NONE);
+  fault_set(&f, FAULT_UPSTREAM_TIMEOUT,
+            "has not listed its tools on this connection, so its definitions cannot be compared; try again later");
+  f.undone = true;
+  call_fault(c, &f);
+}
+
+// A server that always reports changes must not make the call wait forever, so `until` is set only once.
+static enum call_result wait_listed(struct call *c, struct pins_state *s) {
+  uint64_t now = loop_now(c->context->loop);
+  if (!s->call) {
+    s->call = c;
+    s->until = now + call_timeout(c);
+    timer_init(&s->timer, on_late);
+  }
+  list_push(&c->context->unlisted, &s->node);
+  timer_start(c->context->loop, &s->timer, s->until > now ? s->until - now : 0);
+  return CALL_WAIT;
+}
+
+// Gets the connection again, because it may have been lost.
+void pins_settled(struct call_context *x) {
+  struct list waiting;  // a copy of the list, because the calls may wait again
+  list_init(&waiting);
+  for (struct list *n; (n = list_pop(&x->unlisted));) list_push(&waiting, n);
+  for (struct list *n; (n = list_pop(&waiting));) {
+    struct pins_state *s = CONTAINER_OF(n, struct pins_state, node);
+    cancel(s->call, s, STR_NONE);
+    call_restart(s->call, STEP_CONNECT);
+  }
+}
+
 static enum call_result compare_server(struct call *c, void *state) {
+  const struct governance_capability *g = call_capability(c);
+  struct pins_state *s = state;
   struct broken_pin broken;
-  if (!call_capability(c) || c->method->local || !c->item) return CALL_NEXT;
+  str own = STR_NONE;
+  if (c->method->local || !c->item || !call_is_tool(c)) return CALL_NEXT;
   ASSERT(c->lane && c->lane->link);
+  bool enforced = c->caller.pins && pins_mode(c->caller.pins) == GOVERNANCE_PINS_ENFORCE;
+  bool hashed = g && (g->input_schema.p || g->output_schema.p);
+  if ((enforced || hashed) && !lane_tool(c->lane, c->item->name, &own)) return wait_listed(c, s);
+  enum call_result r = enforced ? compare_accepted(c, own) : CALL_NEXT;
+  if (r != CALL_NEXT || !g) return r;
   return versions_hold(c, &broken) && schemas_hold(c, &broken) ? CALL_NEXT : refuse(c, &broken);
 }
 
@@ -133,6 +222,9 @@ const struct call_step step_schema_pins = {
 
 const struct call_step step_version_pins = {
     .name = "version_pins",
-    .does = "Compares the versions of the server with those in the governance file.",
+    .does = "Compares the versions of the server with those in the governance file, and with `pins: enforce` the "
+            "definition of the tool with the accepted one.",
+    .state = sizeof(struct pins_state),
     .run = compare_server,
+    .cancel = cancel,
 };

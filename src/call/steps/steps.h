@@ -158,6 +158,7 @@ void call_make_decision_id(struct call *c);  // makes the id
 struct governed_call **call_governed(const struct call *c);
 
 // ---- step_flow.c
+void pins_settled(struct call_context *x);     // a part of calls_settled (call/calls.h)
 unsigned flow_marks_before(struct call *c);    // marks of the call's run; 0 if the call itself has no marks
 enum call_result flow_refuse(struct call *c);  // ends a call whose decision is FLOW_DENIED
 // Applies the flow guard to a request for the result of a task that the gateway stores. Returns CALL_NEXT, or ends the

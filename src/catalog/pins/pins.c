@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalog/pins/pins.h"
 
+#include <stdio.h>
+
+#include "base/ascii.h"
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/utf8.h"
@@ -11,6 +14,8 @@ enum {
   FORM_BYTES = 200 << 10,  // for a larger definition, the pin contains only a hash
   MOST_LOGGED = 20,        // maximum log lines of one comparison
   NAME_SHOWN = 100,
+  MOST_REPORTS = 2000,  // maximum reports about the tools of one server within REPORTS_MS
+  REPORTS_MS = 3600 * 1000,
 };
 
 const char *pin_state_name(enum pin_state state) {
@@ -135,6 +140,7 @@ void pins_accept_one(struct pins *p, struct pin *pin, bool by_operator) {
   if (by_operator) pin->reviewed = pin->findings;
   pin->by_operator = by_operator;
   pin->at = clock_wall_ms(p->opt.clock);
+  if (!pin->first_at) pin->first_at = pin->at;
   pins_save(p, pin);
 }
 
@@ -165,12 +171,21 @@ static str form_of(str text, struct arena *a) {
   return form;
 }
 
+// Returns whether two definitions are equal. Forms of numbers do not count: 1 equals 1.0.
+static bool is_same(str form, str other, struct arena *a) {
+  struct fault f;
+  if (!form.p || !other.p || str_eq(form, other)) return form.p && other.p;
+  const struct json *x = json_parse(a, form, &json_default_limits, &f);
+  const struct json *y = json_parse(a, other, &json_default_limits, &f);
+  return x && y && json_same(x, y);
+}
+
 // Stores the definition that a server lists now. `first` says that nothing of this server was pinned before. Returns
 // whether the definition was not seen before.
-static bool take(struct pins *p, struct pin *pin, str form, bool first) {
+static bool take(struct pins *p, struct pin *pin, str form, bool first, struct arena *a) {
   bool accept = !pin->accepted.p && (first || p->mode == GOVERNANCE_PINS_WARN);
-  bool same = pin->accepted.p && str_eq(pin->accepted, form);
-  bool known = same || (pin->current.p && str_eq(pin->current, form));
+  bool same = is_same(pin->accepted, form, a);
+  bool known = same || is_same(pin->current, form, a);
   pin->listed = true;
   if (accept) {
     pin_set(&pin->current, form);
@@ -198,22 +213,37 @@ static bool is_unchanged(const struct pins *p, struct pin *pin, const struct def
   return same;
 }
 
+// A walk over the tools that a server lists; initially {0}.
+struct tools_walk {
+  size_t set, tool;
+};
+
+static const struct definition *next_tool(const struct catalog_source *source, struct tools_walk *at) {
+  for (; at->set < source->definitions_count; at->set++, at->tool = 0) {
+    const struct definitions *set = source->definition_sets[at->set];
+    while (set && at->tool < set->count[ITEM_TOOL]) {
+      const struct definition *d = &set->defs[ITEM_TOOL][at->tool++];
+      if (!source->serves || source->serves(source->serves_ctx, d->name)) return d;
+    }
+  }
+  return NULL;
+}
+
 static void look_at_tools(struct pins *p, struct pin_server *s, const struct catalog_source *source, bool first) {
+  struct tools_walk walk = {0};
   struct arena a;
   arena_init(&a);
-  for (size_t i = 0; i < source->definitions_count; i++) {
-    const struct definitions *set = source->definition_sets[i];
-    for (size_t k = 0; set && k < set->count[ITEM_TOOL]; k++) {
-      const struct definition *d = &set->defs[ITEM_TOOL][k];
-      if (source->serves && !source->serves(source->serves_ctx, d->name)) continue;
-      struct pin *pin = pins_tool(p, s, d->name);
-      if (pin->passed) continue;  // the catalog uses only the first definition of each name
-      pin->passed = true;
-      if (is_unchanged(p, pin, d)) continue;
-      bool fresh = take(p, pin, form_of(d->text, &a), first);
-      pins_scan(pin, d, fresh);
-      arena_reset(&a);
-    }
+  for (const struct definition *d; (d = next_tool(source, &walk));) {
+    bool room = map_count(&s->tools) < PINS_MOST || map_find(&s->tools, d->name);
+    struct pin *pin = room ? pins_tool(p, s, d->name) : NULL;
+    s->surplus |= !room;
+    // The catalog uses only the first definition of each name.
+    if (!pin || pin->passed) continue;
+    pin->passed = true;
+    if (is_unchanged(p, pin, d)) continue;
+    bool fresh = take(p, pin, form_of(d->text, &a), first, &a);
+    pins_scan(pin, d, fresh);
+    arena_reset(&a);
   }
   arena_done(&a);
 }
@@ -254,7 +284,7 @@ static void look_at_identity(struct pins *p, struct pin *pin, str identity, bool
     pin_set(&pin->accepted, identity);
     pins_save(p, pin);
   }
-  take(p, pin, identity_form(pin, identity, &a), first);
+  take(p, pin, identity_form(pin, identity, &a), first, &a);
   arena_done(&a);
 }
 
@@ -267,11 +297,17 @@ static bool has_pins(const struct pin_server *s) {
   return false;
 }
 
-// Removes pins of unlisted tools if a server has too many pins. Otherwise a server that always lists new tools would
-// fill the store.
-static void drop_surplus(struct pins *p, struct pin_server *s) {
+// Removes pins of unlisted tools if a server would have too many pins. Otherwise a server that always lists new tools
+// would fill the store.
+static void make_room(struct pins *p, struct pin_server *s, const struct catalog_source *source) {
+  struct tools_walk walk = {0};
   struct pin *pin;
-  for (size_t at = 0; map_count(&s->tools) > PINS_MOST && (pin = map_next(&s->tools, &at));) {
+  size_t added = 0;
+  for (const struct definition *d; (d = next_tool(source, &walk));) {
+    if ((pin = map_find(&s->tools, d->name))) pin->listed = true;
+    else added++;
+  }
+  for (size_t at = 0; map_count(&s->tools) + added > PINS_MOST && (pin = map_next(&s->tools, &at));) {
     if (pin->listed) continue;
     map_remove(&s->tools, pin->tool);
     pins_remove(p, pin);
@@ -292,28 +328,43 @@ static bool look_at(struct pins *p, const struct catalog_source *source) {
   s->identity.listed = false;
   if (source->gone || !has_listed(source)) return true;
   bool first = !has_pins(s) && !p->unreadable;
+  bool surplus = s->surplus;
+  s->surplus = false;
   if (source->identity.p) look_at_identity(p, &s->identity, source->identity, first);
+  make_room(p, s, source);
   look_at_tools(p, s, source, first);
-  drop_surplus(p, s);
+  if (s->surplus && !surplus)
+    log_warn(p->opt.log, "%.*s: the server lists more than %d tools; only so many definitions can be accepted",
+             STR_ARG(s->name), PINS_MOST);
   return true;
 }
 
 // ---- reporting
+
+static bool is_plain_word(str name) {
+  for (size_t i = 0; i < name.n; i++)
+    if (!ascii_is_alnum(name.p[i]) && !memchr("_-./:", name.p[i], 5)) return false;
+  return name.n && name.n <= NAME_SHOWN && name.p[0] != '-';
+}
+
+void pins_print_command(str server, str tool, char out[PINS_COMMAND]) {
+  bool named = is_plain_word(server), both = named && is_plain_word(tool);
+  snprintf(out, PINS_COMMAND, "toolgate pins diff%s%.*s%s%.*s", named ? " " : "", named ? (int)server.n : 0, server.p,
+           both ? " " : "", both ? (int)tool.n : 0, tool.p);
+}
 
 static void log_state(const struct pins *p, const struct pin *pin, enum pin_state state) {
   static const char *const texts[PIN_STATES] = {"is as it was accepted", "has changed since it was accepted",
                                                 "is new and was not accepted yet", "is suspect"};
   str server = pin->server->name, tool = utf8_cut(pin->tool, NAME_SHOWN);
   const char *then = p->mode == GOVERNANCE_PINS_ENFORCE && state != PIN_ACCEPTED ? " and cannot be used" : "";
-  if (!pin->tool.n) {
-    log_line(p->opt.log, state == PIN_ACCEPTED ? LOG_INFO : LOG_WARN,
-             "%.*s: the server %s%s; see \"toolgate pins diff %.*s\"", STR_ARG(server), texts[state], then,
-             STR_ARG(server));
-    return;
-  }
-  log_line(p->opt.log, state == PIN_ACCEPTED ? LOG_INFO : LOG_WARN,
-           "%.*s: the tool \"%.*s\" %s%s; see \"toolgate pins diff %.*s %.*s\"", STR_ARG(server), STR_ARG(tool),
-           texts[state], then, STR_ARG(server), STR_ARG(tool));
+  char command[PINS_COMMAND];
+  enum log_level level = state == PIN_ACCEPTED ? LOG_INFO : LOG_WARN;
+  pins_print_command(server, pin->tool, command);
+  if (pin->tool.n)
+    log_line(p->opt.log, level, "%.*s: the tool \"%.*s\" %s%s; see \"%s\"", STR_ARG(server), STR_ARG(tool),
+             texts[state], then, command);
+  else log_line(p->opt.log, level, "%.*s: the server %s%s; see \"%s\"", STR_ARG(server), texts[state], then, command);
 }
 
 // Saves the pins whose unreviewed findings have changed.
@@ -326,20 +377,38 @@ static void save_findings(struct pins *p) {
   }
 }
 
+// Returns whether another change of a server's tools may be reported. A server that always changes its tools must not
+// fill the logs.
+static bool may_report(const struct pins *p, struct pin_server *s, uint64_t *out_omitted) {
+  int64_t now = clock_wall_ms(p->opt.clock);
+  if (now - s->reports_since >= REPORTS_MS || now < s->reports_since) {
+    s->reports_since = now;
+    s->reports = 0;
+  }
+  if (++s->reports > MOST_REPORTS) {
+    s->omitted++;
+    return false;
+  }
+  *out_omitted = s->omitted;
+  s->omitted = 0;
+  return true;
+}
+
 static void report(struct pins *p) {
   struct pins_walk walk = {0};
   size_t logged = 0;
   memset(p->counts, 0, sizeof p->counts);
   for (struct pin *pin; (pin = pins_next(p, &walk));) {
     enum pin_state state = pin_state_of(pin);
+    struct pin_change change = {{pin->server->name, pin->tool}, state, false, 0};
     if (!pin->listed) continue;
     p->counts[state]++;
     if (state == pin->told) continue;
     pin->told = state;
+    if (!may_report(p, pin->server, &change.omitted)) continue;
     if (logged++ < MOST_LOGGED) log_state(p, pin, state);
-    if (p->opt.changed)
-      p->opt.changed(p->opt.ctx, &(struct pin_place){pin->server->name, pin->tool}, state,
-                     p->mode == GOVERNANCE_PINS_ENFORCE && state != PIN_ACCEPTED);
+    change.quarantined = p->mode == GOVERNANCE_PINS_ENFORCE && state != PIN_ACCEPTED;
+    if (p->opt.changed) p->opt.changed(p->opt.ctx, &change);
   }
   if (logged > MOST_LOGGED)
     log_warn(p->opt.log, "%zu more tools have another state; \"toolgate pins list\" shows all", logged - MOST_LOGGED);
@@ -370,11 +439,24 @@ enum pin_state pins_find(const struct pins *p, str server, str tool) {
   if (!s) return PIN_ACCEPTED;
   if (pin_state_of(&s->identity) != PIN_ACCEPTED && s->identity.listed) return PIN_CHANGED;
   const struct pin *pin = map_find(&s->tools, tool);
+  if (!pin && s->surplus) return PIN_NEW;
   return pin && pin->listed ? pin_state_of(pin) : PIN_ACCEPTED;
 }
 
 bool pins_quarantines(const struct pins *p, str server, str tool) {
   return p && p->mode == GOVERNANCE_PINS_ENFORCE && pins_find(p, server, tool) != PIN_ACCEPTED;
+}
+
+bool pins_match(const struct pins *p, str server, str tool, str definition) {
+  struct arena a;
+  ASSERT_MAGIC(p, PINS_MAGIC);
+  const struct pin_server *s = map_find(&p->servers, server);
+  const struct pin *pin = s ? map_find(&s->tools, tool) : NULL;
+  if (!pin) return true;
+  arena_init(&a);
+  bool same = is_same(pin->accepted, form_of(definition, &a), &a);
+  arena_done(&a);
+  return same;
 }
 
 size_t pins_count(const struct pins *p, enum pin_state state) {

@@ -32,14 +32,21 @@ struct pin_place {
   str server, tool;
 };
 
+// A change of the state of a tool or identity.
+struct pin_change {
+  struct pin_place place;
+  enum pin_state state;
+  bool quarantined;  // the tool cannot be used
+  uint64_t omitted;  // number of earlier changes of the same server that were not reported
+};
+
 struct pins_options {
   const struct log *log;
   const struct clock *clock;
   struct store *store;  // must outlive the pins
   const struct hash_key *seed;
-  // Called when the state of a tool or identity changes. `quarantined` says whether the new state prevents its use. May
-  // be NULL.
-  void (*changed)(void *ctx, const struct pin_place *place, enum pin_state state, bool quarantined);
+  // Called when the state of a tool or identity changes. The number of calls for one server is limited. May be NULL.
+  void (*changed)(void *ctx, const struct pin_change *change);
   void *ctx;
 };
 
@@ -62,9 +69,18 @@ enum pin_state pins_find(const struct pins *p, str server, str tool);
 // Returns whether the tool is quarantined: it must not be used.
 bool pins_quarantines(const struct pins *p, str server, str tool);
 
+// Returns whether a definition is the accepted one, or the tool has no pin. Needed for a connection on which a server
+// lists another definition than that of the catalog.
+bool pins_match(const struct pins *p, str server, str tool, str definition);
+
 // Returns how many pins have this state. Counts only tools that their servers list now, and identities of existing
 // servers.
 size_t pins_count(const struct pins *p, enum pin_state state);
+
+enum { PINS_COMMAND = 256 };
+// Writes the command that shows how a tool differs from its pin. Leaves out names with characters that are special for
+// shells, because a server chooses the names of its tools, and people copy commands into a shell.
+void pins_print_command(str server, str tool, char out[PINS_COMMAND]);
 
 // ---- for operators
 

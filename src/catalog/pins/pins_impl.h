@@ -7,7 +7,7 @@
 
 enum {
   PINS_MAGIC = 0x70696e73,
-  PINS_MOST = 10000,  // maximum pins of one server; if there are more, pins of unlisted tools are dropped
+  PINS_MOST = 10000,  // maximum pins of one server; pins of unlisted tools are removed first
 };
 
 // A pin. Its texts are on the heap; an absent text is STR_NONE.
@@ -17,6 +17,7 @@ struct pin {
   str accepted;      // canonical JSON of the accepted definition
   str current;       // canonical JSON of the listed definition, if it differs from the accepted one
   int64_t at;        // time when it was accepted, in ms since 1970
+  int64_t first_at;  // time when a definition of this tool was accepted for the first time
   bool by_operator;  // accepted by a person
   bool listed;       // the server lists the tool
   bool passed;       // the current call of pins_look has compared the tool
@@ -34,7 +35,12 @@ struct pin_server {
   struct pin identity;
   uint64_t version;  // catalog_source.version at the last comparison
   bool looked;
+  bool surplus;  // the server lists tools without a pin, because there are too many
   size_t order;  // position among the sources
+  // for the limit on reports
+  int64_t reports_since;
+  unsigned reports;
+  uint64_t omitted;
 };
 
 struct pins {

@@ -92,7 +92,7 @@ static struct named *list_names(const struct pins *p, struct arena *a, size_t *o
 // time, its server comes later in the configuration.
 static bool is_younger(const struct pin *a, const struct pin *b) {
   if (!a->accepted.p != !b->accepted.p) return !a->accepted.p;
-  int64_t later = a->at - b->at;
+  int64_t later = a->first_at - b->first_at;
   if (later > FIRST_USE_MS || later < -FIRST_USE_MS) return later > 0;
   return a->server->order > b->server->order;
 }

@@ -61,6 +61,7 @@ void pins_save(struct pins *p, const struct pin *pin) {
   json_member_str(&w, STR("server"), pin->server->name);
   json_member_str(&w, STR("tool"), pin->tool);
   json_member_int(&w, STR("accepted_ms"), pin->at);
+  json_member_int(&w, STR("first_ms"), pin->first_at);
   json_member_bool(&w, STR("by_operator"), pin->by_operator);
   pins_put_raw_or_null(&w, STR("accepted"), pin->accepted);
   pins_put_raw_or_null(&w, STR("current"), pin->current);
@@ -98,6 +99,8 @@ static bool read_pin(struct pins *p, str text, struct arena *a) {
   pin_set(&pin->accepted, json_is(accepted, JSON_OBJECT) ? json_span(accepted) : STR_NONE);
   pin_set(&pin->current, json_is(current, JSON_OBJECT) ? json_span(current) : STR_NONE);
   json_int(json_get(v, STR("accepted_ms")), &pin->at);
+  pin->first_at = pin->at;
+  json_int(json_get(v, STR("first_ms")), &pin->first_at);
   pin->by_operator = json_is(json_get(v, STR("by_operator")), JSON_TRUE);
   pin->findings = pin->reviewed = 0;
   read_findings(pin, json_get(v, STR("findings")), a);

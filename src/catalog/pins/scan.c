@@ -165,7 +165,8 @@ bool scan_instruction(const struct json *definition, struct buf *out) {
   arena_init(&a);
   JSON_EACH(it, definition) {
     if (found || json_key_is(it, STR("name")) || json_key_is(it, STR("_meta"))) continue;
-    found = search(it, is_instruction, false, &a, &text, &at);
+    // In names of parameters, only literals count, because names such as `system_prompt` are usual.
+    found = search(it, is_instruction, false, &a, &text, &at) || search(it, has_literal, true, &a, &text, &at);
   }
   if (found) put_excerpt(text, at, out);
   arena_done(&a);
