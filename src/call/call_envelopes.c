@@ -30,7 +30,9 @@ enum {
 static str run_id(const struct call *c, struct arena *a) {
   const struct session *s = c->session;
   if (c->run->id.p) return arena_str(a, c->run->id);
-  str seed = s->revision->stateless ? c->run->agent : str_of(s->id);
+  str seed = str_of(s->id);
+  if (s->revision->stateless)
+    seed = arena_printf(a, "%.*s %.*s", STR_ARG(session_principal(s)), STR_ARG(caller_run_agent(s, c->run)));
   uint64_t hash = hash_sip(&c->context->loop->seed, seed);
   char *text = arena_alloc(a, 4 + 2 * RUN_HASH + 1);
   memcpy(text, "run_", 4);

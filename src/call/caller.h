@@ -36,6 +36,12 @@ static inline bool rulebook_limits(const struct rulebook *b) {
   return b->policy || b->governance;
 }
 
+// Returns the agent whose calls are one run, for a client without a session and without a run_id: the agent of the
+// credential, because the requests of a client may name any agent below that one.
+static inline str caller_run_agent(const struct session *s, const struct run_context *run) {
+  return session_agent(s).n ? session_agent(s) : run->agent;
+}
+
 // Returns lane_user.agent. Agents of different tenants have different connections to servers, even if the agents have
 // the same name.
 static inline str caller_owner(const struct caller *c) {

@@ -41,7 +41,7 @@ static struct runs name_runs(const struct governance_flow *flow, const struct fl
     own.principal = session_principal(s->session);
     own.run = arena_printf(s->arena, SESSION_RUN, s->session->id);
   } else {
-    own.run = arena_printf(s->arena, "agent %.*s", STR_ARG(run->agent));
+    own.run = arena_printf(s->arena, "agent %.*s", STR_ARG(caller_run_agent(s->session, run)));
     own.stored = true;
   }
   struct runs runs = {.names = {own}, .count = 1};
@@ -214,6 +214,7 @@ void flow_decide(struct call_context *x, const struct flow_step *s, struct flow_
   *out = (struct flow_verdict){.rule = STR_NONE, .details = STR_NONE};
   if (!flow) return;
   struct flow_marks own = governance_flow_marks(g, s->server, s->tool);
+  if (s->removed) own.set = FLOW_ALL;
   own.set &= s->only;
   if (!own.set) return;
   for (unsigned i = 0; i < FLOW_MARKS; i++)
@@ -251,12 +252,14 @@ bool calls_may_view(struct call_context *x, struct request *r, const struct call
                     struct fault *f, str *details) {
   if (!caller->governance || !governance_flow_of(caller->governance)) return true;
   struct flow_verdict v;
+  unsigned source;
   struct flow_step step = {
       .session = r->session,
       .caller = caller,
       .server = server,
       .tool = tool.n ? tool : STR_NONE,
       .only = FLOW_DATA,
+      .removed = !upstreams_find(x->upstreams, server, &source),
       .arena = &r->arena,
   };
   const struct json *run = json_get(json_get(r->msg.params, STR("_meta")), STR("toolgate/run"));

@@ -20,6 +20,7 @@ struct flow_step {
   str server, tool;             // tool.p is NULL for an item that is not a tool
   str call;                     // id of the decision, or STR_NONE
   unsigned only;                // the marks that count; FLOW_ALL for a call
+  bool removed;                 // the server is no longer configured, so the step has all marks that count
   bool dry_run;                 // nothing is recorded
   struct arena *arena;
 };

@@ -58,7 +58,7 @@ static str run_of(const struct call *c) {
   if (c->run->id.p) return arena_printf(a, "token %.*s", STR_ARG(c->run->id));
   if (!s->revision->stateless) return arena_printf(a, "session %s", s->id);
   str principal = session_principal(s);
-  return arena_printf(a, "agent %zu:%.*s %.*s", principal.n, STR_ARG(principal), STR_ARG(c->run->agent));
+  return arena_printf(a, "agent %zu:%.*s %.*s", principal.n, STR_ARG(principal), STR_ARG(caller_run_agent(s, c->run)));
 }
 
 // Returns the tool of the first version that the call may use, or `own`.

@@ -2,6 +2,7 @@
 // The flow guard with real clients and servers: what survives a restart, and results of tasks; toolgate stats
 // --governance.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -13,6 +14,7 @@ import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol
 import { gatewayEnv, PATIENT, startGateway, toolgate } from './lib/gateway.mjs';
 import { onEnd, run, tempDir, writeJson } from './lib/process.mjs';
 import { everything } from './lib/servers.mjs';
+import { HttpCaller } from './lib/stateless.mjs';
 
 const MARKS = [
   { tools: ['everything:get-env'], flow: ['reads_private'] },
@@ -52,6 +54,21 @@ test('with scope agent, the marks of an agent survive a restart of the gateway',
   await echo(after);
   const call = after.callTool({ name: 'get-sum', arguments: { a: 1, b: 2 } });
   await assert.rejects(call, (error) => refused(error) && error.data.details.flow.earlier.some((it) => it.tool === 'get-env'));
+});
+
+test('requests without a session are one run, whatever client and descendant of the agent they name', async (t) => {
+  const dir = tempDir(t), token = 'a'.repeat(32), sha256 = createHash('sha256').update(token).digest('hex');
+  const governance = writeJson(path.join(dir, 'governance.json'), governed({ marks: MARKS }));
+  const config = { ...PATIENT, governance, state_dir: path.join(dir, 'state'), modes: ['servers'], auth: { tokens: [{ sha256, agent: 'ann' }] } };
+  const { url } = await startGateway(t, { servers: { everything: everything() }, dir, config });
+  const call = async (agent_id, tool, args) => {
+    const client = Object.assign(new HttpCaller(url, { token, client: { name: `client of ${agent_id}`, version: '1' } }), { url: `${url}/servers` });
+    onEnd(t, () => client.close());
+    return (await client.call('execute_tool', { server: 'everything', tool, args, agent_id })).result;
+  };
+  await call('ann.one', 'get-env', {});
+  await call('ann.two', 'get-sum', { a: 1, b: 2 });
+  for (const agent of ['ann.three', 'ann']) assert.equal((await call(agent, 'echo', { message: 'out' }))._meta['io.toolgate/fault'], 'FLOW_DENIED');
 });
 
 test('the result of a task gives the marks of its tool to the session that reads the result', async (t) => {

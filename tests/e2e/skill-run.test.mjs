@@ -23,6 +23,7 @@ async function world(t, { skill = {}, folder, governance = {}, inactive = false,
   return {
     ...f,
     client,
+    url: gateway.url,
     browse: async (args) => (await use('tool_browse', args)).structuredContent,
     execute: (args, more = {}) => use('tool_execute', { tool_id: ID, args, ...more }),
     calls: () => (fs.existsSync(f.file('calls')) ? fs.readFileSync(f.file('calls'), 'utf8').trim().split('\n') : []),
@@ -207,4 +208,18 @@ test('a lower ceiling of the request applies to every step of a skill', async (t
   const result = await w.client.ask('tools/call', { name: 'tool_execute', arguments: { tool_id: ID, args: input }, _meta: { 'toolgate/safetyMode': 'read_only' } });
   assert.deepEqual(faultOf(result).steps.map((it) => [it.id, it.outcome]), [['lookup', 'completed'], ['verify', 'MODE_ABOVE_RUN_CEILING']]);
   assert.equal(w.calls().length, 1);
+});
+
+test('the flow guard counts the steps of a skill', async (t) => {
+  const marked = (adapter, flow, more = []) => ({ ...adapter, capabilities: [{ ...adapter.capabilities[0], flow }, ...more] });
+  const send = { name: 'verify', class: 'observe', approval_mode: 'read_only', flow: ['sends_out'] };
+  const governance = { adapters: [marked(ADAPTERS[0], ['untrusted_input']), marked(ADAPTERS[1], ['reads_private'], [send])],
+    permissions: [...PERMISSIONS, { permission_id: 'p3', adapter_id: 'adp_orders', capability: 'verify', allow: true }] };
+  const w = await world(t, { governance }), sends = (client) => client.ask('tools/call', { name: 'tool_execute', arguments: { tool_id: 'orders:verify', args: {} } });
+  assert.equal((await w.execute(input)).structuredContent.outcome, 'completed');
+  assert.equal(codeOf(await sends(w.client)), 'FLOW_DENIED');
+  const other = await new HttpClient(w.url).connect();
+  await sends(other);
+  const result = await other.ask('tools/call', { name: 'tool_execute', arguments: { tool_id: ID, args: input } });
+  assert.deepEqual(faultOf(result).steps.map((it) => [it.id, it.outcome]), [['lookup', 'completed'], ['verify', 'FLOW_DENIED']]);
 });

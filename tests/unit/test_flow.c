@@ -265,6 +265,110 @@ static void resources_of_a_marked_server_give_its_marks(void **state) {
   expect_fault(calls(ann, "net:post", "{}"), "FLOW_DENIED");
 }
 
+// ---- evasions
+
+static void every_mode_gives_marks_to_the_run(void **state) {
+  static const enum surface_mode modes[] = {MODE_GATEWAY, MODE_TRANSPARENT, MODE_DIRECT, MODE_SERVERS};
+  struct world *w = *state;
+  guarded(w, FILE_WITH("'scope':'agent',"));
+  for (size_t i = 0; i < 4; i++) {
+    char name[] = {'a', (char)('0' + i), 0};
+    struct agent *one = arrives_as(w, modes[i], name), *two = arrives_as(w, modes[(i + 1) % 4], name);
+    calls(one, "data:mail", "{}");
+    calls(two, "net:fetch", "{}");
+    expect_fault(calls(one, "net:post", "{}"), "FLOW_DENIED");
+    expect_fault(calls(two, "net:post", "{}"), "FLOW_DENIED");
+  }
+}
+
+static void an_agent_cannot_begin_another_run_under_the_name_of_a_descendant(void **state) {
+  struct world *w = *state;
+  guarded(w, FILE_WITH("'scope':'agent',"));
+  struct agent *ann = arrives_as(w, MODE_SERVERS, "ann");
+  calls_with(ann, "data:mail", "{}", "'agent_id':'ann.one'");
+  calls_with(ann, "net:fetch", "{}", "'agent_id':'ann.two'");
+  expect_fault(calls_with(ann, "net:post", "{}", "'agent_id':'ann.three'"), "FLOW_DENIED");
+  expect_fault(calls(ann, "net:post", "{}"), "FLOW_DENIED");
+}
+
+#define MARKED_SERVER \
+  ADAPTERS "," PERMISSIONS "," CONTEXT ",'flow':{'marks':[{'servers':['net'],'flow':['untrusted_input']}," \
+           "{'tools':['*:post'],'flow':['sends_out']}]}"
+
+static void every_request_to_a_marked_server_gives_its_marks(void **state) {
+  static const char *const requests[][2] = {
+      {"resources/read", "{'uri':'net://page'}"},
+      {"resources/subscribe", "{'uri':'net://page'}"},
+      {"prompts/get", "{'name':'sum'}"},
+      {"completion/complete", "{'ref':{'type':'ref/prompt','name':'sum'},'argument':{'name':'x','value':'y'}}"},
+      {"completion/complete", "{'ref':{'type':'ref/resource','uri':'net://page'},'argument':{'name':'x','value':'y'}}"},
+  };
+  struct world *w = *state;
+  struct servers s = two_servers(w);
+  has_resource(s.net, "{'uri':'net://page','name':'page'}");
+  has_prompt(s.net, "{'name':'sum','arguments':[{'name':'x'}]}");
+  governed_by(w, MARKED_SERVER);
+  for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+    struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
+    calls(ann, "data:mail", "{}");
+    asks(ann, requests[i][0], requests[i][1]);
+    const struct json *m = calls(ann, "net:post", "{}");
+    if (!str_eq(fault_of(w, m), STR("FLOW_DENIED"))) fail_msg("%s: %.*s", requests[i][0], STR_ARG(raw(m)));
+    leaves(ann);
+  }
+}
+
+static void requests_to_a_marked_server_are_refused_at_the_third_mark(void **state) {
+  struct world *w = *state;
+  struct servers s = two_servers(w);
+  has_resource(s.net, "{'uri':'net://page','name':'page'}");
+  has_prompt(s.net, "{'name':'sum'}");
+  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT ",'flow':{'marks':[{'servers':['net'],'flow':['sends_out']},"
+                          "{'tools':['data:notes'],'flow':['untrusted_input']}]}");
+  struct agent *direct = arrives_as(w, MODE_DIRECT, "ann"), *gateway = arrives_as(w, MODE_GATEWAY, "ann");
+  calls(direct, "data:notes", "{}");
+  calls(gateway, "data:notes", "{}");
+  expect_fault(asks(direct, "prompts/get", "{'name':'sum'}"), "FLOW_DENIED");
+  expect_fault(asks(direct, "resources/read", "{'uri':'net://page'}"), "FLOW_DENIED");
+  expect_fault(asks(direct, "completion/complete",
+                    "{'ref':{'type':'ref/prompt','name':'sum'},'argument':{'name':'x','value':'secret'}}"),
+               "FLOW_DENIED");
+  expect_fault(uses(gateway, "prompt_get", "{'prompt_id':'prompt::net:sum'}"), "FLOW_DENIED");
+  expect_called(s.net, "");
+}
+
+static void an_artifact_of_a_removed_server_counts_as_private_and_untrusted(void **state) {
+  struct world *w = *state;
+  given(w, "result: {budget: 200}\n");
+  struct servers s = guarded(w, FILE_WITH(""));
+  struct agent *one = arrives_as(w, MODE_GATEWAY, "ann"), *other = arrives_as(w, MODE_GATEWAY, "ann");
+  answer_at_length(s.data);
+  const char *view = view_of(w, calls(one, "data:mail", "{}"));
+  s.data->name = STR("letters");  // the configuration gives the server another name
+  write_servers(w);
+  assert_true(is_governed_anew_by(w, CONTEXT ",'flow':{'marks':[" MARKS
+                                             ",{'tools':['letters:mail'],'flow':['reads_private']}]}"));
+  pass(w, 1000);
+  expect_text(uses(other, "tool_view", view), "line 0 of the letter");
+  expect_fault(calls(other, "net:post", "{}"), "FLOW_DENIED");
+}
+
+static void a_call_whose_marks_cannot_be_stored_is_refused(void **state) {
+  struct world *w = *state;
+  struct servers s = guarded(w, FILE_WITH("'scope':'agent',"));
+  struct agent *ann = arrives_as(w, MODE_GATEWAY, "ann"), *bob = arrives_as(w, MODE_GATEWAY, "bob");
+  expect_text(calls(ann, "data:mail", "{}"), "ok");
+  char id[16];
+  for (int i = 0; i < SHARED_MAX; i++) {  // the store is full
+    snprintf(id, sizeof id, "%d", i);
+    entry_put(w->gateway.store, STR("other"), str_of(id), STR("x"), UINT64_MAX, NULL);
+  }
+  expect_fault(calls(bob, "data:mail", "{}"), "FLOW_DENIED");
+  expect_text(calls(bob, "data:time", "{}"), "ok");
+  expect_text(calls(ann, "data:mail", "{}"), "ok");  // this run is stored
+  expect_called(s.data, "mail {}\ntime {}\nmail {}\n");
+}
+
 // ---- the memory of runs
 
 static const struct hash_key seed = {1, 2};
@@ -393,6 +497,12 @@ int main(void) {
       TEST(a_view_gives_the_marks_of_the_tool_that_made_the_artifact),
       TEST(a_view_that_would_join_all_three_marks_is_refused),
       TEST(resources_of_a_marked_server_give_its_marks),
+      TEST(every_mode_gives_marks_to_the_run),
+      TEST(an_agent_cannot_begin_another_run_under_the_name_of_a_descendant),
+      TEST(every_request_to_a_marked_server_gives_its_marks),
+      TEST(requests_to_a_marked_server_are_refused_at_the_third_mark),
+      TEST(an_artifact_of_a_removed_server_counts_as_private_and_untrusted),
+      TEST(a_call_whose_marks_cannot_be_stored_is_refused),
       cmocka_unit_test(marks_of_a_stored_run_survive_a_restart),
       cmocka_unit_test(a_stored_run_that_cannot_be_read_may_have_any_marks),
       cmocka_unit_test(a_stored_run_is_forgotten_after_its_time_and_a_session_is_not),

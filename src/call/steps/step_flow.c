@@ -11,6 +11,7 @@ struct flow_state {
   struct call *call;                   // NULL: the call never waited
   struct store_wait waits[FLOW_RUNS];  // while runs are stored
   size_t waiting;
+  bool failed;  // a run could not be stored
 };
 
 static enum call_result refuse(struct call *c, struct flow_verdict *v) {
@@ -54,18 +55,31 @@ static bool is_guarded(const struct call *c) {
   return c->governance && governance_flow_of(c->governance);
 }
 
-static void on_stored(struct call *c) {
-  struct flow_state *s = call_state(c, STEP_FLOW);
+// After a restart, the gateway would not know the marks of this call.
+static void refuse_unstored(struct call *c) {
+  struct fault f;
+  c->rule = STR("governance.flow");
+  fault_set(&f, FAULT_FLOW_DENIED,
+            "the flow guard cannot store the marks of this call: the operator must check state_dir");
+  fault_set_path(&f, c->about);
+  call_end(c, &f, RPC_INTERNAL_ERROR, STR_NONE);
+}
+
+static void on_stored(struct flow_state *s, enum store_kept kept) {
+  struct call *c = s->call;
   ASSERT(s->waiting);
-  if (!--s->waiting) call_resume(c);
+  s->failed |= kept != STORE_KEPT;
+  if (--s->waiting) return;
+  if (s->failed && governance_flow_of(c->governance)->mode != FLOW_WARN) refuse_unstored(c);
+  else call_resume(c);
 }
 
 static void on_stored_first(struct store_wait *w, enum store_kept kept) {
-  on_stored(CONTAINER_OF(w, struct flow_state, waits[0])->call);
+  on_stored(CONTAINER_OF(w, struct flow_state, waits[0]), kept);
 }
 
 static void on_stored_second(struct store_wait *w, enum store_kept kept) {
-  on_stored(CONTAINER_OF(w, struct flow_state, waits[1])->call);
+  on_stored(CONTAINER_OF(w, struct flow_state, waits[1]), kept);
 }
 
 static uint64_t keep_ms(const struct call *c) {
@@ -81,6 +95,7 @@ static enum call_result run(struct call *c, void *state) {
   if (v.refused) return refuse(c, &v);
   if (!v.unstored_count) return CALL_NEXT;
   s->call = c;
+  s->failed = false;
   s->waiting = v.unstored_count;
   for (size_t i = 0; i < FLOW_RUNS; i++) store_wait_init(&s->waits[i], done[i]);
   for (size_t i = 0; i < v.unstored_count; i++)
