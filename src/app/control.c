@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/call_audit.h"
 #include "app/control_place.h"
 #include "app/gateway_client/inventory.h"
 #include "app/gateway_client/loopback.h"
@@ -277,6 +278,19 @@ static void governance(const struct question *q) {
   reply_with(q->peer, q->id, &b);
 }
 
+static void audit_call(const struct question *q) {
+  struct fault f;
+  struct buf b;
+  buf_init(&b, MOST_QUEUED);
+  struct json_writer w = json_writer(&b);
+  if (call_audit_answer(q->peer->control->opt.model->gateway, q->params, &w, &f)) {
+    reply_with(q->peer, q->id, &b);
+    return;
+  }
+  refuse(q->peer, q->id, RPC_INVALID_PARAMS, f.message);
+  buf_done(&b);
+}
+
 static const struct {
   str method;
   void (*answer)(const struct question *q);
@@ -288,6 +302,7 @@ static const struct {
     {STR("toolgate/logs"), logs},
     {STR("toolgate/pins"), pins},
     {STR("toolgate/governance"), governance},
+    {STR("toolgate/audit_call"), audit_call},
 };
 
 static void answer(struct control_peer *p, const struct rpc_message *m, struct arena *a) {

@@ -38,7 +38,7 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  plan check FILE              decide every step of a plan, without making a call\n"
                             "  pins list | diff | accept    review tools that have changed\n"
                             "  decisions ...                show the recorded decisions about calls\n"
-                            "  calls ...                    show the recorded governed calls\n"
+                            "  calls ...                    show and audit the recorded governed calls\n"
                             "  skill check | sign | list | show | activate\n"
                             "                               test and sign skills, and choose their versions\n"
                             "  audit verify FILE            check that nobody changed an audit log\n"

@@ -287,6 +287,7 @@ void call_journal_decide_late(struct call *c) {
   struct other_refusal other;
   ask_late(c, server, tool, &q);
   governance_decide(g, &q, &c->request->arena, &d);
+  if (denied && d.code != GOVERNANCE_ALLOWED) call_measure_hidden(c, d.capability, d.code);
   bool refused = denied && is_refused_otherwise(c, server, tool, &other);
   call_make_decision_id(c);
   struct governed_call *record = *call_governed(c) = record_decision(c, &q, &d, refused ? &other : NULL);

@@ -136,6 +136,12 @@ static void measure_governed(const struct call *c, const struct metrics_call *m,
   govern_metrics_call(metrics_governed(c->context->metrics), &end);
 }
 
+void call_measure_hidden(const struct call *c, const struct governance_capability *capability,
+                         enum governance_code code) {
+  struct metrics *m = c->context->metrics;
+  if (m) govern_metrics_denied(metrics_governed(m), capability, code);
+}
+
 static void measure(struct call *c, bool cancelled) {
   struct metrics *m = c->context->metrics;
   if (!m) return;

@@ -18,3 +18,7 @@ void call_trace_refused(struct call_context *x, struct request *r, const struct 
 enum fault_code call_ended_with(const struct call *c);
 str call_ended_at(const struct call *c);    // the server's name, or STR_NONE
 str call_ended_tool(const struct call *c);  // name of the called tool, or STR_NONE
+// Counts a denial by the governance file of a tool that the caller may not see. `capability` is NULL if no adapter
+// lists the tool.
+void call_measure_hidden(const struct call *c, const struct governance_capability *capability,
+                         enum governance_code code);

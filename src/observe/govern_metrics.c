@@ -9,15 +9,19 @@
 #include "observe/histogram.h"
 #include "observe/metrics.h"
 
+enum auditor { BY_ANNOTATIONS, BY_OPERATOR, AUDITORS };
+
 enum { CODES = GOVERNANCE_FLOW_DENIED + 1 };
 
 // Counters of one capability of an adapter, or of the adapter itself.
 struct tally {
   uint64_t ends[GOVERNED_END_COUNT];
-  struct histogram times;           // of an adapter
-  uint64_t audited, misclassified;  // only for an adapter; calls that were sent
-  bool provisional;                 // of a capability, in its last call
-  str id, adapter, name;            // name: the capability; STR_NONE for an adapter
+  struct histogram times;  // of an adapter
+  // The following members are only for an adapter. By annotations: calls that were sent, and were compared with the
+  // annotations of the tool. By an operator: calls whose real mode an operator has stated.
+  uint64_t audited[AUDITORS], misclassified[AUDITORS];
+  bool provisional;       // of a capability, in its last call
+  str id, adapter, name;  // name: the capability; STR_NONE for an adapter
   char text[];
 };
 
@@ -98,8 +102,15 @@ void govern_metrics_call(struct govern_metrics *m, const struct governed_call *c
   adapter->ends[c->end]++;
   if (!c->answered) return;
   histogram_add(&adapter->times, c->us);
-  adapter->audited++;
-  adapter->misclassified += c->misclassified;
+  adapter->audited[BY_ANNOTATIONS]++;
+  adapter->misclassified[BY_ANNOTATIONS] += c->misclassified;
+}
+
+void govern_metrics_audit(struct govern_metrics *m, const struct governed_audit *a) {
+  struct tally *adapter = find(&m->adapters, a->adapter, m->other_adapters);
+  bool again = a->before != APPROVAL_NONE, counted = again && a->before != a->effective;
+  adapter->audited[BY_OPERATOR] += !again;
+  adapter->misclassified[BY_OPERATOR] += a->real != a->effective && !counted;
 }
 
 void govern_metrics_decision(struct govern_metrics *m, enum governance_code code) {
@@ -116,6 +127,12 @@ static const str limit_words[] = {
 void govern_metrics_limit(struct govern_metrics *m, enum governed_limit limit) {
   ASSERT(limit < GOVERNED_LIMIT_COUNT);
   m->limits[limit]++;
+}
+
+void govern_metrics_denied(struct govern_metrics *m, const struct governance_capability *capability,
+                           enum governance_code code) {
+  govern_metrics_decision(m, code);
+  if (capability) govern_metrics_call(m, &(struct governed_call){.capability = capability, .end = GOVERNED_DENIED});
 }
 
 void govern_metrics_flow(struct govern_metrics *m, bool refused) {
@@ -148,13 +165,22 @@ static void put_times(struct buf *out, const struct tally *t) {
   histogram_write(&t->times, "toolgate_govern_call_seconds", "adapter", t->adapter, out);
 }
 
+static void put_audits(struct buf *out, const struct tally *t, const char *name, const uint64_t *counts) {
+  static const char *const names[AUDITORS] = {"annotations", "operator"};
+  for (int i = 0; i < AUDITORS; i++) {
+    if (!t->audited[i]) continue;
+    buf_printf(out, "%s{adapter=\"", name);
+    metrics_put_label(out, t->adapter);
+    buf_printf(out, "\",by=\"%s\"} %" PRIu64 "\n", names[i], counts[i]);
+  }
+}
+
 static void put_audited(struct buf *out, const struct tally *t) {
-  if (t->audited) metrics_put_value(out, "toolgate_govern_audited_total", "adapter", t->adapter, t->audited);
+  put_audits(out, t, "toolgate_govern_audited_total", t->audited);
 }
 
 static void put_misclassified(struct buf *out, const struct tally *t) {
-  if (t->audited)
-    metrics_put_value(out, "toolgate_govern_misclassified_total", "adapter", t->adapter, t->misclassified);
+  put_audits(out, t, "toolgate_govern_misclassified_total", t->misclassified);
 }
 
 void govern_metrics_write(const struct govern_metrics *m, struct buf *out) {
@@ -167,10 +193,10 @@ void govern_metrics_write(const struct govern_metrics *m, struct buf *out) {
     metrics_put_value(out, "toolgate_govern_decisions_total", "code",
                       str_of(governance_code_name((enum governance_code)i)), m->decisions[i]);
   metrics_put_head(out, "toolgate_govern_audited_total", "counter",
-                   "Governed calls whose class was compared with the annotations of the tool.");
+                   "Governed calls whose class or mode was compared with annotations or by an operator.");
   put_each(&m->adapters, m->other_adapters, out, put_audited);
   metrics_put_head(out, "toolgate_govern_misclassified_total", "counter",
-                   "Such calls of a class without effects, although the tool says that it is destructive.");
+                   "Such calls whose class contradicts the annotations, or whose real mode was another one.");
   put_each(&m->adapters, m->other_adapters, out, put_misclassified);
   metrics_put_head(out, "toolgate_govern_flow_total", "counter",
                    "Calls and views that would have joined all marks of the flow guard.");
@@ -219,14 +245,18 @@ static void put_capability(struct json_writer *w, const struct tally *t) {
 }
 
 static void put_adapter(struct json_writer *w, const struct tally *t) {
-  if (!calls_of(t)) return;
+  const uint64_t *audited = t->audited, *misclassified = t->misclassified;
+  if (!calls_of(t) && !audited[BY_OPERATOR]) return;
   json_begin_object(w);
   json_member_str(w, STR("adapter"), t->adapter);
   put_counts(w, t);
   json_member_u64(w, STR("mean_us"), t->times.count ? t->times.us / t->times.count : 0);
   json_member_u64(w, STR("p99_us"), histogram_quantile(&t->times, 990));
-  json_member_u64(w, STR("audited"), t->audited);
-  json_member_u64(w, STR("misclassified"), t->misclassified);
+  json_member_u64(w, STR("audited"), audited[BY_ANNOTATIONS]);
+  json_member_u64(w, STR("misclassified"), misclassified[BY_ANNOTATIONS]);
+  json_member_u64(w, STR("audited_by_operator"), audited[BY_OPERATOR]);
+  json_member_u64(w, STR("misclassified_by_operator"), misclassified[BY_OPERATOR]);
+  put_ratio(w, STR("misclassification_rate"), misclassified[BY_OPERATOR], audited[BY_OPERATOR]);
   json_end_object(w);
 }
 
@@ -256,6 +286,7 @@ void govern_metrics_put(const struct govern_metrics *m, struct json_writer *w) {
   }
   json_end_object(w);
   json_member_u64(w, STR("rejected_modes"), modes);
+  put_ratio(w, STR("rejected_mode_rate"), modes, all);
   put_ratio(w, STR("violations_per_thousand"), 1000 * (all - m->decisions[GOVERNANCE_ALLOWED]), all);
   json_member_u64(w, STR("flow_denied"), m->flow_denied);
   json_member_u64(w, STR("flow_warned"), m->flow_warned);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of governed calls since the start: outcomes of each capability, durations of each adapter, decisions,
-// refusals of the flow guard, and calls whose class contradicts the tool's own annotations.
+// refusals of the flow guard, calls whose class contradicts the tool's own annotations, and calls whose real mode an
+// operator has stated.
 #pragma once
 #include "base/crypto/hash.h"
 #include "govern/govern.h"
@@ -40,7 +41,20 @@ struct governed_call {
 };
 
 void govern_metrics_call(struct govern_metrics *m, const struct governed_call *c);
+// An operator's statement about the real approval mode of a recorded call.
+struct governed_audit {
+  str adapter;
+  enum approval_mode effective, real;
+  enum approval_mode before;  // the real mode by an earlier statement about this call, or APPROVAL_NONE
+};
+// Counts each call once as audited, and once as misclassified if its real mode differs from the effective mode. A later
+// statement that the mode was right does not lower the counters.
+void govern_metrics_audit(struct govern_metrics *m, const struct governed_audit *a);
+
 void govern_metrics_decision(struct govern_metrics *m, enum governance_code code);
+// Counts a denied call of a tool that the caller may not see. `capability` is NULL if no adapter lists the tool.
+void govern_metrics_denied(struct govern_metrics *m, const struct governance_capability *capability,
+                           enum governance_code code);
 // Counts a call or view that would have joined private data, untrusted input and a way to send data out. `refused` is
 // false if the flow guard only warned.
 void govern_metrics_flow(struct govern_metrics *m, bool refused);

@@ -71,6 +71,49 @@ static void calls_are_counted_by_capability_and_outcome(void **state) {
   expect_count(v, "flow_denied", "1");
 }
 
+static void denied_calls_of_hidden_tools_are_counted_too(void **state) {
+  struct world *w = *state;
+  struct server *s = serves(w, "shop", NULL);
+  has_tool(s, "{'name':'find','inputSchema':{'type':'object'}}");
+  has_tool(s, "{'name':'post','inputSchema':{'type':'object'}}");
+  has_tool(s, "{'name':'wipe','inputSchema':{'type':'object'}}");
+  governed_by(w, "'adapters':[{'adapter_id':'adp','type':'MCP','server':'shop','capabilities':["
+                 "{'name':'find','class':'observe','approval_mode':'read_only'},"
+                 "{'name':'post','class':'act','approval_mode':'destructive'}]}],"
+                 "'permissions':[{'permission_id':'p1','adapter_id':'adp','capability':'find','allow':true}]");
+  struct agent *direct = arrives(w, MODE_DIRECT), *servers = arrives(w, MODE_SERVERS);
+  calls(direct, "shop:find", "{}");
+  calls(direct, "shop:post", "{}");
+  calls(servers, "shop:post", "{}");
+  calls(servers, "shop:wipe", "{}");
+  const struct json *v = counters(w), *post = json_at(json_get(v, STR("capabilities")), 1);
+  expect_count(post, "capability", "post");
+  expect_count(post, "denied", "2");
+  expect_count(v, "decisions", "{\"ALLOWED\":1,\"CAPABILITY_UNKNOWN\":1,\"PERMISSION_DENIED\":2}");
+  expect_count(v, "violations_per_thousand", "750");
+}
+
+static void a_call_counts_once_as_audited_by_an_operator(void **state) {
+  static const struct hash_key seed = {1, 2};
+  static const struct governed_audit said[] = {
+      {STR("adp"), APPROVAL_READ_ONLY, APPROVAL_READ_ONLY, APPROVAL_NONE},
+      {STR("adp"), APPROVAL_READ_ONLY, APPROVAL_DESTRUCTIVE, APPROVAL_NONE},
+      {STR("adp"), APPROVAL_READ_ONLY, APPROVAL_NETWORK, APPROVAL_DESTRUCTIVE},     // the second call again
+      {STR("adp"), APPROVAL_READ_ONLY, APPROVAL_LOCAL_WRITE, APPROVAL_READ_ONLY},   // the first call again
+      {STR("adp"), APPROVAL_READ_ONLY, APPROVAL_READ_ONLY, APPROVAL_LOCAL_WRITE}};  // and once more
+  struct world *w = *state;
+  struct govern_metrics *m = govern_metrics_new(&seed);
+  struct buf b;
+  buf_init(&b, 1 << 20);
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++) govern_metrics_audit(m, &said[i]);
+  govern_metrics_write(m, &b);
+  assert_true(contains(buf_view(&b), STR("toolgate_govern_audited_total{adapter=\"adp\",by=\"operator\"} 2\n")));
+  assert_true(contains(buf_view(&b), STR("toolgate_govern_misclassified_total{adapter=\"adp\",by=\"operator\"} 2\n")));
+  buf_done(&b);
+  govern_metrics_free(&m);
+  assert_false(w->open);
+}
+
 static void a_destructive_tool_of_a_reading_class_is_misclassified(void **state) {
   struct world *w = *state;
   a_shop(w, "'destructiveHint':true");
@@ -142,6 +185,8 @@ static void the_counters_of_a_provisional_capability_say_so(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(calls_are_counted_by_capability_and_outcome),
+      TEST(denied_calls_of_hidden_tools_are_counted_too),
+      TEST(a_call_counts_once_as_audited_by_an_operator),
       TEST(a_destructive_tool_of_a_reading_class_is_misclassified),
       TEST(rejected_modes_are_counted),
       TEST(the_page_has_every_counter_and_bounded_labels),

@@ -108,6 +108,9 @@ static const struct option_row rows[] = {
     {'|', "since", "TIME", "only records from this time on: 2026-01-31, or" MORE
      "2026-01-31T12:00:00Z, or seconds since 1970"},
     {'#', "limit", "N", "the last N records (default 50)"},
+    {'(', "mode", "MODE", "the mode that the call really had: read_only, local_write," MORE
+     "network, delegated or destructive"},
+    {')', "note", "TEXT", "the reason, for the records and the audit log"},
 };
 // clang-format on
 
@@ -138,6 +141,8 @@ static void take_record_option(int letter, struct record_arguments *out) {
   case '=': out->agent = optarg; break;
   case '|': out->since = optarg; break;
   case '#': out->limit = optarg; break;
+  case '(': out->mode = optarg; break;
+  case ')': out->note = optarg; break;
   default: ASSERT(!"an option without a field");
   }
 }

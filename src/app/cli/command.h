@@ -49,6 +49,7 @@ struct file_arguments {
 // Options of `toolgate decisions` and `toolgate calls`.
 struct record_arguments {
   const char *tenant, *agent, *since, *limit;
+  const char *mode, *note;  // of `toolgate calls audit`
 };
 
 // The parsed command line. An absent option is NULL.

@@ -52,12 +52,14 @@ static void put_capabilities(struct buf *out, struct arena *a, const struct json
 
 static void put_adapters(struct buf *out, struct arena *a, const struct json *list) {
   int width = width_of(list, a);
-  buf_printf(out, "\n%-*s     calls   success      mean       p99   audited  misclassified\n", width, "adapter");
+  buf_printf(out, "\n%-*s     calls   success      mean       p99   audited  misclassified  by an operator\n", width,
+             "adapter");
   if (!json_is(list, JSON_ARRAY)) return;
   JSON_EACH(it, list)
-    buf_printf(out, "%-*.*s  %8llu  %8.*s  %5.1f ms  %5.1f ms  %8llu  %13llu\n", width, STR_ARG(name_of(it, a)),
-               number(it, "calls"), STR_ARG(percent(it, "success_rate", a)), (double)number(it, "mean_us") / 1000,
-               (double)number(it, "p99_us") / 1000, number(it, "audited"), number(it, "misclassified"));
+    buf_printf(out, "%-*.*s  %8llu  %8.*s  %5.1f ms  %5.1f ms  %8llu  %13llu  %5llu of %llu\n", width,
+               STR_ARG(name_of(it, a)), number(it, "calls"), STR_ARG(percent(it, "success_rate", a)),
+               (double)number(it, "mean_us") / 1000, (double)number(it, "p99_us") / 1000, number(it, "audited"),
+               number(it, "misclassified"), number(it, "misclassified_by_operator"), number(it, "audited_by_operator"));
 }
 
 static void put_text(struct buf *out, struct arena *a, const struct json *v) {

@@ -66,3 +66,10 @@ void records_put_each(struct records *r, const struct json *all, const char *nam
 // Subcommands that have their own source files: those of `toolgate decisions`, and those of `toolgate audit`.
 command_run decisions_explain, decisions_replay;
 command_run audit_prove, audit_check_proof;
+
+// ---- cmd_calls_audit.c
+
+int calls_audit(int argc, char **argv);
+// Finds the statements of operators about the call whose id is the operand. Returns false, with the exit code in
+// *out_status, if the records cannot be read.
+bool calls_find_audits(const struct arguments *args, struct records *out, int *out_status);
