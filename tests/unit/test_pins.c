@@ -213,6 +213,19 @@ static void a_tool_does_not_become_the_imitation_when_a_change_is_accepted(void 
   days = 0;
 }
 
+static void many_tools_of_a_server_do_not_hide_an_imitation(void **state) {
+  struct place *p = *state;
+  struct buf b;
+  buf_init(&b, 1 << 24);
+  buf_str(&b, STR("[{\"name\":\"sendMaiI\"}"));
+  for (int i = 0; i < MOST - 1; i++) buf_printf(&b, ",{\"name\":\"sena%04d\"}", i);
+  buf_str(&b, STR("]"));
+  two_list(p, STR("[{\"name\":\"send_mail\"}]"), buf_view(&b));
+  buf_done(&b);
+  assert_int_equal(pins_find(p->pins, STR("zoo"), STR("sendMaiI")), PIN_SUSPECT);
+  assert_int_equal(pins_find(p->pins, STR("shop"), STR("send_mail")), PIN_ACCEPTED);
+}
+
 static unsigned reported;
 static uint64_t omitted;
 
@@ -303,6 +316,7 @@ int main(void) {
       TEST(a_server_cannot_fill_the_store_with_pins),
       TEST(a_server_that_lists_too_many_tools_has_tools_that_cannot_be_accepted),
       TEST(a_tool_does_not_become_the_imitation_when_a_change_is_accepted),
+      TEST(many_tools_of_a_server_do_not_hide_an_imitation),
       TEST(a_server_that_always_changes_its_tools_cannot_fill_the_logs),
       TEST(a_command_names_no_tool_whose_name_is_special_for_shells),
   };

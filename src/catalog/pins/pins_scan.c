@@ -9,7 +9,8 @@
 
 enum {
   WHY_BYTES = 1024,
-  COMPARISONS = 2000000,     // maximum pairs of names that one call compares
+  COMPARISONS = 5000000,     // maximum pairs of names that one call compares
+  RUN_PAIRS = 1000000,       // maximum pairs of names with the same beginning of two servers
   FIRST_USE_MS = 10 * 60000  // pins accepted within this time of each other count as equally old
 };
 
@@ -61,15 +62,45 @@ void pins_scan(struct pin *pin, const struct definition *d, bool fresh) {
 struct named {
   struct pin *pin;
   str skeleton;
+  // The run of the tool: the tools of the same server whose skeletons have the same beginning and length.
+  size_t run_end, run_size;
 };
+
+// The beginning of a skeleton, which similar skeletons share (scan_similar).
+static str start_of(const struct named *n) {
+  return (str){n->skeleton.p, n->skeleton.n < SCAN_SAME_PREFIX ? n->skeleton.n : SCAN_SAME_PREFIX};
+}
+
+static int compare_sizes(size_t a, size_t b) {
+  return (a > b) - (a < b);
+}
 
 static int compare(const void *x, const void *y) {
   const struct named *a = x, *b = y;
-  int by_skeleton = str_cmp(a->skeleton, b->skeleton);
-  return by_skeleton ? by_skeleton : str_cmp(a->pin->tool, b->pin->tool);
+  int order = str_cmp(start_of(a), start_of(b));
+  if (!order) order = compare_sizes(a->skeleton.n, b->skeleton.n);
+  if (!order) order = compare_sizes(a->pin->server->order, b->pin->server->order);
+  if (!order) order = str_cmp(a->pin->server->name, b->pin->server->name);
+  if (!order) order = str_cmp(a->skeleton, b->skeleton);
+  return order ? order : str_cmp(a->pin->tool, b->pin->tool);
 }
 
-// Returns the tools that servers list now, sorted by the skeletons of their names (scan_skeleton).
+// Sets run_end and run_size of all elements of the sorted list.
+static void find_runs(struct named *list, size_t count) {
+  for (size_t i = count; i-- > 0;) {
+    const struct named *next = i + 1 < count ? &list[i + 1] : NULL;
+    bool same = next && next->pin->server == list[i].pin->server && next->skeleton.n == list[i].skeleton.n &&
+                str_eq(start_of(next), start_of(&list[i]));
+    list[i].run_end = same ? next->run_end : i + 1;
+  }
+  for (size_t i = 0, first = 0; i < count; i++) {
+    if (i == list[first].run_end) first = i;
+    list[i].run_size = list[i].run_end - first;
+  }
+}
+
+// Returns the tools that servers list now, sorted by the beginnings and lengths of the skeletons of their names
+// (scan_skeleton), then by server.
 static struct named *list_names(const struct pins *p, struct arena *a, size_t *out_count) {
   struct pins_walk walk = {0};
   struct named *list = NULL;
@@ -81,9 +112,10 @@ static struct named *list_names(const struct pins *p, struct arena *a, size_t *o
     if (!pin->listed || !pin->tool.n) continue;
     if (count == cap) list = mem_grow(list, (cap = cap ? 2 * cap : 256) * sizeof *list);
     size_t n = scan_skeleton(pin->tool, skeleton);
-    list[count++] = (struct named){pin, arena_str(a, (str){skeleton, n})};
+    list[count++] = (struct named){pin, arena_str(a, (str){skeleton, n}), 0, 0};
   }
   if (count) qsort(list, count, sizeof *list, compare);
+  find_runs(list, count);
   *out_count = count;
   return list;
 }
@@ -129,22 +161,39 @@ const struct pin *pins_original(const struct pins *p, const struct pin *imitatio
   return found;
 }
 
-// The list is sorted by skeleton. So equal skeletons are neighbours, and similar skeletons are close, because they
-// share their first bytes.
+// Notes the tools from `run` to `end` that have the same skeleton. These tools are sorted by skeleton.
+static void note_equal(struct named *list, size_t i, size_t run, size_t end) {
+  size_t low = run, high = end;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (str_cmp(list[middle].skeleton, list[i].skeleton) < 0) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < end && list[i].skeleton.n && str_eq(list[low].skeleton, list[i].skeleton); low++)
+    note_pair(list[i].pin, list[low].pin);
+}
+
+// Compares a tool with the following tools of other servers. The number of comparisons between the tools of two servers
+// is limited, so that a server with many tools does not use up the comparisons of the others.
+static void compare_with_others(struct named *list, size_t count, size_t i, size_t *pairs) {
+  for (size_t run = list[i].run_end, end; run < count; run = end) {
+    const struct named *other = &list[run];
+    if (!str_eq(start_of(other), start_of(&list[i])) || other->skeleton.n > list[i].skeleton.n + 1) return;
+    end = other->run_end;
+    if (other->pin->server == list[i].pin->server) continue;
+    if (other->skeleton.n == list[i].skeleton.n) note_equal(list, i, run, end);
+    for (size_t k = run; k < end && k < run + RUN_PAIRS / list[i].run_size && *pairs < COMPARISONS; k++, ++*pairs)
+      if (scan_similar(list[i].skeleton, list[k].skeleton)) note_pair(list[i].pin, list[k].pin);
+  }
+}
+
 void pins_compare_names(struct pins *p) {
   struct arena a;
   size_t count, pairs = 0;
   arena_init(&a);
   struct named *list = list_names(p, &a, &count);
-  for (size_t i = 0; i < count; i++)
-    for (size_t k = i + 1; k < count && pairs < COMPARISONS; k++, pairs++) {
-      str x = list[i].skeleton, y = list[k].skeleton;
-      bool equal = x.n && str_eq(x, y);
-      if (!equal && (x.n < 3 || y.n < 3 || memcmp(x.p, y.p, 3) != 0)) break;
-      if (list[i].pin->server != list[k].pin->server && (equal || scan_similar(x, y)))
-        note_pair(list[i].pin, list[k].pin);
-    }
-  if (pairs >= COMPARISONS) log_info(p->opt.log, "there are too many tools to compare all their names with each other");
+  for (size_t i = 0; i < count && pairs < COMPARISONS; i++) compare_with_others(list, count, i, &pairs);
+  if (pairs >= COMPARISONS) log_warn(p->opt.log, "there are too many tools to compare all their names with each other");
   mem_free(list);
   arena_done(&a);
 }

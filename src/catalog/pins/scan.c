@@ -10,7 +10,6 @@ enum {
   SHOWN = 160,        // maximum bytes of a text in a finding
   WORDS = 12,         // maximum words of a phrase
   SIMILAR_BYTES = 6,  // minimum length of names that can be similar
-  SAME_PREFIX = 3,    // number of first bytes that similar names share
 };
 
 // ---- texts of a definition
@@ -134,20 +133,48 @@ static bool begins_with_literal(str text) {
   return false;
 }
 
+// Returns whether a literal may begin with these two characters. Called for every character of a text.
+static bool may_begin_literal(char first, char second) {
+  switch (first) {
+  case '<':
+  case '[':
+  case '/':
+  case '.': return true;
+  case 'i':
+  case 'I': return ascii_lower(second) == 'd';
+  default: return false;
+  }
+}
+
 static bool has_literal(str text, str *out_at) {
-  for (size_t k = 0; k < text.n; k++) {
-    if (!memchr("<[/.iI", text.p[k], 6) || !begins_with_literal(str_from(text, k))) continue;
+  for (size_t k = 0; k + 1 < text.n; k++) {
+    if (!may_begin_literal(text.p[k], text.p[k + 1]) || !begins_with_literal(str_from(text, k))) continue;
     *out_at = str_from(text, k);
     return true;
   }
   return false;
 }
 
+// Returns whether a phrase may begin with this word. Most words of a text fail this test, which is faster than a
+// comparison with all phrases.
+static bool may_begin_phrase(str word) {
+  static const char *const second['z' - 'a' + 1] = {
+      ['a' - 'a'] = "fl", ['b' - 'a'] = "ey", ['d' - 'a'] = "io", ['f' - 'a'] = "o",
+      ['i' - 'a'] = "gn", ['m' - 'a'] = "u",  ['n' - 'a'] = "e",  ['o' - 'a'] = "v",
+      ['s' - 'a'] = "y",  ['w' - 'a'] = "hi", ['y' - 'a'] = "o",
+  };
+  char first = word.n > 1 ? ascii_lower(word.p[0]) : 0;
+  if (first && word.p[1] == '\'') return true;
+  const char *next = first >= 'a' && first <= 'z' ? second[first - 'a'] : NULL;
+  return next && strchr(next, ascii_lower(word.p[1]));
+}
+
 static bool is_instruction(str text, str *out_at) {
   if (has_literal(text, out_at)) return true;
   for (str rest = text; rest.n;) {
     str from = rest, word = cut_word(&rest);
-    for (size_t i = 0; word.n && i < sizeof phrases / sizeof *phrases; i++) {
+    if (!may_begin_phrase(word)) continue;
+    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++) {
       str phrase = str_of(phrases[i]), first, others;
       str_cut(phrase, ' ', &first, &others);
       if (!is_one_of(word, first) || !begins_with(from, phrase)) continue;
@@ -212,7 +239,7 @@ size_t scan_skeleton(str name, char out[SCAN_SKELETON]) {
 
 bool scan_similar(str a, str b) {
   if (a.n > b.n) return scan_similar(b, a);
-  if (a.n < SIMILAR_BYTES || b.n > a.n + 1 || memcmp(a.p, b.p, SAME_PREFIX) != 0) return false;
+  if (a.n < SIMILAR_BYTES || b.n > a.n + 1 || memcmp(a.p, b.p, SCAN_SAME_PREFIX) != 0) return false;
   size_t begin = 0, end = 0;
   while (begin < a.n && a.p[begin] == b.p[begin]) begin++;
   while (end < a.n - begin && a.p[a.n - 1 - end] == b.p[b.n - 1 - end]) end++;

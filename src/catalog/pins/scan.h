@@ -29,5 +29,7 @@ enum { SCAN_SKELETON = 128 };
 // skeleton.
 size_t scan_skeleton(str name, char out[SCAN_SKELETON]);
 
-// Returns whether two skeletons begin with the same characters and differ in at most one character.
+enum { SCAN_SAME_PREFIX = 3 };
+
+// Returns whether two skeletons begin with the same SCAN_SAME_PREFIX bytes and differ in at most one character.
 bool scan_similar(str a, str b);
