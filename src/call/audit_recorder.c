@@ -49,7 +49,7 @@ struct audit_recorder_note {
   enum fault_code fault;
   str unknown_rule;
   bool denied;
-  bool sent;   // a server may have received the request
+  bool sent;  // a server may have received the request
   bool counted;
 };
 

@@ -204,8 +204,7 @@ static void name_tools(struct world *w) {
     struct survey_server *s = &w->servers[e->source];
     if (e->hidden) continue;
     ASSERT(e->source < w->count && s->tool_count < w->inventory.servers[e->source].count[DIRECTORY_TOOLS]);
-    struct governance_hints hints = {e->item->hints.read_only, e->item->hints.open_world};
-    if (w->access.governance) governance_note_tool(w->access.governance, s->name, e->item->name, hints);
+    if (w->access.governance) governance_note_tool(w->access.governance, s->name, e->item->name, e->item->hints);
     ((str *)s->tools)[s->tool_count++] = e->item->name;
   }
 }

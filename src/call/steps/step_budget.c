@@ -16,8 +16,7 @@ static str run_of(const struct session *s, const struct run_context *run, struct
   str tenant = run->governed.subject.tenant, principal = session_principal(s);
   if (run->id.p) return arena_printf(a, "token %zu %.*s %.*s", tenant.n, STR_ARG(tenant), STR_ARG(run->id));
   if (!s->revision->stateless) return arena_printf(a, SESSION_RUN, s->id);
-  return arena_printf(a, "agent %zu %.*s %.*s", principal.n, STR_ARG(principal),
-                      STR_ARG(caller_run_agent(s, run)));
+  return arena_printf(a, "agent %zu %.*s %.*s", principal.n, STR_ARG(principal), STR_ARG(caller_run_agent(s, run)));
 }
 
 // Returns the name of a part of the run. Different principals have different parts.
