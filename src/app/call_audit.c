@@ -9,7 +9,7 @@
 #include "observe/metrics.h"
 
 struct statement {
-  str id, capability, note, tenant, agent, server, tool;
+  str id, capability, adapter, note, tenant, agent, server, tool;
   enum approval_mode mode, effective;
   enum approval_mode before;  // APPROVAL_NONE: this is the first statement about the call
 };
@@ -28,6 +28,7 @@ static bool read_statement(const struct json *params, struct arena *a, struct st
   *out = (struct statement){
       .id = text_of(params, "id", a),
       .capability = text_of(params, "capability", a),
+      .adapter = text_of(params, "adapter", a),
       .note = text_of(params, "note", a),
       .tenant = text_of(params, "tenant", a),
       .agent = text_of(params, "agent", a),
@@ -92,7 +93,6 @@ static void audit(struct gateway *g, const struct statement *s, struct arena *a)
 bool call_audit_answer(struct gateway *g, const struct json *params, struct json_writer *w, struct fault *f) {
   struct arena a;
   struct statement s;
-  str adapter, rest;
   const struct governance_records *settings = g->rules.governance ? governance_records(g->rules.governance) : NULL;
   if (!settings || !settings->enabled || !g->journal) {
     fault_set(f, FAULT_INVALID,
@@ -102,8 +102,7 @@ bool call_audit_answer(struct gateway *g, const struct json *params, struct json
   arena_init(&a);
   bool ok = read_statement(params, &a, &s, f) && record(g, &s, f);
   if (ok) {
-    str_cut(s.capability, '.', &adapter, &rest);
-    struct governed_audit said = {adapter, s.effective, s.mode, s.before};
+    struct governed_audit said = {s.adapter, s.effective, s.mode, s.before};
     govern_metrics_audit(metrics_governed(g->metrics), &said);
     audit(g, &s, &a);
     json_begin_object(w);

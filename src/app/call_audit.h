@@ -2,7 +2,7 @@
 // The operation of `toolgate calls audit`: an operator states which approval mode a recorded call really had. The
 // statement is recorded with the calls, and written to the audit log and the metrics.
 //
-//   {"id", "mode", "effective", "capability", "before"?, "note"?, "tenant"?, "agent"?, "server"?, "tool"?}
+//   {"id", "mode", "effective", "capability", "adapter"?, "before"?, "note"?, "tenant"?, "agent"?, "server"?, "tool"?}
 //
 // `mode` is the real mode. The other members are from the records: the effective mode, and in `before` the real mode
 // that an earlier statement about this call has named. The answer is {"misclassified"}.

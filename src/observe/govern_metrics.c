@@ -107,7 +107,8 @@ void govern_metrics_call(struct govern_metrics *m, const struct governed_call *c
 }
 
 void govern_metrics_audit(struct govern_metrics *m, const struct governed_audit *a) {
-  struct tally *adapter = find(&m->adapters, a->adapter, a->adapter.n, m->other_adapters);
+  struct tally *adapter =
+      a->adapter.n ? find(&m->adapters, a->adapter, a->adapter.n, m->other_adapters) : m->other_adapters;
   bool again = a->before != APPROVAL_NONE, counted = again && a->before != a->effective;
   adapter->audited[BY_OPERATOR] += !again;
   adapter->misclassified[BY_OPERATOR] += a->real != a->effective && !counted;

@@ -43,7 +43,7 @@ struct governed_call {
 void govern_metrics_call(struct govern_metrics *m, const struct governed_call *c);
 // An operator's statement about the real approval mode of a recorded call.
 struct governed_audit {
-  str adapter;
+  str adapter;  // empty if no adapter lists the tool
   enum approval_mode effective, real;
   enum approval_mode before;  // the real mode by an earlier statement about this call, or APPROVAL_NONE
 };

@@ -361,7 +361,7 @@ static void a_call_whose_marks_cannot_be_stored_is_refused(void **state) {
   char id[16];
   for (int i = 0; i < SHARED_MAX; i++) {  // the store is full
     snprintf(id, sizeof id, "%d", i);
-    entry_put(w->gateway.store, STR("other"), str_of(id), STR("x"), UINT64_MAX, NULL);
+    entry_put(w->gateway.store, STR("flow"), str_of(id), STR("x"), UINT64_MAX, NULL);
   }
   expect_fault(calls(bob, "data:mail", "{}"), "FLOW_DENIED");
   expect_text(calls(bob, "data:time", "{}"), "ok");

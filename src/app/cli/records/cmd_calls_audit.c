@@ -50,6 +50,7 @@ static str params_of(const struct arguments *args, struct records *r, const stru
   if (before.p) json_member_str(&w, STR("before"), before);
   put_member(&w, r, call, "effective", "call.approval_mode_effective");
   put_member(&w, r, call, "capability", "call.capability_id");
+  put_member(&w, r, call, "adapter", "result.adapter.id");
   put_member(&w, r, call, "tenant", "tenant");
   put_member(&w, r, call, "agent", "agent");
   put_member(&w, r, call, "server", "server");

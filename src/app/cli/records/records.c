@@ -94,8 +94,8 @@ static bool on_line(void *ctx, str line) {
   struct finding *f = ctx;
   struct fault ignored;
   if (!is_kind(line, f->query->kind)) {
-    // Records of the other kind are not parsed, because this would take time.
-    f->unreadable += !is_kind(line, "decision") && !is_kind(line, "call");
+    // Records of the other kinds are not parsed, because this would take time.
+    f->unreadable += !is_kind(line, "decision") && !is_kind(line, "call") && !is_kind(line, "audit");
     return true;
   }
   const struct json *root = json_parse(&f->scratch, line, &json_default_limits, &ignored);

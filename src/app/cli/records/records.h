@@ -9,7 +9,7 @@ enum { RECORDS_LIMIT = 50, RECORDS_ALL = 1000000 };
 
 // Says which records to find. Members that are absent do not restrict the search.
 struct records_query {
-  const char *kind;   // "decision" or "call"
+  const char *kind;   // "decision", "call" or "audit"
   str tenant, agent;  // only records of this tenant, of this agent
   str id;             // only the record with this id
   int64_t since_ms;   // only records from this time on
