@@ -8,11 +8,10 @@
 
 #include "base/crypto/ed25519.h"
 #include "base/mem.h"
-#include "io/file.h"
 #include "observe/audit_impl.h"
 #include "json/write.h"
 
-enum { HEADS_MAX = 64 << 20, BLOCK = 512 };
+enum { HEAD_LINE_MAX = 2 * TREE_HEAD_MAX, BLOCK = 512 };
 
 // ---- finding the line
 
@@ -39,34 +38,41 @@ static bool covers(const struct tree_head *h, uint64_t first, uint64_t seq) {
   return h->first == first && seq >= first && seq - first < h->size;
 }
 
-// Finds the last head that covers the line. Returns false if there is none.
+// Opens FILE.heads. Returns false if it cannot be read. Sets *out to NULL if there is no head yet.
+static bool open_heads(const char *path, FILE **out, struct fault *f) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  *out = fd >= 0 ? fdopen(fd, "r") : NULL;
+  if (*out || errno == ENOENT) return true;
+  fault_set(f, FAULT_IO, "%s cannot be read: %s", path, strerror(errno));
+  if (fd >= 0) close(fd);
+  return false;
+}
+
+// Finds the last head that covers the line. Returns false if there is none. FILE.heads grows without a limit, so it is
+// read line by line.
 static bool find_head(const char *path, uint64_t first, uint64_t seq, struct arena *a, struct tree_head *out,
                       struct fault *f) {
-  struct buf text;
+  char line[HEAD_LINE_MAX], found[HEAD_LINE_MAX] = "";
   struct arena scratch;
-  str found = STR_NONE;
+  struct tree_head h;
   struct fault ignored;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  buf_init(&text, HEADS_MAX);
+  FILE *file;
+  if (!open_heads(path, &file, f)) return false;
   arena_init(&scratch);
-  bool read = fd >= 0 && file_read(fd, HEADS_MAX, &text, f);
-  for (str rest = buf_view(&text), line; read && rest.n && str_cut(rest, '\n', &line, &rest); arena_reset(&scratch)) {
-    const struct json *v = json_parse(&scratch, line, &json_default_limits, &ignored);
-    struct tree_head h;
-    if (tree_head_read(v, &scratch, &h) && covers(&h, first, seq)) found = line;
+  for (; file && fgets(line, sizeof line, file); arena_reset(&scratch)) {
+    const struct json *v = json_parse(&scratch, str_of(line), &json_default_limits, &ignored);
+    if (tree_head_read(v, &scratch, &h) && covers(&h, first, seq)) memcpy(found, line, sizeof found);
   }
-  if (found.p) {
-    found = arena_str(a, found);
-    tree_head_read(json_parse(a, found, &json_default_limits, &ignored), a, out);
-  } else {
+  bool ok = !file || !ferror(file);
+  if (!ok) fault_set(f, FAULT_IO, "%s cannot be read: %s", path, strerror(errno));
+  if (file) fclose(file);
+  arena_done(&scratch);
+  if (ok && *found) return tree_head_read(json_parse(a, arena_str(a, str_of(found)), &json_default_limits, f), a, out);
+  if (ok)
     fault_set(f, FAULT_INVALID,
               "no signed head covers line %llu of the audit log yet; try again after audit.head_interval",
               (unsigned long long)seq);
-  }
-  if (fd >= 0) close(fd);
-  buf_done(&text);
-  arena_done(&scratch);
-  return found.p;
+  return false;
 }
 
 // ---- the path

@@ -116,6 +116,30 @@ static void a_call_after_the_last_head_has_no_receipt_yet(void **state) {
   audit_close(&a);
 }
 
+static void heads_that_cannot_be_read_are_not_taken_for_missing_ones(void **state) {
+  struct audit_receipt r;
+  struct audit *a = open_signed(0, key);
+  write_calls(a, 0, 3);
+  audit_close(&a);
+  assert_int_equal(unlink(heads), 0);
+  assert_int_equal(make_code(1, &r), FAULT_INVALID);
+  assert_int_equal(mkdir(heads, 0700), 0);
+  assert_int_equal(make_code(1, &r), FAULT_IO);
+  assert_int_equal(rmdir(heads), 0);
+}
+
+// A gateway that signs a head every minute writes more than 64 MiB in some months.
+static void the_number_of_heads_has_no_limit(void **state) {
+  struct audit *a = open_signed(0, key);
+  write_calls(a, 0, 3);
+  audit_close(&a);
+  assert_int_equal(truncate(heads, 80 << 20), 0);  // adds NULs, which are no heads
+  int fd = open(heads, O_WRONLY | O_APPEND | O_CLOEXEC);
+  assert_int_equal(write(fd, "\n", 1), 1);
+  close(fd);
+  assert_proved(0, 3);
+}
+
 // Replaces the first occurrence of a text.
 static str with(str text, const char *from, const char *to) {
   const char *at = memmem(text.p, text.n, from, strlen(from));
@@ -241,6 +265,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       IN_WORLD(every_call_before_a_head_has_a_receipt),
       IN_WORLD(a_call_after_the_last_head_has_no_receipt_yet),
+      IN_WORLD(heads_that_cannot_be_read_are_not_taken_for_missing_ones),
+      IN_WORLD(the_number_of_heads_has_no_limit),
       IN_WORLD(a_receipt_that_was_altered_is_not_valid),
       IN_WORLD(a_head_of_another_gateway_is_not_valid),
       IN_WORLD(receipts_span_rotated_files_and_restarts),
