@@ -144,12 +144,12 @@ bool journal_file_append(struct journal_file *file, str lines, struct fault *f) 
 
 // ---- removing
 
-// Returns whether no process appends to the file. Sets *st to its status.
-static bool is_idle(int folder, const char *name, struct stat *st) {
+// Locks a file to which no process appends, and sets *st to its status. Returns -1 if there is no such file.
+static int lock_idle(int folder, const char *name, struct stat *st) {
   int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  bool idle = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0;
+  if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   if (fd >= 0) close(fd);
-  return idle;
+  return -1;
 }
 
 static uint64_t total_of(int folder, const struct journal_names *all) {
@@ -168,11 +168,14 @@ void journal_expire(int folder, const struct journal_limits *limits, int64_t now
   uint64_t total = ok ? total_of(folder, &all) : 0;
   for (size_t i = 0; ok && i < all.count; i++) {
     struct stat st;
-    if (!is_idle(folder, all.names[i], &st)) continue;
+    int fd = lock_idle(folder, all.names[i], &st);
+    if (fd < 0) continue;
     int64_t written = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
     bool old = limits->keep_ms && now_ms > written && (uint64_t)(now_ms - written) > limits->keep_ms;
-    if (!old && total <= limits->max_bytes) continue;
-    if (unlinkat(folder, all.names[i], 0) == 0) total -= (uint64_t)st.st_size < total ? (uint64_t)st.st_size : total;
+    // The lock lasts until the file is removed, so that no gateway begins to append to it meanwhile (see take).
+    if ((old || total > limits->max_bytes) && unlinkat(folder, all.names[i], 0) == 0)
+      total -= (uint64_t)st.st_size < total ? (uint64_t)st.st_size : total;
+    close(fd);
   }
   arena_done(&a);
 }
