@@ -44,7 +44,7 @@ static void expand_step(struct expanding *x, const struct skill_step *from, cons
   step.id = arena_printf(x->arena, "%.*s.%.*s", STR_ARG(outer->id), STR_ARG(from->id));
   step.question.args = known_args(x, from->args, outer->question.args);
   const struct skill_entry *nested = from->skill.p ? skills_active(x->skills, from->skill) : NULL;
-  if (nested && depth < SKILL_DEPTH_MAX) {
+  if (nested && !nested->flaw.p && depth < SKILL_DEPTH_MAX) {
     expand(x, nested->skill, &step, depth + 1);
     return;
   }

@@ -41,7 +41,8 @@ static void add_skill(struct skills *all, const char *text) {
                                              &all->arena, on_problem, NULL)));
 }
 
-static struct governance *a_governance_with_skills(void) {
+// The active version of the skill `flawed` has a flaw; NULL: no skill has one.
+static struct governance *a_governance_with_skills(const char *flawed) {
   struct governance *g = governance_of(governance);
   struct skills *all = skills_new();
   add_skill(all, REFUND);
@@ -49,17 +50,18 @@ static struct governance *a_governance_with_skills(void) {
   add_skill(all, PROSE);
   add_skill(all, ACME);
   skills_prefer_all(all);
+  if (flawed) skills_set_flaw(all, (struct skill_entry *)skills_active(all, str_of(flawed)), "has a flaw");
   governance_keep_skills(g, all, skills_free);
   return g;
 }
 
 // "1.look a.look {"id":"o"} ALLOWED, …"
-static void assert_plan(str tenant, const char *text, const char *expected) {
+static void assert_plan_with(const char *flawed, str tenant, const char *text, const char *expected) {
   struct arena a;
   struct buf b;
   struct fault f = {0};
   struct governance_plan p;
-  struct governance *g = a_governance_with_skills();
+  struct governance *g = a_governance_with_skills(flawed);
   arena_init(&a);
   buf_init(&b, 1 << 16);
   bool ok = plan_read(governance_parse(&a, governance_quoted(&a, text)), NULL, &a, &p, &f) &&
@@ -80,6 +82,10 @@ static void assert_plan(str tenant, const char *text, const char *expected) {
   governance_unref(&g);
 }
 
+static void assert_plan(str tenant, const char *text, const char *expected) {
+  assert_plan_with(NULL, tenant, text, expected);
+}
+
 static void a_skill_is_replaced_by_its_steps_with_the_arguments_that_are_known(void **state) {
   assert_plan(STR_NONE, "{'steps':[{'capability':'a.look'},{'capability':'skill.x.refund','args':{'n':5}}]}",
               "1 a.look ALLOWED, 2.look a.look {} ALLOWED, 2.pay a.pay {'currency':'INR','n':5} ALLOWED");
@@ -96,6 +102,12 @@ static void missing_arguments_of_the_steps_of_a_skill_are_no_violation(void **st
 static void a_nested_skill_is_replaced_too(void **state) {
   assert_plan(STR_NONE, "{'steps':[{'capability':'skill.x.outer','args':{'amount':9}}]}",
               "1.in.look a.look {} ALLOWED, 1.in.pay a.pay {'currency':'INR','n':9} ARG_CONSTRAINT_VIOLATION");
+}
+
+// A run of the outer skill would end with SKILL_UNAVAILABLE.
+static void a_nested_skill_with_a_flaw_denies_the_plan(void **state) {
+  assert_plan_with("skill.x.refund", STR_NONE, "{'steps':[{'capability':'skill.x.outer'}]}",
+                   "1.in skill.x.refund {} CAPABILITY_UNKNOWN");
 }
 
 static void a_skill_without_steps_is_replaced_by_its_capabilities(void **state) {
@@ -124,6 +136,7 @@ int main(void) {
       cmocka_unit_test(a_skill_is_replaced_by_its_steps_with_the_arguments_that_are_known),
       cmocka_unit_test(missing_arguments_of_the_steps_of_a_skill_are_no_violation),
       cmocka_unit_test(a_nested_skill_is_replaced_too),
+      cmocka_unit_test(a_nested_skill_with_a_flaw_denies_the_plan),
       cmocka_unit_test(a_skill_without_steps_is_replaced_by_its_capabilities),
       cmocka_unit_test(a_skill_of_another_tenant_is_unknown),
       cmocka_unit_test(the_steps_of_skills_count_towards_the_size_of_a_plan),
