@@ -21,7 +21,8 @@ struct skill_alerts {
   struct store *store;
   struct list looks;              // comparisons that wait for the store
   struct list sent;               // comparisons whose message is being delivered
-  struct governance *governance;  // to look at when no comparison waits, or NULL
+  struct governance *governance;  // in force, or NULL
+  bool due;                       // the governance must be looked at when no comparison waits
 };
 
 // The comparison of a skill with its last message.
@@ -32,6 +33,7 @@ struct look {
   struct arena arena;
   str skill_id, role, data;
   const char *type;                 // of the message that is due; NULL if the skill is sound
+  bool outdated;                    // the state of the skill has changed while the message is being delivered
   char state[2 * SHA256_SIZE + 1];  // identifies the message
 };
 
@@ -96,23 +98,24 @@ static struct look *look_new(struct skill_alerts *a, const struct skill_entry *e
 
 // ---- the comparison
 
-static void look_at_all(struct skill_alerts *a, struct governance *g);
+static void look_at_all(struct skill_alerts *a, const struct governance *g);
 
 static void look_again(struct skill_alerts *a) {
-  struct governance *g = a->governance;
-  if (!g || !list_empty(&a->looks)) return;
-  a->governance = NULL;
-  look_at_all(a, g);
-  governance_unref(&g);
+  if (!a->due || !list_empty(&a->looks)) return;
+  a->due = false;
+  look_at_all(a, a->governance);
 }
 
 // Keeps a message that was delivered. A message that was not delivered is sent again by the next reload or restart.
 static void on_delivered(void *ctx, const char *why) {
   struct look *k = ctx;
-  struct store *s = k->alerts->store;
+  struct skill_alerts *a = k->alerts;
+  struct store *s = a->store;
   if (!why && k->type) entry_put(s, STR(KIND), k->skill_id, str_of(k->state), KEEP_MS, NULL);
   if (!why && !k->type) entry_take(s, STR(KIND), k->skill_id, NULL);
+  a->due |= k->outdated;
   look_free(k);
+  look_again(a);
 }
 
 // Called when the last message of the skill was read.
@@ -127,15 +130,19 @@ static void on_read(struct store_wait *wait, enum store_kept kept) {
   look_again(a);
 }
 
+// Returns whether a message about the skill is being delivered. If it is about another state of the skill, the skill is
+// looked at again when the message was delivered.
 static bool is_sent(const struct skill_alerts *a, const struct look *k) {
   LIST_EACH(it, &a->sent) {
-    const struct look *other = CONTAINER_OF(it, struct look, node);
-    if (str_eq(other->skill_id, k->skill_id) && !strcmp(other->state, k->state)) return true;
+    struct look *other = CONTAINER_OF(it, struct look, node);
+    if (!str_eq(other->skill_id, k->skill_id)) continue;
+    other->outdated = strcmp(other->state, k->state) != 0;
+    return true;
   }
   return false;
 }
 
-static void look_at_all(struct skill_alerts *a, struct governance *g) {
+static void look_at_all(struct skill_alerts *a, const struct governance *g) {
   const struct skills *all = governance_skills(g);
   for (size_t i = 0; all && i < all->count; i++) {
     const struct skill_entry *e = &all->list[i];
@@ -149,6 +156,7 @@ static void look_at_all(struct skill_alerts *a, struct governance *g) {
 void skill_alerts_take(struct skill_alerts *a, struct governance *g) {
   governance_unref(&a->governance);
   a->governance = governance_ref(g);
+  a->due = true;
   look_again(a);
 }
 

@@ -15,7 +15,7 @@
 
 struct skill_alerts;
 
-// `webhooks` and `store` must outlive the alerts.
+// `store` must outlive the alerts. `webhooks` must be freed before them.
 struct skill_alerts *skill_alerts_new(struct webhooks *webhooks, struct store *store);
 void skill_alerts_free(struct skill_alerts **a);  // must be called after webhooks_free, which ends the messages
 

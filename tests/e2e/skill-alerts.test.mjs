@@ -111,6 +111,15 @@ describe('the owner of a skill', () => {
     assert.deepEqual(second.data, first.data);
   });
 
+  test('gets the message that the skill has recovered even if the first message was still waiting', async (t) => {
+    const w = await world(t, { answers: [503, 503], governance: broken }), gateway = await w.start();
+    await w.hook.next(2); // the next attempt is at least three seconds later
+    w.govern({});
+    await until(() => /reload: applied/.test(gateway.log), 'the reload');
+    await w.hook.next(4);
+    assert.deepEqual(w.hook.got.map((it) => it.type), [...Array(3).fill('skill.golden_failing'), 'skill.recovered']);
+  });
+
   test('gets a message again after a restart if the receiver rejected it, and the failure is logged and counted', async (t) => {
     const w = await world(t, { answers: [302], governance: broken });
     const first = await w.start();
