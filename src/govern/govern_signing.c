@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the member `signing` of a governance file, and the keys that it names.
 #include "base/assert.h"
-#include "base/crypto/hash.h"
 #include "base/text/base64.h"
 #include "govern/signing_impl.h"
 #include "json/write.h"
@@ -82,24 +81,14 @@ void governance_signing_done(struct governance *g) {
 
 // ---- keys
 
-static str encoded(struct arena *a, const unsigned char *bytes, size_t n) {
+static str written(struct arena *a, const struct ed25519 *key,
+                   void (*put)(const struct ed25519 *key, struct buf *out)) {
   struct buf b;
-  buf_init(&b, 2 * KEY_TEXT);
-  base64_encode((str){(const char *)bytes, n}, BASE64_URL, &b);
+  buf_init(&b, KEY_TEXT);
+  put(key, &b);
   str text = arena_str(a, buf_view(&b));
   buf_done(&b);
   return text;
-}
-
-// Returns the thumbprint of a public key (RFC 7638).
-static str thumbprint(struct arena *a, str x) {
-  unsigned char digest[SHA256_SIZE];
-  struct buf b;
-  buf_init(&b, KEY_TEXT);
-  buf_printf(&b, "{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":\"%.*s\"}", STR_ARG(x));
-  hash_sha256(buf_view(&b), digest);
-  buf_done(&b);
-  return encoded(a, digest, sizeof digest);
 }
 
 static str make_head(struct arena *a, str kid) {
@@ -129,7 +118,6 @@ bool governance_key_set(struct governance *g, size_t index, str pem, struct faul
   struct governance_signing *s = g->signing;
   struct signing_key *k = &s->keys[index];
   struct ed25519 *key = ed25519_read(pem);
-  unsigned char x[ED25519_PUBLIC];
   ASSERT(!k->key);
   if (!key || (!index && !ed25519_can_sign(key))) {
     fault_set(f, FAULT_INVALID, "must be %s in PEM format, without a password",
@@ -137,8 +125,8 @@ bool governance_key_set(struct governance *g, size_t index, str pem, struct faul
     ed25519_free(&key);
     return false;
   }
-  ed25519_public(key, x);
-  str text = encoded(&g->arena, x, sizeof x), kid = k->kid.p ? k->kid : thumbprint(&g->arena, text);
+  str text = written(&g->arena, key, ed25519_put_public);
+  str kid = k->kid.p ? k->kid : written(&g->arena, key, ed25519_put_thumbprint);
   for (size_t i = 0; i < s->count; i++) {
     if (i == index || !s->keys[i].key) continue;
     if (!str_eq(s->keys[i].x, text) && !str_eq(s->keys[i].kid, kid)) continue;

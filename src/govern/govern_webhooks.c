@@ -51,12 +51,6 @@ const struct governance_webhook *governance_webhook_at(const struct governance *
   return &g->webhooks[index];
 }
 
-const struct governance_webhook *governance_webhook_find(const struct governance *g, str role) {
-  for (size_t i = 0; i < governance_webhook_count(g); i++)
-    if (str_eq(g->webhooks[i].role, role)) return &g->webhooks[i];
-  return NULL;
-}
-
 void governance_webhook_set_secret(struct governance *g, size_t index, str secret) {
   ASSERT(index < governance_webhook_count(g) && secret.n && secret.n <= GOVERNANCE_SECRET_MAX);
   struct governance_webhook *w = &g->webhooks[index];

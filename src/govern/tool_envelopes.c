@@ -74,7 +74,7 @@ bool tool_call_envelope_check(const struct json *envelope, struct fault *f) {
 
 // ---- the result
 
-const char *tool_status_name(enum tool_status s) {
+static const char *status_name(enum tool_status s) {
   static const char *const names[] = {"completed", "failed",    "denied", "approval_required",
                                       "timeout",   "cancelled", "unknown"};
   ASSERT((size_t)s < sizeof names / sizeof *names);
@@ -152,7 +152,7 @@ void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope
   JSON_PUT_TEXT(out, ",\"run_id\":", e->run_id);
   JSON_PUT_ID(out, ",\"trace_id\":", e->trace_id);
   JSON_PUT_TEXT(out, ",\"capability_id\":", e->capability_id);
-  JSON_PUT_ID(out, ",\"status\":", str_of(tool_status_name(e->status)));
+  JSON_PUT_ID(out, ",\"status\":", str_of(status_name(e->status)));
   JSON_PUT_RAW(out, ",\"output\":", e->output.p ? e->output : STR("null"));
   JSON_PUT_RAW(out, ",\"citations\":[", e->citations);
   JSON_PUT_RAW(out, "],\"mutations\":[", e->mutations);

@@ -36,7 +36,6 @@ enum tool_status {
   TOOL_CANCELLED,
   TOOL_UNKNOWN
 };
-const char *tool_status_name(enum tool_status s);
 
 struct tool_result_envelope {
   str tool_call_id, run_id, trace_id, capability_id, decision_id;

@@ -21,7 +21,6 @@ struct governance_webhook {
 
 size_t governance_webhook_count(const struct governance *g);
 const struct governance_webhook *governance_webhook_at(const struct governance *g, size_t index);
-const struct governance_webhook *governance_webhook_find(const struct governance *g, str role);  // NULL if unknown
 
 // Sets the secret of a webhook: 1 to GOVERNANCE_SECRET_MAX bytes. Must be called at most once for each webhook.
 void governance_webhook_set_secret(struct governance *g, size_t index, str secret);

@@ -102,7 +102,7 @@ void ed25519_sign(const struct ed25519 *key, str text, unsigned char out[ED25519
   EVP_MD_CTX_free(ctx);
 }
 
-bool ed25519_verify(const struct ed25519 *key, str text, str signature) {
+static bool verify(const struct ed25519 *key, str text, str signature) {
   EVP_MD_CTX *ctx = EVP_MD_CTX_new();
   bool ok = signature.n == ED25519_SIGNATURE && ctx && EVP_DigestVerifyInit(ctx, NULL, NULL, NULL, key->pkey) == 1 &&
             EVP_DigestVerify(ctx, (const unsigned char *)signature.p, signature.n, (const unsigned char *)text.p,
@@ -152,7 +152,7 @@ void ed25519_put_signature(const struct ed25519 *key, str text, struct buf *out)
 bool ed25519_verify_text(const struct ed25519 *key, str text, str signature) {
   struct buf b;
   buf_init(&b, ED25519_SIGNATURE);
-  bool ok = base64_decode(signature, BASE64_URL, &b) && ed25519_verify(key, text, buf_view(&b));
+  bool ok = base64_decode(signature, BASE64_URL, &b) && verify(key, text, buf_view(&b));
   buf_done(&b);
   return ok;
 }

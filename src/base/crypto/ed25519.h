@@ -21,8 +21,6 @@ void ed25519_free(struct ed25519 **key);
 bool ed25519_can_sign(const struct ed25519 *key);  // returns whether the key is a private key
 void ed25519_public(const struct ed25519 *key, unsigned char out[ED25519_PUBLIC]);
 void ed25519_sign(const struct ed25519 *key, str text, unsigned char out[ED25519_SIGNATURE]);  // needs a private key
-// Returns whether `signature` is a signature of the text by this key.
-bool ed25519_verify(const struct ed25519 *key, str text, str signature);
 
 // The following functions append text to `out`: the private key as PEM (PKCS #8); the public key in base64url; its
 // thumbprint (RFC 7638); and the signature of a text in base64url.
@@ -30,4 +28,6 @@ void ed25519_put_private(const struct ed25519 *key, struct buf *out);
 void ed25519_put_public(const struct ed25519 *key, struct buf *out);
 void ed25519_put_thumbprint(const struct ed25519 *key, struct buf *out);
 void ed25519_put_signature(const struct ed25519 *key, str text, struct buf *out);
-bool ed25519_verify_text(const struct ed25519 *key, str text, str signature);  // the signature is in base64url
+
+// Returns whether `signature`, in base64url, is a signature of the text by this key.
+bool ed25519_verify_text(const struct ed25519 *key, str text, str signature);
