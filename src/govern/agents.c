@@ -247,9 +247,7 @@ static bool lets_tenant(const struct governance_capability *c, str tenant) {
   bool allowed = c->unlisted;
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *permission = c->permissions[i];
-    bool meant = !permission->tenants.list;
-    for (size_t k = 0; permission->tenants.list && k < permission->tenants.count; k++)
-      meant |= str_eq(permission->tenants.list[k], tenant);
+    bool meant = governance_names_have(&permission->tenants, tenant);
     if (meant && !permission->allow && !permission->roles.list && !permission->intents.list &&
         !permission->environments.list)
       return false;

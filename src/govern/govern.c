@@ -184,16 +184,9 @@ static bool find_capability(struct deciding *d) {
 
 // ---- step 2
 
-static bool names_have(const struct governance_names *names, str name) {
-  if (!names->list) return true;
-  for (size_t i = 0; name.p && i < names->count; i++)
-    if (str_eq(names->list[i], name)) return true;
-  return false;
-}
-
 bool governance_permits(const struct governance_permission *p, const struct governance_subject *who) {
-  return names_have(&p->roles, who->role) && names_have(&p->intents, who->intent) &&
-         names_have(&p->environments, who->environment) && names_have(&p->tenants, who->tenant);
+  return governance_names_have(&p->roles, who->role) && governance_names_have(&p->intents, who->intent) &&
+         governance_names_have(&p->environments, who->environment) && governance_names_have(&p->tenants, who->tenant);
 }
 
 static bool match_permissions(struct deciding *d) {

@@ -111,6 +111,13 @@ void governance_text(struct governance_reader *r, str pointer, const struct json
   else governance_report(r, pointer, "must be a string of at most %d bytes", TEXT_MAX);
 }
 
+bool governance_names_have(const struct governance_names *names, str name) {
+  if (!names->list) return true;
+  for (size_t i = 0; name.p && i < names->count; i++)
+    if (str_eq(names->list[i], name)) return true;
+  return false;
+}
+
 void governance_texts(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
                       void *to) {
   if (!json_is(v, JSON_ARRAY) || v->count > LIST_MAX) {

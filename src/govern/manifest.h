@@ -9,6 +9,8 @@ struct governance_names {
   const str *list;
   size_t count;
 };
+// Returns whether the list has the name. An absent list has every name; STR_NONE is in no other list.
+bool governance_names_have(const struct governance_names *names, str name);
 
 // Evidence that the results of a capability contain. `pointer` is a JSON Pointer into the result, or STR_NONE.
 struct governance_evidence {

@@ -59,15 +59,8 @@ const struct governance_adapter *governance_versioned(const struct governance *g
   return a && a->versions.count ? a : NULL;
 }
 
-static bool names_have(const struct governance_names *names, str name) {
-  if (!names->list) return true;
-  for (size_t i = 0; name.p && i < names->count; i++)
-    if (str_eq(names->list[i], name)) return true;
-  return false;
-}
-
 bool governance_version_serves(const struct governance_version *v, str tenant) {
-  return names_have(&v->tenants, tenant);
+  return governance_names_have(&v->tenants, tenant);
 }
 
 // Returns whether a run is in the version's share of all runs. The key of the hash is constant, so that a run keeps its
@@ -88,7 +81,8 @@ const struct governance_version *governance_choose_version(const struct governan
                                                            str tenant, str run, size_t from) {
   for (size_t i = from; i < a->versions.count; i++) {
     const struct governance_version *v = &a->versions.list[i];
-    if (names_have(&v->environments, environment) && governance_version_serves(v, tenant) && in_share(a, v, run))
+    if (governance_names_have(&v->environments, environment) && governance_version_serves(v, tenant) &&
+        in_share(a, v, run))
       return v;
   }
   return NULL;

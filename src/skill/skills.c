@@ -172,10 +172,7 @@ const struct skill_entry *skills_find(const struct skills *s, str id, str versio
 }
 
 bool skill_serves(const struct skill *s, str tenant) {
-  if (!s->tenants.list) return true;
-  for (size_t i = 0; i < s->tenants.count; i++)
-    if (tenant.p && str_eq(s->tenants.list[i], tenant)) return true;
-  return false;
+  return governance_names_have(&s->tenants, tenant);
 }
 
 static bool each(const struct skills *s, const struct skill_entry *e, int depth, skill_visit *visit, void *ctx) {
@@ -209,16 +206,12 @@ static bool raise(void *ctx, const struct skill_capability *needed) {
   return true;
 }
 
-enum approval_mode skills_mode(const struct skills *s, const struct skill_entry *e, const struct governance *g) {
+enum approval_mode skills_mode(const struct skills *s, const struct skill_entry *e, const struct governance *g,
+                               bool *out_provisional) {
   struct highest h = {g, APPROVAL_READ_ONLY, false};
   skills_each_capability(s, e, raise, &h);
+  *out_provisional = h.provisional;
   return h.mode;
-}
-
-bool skills_provisional(const struct skills *s, const struct skill_entry *e, const struct governance *g) {
-  struct highest h = {g, APPROVAL_READ_ONLY, false};
-  skills_each_capability(s, e, raise, &h);
-  return h.provisional;
 }
 
 // ---- use

@@ -71,11 +71,10 @@ bool skill_serves(const struct skill *s, str tenant);  // `tenant`: STR_NONE if 
 typedef bool skill_visit(void *ctx, const struct skill_capability *c);
 bool skills_each_capability(const struct skills *s, const struct skill_entry *e, skill_visit *visit, void *ctx);
 
-// Returns whether the class and mode of a capability of the skill are provisional.
-bool skills_provisional(const struct skills *s, const struct skill_entry *e, const struct governance *g);
-
-// Returns the highest approval mode that the capabilities of the skill can have.
-enum approval_mode skills_mode(const struct skills *s, const struct skill_entry *e, const struct governance *g);
+// Returns the highest approval mode that the capabilities of the skill can have. Sets *out_provisional to whether the
+// class and mode of at least one of them are provisional.
+enum approval_mode skills_mode(const struct skills *s, const struct skill_entry *e, const struct governance *g,
+                               bool *out_provisional);
 
 // Reads the files of a version again. Returns false with a reason in `f` if one has changed. Waits for the disk.
 bool skill_files_same(const struct skill_file *files, size_t count, struct fault *f);

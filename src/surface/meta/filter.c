@@ -50,10 +50,8 @@ const char *browse_filter_read(const struct json *v, struct arena *a, struct bro
   return NULL;
 }
 
-static bool has_name(const struct governance_names *names, str name) {
-  for (size_t i = 0; i < names->count; i++)
-    if (str_eq(names->list[i], name)) return true;
-  return false;
+static bool lists(const struct governance_names *names, str name) {
+  return names->list && governance_names_have(names, name);
 }
 
 static bool matches(const struct browse_filter *f, const struct governance_capability *c) {
@@ -61,7 +59,7 @@ static bool matches(const struct browse_filter *f, const struct governance_capab
   if (f->classes && !(f->classes >> c->class & 1)) return false;
   if (f->mode != APPROVAL_NONE && c->mode > f->mode) return false;
   if (f->domain.p && !(domain.p && str_eq(domain, f->domain))) return false;
-  if (f->claim.p && !has_name(&c->claims, f->claim) && !has_name(&c->scopes, f->claim)) return false;
+  if (f->claim.p && !lists(&c->claims, f->claim) && !lists(&c->scopes, f->claim)) return false;
   return !f->capability.p || glob_match(f->capability, c->id);
 }
 

@@ -63,7 +63,8 @@ static bool make_card(struct surface *d, const struct caller *caller, const stru
     params.required = params.count;
   }
   const struct skills *all = governance_skills(caller->governance);
-  enum approval_mode mode = skills_mode(all, e, caller->governance);
+  bool provisional;
+  enum approval_mode mode = skills_mode(all, e, caller->governance, &provisional);
   struct card_source source = {.id = e->skill->skill_id,
                                .name = e->skill->skill_id,
                                .description = e->skill->purpose,
@@ -72,7 +73,7 @@ static bool make_card(struct surface *d, const struct caller *caller, const stru
                                .params = &params};
   if (!card_make(&source, &d->scratch, out, NULL, &f)) return false;
   out->mode = str_of(approval_mode_name(mode));
-  out->provisional = skills_provisional(all, e, caller->governance);
+  out->provisional = provisional;
   return true;
 }
 
@@ -134,6 +135,8 @@ bool skill_cards_define(struct surface *d, struct request *r, str id) {
   const struct skill_entry *e = all ? skills_active(all, id) : NULL;
   if (!e || !skill_cards_shows(d, &caller, e)) return false;
   const struct skill *s = e->skill;
+  bool provisional;
+  enum approval_mode mode = skills_mode(all, e, caller.governance, &provisional);
   buf_init(&b, DEFINITION_BYTES);
   struct json_writer w = json_writer(&b);
   json_begin_object(&w);
@@ -142,8 +145,8 @@ bool skill_cards_define(struct surface *d, struct request *r, str id) {
   json_member_str(&w, STR("version"), s->version);
   json_member_str(&w, STR("description"), s->purpose);
   json_member_raw(&w, STR("args_schema"), s->inputs ? json_span(s->inputs) : STR("{\"type\":\"object\"}"));
-  json_member_str(&w, STR("mode"), str_of(approval_mode_name(skills_mode(all, e, caller.governance))));
-  if (skills_provisional(all, e, caller.governance)) json_member_bool(&w, STR("provisional"), true);
+  json_member_str(&w, STR("mode"), str_of(approval_mode_name(mode)));
+  if (provisional) json_member_bool(&w, STR("provisional"), true);
   put_capabilities(s, &w);
   put_conditions("preconditions", s->before, s->before_count, &w);
   put_steps(s, &w);

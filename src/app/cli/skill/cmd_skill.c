@@ -223,8 +223,10 @@ static void put_entry(const struct loaded *l, const struct skill_entry *e, struc
   put_head(e, w);
   json_member_str(w, STR("state"), str_of(state_of(e)));
   if (e->flaw.p) json_member_str(w, STR("flaw"), e->flaw);
-  json_member_str(w, STR("mode"), str_of(approval_mode_name(skills_mode(l->skills, e, l->governance))));
-  if (skills_provisional(l->skills, e, l->governance)) json_member_bool(w, STR("provisional"), true);
+  bool provisional;
+  enum approval_mode mode = skills_mode(l->skills, e, l->governance, &provisional);
+  json_member_str(w, STR("mode"), str_of(approval_mode_name(mode)));
+  if (provisional) json_member_bool(w, STR("provisional"), true);
   json_member_str(w, STR("file"), e->files[0].path);
 }
 
