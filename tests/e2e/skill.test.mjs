@@ -116,6 +116,15 @@ describe('a skill', () => {
     assert.deepEqual([r.status, r.cases.map((it) => it.passed)], [0, [true, true]]);
   });
 
+  test('stays active in every form of state_dir', (t) => {
+    for (const line of ['', 'state_dir: ./deep/state\n', 'state_dir: ~/state\n']) {
+      const f = skillFolder(t);
+      fs.writeFileSync(f.file('toolgate.yaml'), `governance: governance.json\n${line}`);
+      assert.equal(f.run('activate', `${ID}@1.2.0`).status, 0);
+      assert.deepEqual(f.states(), [['1.2.0', 'active']], line);
+    }
+  });
+
   test('with other content for an activated version is rejected (S03)', (t) => {
     const f = skillFolder(t);
     assert.equal(f.run('activate', `${ID}@1.2.0`).status, 0);

@@ -250,6 +250,7 @@ static str default_state_dir(struct config_loader *l) {
   return STR_NONE;
 }
 
+// Must be called before the governance file is read: state_dir has the activations of its skills.
 static void find_state_dir(struct config_loader *l, const struct config_document *d) {
   struct config *c = l->config;
   if (!json_get(d->root, STR("state_dir"))) c->state_dir = default_state_dir(l);
@@ -357,11 +358,11 @@ bool config_load(struct config *out, const struct config_options *opt, char *con
   read_command_line(&l);
   if (!opt->serverless) read_servers(&l, &file);
   config_token_file_read(&l, &file);
+  find_state_dir(&l, &file);
   config_governance_read(&l, &file);
   config_rules_read(&l, &file);
   config_auth_check(&l, &file);
   config_allowance_settle(&l, &file);
-  find_state_dir(&l, &file);
   config_audit_read(&l, &file);
   config_admin_check(&l, &file);
   check_whole(&l);
