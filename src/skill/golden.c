@@ -71,13 +71,23 @@ static void compare_conditions(struct golden_case *c, const struct skill_run *ru
   if (at != expected->count) mismatch(c, "the number of evaluated postconditions differs", STR(""));
 }
 
+// Returns how the skill ended, and for STEP_FAILED also the innermost step that failed, and its code.
+static str how_it_ended(struct golden_case *c, const struct skill_run *run, str outcome) {
+  if (!run->code) return outcome;
+  const struct skill_record *failed = NULL;
+  for (size_t i = 0; i < run->record_count; i++)
+    if (run->records[i]->outcome.p && !str_eq(run->records[i]->outcome, STR("completed"))) failed = run->records[i];
+  if (!failed) return str_of(run->code);
+  return arena_printf(c->arena, "%s (step %.*s: %.*s)", run->code, STR_ARG(failed->id), STR_ARG(failed->outcome));
+}
+
 static void compare(struct golden_case *c, const struct skill_run *run) {
   struct fault f;
   bool completed = run->state == SKILL_COMPLETED;
   const struct json *code = json_get(c->expect, STR("code")), *output = json_get(c->expect, STR("output"));
   str actual = completed ? STR("completed") : STR("failed");
   if (!json_equals_str(json_get(c->expect, STR("outcome")), actual))
-    mismatch(c, "the skill has another outcome", run->code ? str_of(run->code) : actual);
+    mismatch(c, "the skill has another outcome", how_it_ended(c, run, actual));
   if (code && !json_equals_str(code, run->code ? str_of(run->code) : STR("")))
     mismatch(c, "the skill has another code", run->code ? str_of(run->code) : STR("none"));
   compare_steps(c, run);

@@ -106,6 +106,13 @@ describe('explain and replay', () => {
     assert.equal((await cli('decisions', 'explain', 'pol_0')).status, 1);
   });
 
+  test('explain says that no rule matched', async (t) => {
+    const { as, cli, decisions } = await startShop(t, { governance: { ...GOVERNANCE, bundles: [{ bundle_id: 'b', policy_dsl: { language: 'jsonlogic', rules: [{ rule_id: 'never', if: false, then: { allow: true } }] } }] } });
+    faultOf(await execute(await as('ann'), 'shop', 'order', { amount: 5 }), 'POLICY_DENIED');
+    const [{ id }] = await decisions(1);
+    assert.match((await cli('decisions', 'explain', id)).stdout, /^No rule matched\./m);
+  });
+
   test('replay has the marks of the flow guard that the run had', async (t) => {
     const marked = { ...GOVERNANCE, adapters: [{ ...GOVERNANCE.adapters[0], capabilities: [
       { ...GOVERNANCE.adapters[0].capabilities[0], flow: ['reads_private', 'untrusted_input'] },

@@ -67,7 +67,7 @@ describe('the owner of a skill', () => {
     assert.deepEqual([method, url, type, headers['content-type']], ['POST', '/hook', 'skill.golden_failing', 'application/json']);
     assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000, timestamp);
     assert.deepEqual(data, { skill_id: ID, version: '1.2.0', owner_role: 'support_ops', cases: 3, failed: 2, failed_cases: [
-      { line: 1, name: 'owner', message: 'the skill has another outcome: STEP_FAILED' },
+      { line: 1, name: 'owner', message: 'the skill has another outcome: STEP_FAILED (step lookup: PERMISSION_DENIED)' },
       { line: 2, name: 'other', message: 'the skill has another code: STEP_FAILED' }] });
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = headers;
     assert.match(id, /^msg_[0-9a-f]{32}$/);

@@ -82,6 +82,8 @@ static void put_verdict(struct records *r, const struct json *d, struct buf *out
       }
     return;
   }
+  if (str_eq(code, str_of(fault_name(FAULT_POLICY_DENIED))) && str_eq(pointer, STR("/bundles")))
+    buf_str(out, STR("No rule matched. If there are bundles, a call above read_only needs a rule that allows it.\n"));
   bool by_rules = str_eq(code, str_of(fault_name(FAULT_DENIED_BY_POLICY)));
   buf_printf(out, "The call is denied with %.*s, decided at %.*s%s", STR_ARG(code), STR_ARG(pointer),
              by_rules ? " of the access rules" : "");

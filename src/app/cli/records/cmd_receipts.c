@@ -69,7 +69,7 @@ int audit_prove(int argc, char **argv) {
     fputs("toolgate: no governed call with this id is recorded\n", stderr);
     status = EXIT_NO;
   } else if (!found.audit.n) {
-    fputs("toolgate: the configuration has no audit log, so calls have no receipts\n", stderr);
+    fputs("toolgate: the configuration has no audit log, so calls have no receipts; set audit.file\n", stderr);
     status = EXIT_CANNOT;
   } else {
     status = print_receipt(&found, call);

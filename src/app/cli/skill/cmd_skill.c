@@ -274,7 +274,9 @@ static const struct skill_entry *find_named(const struct loaded *l, const struct
   bool whole = str_cut(str_of(args->operands[0]), '@', &id, &version);
   const struct skill_entry *e = whole && l->skills ? skills_find(l->skills, id, version) : NULL;
   if (e && args->tenant && !skill_serves(e->skill, str_of(args->tenant))) e = NULL;
-  if (!e) fprintf(stderr, "toolgate: there is no skill %s; toolgate skill list shows all\n", args->operands[0]);
+  if (!e)
+    fprintf(stderr, "toolgate: there is no skill %s%s; toolgate skill list shows all\n", args->operands[0],
+            whole ? "" : ": give ID@VERSION");
   return e;
 }
 
