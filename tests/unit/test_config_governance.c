@@ -7,6 +7,7 @@
 
 #define HEAD "governance: governance.json\nstate_dir: none\n"
 #define SERVERS(adapter) "servers:\n  shop: {command: cat, adapter: {" adapter "}}\n"
+#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ADAPTER "adapter_id: adp, type: MCP, capabilities: [" FIND "]"
 #define FIND "{name: find, class: observe, approval_mode: read_only}"
 #define PERMISSIONS \
@@ -47,6 +48,13 @@ static void an_error_in_it_is_an_error_of_the_configuration_with_its_place(void 
   refuses(p, HEAD "servers: {shop: {command: cat, adapter: adapter.yaml}}\n", "/servers/shop/adapter", "object");
   refuses(p, HEAD "servers: {\"a/b\": {command: cat, adapter: {adapter_id: 1}}}\n", "/servers/a~1b/adapter/adapter_id",
           "string");
+}
+
+static void an_error_in_the_file_does_not_mean_that_a_token_may_use_everything(void **state) {
+  struct place *p = *state;
+  write_file("governance.json", "{\"oops\":1}");
+  assert_false(load_yaml(p, HEAD "auth: {tokens: [{sha256: \"" DIGEST "\", agent: dev}]}\n"));
+  assert_false(reported(p, true, "toolgate.yaml", "/auth/tokens/0/agent", ""));
 }
 
 static void a_server_has_only_one_adapter(void **state) {
@@ -156,6 +164,7 @@ int main(void) {
       IN_A_FOLDER(its_server_is_the_entry),
       IN_A_FOLDER(the_adapter_of_a_disabled_server_is_read),
       IN_A_FOLDER(an_error_in_it_is_an_error_of_the_configuration_with_its_place),
+      IN_A_FOLDER(an_error_in_the_file_does_not_mean_that_a_token_may_use_everything),
       IN_A_FOLDER(a_server_has_only_one_adapter),
       IN_A_FOLDER(without_a_governance_file_it_is_an_error),
       IN_A_FOLDER(other_files_with_servers_cannot_have_adapters),

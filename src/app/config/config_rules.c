@@ -119,7 +119,7 @@ static void report_no_rules(struct config_loader *l) {
                  "the rules file does not exist any more: its rules stay in force; restart to serve without rules");
     return;
   }
-  if (c->governance) return;  // the governance file may define agents without rules
+  if (c->governance_file.n) return;  // the governance file, even one with errors, may define agents without rules
   if (c->agent.n)
     config_error(l, &option, "needs rules: there is no %.*s in this folder or in ./config; name the file with --rules",
                  STR_ARG(usual[0]));
