@@ -95,12 +95,12 @@ describe('explain and replay', () => {
   test('explain says what was asked, what matched and why', async (t) => {
     const { as, cli, decisions, dir } = await startShop(t);
     faultOf(await execute(await as('ann'), 'shop', 'order', { amount: 500 }), 'ARG_CONSTRAINT_VIOLATION');
-    const [{ id }] = await decisions(1);
+    const [{ id, call_id }] = await decisions(1);
     const { status, stdout } = await cli('decisions', 'explain', id);
     assert.equal(status, 0);
     for (const part of [/^Agent ann \(tenant acme\) called tool order of server shop with \{"amount":500\}\.$/m, /^Permission p_order matched \(\/permissions\/1\)\.$/m,
       /^Argument amount violates the constraint max \(/m, /^The call is denied with ARG_CONSTRAINT_VIOLATION, decided at \/permissions\/1\/arg_constraints\/amount\.$/m,
-      /^To be allowed: correct /m, /^The governance file has not changed/m]) assert.match(stdout, part);
+      /^To be allowed: correct /m, new RegExp(`^How the call ended: toolgate calls show ${call_id}\\.$`, 'm'), /^The governance file has not changed/m]) assert.match(stdout, part);
     writeJson(path.join(dir, 'governance.json'), withPermission({ arg_constraints: {} }));
     assert.match((await cli('decisions', 'explain', id)).stdout, /^The governance file has changed/m);
     assert.equal((await cli('decisions', 'explain', 'pol_0')).status, 1);

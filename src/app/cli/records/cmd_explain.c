@@ -107,6 +107,9 @@ static void put_explanation(struct records *r, const struct record *it, struct b
   put_matches(r, d, out);
   put_violations(r, d, out);
   put_verdict(r, d, out);
+  str call = record_text(r, it->root, "call_id");
+  if (record_member(it->root, "call_id"))
+    buf_printf(out, "How the call ended: toolgate calls show %.*s.\n", STR_ARG(call));
   put_rules(r, d, out);
 }
 
