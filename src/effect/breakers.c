@@ -152,7 +152,8 @@ static bool must_open(const struct breaker *k, const struct breaker_limits *limi
   uint64_t length = slice_ms(limits), number = now / length, calls = 0, failures = 0;
   if (k->failures >= limits->consecutive) return true;
   for (size_t i = 0; i < SLICES; i++) {
-    if (k->slices[i].number + SLICES <= number) continue;
+    // A higher number is from a time when slices were shorter, before a reload of the governance file.
+    if (k->slices[i].number > number || k->slices[i].number + SLICES <= number) continue;
     calls += k->slices[i].calls;
     failures += k->slices[i].failures;
   }

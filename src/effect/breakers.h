@@ -16,7 +16,7 @@
 
 struct breakers;
 
-// `store` may be NULL. It must outlive the breakers. `wall` is the wall clock.
+// `store` may be NULL. It must outlive the breakers.
 struct breakers *breakers_new(const struct hash_key *seed, struct store *store, const struct clock *clock);
 void breakers_free(struct breakers **b);
 

@@ -104,6 +104,22 @@ static void half_of_twenty_calls_within_the_window_open_a_breaker(void **state) 
   breakers_free(&b);
 }
 
+// The governance file can change the window while breakers are in use.
+static void calls_before_the_window_was_made_longer_do_not_count_for_ever(void **state) {
+  struct world *x = *state;
+  struct breakers *b = start(x);
+  pass(x, 3600 * 1000);
+  for (int i = 0; i < 9; i++) {
+    one(b, BREAKER_FAILED);
+    one(b, BREAKER_SUCCEEDED);
+  }
+  limits.window_s = 300;
+  pass(x, 3660 * 1000);
+  one(b, BREAKER_SUCCEEDED);
+  assert_int_equal(one(b, BREAKER_FAILED), BREAKER_SAME);
+  breakers_free(&b);
+}
+
 static void a_call_that_says_nothing_about_the_server_counts_as_none(void **state) {
   struct breakers *b = start(*state);
   for (int i = 0; i < 100; i++) assert_int_equal(one(b, BREAKER_SKIPPED), BREAKER_SAME);
@@ -278,6 +294,7 @@ int main(void) {
       MOVING(five_failures_in_a_row_open_a_breaker_for_its_tenant_only),
       MOVING(a_success_between_failures_keeps_a_breaker_closed),
       MOVING(half_of_twenty_calls_within_the_window_open_a_breaker),
+      MOVING(calls_before_the_window_was_made_longer_do_not_count_for_ever),
       MOVING(a_call_that_says_nothing_about_the_server_counts_as_none),
       MOVING(after_its_time_a_breaker_lets_three_probes_through),
       MOVING(a_call_from_before_the_breaker_opened_changes_nothing),
