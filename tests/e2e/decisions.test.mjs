@@ -107,7 +107,7 @@ describe('explain and replay', () => {
   });
 
   test('explain says that no rule matched', async (t) => {
-    const { as, cli, decisions } = await startShop(t, { governance: { ...GOVERNANCE, bundles: [{ bundle_id: 'b', policy_dsl: { language: 'jsonlogic', rules: [{ rule_id: 'never', if: false, then: { allow: true } }] } }] } });
+    const { as, cli, decisions } = await startShop(t, { governance: { ...GOVERNANCE, bundles: [{ bundle_id: 'b', policy_dsl: { language: 'jsonlogic', rules: [{ rule_id: 'never', if: { '==': [{ var: 'args.amount' }, 99] }, then: { allow: true } }] } }] } });
     faultOf(await execute(await as('ann'), 'shop', 'order', { amount: 5 }), 'POLICY_DENIED');
     const [{ id }] = await decisions(1);
     assert.match((await cli('decisions', 'explain', id)).stdout, /^No rule matched\./m);
