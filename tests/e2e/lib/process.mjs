@@ -40,10 +40,10 @@ async function runAll(actions) {
   if (errors.length) throw errors[0];
 }
 
-/** A folder that is removed when the test `t` ends. */
+/** A folder that is removed when the test `t` ends. A gateway that the test has stopped may still write for a moment. */
 export function tempDir(t) {
   const dir = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'toolgate-e2e-'));
-  onEnd(t, () => fs.rmSync(dir, { recursive: true, force: true }));
+  onEnd(t, () => fs.rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }));
   return dir;
 }
 
