@@ -101,8 +101,9 @@ static void save(struct breakers *b, const struct breaker *k) {
     entry_take(b->store, KIND, k->key, NULL);
     return;
   }
+  long long until = clock_wall_ms(b->clock) + (int64_t)left;
   buf_init(&text, 128);
-  buf_printf(&text, "{\"v\":1,\"until\":%lld}", (long long)(clock_wall_ms(b->clock) + (int64_t)left));
+  buf_printf(&text, "{\"v\":1,\"until\":%lld}", until);
   entry_put(b->store, KIND, k->key, buf_view(&text), left, NULL);
   buf_done(&text);
 }

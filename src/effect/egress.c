@@ -40,13 +40,13 @@ struct egress {
 static void save(struct egress *e, struct budget *b) {
   uint64_t now = loop_now(e->loop);
   int64_t wall = clock_wall_ms(e->loop->clock);
+  long long at = wall - (int64_t)(now - b->at), day = b->day;
+  long long blocked = b->blocked > now ? wall + (int64_t)(b->blocked - now) : 0;
   struct buf text;
   list_remove(&b->dirty);
   buf_init(&text, 512);
   buf_printf(&text, "{\"v\":1,\"tokens\":%.6f,\"at\":%lld,\"blocked\":%lld,\"day\":%lld,\"calls\":%llu,\"cost\":%.9g}",
-             b->tokens, (long long)(wall - (int64_t)(now - b->at)),
-             (long long)(b->blocked > now ? wall + (int64_t)(b->blocked - now) : 0), (long long)b->day,
-             (unsigned long long)b->calls, b->cost);
+             b->tokens, at, blocked, day, (unsigned long long)b->calls, b->cost);
   entry_put(e->store, KIND, b->key, buf_view(&text), KEEP_MS, NULL);
   buf_done(&text);
 }
