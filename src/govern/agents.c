@@ -20,11 +20,12 @@ static const char *const unlisted_tools_words[] = {"deny", "provisional", NULL};
 // Limits on the context of one agent, and on the size of the contexts of all agents.
 enum { CONTEXT_MEMBERS = 100, CONTEXT_BYTES = 4096, CONTEXTS_BYTES = 16 << 20 };
 
-// Returns whether the tenant, if there is one, is a name. It becomes part of keys, which have a limited length.
-static bool tenant_is_name(const struct json *context, struct arena *a) {
-  str tenant = STR("");
+// Returns whether tenant and run_id, if given, are names. They become part of keys, which have a limited length.
+static bool keys_are_names(const struct json *context, struct arena *a) {
+  str tenant = STR(""), run = STR("run");
   json_string(json_get(context, STR("tenant")), a, &tenant);
-  return !tenant.n || governance_is_id(tenant);
+  json_string(json_get(context, STR("run_id")), a, &run);
+  return (!tenant.n || governance_is_id(tenant)) && governance_is_id(run);
 }
 
 static void read_context(struct governance_reader *r, str pointer, const struct json *v,
@@ -32,8 +33,9 @@ static void read_context(struct governance_reader *r, str pointer, const struct 
   struct fault why;
   if (v->n > CONTEXT_BYTES || v->count > CONTEXT_MEMBERS)
     governance_report(r, pointer, "is larger than %d bytes or %d members", CONTEXT_BYTES, CONTEXT_MEMBERS);
-  else if (json_is(v, JSON_OBJECT) && !tenant_is_name(v, r->arena))
-    governance_report(r, pointer, "tenant must have at most %d bytes and no control characters", GOVERNANCE_ID_MAX);
+  else if (json_is(v, JSON_OBJECT) && !keys_are_names(v, r->arena))
+    governance_report(r, pointer, "tenant and run_id must have at most %d bytes and no control characters",
+                      GOVERNANCE_ID_MAX);
   else if (governance_check_context(v, &why) && v->count) *(const struct json **)to = v;
   else if (v->type != JSON_OBJECT || v->count) governance_report(r, pointer, "%s", why.message);
 }

@@ -359,8 +359,8 @@ static void a_claim_cannot_replace_what_the_gateway_sets(void **state) {
   arena_done(&a);
 }
 
-// The tenant is part of the keys of breakers and budgets.
-static void the_tenant_of_an_agent_must_be_a_name(void **state) {
+// They are part of the keys of breakers and budgets.
+static void tenant_and_run_of_an_agent_must_be_names(void **state) {
   struct buf b;
   struct arena a;
   char name[GOVERNANCE_ID_MAX + 2] = "";
@@ -371,7 +371,7 @@ static void the_tenant_of_an_agent_must_be_a_name(void **state) {
   governance_unref(&g);
   str texts[] = {arena_printf(&a, CONTEXT("'defaults':{'tenant':'%s'}"), name),
                  arena_printf(&a, CONTEXT("'agents':{'x':{'tenant':'%s'}}"), name),
-                 STR(CONTEXT("'defaults':{'tenant':'a\\u0000b'}"))};
+                 STR(CONTEXT("'defaults':{'tenant':'a\\u0000b'}")), STR(CONTEXT("'defaults':{'run_id':''}"))};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     buf_init(&b, 1 << 16);
     assert_null(governance_try(arena_cstr(&a, texts[i]), &b));
@@ -457,7 +457,7 @@ int main(void) {
       cmocka_unit_test(the_run_is_named_by_the_token),
       cmocka_unit_test(a_claim_lowers_safety_mode_and_never_raises_it),
       cmocka_unit_test(a_claim_lowers_a_budget_and_never_raises_it),
-      cmocka_unit_test(the_tenant_of_an_agent_must_be_a_name),
+      cmocka_unit_test(tenant_and_run_of_an_agent_must_be_names),
       cmocka_unit_test(a_claim_cannot_replace_what_the_gateway_sets),
       cmocka_unit_test(the_workload_belongs_to_the_last_principal),
       cmocka_unit_test(only_a_workload_token_sets_the_workload),
