@@ -205,5 +205,8 @@ test('policy explain can read another governance file', async (t) => {
   assert.match(await answer('eve', 'orders', 'verify', '--governance', 'g.json'), /^1 DENY {2}PERMISSION_DENIED {2}governance\.permissions /);
   assert.match(await answer('ann', '--method', 'vendor/x', '--governance', 'g.json'), /^1 DENY {2}CAPABILITY_UNKNOWN {2}governance\.adapters /);
   assert.match(await answer('ann', 'orders', '--governance', 'none.json'), /^3 /);
+  writeJson(path.join(dir, 'pinned.json'), { ...GOVERNANCE, pins: 'enforce' });
+  const pinned = await runToolgate(['policy', 'explain', 'ann', 'orders', 'lookup', '--governance', 'pinned.json'], { cwd: dir });
+  assert.match(pinned.stderr, /unless the tool is quarantined/);
   assert.match(await answer('ann', 'orders'), /^3 /);
 });

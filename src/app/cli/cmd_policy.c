@@ -64,6 +64,9 @@ static const char *remark_of(const struct access *x, const struct arguments *arg
   bool by_token = a->decision.governed.p && !args->claims;
   if (by_token && (governance_reads_claims(x->governance) || a->code == GOVERNANCE_DELEGATION_REQUIRED))
     return "without a token; claims of a JSON Web Token can change the answer (--claims)";
+  bool pinned = a->decision.allowed && args->operand_count > 2 && x->governance;
+  if (pinned && governance_pins(x->governance) == GOVERNANCE_PINS_ENFORCE)
+    return "unless the tool is quarantined: toolgate pins list shows the states of tools";
   return NULL;
 }
 
