@@ -137,7 +137,8 @@ static enum governance_code judge_mode(const struct outlook *o, unsigned unreque
 }
 
 static str place_of_mode(const struct outlook *o, enum governance_code code) {
-  if (code == GOVERNANCE_MODE_EXCEEDS_MAXIMUM && o->ceiling) return o->ceiling->mode_pointer;
+  ASSERT(code != GOVERNANCE_MODE_EXCEEDS_MAXIMUM || o->ceiling);
+  if (code == GOVERNANCE_MODE_EXCEEDS_MAXIMUM) return o->ceiling->mode_pointer;
   return o->raised ? o->raised->pointer : o->capability->mode_pointer;
 }
 
