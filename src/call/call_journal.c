@@ -260,7 +260,7 @@ static void ask_late(struct call *c, str server, str tool, struct governance_que
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
   const struct governance_capability *capability = governance_find_tool(g, server, tool);
   *out = (struct governance_question){
-      .capability = capability ? capability->id : STR(""),
+      .capability = governance_tool_id(g, server, tool, &c->request->arena),
       .provisional = capability && capability->unlisted ? capability : NULL,
       .args = json_is(args, JSON_OBJECT) ? args : NULL,
       .context = c->run->governed.context,

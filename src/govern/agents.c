@@ -221,6 +221,14 @@ const struct governance_capability *governance_find_tool(const struct governance
   return listed ? listed : governance_noted(g, server, tool);
 }
 
+str governance_tool_id(const struct governance *g, str server, str tool, struct arena *a) {
+  const struct governance_capability *c = governance_find_tool(g, server, tool);
+  const struct governance_adapter *adapter = governance_adapter_of(g, server);
+  if (c) return c->id;
+  if (!adapter || governance_is_provisional(g, server)) return STR("");
+  return arena_printf(a, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool));
+}
+
 bool governance_governs(const struct governance *g, str server) {
   return governance_adapter_of(g, server) != NULL;
 }

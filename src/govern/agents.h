@@ -29,6 +29,10 @@ bool governance_reads_claims(const struct governance *g);
 // Returns the capability of a server's tool, or NULL.
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool);
 
+// Returns the id that a capability for a server's tool has or would have. Returns an empty id if the tool has none and
+// would be provisional, because a decision must not make a provisional capability for it.
+str governance_tool_id(const struct governance *g, str server, str tool, struct arena *a);
+
 // Returns the adapter that names this server, for itself or for one of its versions, or NULL.
 const struct governance_adapter *governance_adapter_of(const struct governance *g, str server);
 // Returns whether an adapter of the file governs this server.

@@ -129,8 +129,9 @@ describe('one call has one rule', () => {
       ['ann', 'desk', 'none', 'CAPABILITY_UNKNOWN', '/adapters/1'],
     ];
     for (const [agent, server, tool, code, pointer] of cases) {
-      const { error, audit, explained } = await call(agent, server, tool);
+      const { error, audit, record, explained } = await call(agent, server, tool);
       assert.deepEqual([error.code, error.rule], ['DENIED_BY_POLICY', 'governance'], `${agent} ${server} ${tool}`);
+      assert.deepEqual([record.allowed, record.code, record.pointer], [false, code, pointer]);
       assert.deepEqual([audit.decision, audit.rule], ['DENY', pathOf(pointer)]);
       if (code === 'DELEGATION_REQUIRED') continue;  // `policy explain` asks for the local user
       assert.deepEqual([explained.decision, explained.code, explained.rule, explained.pointer], ['DENY', code, audit.rule, pointer]);
@@ -140,8 +141,9 @@ describe('one call has one rule', () => {
   test('a tool that access rules deny', async (t) => {
     const { call } = await start(t);
     for (const [server, tool, rule] of [['orders', 'verify', 'agents.bob.deny.tools.orders[0]'], ['desk', 'lookup', 'agents.bob.allow.servers']]) {
-      const { error, audit, explained } = await call('bob', server, tool);
+      const { error, audit, record, explained } = await call('bob', server, tool);
       assert.deepEqual([error.code, error.rule], ['DENIED_BY_POLICY', rule]);
+      assert.deepEqual([record.allowed, record.code, record.pointer], [false, 'DENIED_BY_POLICY', explained.pointer]);
       assert.deepEqual([audit.decision, audit.rule], ['DENY', rule]);
       assert.deepEqual([explained.decision, explained.rule, explained.code], ['DENY', rule, undefined]);
     }

@@ -185,7 +185,7 @@ static enum call_result run(struct call *c, void *state) {
   const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
   if (evades(c, capability, args, &unfit)) return refuse_arguments(c, &unfit);
   struct governance_question question = {
-      .capability = capability ? capability->id : STR(""),
+      .capability = governance_tool_id(g, server, c->item->name, &c->request->arena),
       .provisional = capability && capability->unlisted ? capability : NULL,
       .args = args,
       .context = c->run->governed.context,
