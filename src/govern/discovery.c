@@ -201,8 +201,9 @@ static const struct governance_capability *find_capability(const struct governan
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
   const struct governance_capability *c = governance_find_tool(g, server, tool);
   if (c || !governance_is_provisional(g, server)) return c;
-  str id = adapter ? arena_printf(a, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool))
-                   : arena_printf(a, "mcp_%.*s.%.*s", STR_ARG(server), STR_ARG(tool));
+  str name = governance_is_id(tool) ? tool : STR("?");  // also a name that no tool can have
+  str id = adapter ? arena_printf(a, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(name))
+                   : arena_printf(a, "mcp_%.*s.%.*s", STR_ARG(server), STR_ARG(name));
   return governance_provisional_find(g, id, NULL, a);
 }
 

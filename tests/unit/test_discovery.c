@@ -174,12 +174,38 @@ static void a_tool_that_only_a_user_may_use_is_hidden_from_a_service(void **stat
   assert_sees(lowered, service, "");
 }
 
+// Otherwise the answer would show which tools exist.
+static void a_name_that_no_tool_has_is_treated_like_an_unknown_tool(void **state) {
+  struct governance *g = governance_of("{'adapters':[{'adapter_id':'a','type':'MCP','server':'s','capabilities':[]}],"
+                                       "'context':{'unlisted_tools':'provisional','unlisted_servers':'provisional'}}");
+  static const char *const names[] = {"none", "", "a\nb"};
+  static const char *const servers[] = {"s", "t"};
+  struct arena a;
+  struct governance_agent agent = {0};
+  arena_init(&a);
+  governance_agent_settle(&agent, governance_parse(&a, "{}"), &a);
+  governance_agent_look(g, &agent, &a);
+  for (size_t i = 0; i < 6; i++) {
+    struct governance_verdict v;
+    assert_true(governance_shows(g, &agent, str_of(servers[i % 2]), str_of(names[i / 2]), &v));
+  }
+  agent.safety = APPROVAL_READ_ONLY;
+  for (size_t i = 0; i < 6; i++) {
+    struct governance_verdict v;
+    assert_false(governance_shows(g, &agent, str_of(servers[i % 2]), str_of(names[i / 2]), &v));
+    assert_int_equal(v.code, GOVERNANCE_MODE_ABOVE_RUN_CEILING);
+  }
+  arena_done(&a);
+  governance_unref(&g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_tool_is_shown_exactly_if_some_call_is_allowed),
       cmocka_unit_test(no_call_of_a_hidden_tool_is_allowed),
       cmocka_unit_test(a_rule_about_the_context_hides_what_it_denies),
       cmocka_unit_test(a_tool_that_only_a_user_may_use_is_hidden_from_a_service),
+      cmocka_unit_test(a_name_that_no_tool_has_is_treated_like_an_unknown_tool),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
