@@ -126,7 +126,7 @@ bool caller_conceals_server(const struct caller *c, const struct policy_decision
 
 bool caller_conceals_tool(const struct caller *c, const struct policy_decision *d) {
   return is_hidden(d) && governance_is_provisional(c->governance, d->server) &&
-         caller_may(c, d->server, ITEM_TOOL, STR(""));  // no tool has this name
+         caller_may(c, d->server, ITEM_TOOL, STR("?"));  // stands for any unknown tool
 }
 
 bool caller_lists(const struct caller *c, str server, enum item_kind kind, str name) {
