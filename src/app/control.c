@@ -10,11 +10,14 @@
 
 #include "app/call_audit.h"
 #include "app/control_place.h"
+#include "app/dead_letters_answer.h"
 #include "app/gateway_client/inventory.h"
 #include "app/gateway_client/loopback.h"
 #include "app/pins_answer.h"
 #include "base/mem.h"
 #include "base/rate.h"
+#include "call/audit_recorder.h"
+#include "govern/idempotency.h"
 #include "io/stream/lines.h"
 #include "io/stream/stream.h"
 #include "observe/govern_metrics.h"
@@ -69,6 +72,7 @@ struct asked {
   struct control_peer *peer;
   struct arena arena;
   str id;
+  struct asked **holder;  // pointer to this request in an operation that ends later; NULL if there is none
 };
 
 // ---- answering
@@ -76,6 +80,7 @@ struct asked {
 static void asked_free(struct asked *a) {
   ASSERT_MAGIC(a->peer, PEER_MAGIC);
   ASSERT(a->peer->asked_count > 0);
+  if (a->holder) *a->holder = NULL;
   list_remove(&a->node);
   a->peer->asked_count--;
   arena_done(&a->arena);
@@ -204,6 +209,18 @@ static struct loopback *client_of(struct control_peer *p, const struct json *mod
   return NULL;
 }
 
+static struct asked *asked_new(const struct question *q) {
+  struct control_peer *p = q->peer;
+  struct asked *a = MEM_NEW(struct asked);
+  a->peer = p;
+  arena_init(&a->arena);
+  a->id = arena_str(&a->arena, q->id);
+  list_push(&p->asked, &a->node);
+  p->asked_count++;
+  ASSERT(p->asked_count <= MOST_REQUESTS);
+  return a;
+}
+
 static void ask(const struct question *q) {
   struct control_peer *p = q->peer;
   struct loopback *client = client_of(p, json_get(q->params, STR("mode")));
@@ -213,13 +230,7 @@ static void ask(const struct question *q) {
     refuse(p, q->id, RPC_INVALID_PARAMS, "toolgate/ask needs \"method\" and a valid \"mode\"");
     return;
   }
-  struct asked *a = MEM_NEW(struct asked);
-  a->peer = p;
-  arena_init(&a->arena);
-  a->id = arena_str(&a->arena, q->id);
-  list_push(&p->asked, &a->node);
-  p->asked_count++;
-  ASSERT(p->asked_count <= MOST_REQUESTS);
+  struct asked *a = asked_new(q);
   loopback_request(client, method, params ? json_span(params) : STR_NONE, on_asked, a);
 }
 
@@ -268,6 +279,44 @@ static void pins(const struct question *q) {
   buf_done(&b);
 }
 
+// An operation on dead letters, which may end after the command has gone.
+struct letters {
+  struct asked *asked;  // NULL: the command has gone
+};
+
+static void on_letters(void *ctx, str answer, const struct fault *f) {
+  struct letters *x = ctx;
+  struct asked *a = x->asked;
+  mem_free(x);
+  if (!a) return;
+  a->holder = NULL;
+  if (f) refuse(a->peer, a->id, f->code == FAULT_IO ? RPC_INTERNAL_ERROR : RPC_INVALID_PARAMS, f->message);
+  else reply(a->peer, a->id, answer);
+  asked_free(a);
+}
+
+static void audit_letters(void *ctx, const struct audit_event *e) {
+  audit_recorder_add(((struct gateway *)ctx)->audit_recorder, e);
+}
+
+static void dead_letters(const struct question *q) {
+  struct gateway *g = q->peer->control->opt.model->gateway;
+  const struct governance *rules = g->rules.governance;
+  struct dead_letters_operation o = {
+      .store = g->store,
+      .gateways = g->gateways,
+      .idempotency = g->idempotency,
+      .clock = g->loop.clock,
+      .keep_ms = rules ? governance_idempotency(rules)->keep_s * 1000 : UINT64_C(86400000),
+      .audit = audit_letters,
+      .ctx = g,
+  };
+  struct letters *x = MEM_NEW(struct letters);
+  x->asked = asked_new(q);
+  x->asked->holder = &x->asked;
+  dead_letters_answer(&o, q->params, on_letters, x);
+}
+
 static void governance(const struct question *q) {
   struct buf b;
   buf_init(&b, MOST_QUEUED);
@@ -301,6 +350,7 @@ static const struct {
     {STR("toolgate/definitions"), definition_sets},
     {STR("toolgate/logs"), logs},
     {STR("toolgate/pins"), pins},
+    {STR("toolgate/dead_letters"), dead_letters},
     {STR("toolgate/governance"), governance},
     {STR("toolgate/audit_call"), audit_call},
 };

@@ -12,6 +12,7 @@
 //   toolgate/governance                           counters of governed calls (observe/govern_metrics.h)
 //   toolgate/pins {"action", …}                   pins of tools (app/pins_answer.h)
 //   toolgate/audit_call {"id", "mode", …}         the real mode of a recorded call (app/call_audit.h)
+//   toolgate/dead_letters {"action", …}           dead letters (app/dead_letters_answer.h)
 //   toolgate/logs {"server", "after"?, "lines"?}  lines that the server wrote to stderr
 //
 // An invalid request gets an error. The gateway closes the connection if the input is not a request, or if the command

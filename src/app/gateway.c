@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "call/audit_recorder.h"
+#include "effect/idempotency.h"
 #include "govern/records.h"
 #include "io/file.h"
 #include "io/mapped.h"
@@ -198,6 +199,12 @@ static void take_webhooks(struct gateway *g) {
   if (g->rules.governance) skill_alerts_take(g->skill_alerts, g->rules.governance);
 }
 
+// Creates the claims of idempotency keys, which are used only with a governance file.
+static void make_effects(struct gateway *g) {
+  g->gateways = gateways_new(g->config->state_dir, g->loop.rand);
+  g->idempotency = idempotency_new(&(struct idempotency_options){&g->loop, g->store, g->gateways});
+}
+
 static void make_server(struct gateway *g) {
   const struct config *c = g->config;
   ASSERT((int)c->mode < MODE_COUNT && g->store && g->metrics);
@@ -234,7 +241,8 @@ static void make_server(struct gateway *g) {
                 g->tracer,
                 g->records,
                 &g->chain,
-                g->journal},
+                g->journal,
+                g->idempotency},
   };
   g->surface = surface_new(&surface);
   struct mcp_server_limits limits = {
@@ -297,12 +305,14 @@ bool gateway_init_with(struct gateway *g, const struct config *c, const struct g
   g->children = child_host_new(&g->loop, guard);
   make_store(g);
   make_journal(g);
+  make_effects(g);
   g->metrics = metrics_new(&g->loop.seed);
   make_webhooks(g);
   bool ok = make_chain(g, env, f) && make_audit(g, c, f) && make_tracer(g, f);
   make_server(g);
   if (!ok || !make_upstreams(g, env, f)) return false;
   surface_join(g->surface, &g->server, g->upstreams);
+  if (g->rules.governance) idempotency_recover(g->idempotency);
   return true;
 }
 
@@ -320,6 +330,7 @@ static void take_rules(struct gateway *g, const struct config *c) {
   g->rules.epoch++;
   make_pins(g);
   take_webhooks(g);
+  if (!before.governance) idempotency_recover(g->idempotency);
   if (g->rules.pins) {
     pins_look_again(g->pins);
     upstreams_rebuild(g->upstreams);
@@ -379,6 +390,12 @@ static void on_ended(void *ctx) {
   if (--g->ending == 0) g->stopped(g->ctx);
 }
 
+static void on_effects_stopped(void *ctx) {
+  struct gateway *g = ctx;
+  ASSERT_MAGIC(g, GATEWAY_MAGIC);
+  store_close(&g->store, on_ended, g);
+}
+
 // The store and the tracers are closed last, so that all accepted data is written and sent.
 static void on_upstreams_stopped(void *ctx) {
   struct gateway *g = ctx;
@@ -397,7 +414,7 @@ static void on_upstreams_stopped(void *ctx) {
   g->ending = 1 + (g->tracer != NULL) + (g->records != NULL);
   if (g->tracer) tracer_close(&g->tracer, SPANS_MS, on_ended, g);
   if (g->records) tracer_close(&g->records, SPANS_MS, on_ended, g);
-  store_close(&g->store, on_ended, g);
+  idempotency_stop(g->idempotency, on_effects_stopped, g);
 }
 
 void gateway_stop(struct gateway *g, void (*stopped)(void *ctx), void *ctx) {
@@ -418,6 +435,8 @@ void gateway_done(struct gateway *g) {
   policy_unref(&g->rules.policy);
   governance_unref(&g->rules.governance);
   gateway_key_free(&g->key);
+  idempotency_free(&g->idempotency);
+  gateways_free(&g->gateways);
   child_host_free(&g->children);
   loop_done(&g->loop);
   arena_done(&g->names);

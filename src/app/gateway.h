@@ -20,6 +20,8 @@ struct gateway {
   struct recorder *recorder;              // NULL if calls are not recorded
   struct audit_recorder *audit_recorder;  // NULL if there is no audit log
   struct gateway_key *key;                // signs heads of the audit log; NULL until it is needed
+  struct gateways *gateways;              // those that share the state folder
+  struct idempotency *idempotency;        // claims of idempotency keys
   struct journal *journal;                // records of governed calls; NULL without state_dir
   struct metrics *metrics;
   struct tracer *tracer;   // sends spans; NULL if there is no collector

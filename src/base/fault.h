@@ -60,6 +60,12 @@
   X(CIRCUIT_OPEN, true)              /* the last calls of the capability failed, so it is not called now */ \
   X(EGRESS_BUDGET_EXCEEDED, true)    /* the tenant has sent too many calls of the capability */ \
   X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
+  X(IDEMPOTENCY_KEY_REQUIRED, false) /* a call that has an effect needs an idempotency key */ \
+  X(IDEMPOTENCY_KEY_MISMATCH, false) /* _meta and the arguments have different keys */ \
+  X(IDEMPOTENCY_CONFLICT, false)     /* the key was used for other arguments, or by another caller */ \
+  X(IDEMPOTENCY_IN_PROGRESS, true)   /* a call with this key has not ended */ \
+  X(EFFECT_UNKNOWN, false)           /* an earlier call with this key may have had its effect */ \
+  X(EFFECTS_UNAVAILABLE, true)       /* keys and outcomes of calls cannot be stored */ \
   X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \
   X(RECORDS_UNAVAILABLE, true)       /* records are required and cannot be written */ \
   X(SHUTTING_DOWN, true)

@@ -348,6 +348,11 @@ void audit_recorder_governed(struct request *r, str decision_id, str envelope_ha
   n->event.envelope_hash = keep(r, envelope_hash);
 }
 
+void audit_recorder_key(struct request *r, str key) {
+  struct audit_recorder_note *n = r->note;
+  if (n) n->event.key = keep(r, key);
+}
+
 void audit_recorder_fault(struct request *r, enum fault_code code) {
   struct audit_recorder_note *n = r->note;
   if (n) n->fault = code;
@@ -360,6 +365,8 @@ void audit_recorder_mark(struct request *r, unsigned marks, unsigned retries) {
   n->event.cached = marks & AUDIT_NOTE_CACHED;
   n->event.dry_run = marks & AUDIT_NOTE_DRY_RUN;
   n->event.asked = marks & AUDIT_NOTE_ASKED;
+  n->event.replayed = marks & AUDIT_NOTE_REPLAYED;
+  n->event.effect_unknown = marks & AUDIT_NOTE_UNKNOWN;
   n->event.attempts = retries;
   n->sent = marks & AUDIT_NOTE_SENT || retries;
 }

@@ -68,6 +68,7 @@ void audit_recorder_secrets(struct request *r, const struct secrets_known *known
 void audit_recorder_trace(struct request *r, str trace);  // `trace` is the trace id, or STR_NONE
 // Sets the id of the governance decision and the hash of the envelopes; each may be STR_NONE.
 void audit_recorder_governed(struct request *r, str decision_id, str envelope_hash);
+void audit_recorder_key(struct request *r, str key);  // idempotency key, or STR_NONE
 void audit_recorder_fault(struct request *r, enum fault_code code);
 // audit_recorder_shown and audit_recorder_shown_text set the part of the answer whose tokens are counted: the part that
 // the client shows its model (mcp/server/clients.h). If neither is called, the whole answer is counted. `structured` is
@@ -80,6 +81,8 @@ enum audit_recorder_mark {
   AUDIT_NOTE_CACHED = 2,
   AUDIT_NOTE_DRY_RUN = 4,
   AUDIT_NOTE_ASKED = 8,
-  AUDIT_NOTE_SENT = 16
+  AUDIT_NOTE_SENT = 16,
+  AUDIT_NOTE_REPLAYED = 32,
+  AUDIT_NOTE_UNKNOWN = 64
 };
 void audit_recorder_mark(struct request *r, unsigned marks, unsigned retries);

@@ -69,3 +69,17 @@ struct ticket_use call_use(const struct call *c) {
   const struct json *original = repair_original(c);
   return (struct ticket_use){r->session->principal, method, original ? original : r->msg.params};
 }
+
+str call_value(struct arena *a, str result) {
+  static const struct json_limits limits = {8 << 20, GOVERNANCE_DEPTH_MAX, 1 << 18};
+  struct fault f;
+  str text;
+  const struct json *v = json_parse(a, result, &limits, &f), *structured = json_get(v, STR("structuredContent"));
+  if (!v) return result;
+  if (structured) return json_span(structured);
+  const struct json *content = json_get(v, STR("content")), *first = json_at(content, 0);
+  if (!json_is(content, JSON_ARRAY) || content->count != 1 || !json_string(json_get(first, STR("text")), a, &text))
+    return content ? json_span(content) : STR("null");
+  const struct json *parsed = json_parse(a, text, &limits, &f);
+  return parsed ? json_span(parsed) : json_escaped(a, text);
+}

@@ -78,7 +78,7 @@ void governed_call_begin(struct call *c, struct governed_call *g, const struct g
   struct arena *a = &g->arena;
   const struct session *s = c->session;
   char session[SESSION_TEXT];
-  json_string(json_get(q->args, STR("idempotency_key")), a, &g->idempotency_key);
+  g->idempotency_key = call_kept(a, call_key(c));
   g->run_id = run_id(c, a);
   str workload = STR_NONE;
   json_string(json_get(q->context, STR("workload")), a, &workload);
@@ -146,7 +146,7 @@ static void take_effects(struct call *c, struct governed_call *g, const struct j
       .capability = g->capability,
       .result = result,
       .tool_call_id = g->id,
-      .repeated = cache_answered(c),
+      .repeated = cache_answered(c) || call_is_replayed(c),
       .secrets = &call_spec(c)->secrets,
   };
   effects_put_evidence(&j->line, &e);
@@ -201,6 +201,8 @@ static bool is_uncertain(const struct call *c, const struct governed_call *g) {
 
 static enum tool_status status_of(const struct call *c, const struct governed_call *g, bool cancelled) {
   if (g->denied) return TOOL_DENIED;
+  if (call_is_replayed(c)) return TOOL_REPLAYED;
+  if (call_effect_is_unknown(c) || call_found_unknown(c)) return TOOL_UNKNOWN;
   if (cancelled) return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
   if (!c->failure) return c->tool_failed ? TOOL_FAILED : TOOL_COMPLETED;
   switch (c->failure->fault.code) {
@@ -282,6 +284,8 @@ static void put_result(struct call *c, struct governed_call *g, bool stored, boo
       .pending = cancelled ? NULL : pending_of(c, g),
       .gate = g->gate,
       .idempotency_key = g->idempotency_key,
+      .replayed = call_is_replayed(c),
+      .first_tool_call_id = call_first_id(c),
       .attempts = c->sent ? call_retries(c) + 1 : 0,
       .took_us = c->began_us ? clock_mono_us(x->loop->clock) - c->began_us : 0,
       .started = g->started,
@@ -292,7 +296,8 @@ static void put_result(struct call *c, struct governed_call *g, bool stored, boo
       .output_hash = g->hashed ? str_of(g->output_hash) : STR_NONE,
       .cached = cache_answered(c),
   };
-  if (e.status != TOOL_COMPLETED) set_error(c, g, cancelled, &e);
+  bool ok = e.status == TOOL_COMPLETED || (e.status == TOOL_REPLAYED && !c->failure && !c->tool_failed);
+  if (!ok) set_error(c, g, cancelled, &e);
   tool_result_envelope_put(out, &e);
 }
 

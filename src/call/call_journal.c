@@ -213,6 +213,11 @@ static struct governed_call *governed_call_new(struct call *c, const struct gove
   return g;
 }
 
+str call_journal_id(const struct call *c) {
+  const struct governed_call *g = *call_governed(c);
+  return g ? g->id : STR_NONE;
+}
+
 static struct governed_call *record_decision(struct call *c, const struct governance_question *q,
                                              const struct governance_decision *d, const struct other_refusal *other) {
   struct call_journal *j = c->context->governed;

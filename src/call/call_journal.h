@@ -25,6 +25,8 @@ struct governed_call *call_journal_decided(struct call *c, const struct governan
                                            const struct governance_decision *d);
 void governed_call_free(struct governed_call **g);
 
+str call_journal_id(const struct call *c);  // id of the call in its envelope, or STR_NONE
+
 // Notes what the server has returned (c->reply) for the envelope: hash, citations, evidence, mutations, output. Does
 // nothing if the call has no record.
 void call_journal_result(struct call *c);

@@ -40,6 +40,10 @@ struct call_outcome {
   enum approval_mode mode;  // effective mode; APPROVAL_NONE if the call is not governed
 };
 
+// Returns the value of a tool's result for expressions: structuredContent, or the text, parsed if it is JSON. `result`
+// is raw JSON. The value is raw JSON, in the arena or in `result`.
+str call_value(struct arena *a, str result);
+
 // Receives the outcome of a call in place of the client. `done` gets the request, which it must answer or use for
 // another call. If the call ends in another way, for example because it is cancelled, `dropped` is called instead.
 // Exactly one of the two is called, once. A call with a receiver is never parked.
@@ -54,6 +58,10 @@ struct caller_options {
   uint64_t timeout_ms;             // 0: the configured timeout
   size_t max_tokens;               // budget of the result, up to results.max_budget; 0: the configured budget
   str agent;                       // the agent that the request names, or STR_NONE
+  str skill_step;                  // id of the step if the call is a step of a skill, otherwise STR_NONE
+  // Id of the dead letter about an earlier call with the same idempotency key, whose outcome is unknown: send the call
+  // again. STR_NONE if the request does not say so; only an operator may say it.
+  str resend_unknown;
   // Options for governed tools. The texts are in the request's memory.
   str mode;                      // requested approval mode, or STR_NONE
   str safety_mode;               // highest approval mode that the request allows, or STR_NONE

@@ -46,6 +46,7 @@ void call_context_init(struct call_context *x, struct upstreams *u, const struct
   x->chain = opt->chain;
   x->rules = opt->rules ? opt->rules : &none;
   x->governed = call_journal_new(opt->journal);
+  x->idempotency = opt->idempotency;
   x->run_budgets = run_budgets_new(&x->loop->seed);
   x->flows = flows_new(&x->loop->seed);
   x->checkers = checkers_new("inputSchema", &opt->schemas, &opt->loop->seed);

@@ -14,6 +14,7 @@
 
 struct call;
 struct call_journal;
+struct idempotency;
 
 // The result of a step: the next step runs (CALL_NEXT), a callback will continue the call (CALL_WAIT), or the call has
 // ended or was restarted (CALL_DONE).
@@ -97,6 +98,7 @@ struct call_context {
   struct flows *flows;            // marks of the flow guard
   struct breakers *breakers;      // NULL until a governed call needs them; so is `egress`
   struct egress *egress;
+  struct idempotency *idempotency;  // claims of keys; NULL: calls that need a key are refused
   // reports; NULL: not configured
   struct recorder *recorder;
   struct metrics *metrics;
@@ -120,6 +122,7 @@ struct call_options {
   struct tracer *records;                 // NULL: no log records
   const struct chain *chain;              // NULL: no loop detection
   struct journal *journal;                // NULL: governed calls are not recorded
+  struct idempotency *idempotency;        // NULL: calls that need a key are refused
 };
 
 void call_context_init(struct call_context *x, struct upstreams *u, const struct call_options *opt);

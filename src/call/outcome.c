@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends calls. After a reply or a fault of the server, the steps after step_dispatch run. If the gateway itself ends a
-// call, only step_record_call and step_answer run.
+// call, only step_settle, step_record_call and step_answer run.
 #include "base/assert.h"
 #include "call/bridge/task_bridge.h"
 #include "call/scrub.h"
@@ -61,7 +61,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
 enum call_result call_end(struct call *c, const struct fault *f, int code, str details) {
   c->reply = NULL;
   failure_new(c, f, code)->details = arena_str(&c->request->arena, details);
-  call_restart(c, STEP_RECORD_CALL);
+  call_restart(c, STEP_SETTLE);
   return CALL_DONE;
 }
 
@@ -73,7 +73,7 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
   fault_set(&f, kind, "%s", message);
   c->reply = NULL;
   failure_new(c, &f, code)->data = arena_str(&c->request->arena, data);
-  call_restart(c, STEP_RECORD_CALL);
+  call_restart(c, STEP_SETTLE);
   return CALL_DONE;
 }
 

@@ -20,10 +20,12 @@
   ROW(STEP_QUOTA, step_quota)                 /* applies rate limits */ \
   ROW(STEP_FLOW, step_flow)                   /* applies the flow guard */ \
   ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
+  ROW(STEP_IDEMPOTENCY, step_idempotency)     /* finds an earlier call with the same idempotency key */ \
   ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \
   ROW(STEP_BREAKER, step_breaker)             /* applies the circuit breaker and the egress budget */ \
   ROW(STEP_BUDGET, step_budget)               /* counts the call against the budget of its run */ \
   ROW(STEP_RECORDED, step_recorded)           /* waits until the decision is recorded */ \
+  ROW(STEP_CLAIM, step_claim)                 /* claims the idempotency key */ \
   ROW(STEP_CONNECT, step_connect)             /* gets the caller's lane */ \
   ROW(STEP_TURN, step_turn)                   /* waits for a turn on that lane */ \
   ROW(STEP_ROOTS, step_roots)                 /* lets a server ask for the client's roots first */ \
@@ -36,12 +38,14 @@
   ROW(STEP_ROUNDS, step_rounds)               /* - a stateless server replies with questions */ \
   ROW(STEP_TASK, step_task)                   /* - the call runs as a task of the server */ \
   ROW(STEP_CLASSIFY, step_classify)           /* gives an error of the upstream its fault code */ \
+  ROW(STEP_OUTCOME, step_outcome)             /* stores the outcome of a claimed call */ \
   ROW(STEP_EFFECTS, step_effects)             /* notes what the result of a governed call contains */ \
   ROW(STEP_OUTPUT, step_output)               /* validates the result */ \
   ROW(STEP_CACHE_STORE, step_cache_store)     /* stores the result in the cache */ \
   ROW(STEP_FIREWALL, step_firewall)           /* cuts the result to its budget */ \
   ROW(STEP_PROVENANCE, step_provenance)       /* adds how the result came about */ \
   ROW(STEP_STORE, step_store)                 /* waits until stored pieces are durable */ \
+  ROW(STEP_SETTLE, step_settle)               /* waits until that outcome is durable */ \
   ROW(STEP_RECORD_CALL, step_record_call)     /* waits until the envelopes are recorded */ \
   ROW(STEP_ANSWER, step_answer)               /* answers the request */ \
   ROW(STEP_TRACE, step_trace)                 /* - the span of the call */

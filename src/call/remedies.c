@@ -43,6 +43,13 @@ static const char *const remedies[FAULT_COUNT] = {
     [FAULT_SKILL_UNAVAILABLE] = "ask the operator for the skill and for its capabilities",
     [FAULT_SKILL_FAILED] = "read which step or condition has failed, and correct the input",
     [FAULT_APPROVAL_REQUIRED] = "change the call so that it needs no approval, or ask for the approval",
+    [FAULT_IDEMPOTENCY_KEY_REQUIRED] = "send a key that is unique to this effect, and repeat it only to retry the call",
+    [FAULT_IDEMPOTENCY_KEY_MISMATCH] = "send the same key in _meta and in the arguments, or only one of them",
+    [FAULT_IDEMPOTENCY_CONFLICT] = "repeat the earlier call without changes, or use a new key for another effect",
+    [FAULT_IDEMPOTENCY_IN_PROGRESS] = "repeat the call later with the same key",
+    [FAULT_EFFECT_UNKNOWN] = "check at the server whether the effect happened; then ask the operator to run toolgate "
+                             "dead-letters resolve",
+    [FAULT_EFFECTS_UNAVAILABLE] = "repeat the call later with the same key",
     [FAULT_AUDIT_UNAVAILABLE] = "repeat the call later",
     [FAULT_RECORDS_UNAVAILABLE] = "repeat the call later",
     [FAULT_SHUTTING_DOWN] = "repeat the call after the gateway has started again",

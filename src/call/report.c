@@ -86,7 +86,8 @@ void call_audit(struct call *c, bool asked) {
   if (!r || !r->note) return;
   unsigned marks = (c->tool_failed ? AUDIT_NOTE_TOOL_ERROR : 0) | (cache_answered(c) ? AUDIT_NOTE_CACHED : 0) |
                    (c->options.dry_run ? AUDIT_NOTE_DRY_RUN : 0) | (asked ? AUDIT_NOTE_ASKED : 0) |
-                   (c->sent ? AUDIT_NOTE_SENT : 0);
+                   (c->sent ? AUDIT_NOTE_SENT : 0) | (call_is_replayed(c) ? AUDIT_NOTE_REPLAYED : 0) |
+                   (call_effect_is_unknown(c) ? AUDIT_NOTE_UNKNOWN : 0);
   if (c->caller.id.n) audit_recorder_caller(r, &c->caller);
   else audit_recorder_agent(r, c->named);
   if (c->route_count) audit_recorder_secrets(r, &call_spec(c)->secrets);
@@ -94,6 +95,7 @@ void call_audit(struct call *c, bool asked) {
   audit_recorder_mark(r, marks, call_retries(c));
   audit_recorder_trace(r, call_trace_id(c));
   audit_recorder_governed(r, call_decision_id(c), call_journal_hash(c));
+  audit_recorder_key(r, call_key(c));
   struct policy_decision governed = {.allowed = true, .governed = call_allowed_by(c)};
   if (c->rule.n) audit_recorder_rule(r, c->rule);
   else if (governed.governed.p) audit_recorder_decided(r, &governed);
@@ -117,6 +119,7 @@ static enum governed_end governed_end(const struct call *c, bool cancelled) {
   enum fault_code code = c->failure ? c->failure->fault.code : FAULT_NONE;
   bool connected = c->sent || code == FAULT_UPSTREAM_UNAVAILABLE;
   if (cancelled) return GOVERNED_CANCELLED;
+  if (call_is_replayed(c)) return GOVERNED_REPLAYED;
   if (code == FAULT_UPSTREAM_TIMEOUT) return GOVERNED_TIMEOUT;
   if (code) return connected || c->failure->upstream ? GOVERNED_FAILED : GOVERNED_DENIED;
   return c->tool_failed ? GOVERNED_FAILED : GOVERNED_COMPLETED;
@@ -204,11 +207,12 @@ static void report_event(struct call *c, bool cancelled) {
       {"tool", call_ended_tool(c)},
       {"agent", c->caller.id},
       {"session", {c->session->id, 8}},
-      {"outcome", cancelled           ? STR("CANCELLED")
-                  : code              ? str_of(fault_name(code))
-                  : c->tool_failed    ? STR("tool_error")
-                  : cache_answered(c) ? STR("cached")
-                                      : STR("ok")},
+      {"outcome", cancelled             ? STR("CANCELLED")
+                  : code                ? str_of(fault_name(code))
+                  : c->tool_failed      ? STR("tool_error")
+                  : cache_answered(c)   ? STR("cached")
+                  : call_is_replayed(c) ? STR("replayed")
+                                        : STR("ok")},
       {"step", c->failed_in ? str_of(c->failed_in) : STR_NONE},
       {"attempts", str_from_u64(c->options.dry_run ? 0 : call_retries(c) + (c->sent ? 1 : 0), &attempts)},
       {"duration_ms", str_of(ms)},
@@ -229,6 +233,7 @@ static void report_event(struct call *c, bool cancelled) {
 }
 
 void call_report(struct call *c, bool cancelled) {
+  if (cancelled) call_claim_end(c);
   breaker_ended(c, cancelled);
   call_journal_ended(c, cancelled);
   call_audit(c, false);

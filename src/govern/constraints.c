@@ -311,3 +311,9 @@ void constraints_check(const struct constraints *c, const struct json *args, boo
     if (named && !json_is(named, JSON_NULL)) check_argument(it, named, &run, out);
   }
 }
+
+bool constraints_name(const struct constraints *c, str name) {
+  for (size_t i = 0; i < c->count; i++)
+    if (str_eq(c->list[i].path, name)) return true;
+  return false;
+}

@@ -28,6 +28,8 @@ bool constraints_read(struct arena *a, const struct json *source, str pointer, g
                       struct constraints *out);
 
 str constraints_path(const struct constraints *c, size_t index);  // the key of a constraint, such as "items[0].sku"
+// Returns whether there is a constraint for the argument `name`.
+bool constraints_name(const struct constraints *c, str name);
 
 struct violation {
   struct violation *next;

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "govern/agents.h"
 #include "govern/aliases.h"
+#include "govern/idempotency.h"
 #include "govern/flow.h"
 #include "govern/logic.h"
 #include "govern/records.h"
@@ -105,6 +106,7 @@ struct governance {
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
   size_t claim_count;
   struct governance_records records;
+  struct governance_idempotency idempotency;
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   struct governance_flow flow;
   bool versioned;                      // at least one adapter has versions
@@ -206,6 +208,12 @@ governance_read_field governance_read_mutations;  // struct governance_mutation_
 // ---- govern_records.c
 
 void governance_read_records(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
+
+// ---- govern_idempotency.c
+
+governance_read_field governance_read_reconcile;                // struct governance_reconcile
+void governance_settle_reconcile(struct governance_reader *r);  // finds the capabilities that they name
+void governance_read_idempotency(struct governance_reader *r, str pointer, const struct json *v);  // v: NULL if absent
 
 // ---- versions.c
 

@@ -98,6 +98,7 @@ static const struct governance_field capability_fields[] = {
     {"retry", read_retry, AT(retry), false, NULL},
     {"breaker", governance_read_breaker, AT(breaker), false, NULL},
     {"egress", governance_read_egress, AT(egress), false, NULL},
+    {"reconcile", governance_read_reconcile, AT(reconcile), false, NULL},
     {"risk", read_risk, AT(risk), false, NULL},
     {"flow", governance_read_marks, AT(flow), false, NULL},
 };
@@ -161,6 +162,7 @@ static const struct governance_field adapter_fields[] = {
     {"retry", read_retry, AT(adapter.retry), false, NULL},
     {"breaker", governance_read_breaker, AT(adapter.breaker), false, NULL},
     {"egress", governance_read_egress, AT(adapter.egress), false, NULL},
+    {"reconcile", governance_read_reconcile, AT(adapter.reconcile), false, NULL},
     {"sign_metadata", governance_flag, AT(adapter.signs), false, NULL},
     {"versions", governance_read_versions, AT(adapter.versions), false, NULL},
     {"capabilities", read_capabilities, AT(capabilities), true, NULL},
@@ -221,6 +223,7 @@ static void gather_capabilities(struct governance_reader *r, struct adapter_entr
       if (c->idempotency == IDEMPOTENCY_OF_ADAPTER) c->idempotency = c->adapter->idempotency;
       if (!c->environment.p) c->environment = c->adapter->environment;
       if (!c->retry.set) c->retry = c->adapter->retry;
+      if (!c->reconcile.pointer.p && c->class == CLASS_ACT) c->reconcile = c->adapter->reconcile;
       c->id = arena_printf(r->arena, "%.*s.%.*s", STR_ARG(c->adapter->adapter_id), STR_ARG(c->name));
       c->id_json = json_escaped(r->arena, c->id);
       ids[n++] = (struct governance_named){c->id, c->pointer, c, 0};
@@ -278,4 +281,5 @@ void governance_read_adapters(struct governance_reader *r, const struct governan
   for (size_t i = 0; i < g->adapter_count; i++) g->adapters[i] = entries[i].adapter;
   check_adapter_ids(r);
   gather_capabilities(r, entries);
+  governance_settle_reconcile(r);
 }

@@ -293,7 +293,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     struct governance_adapters from;
     const struct json *permissions, *bundles, *intents, *context, *records, *flow;
-    const struct json *aliases, *signing;
+    const struct json *aliases, *signing, *idempotency;
     const struct json *skills, *skill_keys, *webhooks;
     str description;
     bool plan_check;
@@ -317,6 +317,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"output_schemas", governance_choice, offsetof(struct parts, output_schemas), false, governance_outputs},
       {"records", keep_node, offsetof(struct parts, records), false, NULL},
       {"signing", keep_node, offsetof(struct parts, signing), false, NULL},
+      {"idempotency", keep_node, offsetof(struct parts, idempotency), false, NULL},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
@@ -334,6 +335,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   if (parts.aliases) governance_read_aliases(r, STR("/aliases"), parts.aliases);
   governance_read_records(r, STR("/records"), parts.records);
   governance_read_signing(r, STR("/signing"), parts.signing);
+  governance_read_idempotency(r, STR("/idempotency"), parts.idempotency);
 }
 
 enum governance_pins governance_pins(const struct governance *g) {

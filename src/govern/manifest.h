@@ -47,11 +47,23 @@ struct governance_versions {
 enum adapter_type { ADAPTER_MCP, ADAPTER_A2A, ADAPTER_OPENAPI, ADAPTER_FUNCTION, ADAPTER_CUSTOM };
 
 // How to prevent that a repeated call has its effect twice. IDEMPOTENCY_REQUIRED: the gateway must send an idempotency
-// key. IDEMPOTENCY_NATIVE: the upstream itself recognises repeated calls. IDEMPOTENCY_OF_ADAPTER: the value of the
+// key. IDEMPOTENCY_NATIVE: the upstream itself recognises repeated keys. IDEMPOTENCY_OF_ADAPTER: the value of the
 // adapter, which replaces this constant while the file is read.
 enum adapter_idempotency { IDEMPOTENCY_REQUIRED, IDEMPOTENCY_NATIVE, IDEMPOTENCY_OF_ADAPTER };
 
 enum { GOVERNANCE_ATTEMPTS_MAX = 100 };
+
+struct governance_capability;
+struct logic;
+
+// How to find out whether a call whose outcome is unknown had its effect: by a call of another capability.
+struct governance_reconcile {
+  str pointer;                                     // STR_NONE if the member is absent
+  str name;                                        // as in the file: the id or, within the same adapter, the name
+  const struct governance_capability *capability;  // has no effect itself
+  const struct json *args;                         // template (govern/template.h); NULL: no arguments
+  const struct logic *done;                        // true if the call had its effect
+};
 
 struct governance_retry {
   bool set;
@@ -81,6 +93,7 @@ struct governance_adapter {
   struct governance_retry retry;
   struct breaker_limits breaker;
   struct egress_limits egress;
+  struct governance_reconcile reconcile;
   bool signs;  // sign_metadata: calls carry a signed decision (govern/signing.h)
   struct governance_versions versions;
 };
@@ -110,6 +123,7 @@ struct governance_capability {
   struct governance_retry retry;
   struct breaker_limits breaker;
   struct egress_limits egress;
+  struct governance_reconcile reconcile;
   struct governance_risk risk;
   // The permissions for this capability, in the order of the file.
   const struct governance_permission **permissions;

@@ -75,14 +75,14 @@ bool tool_call_envelope_check(const struct json *envelope, struct fault *f) {
 // ---- the result
 
 static const char *status_name(enum tool_status s) {
-  static const char *const names[] = {"completed", "failed",    "denied", "approval_required",
-                                      "timeout",   "cancelled", "unknown"};
+  static const char *const names[] = {"completed", "failed",    "denied",  "approval_required",
+                                      "timeout",   "cancelled", "unknown", "replayed"};
   ASSERT((size_t)s < sizeof names / sizeof *names);
   return names[s];
 }
 
 static void put_error(struct buf *out, const struct tool_result_envelope *e) {
-  if (e->status == TOOL_COMPLETED) {
+  if (!e->code) {
     JSON_PUT(out, ",\"error\":null");
     return;
   }
@@ -115,7 +115,11 @@ static void put_approval(struct buf *out, const struct tool_result_envelope *e) 
   if (e->gate.p) buf_char(out, '}');
   if (e->idempotency_key.p) JSON_PUT_TEXT(out, ",\"idempotency\":{\"key\":", e->idempotency_key);
   else JSON_PUT(out, ",\"idempotency\":null");
-  if (e->idempotency_key.p) JSON_PUT(out, ",\"replayed\":false}");
+  if (!e->idempotency_key.p) return;
+  if (e->replayed) JSON_PUT(out, ",\"replayed\":true");
+  else JSON_PUT(out, ",\"replayed\":false");
+  if (e->first_tool_call_id.p) JSON_PUT_ID(out, ",\"first_tool_call_id\":", e->first_tool_call_id);
+  buf_char(out, '}');
 }
 
 static void put_latency(struct buf *out, uint64_t us) {

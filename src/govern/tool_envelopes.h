@@ -34,7 +34,8 @@ enum tool_status {
   TOOL_APPROVAL_REQUIRED,
   TOOL_TIMEOUT,
   TOOL_CANCELLED,
-  TOOL_UNKNOWN
+  TOOL_UNKNOWN,
+  TOOL_REPLAYED
 };
 
 struct tool_result_envelope {
@@ -49,7 +50,9 @@ struct tool_result_envelope {
   const char *pending;      // what the server has returned in place of a result, or NULL
   str gate;                 // gate that must approve the call, or STR_NONE
   str idempotency_key;      // or STR_NONE
-  // The error, unless the status is TOOL_COMPLETED.
+  str first_tool_call_id;   // of a replay, or STR_NONE
+  bool replayed;            // the outcome is that of an earlier call with this key
+  // The error; `code` is NULL if there is none.
   const char *code, *remedy;
   str message, details;  // details: raw JSON object or STR_NONE
   bool retryable;

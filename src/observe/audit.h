@@ -57,14 +57,17 @@ struct audit_event {
   str trace;            // W3C trace id, or STR_NONE
   str decision_id;      // of the governance file; STR_NONE if the request is not governed
   str envelope_hash;    // SHA-256 of the envelopes of a governed call, or STR_NONE
+  str key;              // idempotency key, or STR_NONE
   size_t bytes_in, bytes_out;
   // Request and response text. Only their token counts are logged; null is logged for STR_NONE.
   str counted_in, counted_out;
   unsigned attempts;  // failed attempts before this one
   bool tool_error;    // the tool reported an error
   bool cached, dry_run;
-  bool asked;     // the operation is unfinished: the client must answer an elicitation or sampling request
-  str arguments;  // arguments in raw JSON, without secrets; STR_NONE if they are not logged
+  bool replayed;        // the outcome is that of an earlier call with the same key
+  bool effect_unknown;  // the call was sent, and its outcome is unknown
+  bool asked;           // the operation is unfinished: the client must answer an elicitation or sampling request
+  str arguments;        // arguments in raw JSON, without secrets; STR_NONE if they are not logged
   // The following members are only used for events other than requests.
   str reason, peer;                     // why a client was rejected, and its address
   uint64_t omitted;                     // number of similar events that were not logged

@@ -135,10 +135,13 @@ static void put_rest(const struct audit_event *e, struct buf *out) {
   if (e->trace.p) put_text(out, KEY("trace_id"), e->trace);
   if (e->decision_id.n) put_text(out, KEY("decision_id"), e->decision_id);
   if (e->envelope_hash.n) put_text(out, KEY("envelope_hash"), e->envelope_hash);
+  if (e->key.n) put_text(out, KEY("idempotency_key"), e->key);
   if (e->attempts) put_number(out, KEY("retries"), e->attempts);
   put_if(out, KEY("tool_error"), e->tool_error);
   put_if(out, KEY("cached"), e->cached);
   put_if(out, KEY("dry_run"), e->dry_run);
+  put_if(out, KEY("replayed"), e->replayed);
+  put_if(out, KEY("effect_unknown"), e->effect_unknown);
   put_if(out, KEY("input_required"), e->asked);
   put_arguments(out, e->arguments);
   put_event(e, out);

@@ -31,6 +31,7 @@ struct govern_metrics {
   uint64_t decisions[CODES];
   uint64_t flow_denied, flow_warned;
   uint64_t limits[GOVERNED_LIMIT_COUNT];
+  uint64_t keys[KEY_EVENT_COUNT];
 };
 
 static const char *end_word(enum governed_end end) {
@@ -42,6 +43,12 @@ static const char *end_word(enum governed_end end) {
   ASSERT(end < GOVERNED_END_COUNT);
   return words[end];
 }
+
+static const char *const key_words[] = {
+#define X(name, word) word,
+    KEY_EVENTS(X)
+#undef X
+};
 
 // ---- counting
 
@@ -141,6 +148,11 @@ void govern_metrics_flow(struct govern_metrics *m, bool refused) {
   else m->flow_warned++;
 }
 
+void govern_metrics_key(struct govern_metrics *m, enum key_event event) {
+  ASSERT(event < KEY_EVENT_COUNT);
+  m->keys[event]++;
+}
+
 // ---- the page
 
 typedef void put_tally(struct buf *out, const struct tally *t);
@@ -207,6 +219,9 @@ void govern_metrics_write(const struct govern_metrics *m, struct buf *out) {
                    "Calls stopped by circuit breakers and egress budgets, degraded answers, and opened breakers.");
   for (size_t i = 0; i < GOVERNED_LIMIT_COUNT; i++)
     metrics_put_value(out, "toolgate_govern_limits_total", "event", limit_words[i], m->limits[i]);
+  metrics_put_head(out, "toolgate_govern_keys_total", "counter", "Events of idempotency keys.");
+  for (int i = 0; i < KEY_EVENT_COUNT; i++)
+    metrics_put_value(out, "toolgate_govern_keys_total", "event", str_of(key_words[i]), m->keys[i]);
 }
 
 // ---- JSON
@@ -292,6 +307,10 @@ void govern_metrics_put(const struct govern_metrics *m, struct json_writer *w) {
   json_member_u64(w, STR("flow_denied"), m->flow_denied);
   json_member_u64(w, STR("flow_warned"), m->flow_warned);
   for (size_t i = 0; i < GOVERNED_LIMIT_COUNT; i++) json_member_u64(w, limit_words[i], m->limits[i]);
+  json_put_key(w, STR("keys"));
+  json_begin_object(w);
+  for (int i = 0; i < KEY_EVENT_COUNT; i++) json_member_u64(w, str_of(key_words[i]), m->keys[i]);
+  json_end_object(w);
   put_list(w, STR("capabilities"), &m->capabilities, m->other_capabilities, put_capability);
   put_list(w, STR("adapters"), &m->adapters, m->other_adapters, put_adapter);
 }

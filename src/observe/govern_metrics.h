@@ -20,6 +20,7 @@ void govern_metrics_free(struct govern_metrics **m);
 #define GOVERNED_ENDS(X) \
   X(COMPLETED, "completed") /* the tool succeeded, or the result came from the cache */ \
   X(FAILED, "failed")       /* the tool or its server reported an error */ \
+  X(REPLAYED, "replayed")   /* an earlier call with the same idempotency key has ended */ \
   X(TIMEOUT, "timeout") \
   X(CANCELLED, "cancelled") \
   X(DENIED, "denied") /* the gateway refused the call */
@@ -29,6 +30,22 @@ enum governed_end {
   GOVERNED_ENDS(X)
 #undef X
       GOVERNED_END_COUNT
+};
+
+// Events of idempotency keys: name, meaning.
+#define KEY_EVENTS(X) \
+  X(REPLAYED, "replayed")           /* the outcome of an earlier call was returned */ \
+  X(CONFLICT, "conflict")           /* the key was used for another call */ \
+  X(IN_PROGRESS, "in_progress")     /* a call with the key did not end in time */ \
+  X(UNKNOWN, "unknown")             /* a call was sent, and its outcome is unknown */ \
+  X(FOUND_UNKNOWN, "found_unknown") /* refused, because the outcome of an earlier call is unknown */ \
+  X(UNAVAILABLE, "unavailable")     /* refused, because the key could not be stored */
+
+enum key_event {
+#define X(name, word) KEY_##name,
+  KEY_EVENTS(X)
+#undef X
+      KEY_EVENT_COUNT
 };
 
 struct governed_call {
@@ -73,6 +90,7 @@ enum governed_limit {
       GOVERNED_LIMIT_COUNT
 };
 void govern_metrics_limit(struct govern_metrics *m, enum governed_limit limit);
+void govern_metrics_key(struct govern_metrics *m, enum key_event event);
 
 // Writes the metrics for Prometheus.
 void govern_metrics_write(const struct govern_metrics *m, struct buf *out);

@@ -2,7 +2,7 @@
 #include "skill/skill_plan.h"
 
 #include "base/assert.h"
-#include "skill/skill_args.h"
+#include "govern/template.h"
 #include "skill/skills.h"
 #include "json/write.h"
 
@@ -30,7 +30,7 @@ static const struct json *known_args(struct expanding *x, const struct json *tem
   const struct json *data =
       json_parse(x->arena, arena_printf(x->arena, "{\"input\":%.*s}", STR_ARG(text)), &skill_limits, &f);
   struct json_writer w = json_writer(&b);
-  if (data) skill_template_put_known(template, data, x->arena, &w);
+  if (data) template_put_known(template, data, x->arena, &w);
   const struct json *args =
       data && !b.over ? json_parse(x->arena, arena_str(x->arena, buf_view(&b)), &skill_limits, &f) : NULL;
   buf_done(&b);

@@ -2,8 +2,8 @@
 #include "skill/skill.h"
 
 #include "base/ascii.h"
+#include "govern/template.h"
 #include "schema/schema.h"
-#include "skill/skill_args.h"
 #include "json/canon.h"
 #include "json/write.h"
 
@@ -61,7 +61,7 @@ static void keep(struct governance_reader *r, str pointer, const struct json *v,
 static void read_template(struct governance_reader *r, str pointer, const struct json *v,
                           const struct governance_field *f, void *to) {
   struct fault fault = {0};
-  if (skill_template_check(v, r->arena, &fault)) *(const struct json **)to = v;
+  if (template_check(v, r->arena, &fault)) *(const struct json **)to = v;
   else governance_report(r, arena_printf(r->arena, "%.*s%s", STR_ARG(pointer), fault.path), "%s", fault.message);
 }
 

@@ -60,7 +60,9 @@ describe('decisions', () => {
     assert.equal(JSON.parse((await cli('check', '--json')).stdout).records.enabled, true);
     const config = JSON.parse(fs.readFileSync(path.join(dir, 'toolgate.yaml'), 'utf8'));
     writeJson(path.join(dir, 'toolgate.yaml'), { ...config, state_dir: 'none' });
-    assert.match((await cli('check')).stdout, /^records: off; state_dir /m);
+    const checked = await cli('check');
+    assert.match(checked.stdout, /^records: off; state_dir /m);
+    assert.match(checked.stdout, /^idempotency keys: lost when the gateway ends; state_dir /m);
   });
 
   test('the files can be read by their owner only', async (t) => {

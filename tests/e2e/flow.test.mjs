@@ -93,6 +93,7 @@ test('toolgate stats --governance prints the counters of the running gateway', a
   writeJson(governance, {
     adapters: [{ adapter_id: 'adp', type: 'MCP', server: 'everything', capabilities: [{ name: 'echo', class: 'act', approval_mode: 'network' }] }],
     permissions: [{ permission_id: 'p', adapter_id: 'adp', capability: 'echo', allow: true, arg_constraints: { message: { enum: ['out'] } } }],
+    idempotency: { mint: 'request' },
   });
   const config = { ...PATIENT, governance, state_dir: path.join(dir, 'state') };
   const { url } = await startGateway(t, { servers: { everything: everything() }, dir, config });

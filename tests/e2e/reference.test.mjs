@@ -127,7 +127,7 @@ test('docs/operate/storage.md has the files of the state folder', async (t) => {
 
 /** The files that make a block a whole configuration, or null if it is none: `{ name: text }`. */
 function asFiles({ kind, text }) {
-  if (kind === 'yaml' && /^(adapters|aliases|context|flow|intents|manifests|output_schemas|pins|records|signing|skills|unlisted_tools|webhooks):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
+  if (kind === 'yaml' && /^(adapters|aliases|context|flow|idempotency|intents|manifests|output_schemas|pins|records|signing|skills|unlisted_tools|webhooks):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
   if (kind === 'yaml') return /^(scrape_configs|groups):/.test(text) ? null : { 'toolgate.yaml': `${/^transport:/m.test(text) ? '' : 'transport: http\n'}${text}` };
   if (kind !== 'json') return null;
   let value;

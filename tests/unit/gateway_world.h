@@ -85,8 +85,9 @@ struct world {
   int guard_end;  // the other end of the socket to the guard, which does not exist
   uv_async_t alive;
   _Atomic uint64_t now;
-  uint64_t tick;   // milliseconds by which each look at the clock moves it
-  uint64_t drawn;  // numbers from the source of randomness
+  _Atomic int64_t jumped;  // milliseconds by which the wall clock was set forward
+  uint64_t tick;           // milliseconds by which each look at the clock moves it
+  uint64_t drawn;          // numbers from the source of randomness
   struct clock clock;
   struct rand_source rand;
   struct arena arena;
@@ -119,7 +120,8 @@ static inline uint64_t world_mono(void *ctx) {
 }
 
 static inline int64_t world_wall(void *ctx) {
-  return (int64_t)((struct world *)ctx)->now + INT64_C(1785196800000);
+  struct world *w = ctx;
+  return (int64_t)w->now + w->jumped + INT64_C(1785196800000);
 }
 
 // splitmix64: the same numbers in every run.
@@ -477,6 +479,15 @@ static inline const struct json *hears(struct agent *a, uint64_t id) {
     if (!is_answered(a, id)) sched_yield();
   }
   return find_reply(a, id);
+}
+
+// Waits until the server was asked something since the last expect_called: a claim is stored on another thread first.
+static inline void is_asked(struct server *s) {
+  for (uint64_t until = clock_mono_ms(&clock_system) + 5000; !s->log.n;) {
+    if (clock_mono_ms(&clock_system) > until) fail_msg("%.*s is not asked", STR_ARG(s->name));
+    turn(s->world);
+    if (!s->log.n) sched_yield();
+  }
 }
 
 static inline const struct json *asks(struct agent *a, const char *method, const char *params) {

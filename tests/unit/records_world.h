@@ -27,13 +27,14 @@
 static inline struct server *a_shop(struct world *w) {
   struct server *s = serves(w, "shop", NULL);
   has_tool(s, "{'name':'find','description':'Find goods.','inputSchema':{'type':'object'}}");
-  has_tool(s, "{'name':'order','description':'Order goods.','inputSchema':{'type':'object'}}");
+  has_tool(s, "{'name':'order','description':'Order goods.','inputSchema':{'type':'object',"
+              "'properties':{'idempotency_key':{}}}}");
   return s;
 }
 
 // A gateway with durable state and this governance file.
 static inline void governed_by(struct world *w, const char *members) {
-  str text = arena_printf(&w->arena, "{%.*s}", STR_ARG(quoted(w, members)));
+  str text = quoted(w, arena_printf(&w->arena, "{%s,'idempotency':{'mint':'request'}}", members).p);
   buf_reset(&w->yaml);
   given(w, "state_dir: state\nlog: {level: \"off\"}\ngovernance: governance.json\naudit: {enabled: false}\n");
   write_file("governance.json", arena_cstr(&w->arena, text));

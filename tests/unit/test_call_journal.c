@@ -247,7 +247,9 @@ static void a_write_that_ends_without_an_answer_has_an_unknown_outcome(void **st
   governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
   struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
   holds(shop);
-  cancels(ann, begins(ann, "shop:order", "{'amount':7}"));
+  uint64_t id = begins(ann, "shop:order", "{'amount':7}");
+  is_asked(shop);
+  cancels(ann, id);
   holds(shop);
   cancels(ann, begins(ann, "shop:find", "{}"));
   struct lines all = records(w, "call");

@@ -22,7 +22,7 @@ static void governed(struct world *w, const char *adapter, const char *capabilit
   given(w, "governance: governance.json\naudit: {enabled: false}\n");
   str text = arena_printf(&w->arena,
                           "{'adapters':[{'adapter_id':'adp_shop','type':'MCP','server':'shop'%s,'capabilities':["
-                          "{'name':'find',%s}]}]," ALLOW "," REST "}",
+                          "{'name':'find',%s}]}]," ALLOW "," REST ",'idempotency':{'mint':'request'}}",
                           adapter, capability);
   write_file("governance.json", arena_cstr(&w->arena, quoted(w, text.p)));
 }
@@ -175,6 +175,7 @@ static void a_call_is_repeated_if_the_upstream_recognises_repeated_calls(void **
   struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
   breaks(shop);
   uint64_t id = begins(ann, "shop:find", "{}");
+  is_asked(shop);
   pass(w, 2000);
   expect_text(hears(ann, id), "ok");
   expect_called(shop, "find {}\ncancelled find\nfind {}\n");

@@ -23,7 +23,8 @@ static struct server *a_server(struct world *w, const char *name) {
 
 static void governed(struct world *w, const char *members) {
   given(w, "governance: governance.json\naudit: {enabled: false}\n");
-  write_file("governance.json", arena_cstr(&w->arena, arena_printf(&w->arena, "{%.*s}", STR_ARG(quoted(w, members)))));
+  str text = arena_printf(&w->arena, "{%s,'idempotency':{'mint':'request'}}", members);
+  write_file("governance.json", arena_cstr(&w->arena, quoted(w, text.p)));
 }
 
 static void a_tool_that_only_reads_is_read_only_and_any_other_is_destructive(void **state) {

@@ -205,6 +205,7 @@ static void a_new_file_counts_from_the_next_call_on_and_the_client_is_notified(v
   struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
   holds(shop);
   uint64_t id = begins(ann, "shop:order", "{'amount':1}");
+  is_asked(shop);
   assert_true(is_governed_anew_by(w, ADAPTERS "," CONTEXT));
   assert_non_null(heard(ann, "notifications/tools/list_changed"));
   expect_no_part(asks(ann, "tools/list", "{}"), "order");

@@ -102,6 +102,12 @@ static void print_records(struct buf *out, const struct config *c) {
              r->on_failure ? "governed calls are refused" : "calls continue");
 }
 
+// Says whether idempotency keys survive the end of the gateway.
+static void print_keys(struct buf *out, const struct config *c) {
+  if (c->state_dir.n) return;
+  buf_str(out, STR("idempotency keys: lost when the gateway ends; state_dir has the value none\n"));
+}
+
 static void print_traces(struct buf *out, const struct config *c) {
   ASSERT(c->trace_permille <= 1000);
   buf_str(out, STR("traces: "));
@@ -126,6 +132,7 @@ void check_print_services(struct buf *out, const struct config *c) {
   if (c->audit_file.n) print_audit(out, c);
   else buf_printf(out, "audit: off; %s\n", audit_off(c));
   if (c->governance) print_records(out, c);
+  if (c->governance) print_keys(out, c);
   if (c->admin_listen.n) print_admin(out, c);
   if (c->traces.n) print_traces(out, c);
 }

@@ -13,7 +13,7 @@ static const struct command call_command = {
              "more. `browse` and `catalog` print the ids of tools; SERVER:NAME is enough if it\n"
              "names only one tool. The arguments are a JSON object (default {}), or - to read\n"
              "them from standard input.",
-    .options = "cmuACWjd9Y",
+    .options = "cmuACWjd9`Y",
     .min = 1,
     .max = 2,
     .missing = "give the id of a tool",
@@ -57,11 +57,17 @@ static int call(const struct arguments *args, str arguments) {
   if (args->dry_run) json_member_bool(&w, STR("dry_run"), true);
   json_end_object(&w);
   ASSERT(!text.over);
+  struct arena a;
+  arena_init(&a);
   struct meta_command q = {
       .mode = MODE_GATEWAY, .tool = STR("tool_execute"), .arguments = buf_view(&text), .whole = true};
+  if (args->idempotency_key)
+    q.meta = arena_printf(&a, "{\"io.toolgate/idempotency_key\":%.*s}",
+                          STR_ARG(json_escaped(&a, str_of(args->idempotency_key))));
   struct arguments bounded = *args;
   bounded.config.bounded = !args->full;
   int status = meta_command_run(&bounded, &q);
+  arena_done(&a);
   buf_done(&text);
   return status;
 }

@@ -91,7 +91,7 @@ static bool weigh_browse(struct gateway_client *client, str name, struct figures
   str text = STR_NONE;
   buf_init(&query, 4096);
   put_query(&query, name);
-  const struct json *result = gateway_client_call_tool(client, STR("tool_browse"), buf_view(&query), f);
+  const struct json *result = gateway_client_call_tool(client, STR("tool_browse"), buf_view(&query), STR_NONE, f);
   buf_done(&query);
   if (!result) return false;
   json_string(json_get(json_at(json_get(result, STR("content")), 0), STR("text")), &client->arena, &text);

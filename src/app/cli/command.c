@@ -103,6 +103,11 @@ static const struct option_row rows[] = {
     {'6', "contains", "TEXT", "only messages with this text, in upper or lower case"},
     {'7', "search", "WORDS", "best matches for these words first"},
     {'8', "limit", "N", "number of messages"},
+    {'[', "as", "WHO", "name of the person who decides (default: the local user)"},
+    {']', "note", "TEXT", "a reason, for the audit log"},
+    {'}', "outcome", "OUTCOME", "done or not-done"},
+    {'<', "yes", NULL, "send the call, although its effect may happen twice"},
+    {'`', "idempotency-key", "KEY", "the key of a call that has an effect"},
     {'+', "tenant", "TENANT", "only records of this tenant"},
     {'=', "agent", "AGENT", "only records of this agent"},
     {'|', "since", "TIME", "only records from this time on: 2026-01-31, or" MORE
@@ -243,6 +248,11 @@ static void take_option(int letter, struct arguments *out) {
   case '&': out->all = true; break;
   case '>': out->sha256 = optarg; break;
   case '*': out->count_governed = true; break;
+  case '[': out->person.as = optarg; break;
+  case ']': out->person.note = optarg; break;
+  case '}': out->person.outcome = optarg; break;
+  case '<': out->person.yes = true; break;
+  case '`': out->idempotency_key = optarg; break;
   default: take_file_option(letter, out);
   }
 }

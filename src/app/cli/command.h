@@ -15,7 +15,7 @@ command_run cmd_serve, cmd_check, cmd_version, cmd_tokens;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view, cmd_govern, cmd_adapter, cmd_plan;
 command_run cmd_decisions, cmd_calls;
-command_run cmd_pins, cmd_skill;
+command_run cmd_pins, cmd_skill, cmd_dead_letters;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 
@@ -52,17 +52,24 @@ struct record_arguments {
   const char *mode, *note;  // of `toolgate calls audit`
 };
 
+// Options of commands with which a person decides.
+struct person_arguments {
+  const char *as, *note, *outcome;
+  bool yes;
+};
+
 // The parsed command line. An absent option is NULL.
 struct arguments {
   struct config_options config;
   bool json, batch, manifest, connect, dry_run, full, once, follow, decision;
   bool all, count_governed;
-  const char *sha256;
+  const char *sha256, *idempotency_key;
   const char *tenant;
   const char *path, *kind, *top_k, *schema, *selected, *key, *lines, *method, *governance, *claims;
   struct context_arguments context;
   struct record_arguments records;
   struct file_arguments files;
+  struct person_arguments person;
   char **operands;
   size_t operand_count;
 };

@@ -76,6 +76,9 @@ static void put_text(struct buf *out, struct arena *a, const struct json *v) {
   buf_printf(out, "breakers: %llu opened, %llu calls refused, %llu answered from the cache\n",
              number(v, "breaker_opened"), number(v, "circuit_open"), number(v, "degraded"));
   buf_printf(out, "egress budgets: %llu calls refused\n", number(v, "egress_budget"));
+  const struct json *keys = json_get(v, STR("keys"));
+  buf_printf(out, "idempotency keys: %llu outcomes returned again, %llu conflicts, %llu unknown outcomes\n",
+             number(keys, "replayed"), number(keys, "conflict"), number(keys, "unknown"));
 }
 
 int stats_governance(const struct arguments *args) {

@@ -468,7 +468,6 @@ void config_keys_read(struct config_loader *l, const struct config_document *d) 
 
 void config_keys_default(struct config_loader *l) {
   struct config_place at = {STR("default"), STR_NONE};
-  l->config->kept = store_default_limits;  // no key sets the limit of each kind of entry
   for (size_t i = 0; i < CONFIG_KEY_COUNT; i++)
     if (config_keys[i].preset) set_value(l, &at, &config_keys[i], str_of(config_keys[i].preset));
 }

@@ -201,13 +201,15 @@ const struct json *gateway_client_request(struct gateway_client *client, str met
   return result;
 }
 
-const struct json *gateway_client_call_tool(struct gateway_client *client, str tool, str arguments, struct fault *f) {
+const struct json *gateway_client_call_tool(struct gateway_client *client, str tool, str arguments, str meta,
+                                            struct fault *f) {
   struct buf params;
-  buf_init(&params, tool.n * 6 + arguments.n + 64);
+  buf_init(&params, tool.n * 6 + arguments.n + meta.n + 64);
   struct json_writer w = json_writer(&params);
   json_begin_object(&w);
   json_member_str(&w, STR("name"), tool);
   json_member_raw(&w, STR("arguments"), arguments);
+  if (meta.p) json_member_raw(&w, STR("_meta"), meta);
   json_end_object(&w);
   ASSERT(!params.over && arguments.n);
   const struct json *result = gateway_client_request(client, STR("tools/call"), buf_view(&params), f);

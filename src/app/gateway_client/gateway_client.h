@@ -43,5 +43,6 @@ void gateway_client_wait_servers(struct gateway_client *client);
 // reason in `f`.
 const struct json *gateway_client_request(struct gateway_client *client, str method, str params, struct fault *f);
 
-// Calls a tool. `arguments` is the text of a JSON object.
-const struct json *gateway_client_call_tool(struct gateway_client *client, str tool, str arguments, struct fault *f);
+// Calls a tool. `arguments` is the text of a JSON object; `meta` is that of the request's _meta, or STR_NONE.
+const struct json *gateway_client_call_tool(struct gateway_client *client, str tool, str arguments, str meta,
+                                            struct fault *f);

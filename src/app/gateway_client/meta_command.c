@@ -191,7 +191,7 @@ int meta_command_run(const struct arguments *args, const struct meta_command *m)
   if (!gateway_client_open(&client, &args->config, &status)) return status;
   gateway_client_set_mode(&client, m->mode);
   if (m->all) gateway_client_wait_servers(&client);
-  const struct json *result = gateway_client_call_tool(&client, m->tool, m->arguments, &f);
+  const struct json *result = gateway_client_call_tool(&client, m->tool, m->arguments, m->meta, &f);
   if (result) {
     status = print_answer(args, m, &client, result);
   } else {

@@ -9,6 +9,7 @@ struct meta_command {
   enum surface_mode mode;  // a mode in which the gateway offers the meta-tool
   str tool;
   str arguments;       // arguments of the meta-tool: text of a JSON object
+  str meta;            // _meta of the request, as JSON text, or STR_NONE
   bool all;            // waits for all servers before the call
   bool whole;          // --json prints the whole result, not only structuredContent
   const char *absent;  // message if the meta-tool does not exist; NULL if it always exists

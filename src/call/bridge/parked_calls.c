@@ -204,6 +204,7 @@ void park_keep(struct call *c, const struct rpc_message *reply, const struct fau
     p->why = *f;
     return;
   }
+  call_claim_answered(c, reply);
   p->reply_n = reply->root->n;
   if (reply->large_message) {
     p->large_message = large_message_ref(reply->large_message);

@@ -312,6 +312,10 @@ static void answer_task(struct call *c, const struct json *task, str shown) {
   }
   json_end_object(&w);
   str masked = call_scrubbed(c, buf_view(&b));
+  if (masked.p && call_claim_task(c, NULL, masked)) {
+    buf_done(&b);
+    return;
+  }
   if (masked.p) request_reply_whole(call_release_request(c), masked);
   else
     call_refuse(c, RPC_INTERNAL_ERROR, "cannot return the task: it is too large to be searched for secrets", STR_NONE);
@@ -341,9 +345,16 @@ static void answer_finished(struct call *c, const struct rpc_message *reply) {
   buf_str(&b, STR("{\"task\":"));
   tasks_put_finished(task, &b);
   buf_char(&b, '}');
-  request_reply_whole(call_release_request(c), buf_view(&b));
+  if (!call_claim_task(c, reply, buf_view(&b))) request_reply_whole(call_release_request(c), buf_view(&b));
   buf_done(&b);
   buf_done(&result);
+}
+
+bool task_finish_replayed(struct call *c, const struct rpc_message *reply) {
+  if (call_is_stateless(c) || !json_get(c->request->msg.params, STR("task"))) return false;
+  state_of(c)->kind = TASK_CORE;
+  answer_finished(c, reply);
+  return true;
 }
 
 // Returns whether the server refused the request because the request does not declare support for tasks. The gateway

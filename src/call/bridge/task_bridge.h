@@ -12,6 +12,9 @@ enum call_task {
   TASK_AWAITED,  // the client does not support tasks, so the gateway waits for the result
 };
 struct task;
+// Answers with a completed task that has the result of an earlier call. Returns false, and does nothing, if the client
+// asks for no task.
+bool task_finish_replayed(struct call *c, const struct rpc_message *reply);
 enum call_task task_kind(const struct call *c);
 // Returns the server's id of the task that the call asks about or waits for. Returns an empty string if there is no
 // task.

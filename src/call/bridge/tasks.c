@@ -76,6 +76,7 @@ struct task *tasks_find(const struct tasks *t, const struct session *s, str id) 
 }
 
 void tasks_given(struct tasks *t, const struct call *c, str id) {
+  if (!c->lane) return;
   LIST_EACH(it, &t->all) {
     struct task *task = CONTAINER_OF(it, struct task, node);
     bool same = task->lane == c->lane->number && str_eq(task->id, id);
@@ -118,9 +119,11 @@ static struct task *add(struct tasks *t, const struct call *c, str id) {
   task->agent = put_text(&at, agent);
   task->tool = put_text(&at, tool);
   task->source = c->routes[c->route].source;
-  task->lane = c->lane->number;
-  c->lane->kept_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
-  task->owner = c->lane->session;
+  if (c->lane) {  // a replayed call has no lane
+    task->lane = c->lane->number;
+    c->lane->kept_until = loop_now(c->context->loop) + upstreams_timeout_max(c->context->upstreams);
+    task->owner = c->lane->session;
+  }
   task->client = s->revision->stateless ? NULL : c->session;
   map_add(&t->by_key, task->key, task);
   list_push(&t->all, &task->node);

@@ -122,6 +122,20 @@ static bool decision_meta(struct call *c, struct json_edit *out, bool edited_bef
   return true;
 }
 
+// Adds the idempotency key to _meta, if the gateway has made it. If `edited_before` is set, *out already has an edited
+// _meta. Returns false if nothing was added.
+static bool key_meta(struct call *c, struct json_edit *out, bool edited_before) {
+  struct arena *a = &c->request->arena;
+  struct fault f;
+  str key = call_minted_key(c);
+  if (!key.p) return false;
+  const struct json *meta = json_get(c->request->msg.params, STR("_meta"));
+  if (edited_before) meta = out->raw.n ? json_parse(a, out->raw, &json_default_limits, &f) : NULL;
+  out->key = STR("_meta");
+  out->raw = meta_with(a, meta, IDEMPOTENCY_META, json_escaped(a, key));
+  return true;
+}
+
 // Makes edits of the params that set or remove inputResponses (the answers to questions) and requestState. Returns the
 // number of edits.
 static size_t edit_round(struct call *c, struct json_edit *out) {
@@ -158,6 +172,7 @@ bool translate_params(struct call *c, str *out) {
   meta |= trace_meta(c, &edits[n], meta);
   meta |= chain_meta(c, &edits[n], meta);
   meta |= decision_meta(c, &edits[n], meta);
+  meta |= key_meta(c, &edits[n], meta);
   if (meta) n++;
   n += edit_round(c, &edits[n]);
   ASSERT(n <= sizeof edits / sizeof *edits);

@@ -118,6 +118,7 @@ void call_on_done(struct link_call *lc, const struct rpc_message *reply, const s
     park_keep(c, reply, f);
   } else if (f && f->code == FAULT_UPSTREAM_SESSION_LOST && !s->replayed && !park_was(c) && !task_id(c).n) {
     s->replayed = true;
+    c->sent = false;
     call_restart(c, STEP_CONNECT);
   } else if (f) {
     if (!call_retry(c, f)) call_fault(c, f);
@@ -144,6 +145,7 @@ void call_replied(struct call *c, const struct rpc_message *reply) {
     fail(c, "asked a question in which secrets cannot be masked");
     return;
   }
+  if (asks) call_claim_asked(c);
   if (asks) rounds_begin(c, reply);
   else if (!task_reply(c, reply)) call_answer(c, reply);
 }
@@ -244,6 +246,7 @@ static enum call_result run(struct call *c, void *state) {
   call_sign_header(c, &s->link.headers);
   if (fits && translate_params(c, &params)) {
     c->sent = true;
+    call_claim_sent(c);
     request_holds(c->request, params.n);
     link_call_send(&s->link, c->request->msg.method, params);
     return CALL_WAIT;

@@ -206,6 +206,7 @@ static enum call_result run(struct call *c, void *state) {
       .effective = d.effective,
       .allowed_by = d.code == GOVERNANCE_ALLOWED ? d.pointer : STR_NONE,
   };
+  idempotency_read(c, &d);
   if (!c->options.dry_run) {
     call_make_decision_id(c);
     s->record = call_journal_decided(c, &question, &d);

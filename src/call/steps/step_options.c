@@ -129,6 +129,8 @@ static const char *read_options(struct call *c) {
   int64_t timeout = 0;
   bool dry_run = false;
   if (dry && !json_bool(dry, &dry_run)) return "toolgate/dryRun must be true or false";
+  if (c->session->as_operator)
+    json_string(json_get(meta, STR("toolgate/resendUnknown")), &c->request->arena, &c->options.resend_unknown);
   const struct json *mode = json_get(meta, STR("toolgate/mode"));
   const struct json *safety = json_get(meta, STR("toolgate/safetyMode"));
   if (mode && !json_string(mode, &c->request->arena, &c->options.mode)) return "toolgate/mode must be a string";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports how a result was obtained (with repaired arguments, after several attempts, or from the cache), and how it
-// violates the output schema of its tool. The report is part of the envelope of a meta-tool, or of _meta if the result
-// passes unchanged.
+// Reports how a result was obtained (with repaired arguments, after several attempts, from the cache, or by an earlier
+// call with the same idempotency key), and how it violates the output schema of its tool. The report is part of the
+// envelope of a meta-tool, or of _meta if the result passes unchanged.
 #include "call/bridge/translate.h"
 #include "call/steps/steps.h"
 #include "json/write.h"
@@ -12,14 +12,17 @@ str call_provenance(struct call *c) {
   str repairs = repair_list(c);
   unsigned retries = call_retries(c);
   bool cached = cache_answered(c);
+  bool replayed = call_is_replayed(c);
   str report = output_report(c);
-  if (!repairs.n && !retries && !cached && !report.n) return STR_NONE;
-  buf_init(&b, repairs.n + report.n + 128);
+  if (!repairs.n && !retries && !cached && !replayed && !report.n) return STR_NONE;
+  buf_init(&b, repairs.n + report.n + 256);
   struct json_writer w = json_writer(&b);
   if (repairs.n) json_member_raw(&w, STR("arg_repairs"), repairs);
   if (retries && !cached) json_member_u64(&w, STR("attempts"), retries + 1);
   if (cached) json_member_bool(&w, STR("cache_hit"), true);
   if (cache_is_degraded(c)) json_member_bool(&w, STR("degraded"), true);
+  if (replayed) json_member_bool(&w, STR("replayed"), true);
+  if (call_first_id(c).n) json_member_str(&w, STR("first_tool_call_id"), call_first_id(c));
   if (report.n) json_member_raw(&w, STR("output_schema"), report);
   str members = arena_str(a, buf_view(&b));
   buf_done(&b);
@@ -57,6 +60,18 @@ const struct rpc_message *call_with_meta(struct call *c, const struct rpc_messag
   struct json_edit whole = {STR("result"), json_edited(a, reply->result, &edit, 1)};
   const struct rpc_message *new = call_read_again(c, json_edited(a, reply->root, &whole, 1));
   return new ? new : reply;
+}
+
+bool call_keep_reply(struct call *c) {
+  const struct rpc_message *reply = c->reply;
+  if (!reply || c->answer.p || call_large(c)) return true;
+  bool result = reply->kind == RPC_RESULT;
+  str raw = json_span(result ? reply->result : reply->error);
+  // The result of a task is only a part of the server's message, so the message is written again.
+  reply = call_read_again(c, arena_printf(&c->request->arena, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"%s\":%.*s}",
+                                          STR_ARG(c->request->id), result ? "result" : "error", STR_ARG(raw)));
+  if (reply) c->reply = reply;
+  return reply;
 }
 
 static enum call_result run(struct call *c, void *state) {

@@ -60,19 +60,10 @@ static void on_call(struct journal_wait *w, bool written) {
   call_resume(CONTAINER_OF(w, struct record_state, wait)->call);
 }
 
-// Copies the reply to the request's memory, because the server's message is freed when the call waits. Returns false on
-// failure.
-static bool keep_reply(struct call *c) {
-  if (!c->reply || call_large(c) || cache_answered(c)) return true;
-  const struct rpc_message *kept = call_read_again(c, arena_str(&c->request->arena, json_span(c->reply->root)));
-  if (kept) c->reply = kept;
-  return kept;
-}
-
 // A call whose envelopes cannot be recorded is answered nevertheless, because it may have had its effect.
 static enum call_result record_call(struct call *c, void *state) {
   call_journal_decide_late(c);
-  if (!call_journal_waits(c) || !keep_reply(c)) return CALL_NEXT;
+  if (!call_journal_waits(c) || !call_keep_reply(c)) return CALL_NEXT;
   call_journal_ended(c, false);
   return begin_wait(c, state, on_call) == JOURNAL_WAITS ? CALL_WAIT : CALL_NEXT;
 }

@@ -98,6 +98,7 @@ bool call_retry(struct call *c, const struct fault *f) {
   // No further attempt if the gateway is shutting down.
   if (f->code == FAULT_SHUTTING_DOWN || !retry_delay(&rule, &failed, x->loop->rand, &wait)) return false;
   s->retries++;
+  call_claim_retried(c, failed.sent);
   c->sent = false;
   log_info(x->loop->log, "session %.8s: attempt %u of %s failed: %s; next attempt in %llu ms", c->session->id,
            s->retries, c->method->name, f->message, (unsigned long long)wait);

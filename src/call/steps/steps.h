@@ -2,6 +2,7 @@
 // Functions of the steps that other files of call/ use, in the order of the steps.
 #pragma once
 #include "call/pipeline.h"
+#include "effect/idempotency.h"
 
 // ---- step_resume.c
 const struct ticket *call_ticket(const struct call *c);  // the ticket in the request's requestState, or NULL
@@ -70,6 +71,36 @@ void quota_forget(struct call_context *x, const struct session *s);
 // attempt. after_ms is 0, and retry_after is left out, if the time is unknown or waiting does not help.
 void quota_put(struct buf *out, const char *scope, uint64_t after_ms);
 
+// ---- step_idempotency.c
+// Reads the key of a governed call, or makes one if the governance file says so. Must be called after the decision `d`,
+// before the call is recorded.
+void idempotency_read(struct call *c, const struct governance_decision *d);
+str call_key(const struct call *c);             // the key, or STR_NONE
+str call_minted_key(const struct call *c);      // the key, if the gateway made it
+bool call_is_replayed(const struct call *c);    // the outcome is that of an earlier call
+bool call_found_unknown(const struct call *c);  // the outcome of an earlier call is unknown
+str call_first_id(const struct call *c);        // of a replayed call: id of the first call, or STR_NONE
+// Each of these functions ends the call, and returns CALL_DONE.
+enum call_result effects_unavailable(struct call *c, const char *why);
+enum call_result idempotency_in_progress(struct call *c, uint64_t after_ms);
+enum call_result idempotency_unknown(struct call *c, const struct claim_record *record);
+enum call_result idempotency_replay(struct call *c, const struct claim_record *record);
+
+// ---- step_claim.c
+
+// Gives the call a claim, which step_claim stores. `exposed`: an earlier call may have been carried out.
+void call_hold_claim(struct call *c, struct claim *claim, bool exposed);
+void call_claim_sent(struct call *c);                // the request is about to be sent
+void call_claim_asked(struct call *c);               // the server has answered with questions
+void call_claim_retried(struct call *c, bool sent);  // another attempt follows; the last one was perhaps carried out
+// The server has answered, but the call cannot be answered yet.
+void call_claim_answered(struct call *c, const struct rpc_message *reply);
+// The client gets `answer`, which is about a task. `result` is the result that the server has returned instead of a
+// task, or NULL. Returns false, and does nothing, if the call has no claim.
+bool call_claim_task(struct call *c, const struct rpc_message *result, str answer);
+void call_claim_end(struct call *c);  // the call ends without an answer to its client
+bool call_effect_is_unknown(const struct call *c);  // the call was sent, and its outcome is unknown
+
 // ---- step_cache.c
 bool cache_answered(const struct call *c);     // whether the result comes from the cache
 bool cache_is_degraded(const struct call *c);  // and had expired, but the server is not called now
@@ -136,6 +167,9 @@ str call_provenance(struct call *c);  // how the result was obtained, as raw JSO
 str call_fault_details(struct call *c, const struct fault *f);
 // Returns a copy of the reply whose _meta is replaced by `meta`.
 const struct rpc_message *call_with_meta(struct call *c, const struct rpc_message *reply, str meta);
+// Copies a reply that has not become an answer to the request's memory, because the server's message is freed when the
+// call waits. Returns false on failure.
+bool call_keep_reply(struct call *c);
 // Parses the text of a changed reply. Returns NULL if it is invalid.
 const struct rpc_message *call_read_again(struct call *c, str text);
 

@@ -170,6 +170,7 @@ void link_call_send(struct link_call *c, str method, str params) {
   if (b->over) {
     struct fault f;
     fault_set(&f, FAULT_LIMIT, "was not sent the request, because the request is larger than limits.message");
+    f.undone = true;
     link_call_fail(c, &f);
     return;
   }
@@ -208,6 +209,10 @@ enum fault_code link_status_code(int status) {
   case 503: return FAULT_UPSTREAM_UNAVAILABLE;
   default: return FAULT_UPSTREAM_ERROR;  // the server responded, so it may have run the call
   }
+}
+
+bool link_status_refuses(int status) {
+  return status == 401 || status == 403 || status == 407 || status == 429 || status == 503;
 }
 
 static bool has_credentials(str headers) {

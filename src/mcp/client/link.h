@@ -148,3 +148,5 @@ void link_flow(struct link *l, bool go);
 
 // Returns the fault code for an HTTP status of 400 or more.
 enum fault_code link_status_code(int status);
+// Returns whether an HTTP status says that the server did not run the request.
+bool link_status_refuses(int status);

@@ -395,7 +395,7 @@ static void refused(struct post *p) {
   fault_set(&f, opening && status >= 500 ? FAULT_UPSTREAM_UNAVAILABLE : link_status_code(status), "answered HTTP %d%s",
             status, link_credentials_hint(status, t->headers));
   if (p->call == &l->hello) l->wrong_transport = looks_like_sse_server(status);
-  f.undone = status == 429 || status == 503;  // the status says that the server did not run the request
+  f.undone = link_status_refuses(status);
   f.after_ms = f.undone ? p->after_ms : 0;
   fail_with(p, &f);
 }

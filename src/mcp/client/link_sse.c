@@ -69,7 +69,7 @@ static void post_done(struct http_fetch *f, const struct fault *fault) {
   } else {
     fault_set(&why, p->status == 404 ? FAULT_UPSTREAM_SESSION_LOST : link_status_code(p->status), "answered HTTP %d%s",
               p->status, link_credentials_hint(p->status, p->t->headers));
-    why.undone = p->status == 429 || p->status == 503;  // the status says that the server did not run the request
+    why.undone = link_status_refuses(p->status);
     why.after_ms = why.undone ? p->after_ms : 0;
   }
   link_enter(l);

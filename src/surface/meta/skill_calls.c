@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "call/audit_recorder.h"
+#include "effect/idempotency.h"
 #include "io/job.h"
 #include "skill/skill_run.h"
 #include "surface/meta/execute.h"
@@ -93,28 +94,15 @@ static void answer(struct skill_use *u) {
 
 // ---- the steps
 
-// Returns the value of a result for expressions: structuredContent, or the text, parsed if it is JSON.
-static str value_of(struct arena *a, str result) {
-  struct fault f;
-  str text;
-  const struct json *v = result.n <= SKILL_RESULT_MAX ? json_parse(a, result, &skill_limits, &f) : NULL;
-  if (!v) return result;  // skill_run_give refuses large results
-  const struct json *structured = json_get(v, STR("structuredContent"));
-  if (structured) return json_span(structured);
-  const struct json *content = json_get(v, STR("content")), *first = json_at(content, 0);
-  if (!json_is(content, JSON_ARRAY) || content->count != 1 || !json_string(json_get(first, STR("text")), a, &text))
-    return content ? json_span(content) : STR("null");
-  const struct json *parsed = json_parse(a, text, &skill_limits, &f);
-  return parsed ? json_span(parsed) : json_escaped(a, text);
-}
-
 static void next(struct skill_use *u);
 
 static void on_done(struct call_receiver *receiver, struct request *r, const struct call_outcome *o) {
   struct skill_use *u = CONTAINER_OF(receiver, struct skill_use, receiver);
   ASSERT(u->r == r);
   struct skill_outcome outcome = {.ok = o->ok && !o->tool_failed, .mode = o->mode};
-  if (o->ok) outcome.whole = o->result, outcome.result = value_of(&r->arena, o->result);
+  // skill_run_give refuses large results
+  if (o->ok) outcome.result = o->result.n <= SKILL_RESULT_MAX ? call_value(&r->arena, o->result) : o->result;
+  if (o->ok) outcome.whole = o->result;
   if (o->ok && o->tool_failed) outcome.code = STR("TOOL_ERROR"), outcome.message = STR("the tool reported an error");
   if (!o->ok) outcome.code = str_of(fault_name(o->code)), outcome.message = o->message;
   skill_run_give(u->run, &outcome);
@@ -130,6 +118,28 @@ static bool set_deadline(struct skill_use *u, struct caller_options *options) {
   if (!u->deadline) return true;
   options->timeout_ms = u->deadline > now ? u->deadline - now : 0;
   return options->timeout_ms > 0;
+}
+
+// Gives each step a key of its own, if the request has an idempotency key: several steps may call the same capability.
+static const struct json *params_of_step(const struct skill_use *u, str step) {
+  struct arena *a = &u->r->arena;
+  const struct json *meta = json_get(u->params, STR("_meta"));
+  struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = u->r->session->server->limits.max_depth};
+  unsigned char digest[SHA256_SIZE];
+  char hex[2 * SHA256_SIZE + 1];
+  struct fault f;
+  str key;
+  if (!json_string(json_get(meta, IDEMPOTENCY_META), a, &key) || !idempotency_is_key(key)) return u->params;
+  str own = arena_printf(a, "%.*s/%.*s", STR_ARG(key), STR_ARG(step));
+  if (own.n > IDEMPOTENCY_KEY_MAX) {
+    hash_sha256(own, digest);
+    hash_hex(digest, sizeof digest, hex);
+    own = str_of(hex);
+  }
+  struct json_edit inner = {IDEMPOTENCY_META, json_escaped(a, own)};
+  struct json_edit edit = {STR("_meta"), json_edited(a, meta, &inner, 1)};
+  const struct json *edited = json_parse(a, json_edited(a, u->params, &edit, 1), &limits, &f);
+  return edited ? edited : u->params;
 }
 
 static void next(struct skill_use *u) {
@@ -151,7 +161,9 @@ static void next(struct skill_use *u) {
   options.receiver = &u->receiver;
   options.max_tokens = 0;
   struct call_place place = {c->adapter->server, c->name};
-  u->r->msg.params = (struct json *)u->params;  // a step removes the options in _meta that it has read
+  options.skill_step = u->run->records[u->run->record_count - 1]->id;
+  // The original params, because a step removes the options in _meta that it has read.
+  u->r->msg.params = (struct json *)params_of_step(u, options.skill_step);
   meta_rewrite(u->r, &method, c->name, call.args);
   call_start_for(&u->d->calls, u->r, &method, &place, &options);
 }

@@ -14,7 +14,7 @@ import { tempDir, until, writeJson } from './process.mjs';
 
 const TOKENS = { ann: 'a'.repeat(32), bob: 'b'.repeat(32) };
 const sha256 = (text) => crypto.createHash('sha256').update(text).digest('hex');
-export const tool = (name) => ({ name, description: `To ${name} goods.`, inputSchema: { type: 'object' } });
+export const tool = (name) => ({ name, description: `To ${name} goods.`, inputSchema: { type: 'object', properties: { idempotency_key: {} } } });
 
 export const GOVERNANCE = {
   adapters: [{
@@ -27,6 +27,7 @@ export const GOVERNANCE = {
     { permission_id: 'p_find', adapter_id: 'adp_shop', capability: 'find', allow: true },
     { permission_id: 'p_order', adapter_id: 'adp_shop', capability: 'order', allow: true, roles: ['buyer'], arg_constraints: { amount: { required: true, max: 100 } } },
   ],
+  idempotency: { mint: 'request' },
   context: { defaults: { role: 'buyer' }, agents: { ann: { tenant: 'acme' }, bob: { tenant: 'globex' } } },
 };
 

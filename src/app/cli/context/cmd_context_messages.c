@@ -58,7 +58,7 @@ static const struct json *execute(struct gateway_client *v, const struct planned
     gateway_client_set_mode(v, MODE_GATEWAY);
     str text = arena_printf(&a, "{\"tool_id\":%.*s,\"args\":%.*s}", STR_ARG(json_escaped(&a, call->target)),
                             STR_ARG(arguments));
-    result = gateway_client_call_tool(v, STR("tool_execute"), text, f);
+    result = gateway_client_call_tool(v, STR("tool_execute"), text, STR_NONE, f);
   }
   arena_done(&a);
   return result;

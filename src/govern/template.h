@@ -7,13 +7,13 @@
 
 // Returns whether all expressions of a template compile. Otherwise `f` has the reason and, as its path, the JSON
 // Pointer relative to the template.
-bool skill_template_check(const struct json *template, struct arena *scratch, struct fault *f);
+bool template_check(const struct json *template, struct arena *scratch, struct fault *f);
 
 // Writes an object with the members of a template whose values are known from incomplete data: members without
 // expressions, and members of the form {"var": PATH} for which the data has a value. `template` must be an object.
-void skill_template_put_known(const struct json *template, const struct json *data, struct arena *scratch,
+void template_put_known(const struct json *template, const struct json *data, struct arena *scratch,
                               struct json_writer *w);
 
 // Writes the value of a template. Returns false, with the reason in *out_why, if an expression fails.
-bool skill_template_put(const struct json *template, const struct json *data, struct arena *scratch,
-                        struct logic_budget *budget, struct json_writer *w, const char **out_why);
+bool template_put(const struct json *template, const struct json *data, struct arena *scratch,
+                  struct logic_budget *budget, struct json_writer *w, const char **out_why);
