@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/approvals_answer.h"
 #include "app/control_place.h"
 #include "app/gateway_client/inventory.h"
 #include "app/gateway_client/loopback.h"
@@ -68,6 +69,7 @@ struct asked {
   struct control_peer *peer;
   struct arena arena;
   str id;
+  struct approvals_question *approvals;  // NULL if the request is not about approvals
 };
 
 // ---- answering
@@ -75,6 +77,7 @@ struct asked {
 static void asked_free(struct asked *a) {
   ASSERT_MAGIC(a->peer, PEER_MAGIC);
   ASSERT(a->peer->asked_count > 0);
+  approvals_answer_cancel(&a->approvals);
   list_remove(&a->node);
   a->peer->asked_count--;
   arena_done(&a->arena);
@@ -203,6 +206,18 @@ static struct loopback *client_of(struct control_peer *p, const struct json *mod
   return NULL;
 }
 
+static struct asked *asked_new(const struct question *q) {
+  struct control_peer *p = q->peer;
+  struct asked *a = MEM_NEW(struct asked);
+  a->peer = p;
+  arena_init(&a->arena);
+  a->id = arena_str(&a->arena, q->id);
+  list_push(&p->asked, &a->node);
+  p->asked_count++;
+  ASSERT(p->asked_count <= MOST_REQUESTS);
+  return a;
+}
+
 static void ask(const struct question *q) {
   struct control_peer *p = q->peer;
   struct loopback *client = client_of(p, json_get(q->params, STR("mode")));
@@ -212,13 +227,7 @@ static void ask(const struct question *q) {
     refuse(p, q->id, RPC_INVALID_PARAMS, "toolgate/ask needs \"method\" and a valid \"mode\"");
     return;
   }
-  struct asked *a = MEM_NEW(struct asked);
-  a->peer = p;
-  arena_init(&a->arena);
-  a->id = arena_str(&a->arena, q->id);
-  list_push(&p->asked, &a->node);
-  p->asked_count++;
-  ASSERT(p->asked_count <= MOST_REQUESTS);
+  struct asked *a = asked_new(q);
   loopback_request(client, method, params ? json_span(params) : STR_NONE, on_asked, a);
 }
 
@@ -267,6 +276,24 @@ static void pins(const struct question *q) {
   buf_done(&b);
 }
 
+static void on_approvals(void *ctx, str answer, const struct fault *f) {
+  struct asked *a = ctx;
+  a->approvals = NULL;
+  if (f) refuse(a->peer, a->id, fault_retryable(f->code) ? RPC_INTERNAL_ERROR : RPC_INVALID_PARAMS, f->message);
+  else reply(a->peer, a->id, answer);
+  asked_free(a);
+}
+
+static void approvals(const struct question *q) {
+  struct approvals *all = q->peer->control->opt.model->gateway->rules.approvals;
+  struct asked *a = asked_new(q);
+  struct fault f;
+  a->approvals = approvals_answer(all, q->params, on_approvals, a, &f);
+  if (a->approvals) return;
+  refuse(q->peer, q->id, RPC_INVALID_PARAMS, f.message);
+  asked_free(a);
+}
+
 static void governance(const struct question *q) {
   struct buf b;
   buf_init(&b, MOST_QUEUED);
@@ -281,13 +308,10 @@ static const struct {
   str method;
   void (*answer)(const struct question *q);
 } methods[] = {
-    {STR("toolgate/hello"), hello},
-    {STR("toolgate/ask"), ask},
-    {STR("toolgate/status"), status},
-    {STR("toolgate/definitions"), definition_sets},
-    {STR("toolgate/logs"), logs},
-    {STR("toolgate/pins"), pins},
-    {STR("toolgate/governance"), governance},
+    {STR("toolgate/hello"), hello},         {STR("toolgate/ask"), ask},
+    {STR("toolgate/status"), status},       {STR("toolgate/definitions"), definition_sets},
+    {STR("toolgate/logs"), logs},           {STR("toolgate/pins"), pins},
+    {STR("toolgate/approvals"), approvals}, {STR("toolgate/governance"), governance},
 };
 
 static void answer(struct control_peer *p, const struct rpc_message *m, struct arena *a) {

@@ -11,6 +11,7 @@
 //   toolgate/definitions                          definitions of the servers, to build a catalog from
 //   toolgate/governance                           counters of governed calls (observe/govern_metrics.h)
 //   toolgate/pins {"action", …}                   pins of tools (app/pins_answer.h)
+//   toolgate/approvals {"action", …}              requests for approval (app/approvals_answer.h)
 //   toolgate/logs {"server", "after"?, "lines"?}  lines that the server wrote to stderr
 //
 // An invalid request gets an error. The gateway closes the connection if the input is not a request, or if the command

@@ -148,6 +148,50 @@ static void make_pins(struct gateway *g) {
   g->rules.pins = mode == GOVERNANCE_PINS_OFF ? NULL : g->pins;
 }
 
+// Returns the code of a change for the audit log: the state of a request that did not, or not yet, lead to an effect.
+static str code_of(const struct approval *x) {
+  switch (x->state) {
+  case APPROVAL_STATE_PENDING: return STR("APPROVAL_REQUIRED");
+  case APPROVAL_STATE_DENIED: return STR("APPROVAL_REJECTED");
+  case APPROVAL_STATE_EXPIRED: return STR("APPROVAL_EXPIRED");
+  case APPROVAL_STATE_WITHDRAWN:
+  case APPROVAL_STATE_INVALIDATED: return STR("APPROVAL_INVALID");
+  default: return x->code.p ? x->code : STR_NONE;
+  }
+}
+
+// Records in the audit log that a request for approval was made, decided, executed, or has ended. The principal of such
+// a line is the approver, if a person has decided.
+static void on_approval(struct approvals_listener *l, const struct approvals_change *change) {
+  struct gateway *g = CONTAINER_OF(l, struct gateway, approval_listener);
+  const struct approval *x = change->request;
+  bool failed = x->state >= APPROVAL_STATE_DENIED, votes = change->vote && x->state == APPROVAL_STATE_PENDING;
+  struct audit_event e = {
+      .agent = x->agent,
+      .operation = STR("approval"),
+      .server = x->server,
+      .tool = x->tool,
+      .target = x->request_id,
+      .decision = failed ? AUDIT_DENY : AUDIT_ALLOW,
+      .code = votes ? STR_NONE : code_of(x),
+      .reason = votes ? STR("vote") : str_of(approval_state_name(x->state)),
+      .principal = change->vote ? change->vote->approver : x->principal,
+      .decision_id = x->decision_id,
+  };
+  audit_recorder_add(g->audit_recorder, &e);
+}
+
+// Opens the requests for approval when there is a governance file for the first time.
+static void make_approvals(struct gateway *g) {
+  struct approvals_options opt = {&g->loop, g->store, g->config->state_dir};
+  if (!g->approvals && g->rules.governance) {
+    g->approvals = approvals_new(&opt);
+    g->approval_listener.changed = on_approval;
+    approvals_listen(g->approvals, &g->approval_listener);
+  }
+  g->rules.approvals = g->rules.governance ? g->approvals : NULL;
+}
+
 size_t gateway_accept_pins(struct gateway *g, const struct pins_choice *which, struct json_writer *w) {
   ASSERT_MAGIC(g, GATEWAY_MAGIC);
   ASSERT(g->rules.pins);
@@ -190,6 +234,7 @@ static void make_server(struct gateway *g) {
   g->rules = (struct rulebook){.fallback = c->default_agent, .trust_stated = c->trust_stated};
   set_rules(g, c);
   make_pins(g);
+  make_approvals(g);
   struct surface_options surface = {
       .loop = &g->loop,
       .start_wait_ms = c->start_wait_ms,
@@ -302,6 +347,7 @@ static void take_rules(struct gateway *g, const struct config *c) {
   if (g->journal) journal_limit(g->journal, &limits);
   g->rules.epoch++;
   make_pins(g);
+  make_approvals(g);
   if (g->rules.pins) {
     pins_look_again(g->pins);
     upstreams_rebuild(g->upstreams);
@@ -369,6 +415,7 @@ static void on_upstreams_stopped(void *ctx) {
   upstreams_free(&g->upstreams);
   surface_free(&g->surface);
   mcp_server_done(&g->server);
+  approvals_free(&g->approvals);
   audit_recorder_free(&g->audit_recorder);
   journal_free(&g->journal);
   metrics_free(&g->metrics);

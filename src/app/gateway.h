@@ -25,8 +25,10 @@ struct gateway {
   struct tracer *tracer;   // sends spans; NULL if there is no collector
   struct tracer *records;  // sends log records; NULL if there is no collector
   struct rulebook rules;
-  struct pins *pins;   // NULL until a governance file switches pins on
-  struct chain chain;  // the chain of gateways that started this gateway, for loop detection
+  struct pins *pins;                            // NULL until a governance file switches pins on
+  struct approvals *approvals;                  // NULL until there is a governance file
+  struct approvals_listener approval_listener;  // writes changes to the audit log
+  struct chain chain;                           // the chain of gateways that started this gateway, for loop detection
   struct reload_status reload;
   struct surface *surface;
   struct mcp_server server;

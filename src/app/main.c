@@ -37,6 +37,8 @@ static const char usage[] = "toolgate: one gateway between AI agents and their M
                             "  adapter new | check          draft a governance file, compare it with the servers\n"
                             "  plan check FILE              decide every step of a plan, without making a call\n"
                             "  pins list | diff | accept    review tools that have changed\n"
+                            "  approvals list | show | approve | deny\n"
+                            "                               decide about calls that wait for a person\n"
                             "  decisions ...                show the recorded decisions about calls\n"
                             "  calls ...                    show the recorded governed calls\n"
                             "  skill check | sign | list | show | activate\n"
@@ -78,6 +80,7 @@ static const struct {
     {"adapter", cmd_adapter},
     {"plan", cmd_plan},
     {"pins", cmd_pins},
+    {"approvals", cmd_approvals},
     {"decisions", cmd_decisions},
     {"calls", cmd_calls},
     {"skill", cmd_skill},

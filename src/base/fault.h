@@ -60,8 +60,15 @@
   X(CIRCUIT_OPEN, true)              /* the last calls of the capability failed, so it is not called now */ \
   X(EGRESS_BUDGET_EXCEEDED, true)    /* the tenant has sent too many calls of the capability */ \
   X(APPROVAL_REQUIRED, false)        /* a person must approve the call */ \
-  X(AUDIT_UNAVAILABLE, true)         /* the audit log is required and cannot be written */ \
-  X(RECORDS_UNAVAILABLE, true)       /* records are required and cannot be written */ \
+  X(APPROVAL_REJECTED, false)        /* a person has denied the call */ \
+  X(APPROVAL_EXPIRED, false)         /* nobody has decided about the call in time */ \
+  X(APPROVAL_INVALID, false)         /* there is no such request for this caller, or its approval does not count */ \
+  X(EVIDENCE_CHANGED, false)         /* the evidence differs from the evidence that was approved */ \
+  X(EVIDENCE_UNAVAILABLE, true)      /* the evidence for approvers cannot be fetched */ \
+  X(EFFECTS_UNAVAILABLE, true)       /* the state of calls with effects cannot be stored */ \
+  X(APPROVAL_ALREADY_REDEEMED, false) \
+  X(AUDIT_UNAVAILABLE, true)   /* the audit log is required and cannot be written */ \
+  X(RECORDS_UNAVAILABLE, true) /* records are required and cannot be written */ \
   X(SHUTTING_DOWN, true)
 
 enum fault_code {

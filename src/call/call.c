@@ -61,7 +61,10 @@ str call_ref_member(const struct json *ref) {
 // server if the request names one. The member `method` of the result contains all of these.
 struct ticket_use call_use(const struct call *c) {
   struct request *r = c->request;
-  str agent = c->named, server = !find_is_set(c)     ? c->place.server
+  // An approved call continues a call that named its target in the form of its mode.
+  bool by_name = c->options.approval.p && c->method->form == CALL_DIRECT;
+  str agent = c->named, server = by_name             ? STR_NONE
+                                 : !find_is_set(c)   ? c->place.server
                                  : c->named_server.p ? c->named_server
                                                      : call_server(c);
   str method = arena_printf(&r->arena, "%d %.*s %zu:%.*s %.*s", r->session->mode, STR_ARG(r->msg.method), agent.n,

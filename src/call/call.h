@@ -89,6 +89,12 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
 // Ends the call with a result made by the gateway (raw JSON).
 enum call_result call_reply(struct call *c, str result);
 
+// Reports of the call say that it ended with this fault, although its client gets a result (call_reply).
+void call_unfinished(struct call *c, const struct fault *f);
+
+// Returns whether the server may have carried out the call although its outcome is not known.
+bool call_is_uncertain(const struct call *c, bool cancelled);
+
 // ---- the target
 
 const struct upstream_spec *

@@ -6,6 +6,7 @@
 #include "call/call_journal_impl.h"
 #include "call/remedies.h"
 #include "call/report.h"
+#include "effect/approval.h"
 #include "govern/versions.h"
 #include "json/put.h"
 
@@ -118,21 +119,20 @@ void call_journal_result(struct call *c, const struct json *result) {
   if (j->line.n && !j->line.over) g->citations = arena_str(&g->arena, buf_view(&j->line));
 }
 
-// Returns whether the call may have had an effect although its outcome is not known.
-static bool is_uncertain(const struct call *c, const struct governed_call *g) {
-  return c->sent && g->effective > APPROVAL_READ_ONLY && !(c->failure && c->failure->fault.undone);
-}
-
 static enum tool_status status_of(const struct call *c, const struct governed_call *g, bool cancelled) {
   if (g->code != GOVERNANCE_ALLOWED) return TOOL_DENIED;
-  if (cancelled) return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
+  if (g->effective > APPROVAL_READ_ONLY && call_is_uncertain(c, cancelled)) return TOOL_UNKNOWN;
+  if (cancelled) return TOOL_CANCELLED;
   if (!c->failure) return c->tool_failed ? TOOL_FAILED : TOOL_COMPLETED;
   switch (c->failure->fault.code) {
   case FAULT_APPROVAL_REQUIRED: return TOOL_APPROVAL_REQUIRED;
-  case FAULT_UPSTREAM_TIMEOUT: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_TIMEOUT;
-  case FAULT_UPSTREAM_UNAVAILABLE:
-  case FAULT_PROTOCOL: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_FAILED;
-  case FAULT_CANCELLED: return is_uncertain(c, g) ? TOOL_UNKNOWN : TOOL_CANCELLED;
+  case FAULT_APPROVAL_REJECTED: return TOOL_REJECTED;
+  case FAULT_APPROVAL_EXPIRED: return TOOL_EXPIRED;
+  case FAULT_UPSTREAM_TIMEOUT: return TOOL_TIMEOUT;
+  case FAULT_CANCELLED: return TOOL_CANCELLED;
+  case FAULT_APPROVAL_INVALID:
+  case FAULT_APPROVAL_ALREADY_REDEEMED:
+  case FAULT_EVIDENCE_CHANGED:
   case FAULT_RUN_BUDGET_EXCEEDED:
   case FAULT_TOOL_QUARANTINED:
   case FAULT_SCHEMA_DRIFT:
@@ -159,6 +159,28 @@ static void set_error(const struct call *c, const struct governed_call *g, bool 
   }
 }
 
+// Returns the gate, the ids of the approvals and the hash of the evidence as raw JSON, or STR_NONE.
+static str approval_of(struct call *c) {
+  const struct call_gates *gates = call_gates(c);
+  const struct approval *x = call_approval(c);
+  struct buf b;
+  if (!x && !gates->count) return STR_NONE;
+  buf_init(&b, ENVELOPE_BYTES);
+  struct json_writer w = json_writer(&b);
+  json_begin_object(&w);
+  json_member_str(&w, STR("gate_id"), x ? x->gates[0].gate_id : gates->list[0]->gate_id);
+  json_put_key(&w, STR("signature_ids"));
+  json_begin_array(&w);
+  for (size_t i = 0; x && i < x->gate_count; i++)
+    for (size_t k = 0; k < x->gates[i].decision_count; k++) json_put_str(&w, x->gates[i].decisions[k].decision_id);
+  json_end_array(&w);
+  if (x && x->evidence_hash.p) json_member_str(&w, STR("evidence_snapshot_hash"), x->evidence_hash);
+  json_end_object(&w);
+  str text = b.over ? STR_NONE : arena_str(&c->request->arena, buf_view(&b));
+  buf_done(&b);
+  return text;
+}
+
 static void put_result(struct call *c, const struct governed_call *g, bool cancelled, str completed, struct buf *out) {
   struct call_context *x = c->context;
   char span[2 * TRACE_SPAN_ID + 1];
@@ -174,7 +196,7 @@ static void put_result(struct call *c, const struct governed_call *g, bool cance
       .status = status_of(c, g, cancelled),
       .effective = g->effective,
       .citations = g->citations,
-      .gate = g->gate,
+      .approval = approval_of(c),
       .idempotency_key = g->idempotency_key,
       .attempts = c->sent ? call_retries(c) + 1 : 0,
       .took_us = c->began_us ? clock_mono_us(x->loop->clock) - c->began_us : 0,

@@ -185,7 +185,6 @@ static struct governed_call *governed_call_new(struct call *c, const struct gove
                  : d->highest != APPROVAL_NONE ? d->highest
                                                : APPROVAL_DESTRUCTIVE;
   g->code = d->code;
-  if (d->code == GOVERNANCE_ALLOWED && d->gate_count) g->gate = d->gates[0]->gate_id;
   char time[CLOCK_TEXT];
   size_t n = clock_print(clock_wall_ms(c->context->loop->clock), time);
   g->started = arena_str(a, (str){time, n});

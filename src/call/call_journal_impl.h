@@ -25,7 +25,7 @@ struct governed_call {
   struct call_journal *journal;
   struct governed_call *next;  // in journal->spare
   struct arena arena;          // owns the strings
-  str id, run_id, trace_id, decision_id, capability_id, gate, idempotency_key;
+  str id, run_id, trace_id, decision_id, capability_id, idempotency_key;
   str tenant, agent, server, tool;
   str envelope;  // ToolCallEnvelope
   str citations;

@@ -3,6 +3,7 @@
 // rules still apply to the call. But a parked call continues under the new rules (call/bridge/parked_calls.c).
 #pragma once
 #include "catalog/pins/pins.h"
+#include "effect/approvals.h"
 #include "mcp/server/session.h"
 #include "policy/identity.h"
 
@@ -12,6 +13,7 @@ struct rulebook {
   struct policy *policy;          // NULL: there are no rules
   struct governance *governance;  // NULL: there is no governance file
   struct pins *pins;              // NULL: tools are not compared with pins
+  struct approvals *approvals;    // NULL: there is no governance file
   uint64_t epoch;                 // changes whenever `policy` or `governance` changes
   str fallback;                   // the agent of a request that names none; may be empty
   bool trust_stated;              // accept the agent that a request names even if the request has no credential for it

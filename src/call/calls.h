@@ -59,6 +59,8 @@ struct caller_options {
   str safety_mode;               // highest approval mode that the request allows, or STR_NONE
   str run_id;                    // the run that the request names, or STR_NONE
   struct run_budget run_budget;  // budget of the run that the request names; all zero if run_id is STR_NONE
+  // The request for approval (effect/approval.h) whose call this is, or STR_NONE. Set only by calls_start_approved.
+  str approval;
 };
 
 // A tool: the configured name of its server, and the tool's name on that server.
@@ -76,9 +78,16 @@ void call_start_at(struct call_context *x, struct request *r, const struct call_
                    const struct item *item, str name, const struct caller_options *options);
 
 // Starts a call of a tool that the caller names together with its server. A caller who may not use the tool gets the
-// same answer whether or not the tool exists.
-void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
+// same answer whether or not the tool exists. `about` may be STR_NONE.
+void call_start_for(struct call_context *x, struct request *r, const struct call_method *method, str about,
                     const struct call_place *place, const struct caller_options *options);
+
+// Starts the call of a request for approval, with the arguments that were approved. `agent` is the agent that the
+// request names, or STR_NONE. The call checks everything again, and runs only if the request is approved and was not
+// executed before; if it was, the call returns the stored result.
+struct approval;
+void calls_start_approved(struct call_context *x, struct request *r, const struct call_method *method, str agent,
+                          const struct approval *approved);
 
 // Must be called when an upstream has listed its items, or has failed to start. Waiting calls then search for their
 // target again.
@@ -86,6 +95,10 @@ void calls_settled(struct call_context *x);
 
 // Must be called before a session ends. Ends the session's calls, tasks and questions.
 void calls_forget(struct call_context *x, struct session *s);
+
+// Must be called when a session has ended. Withdraws the requests for approval of a client that has ended its session,
+// unless the governance file keeps them.
+void calls_withdraw(struct call_context *x, const struct session *s);
 
 // ---- limits
 

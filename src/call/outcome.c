@@ -61,7 +61,7 @@ enum call_result call_fault(struct call *c, const struct fault *f) {
 enum call_result call_end(struct call *c, const struct fault *f, int code, str details) {
   c->reply = NULL;
   failure_new(c, f, code)->details = arena_str(&c->request->arena, details);
-  call_restart(c, STEP_ANSWER);
+  call_restart(c, STEP_APPROVAL_END);
   return CALL_DONE;
 }
 
@@ -73,8 +73,19 @@ enum call_result call_refuse(struct call *c, int code, const char *message, str 
   fault_set(&f, kind, "%s", message);
   c->reply = NULL;
   failure_new(c, &f, code)->data = arena_str(&c->request->arena, data);
-  call_restart(c, STEP_ANSWER);
+  call_restart(c, STEP_APPROVAL_END);
   return CALL_DONE;
+}
+
+void call_unfinished(struct call *c, const struct fault *f) {
+  failure_new(c, f, RPC_INVALID_PARAMS);
+}
+
+bool call_is_uncertain(const struct call *c, bool cancelled) {
+  const struct fault *f = c->failure ? &c->failure->fault : NULL;
+  if (!c->sent || (f && f->undone)) return false;
+  return cancelled || (f && (f->code == FAULT_UPSTREAM_TIMEOUT || f->code == FAULT_UPSTREAM_UNAVAILABLE ||
+                             f->code == FAULT_PROTOCOL || f->code == FAULT_CANCELLED));
 }
 
 enum call_result call_reply(struct call *c, str result) {

@@ -129,9 +129,9 @@ void call_start_at(struct call_context *x, struct request *r, const struct call_
   run(c);
 }
 
-void call_start_for(struct call_context *x, struct request *r, const struct call_method *method,
+void call_start_for(struct call_context *x, struct request *r, const struct call_method *method, str about,
                     const struct call_place *place, const struct caller_options *options) {
-  struct call *c = begin(x, r, method, STR_NONE);
+  struct call *c = begin(x, r, method, about);
   c->options = *options;
   c->named = options->agent;
   c->place = *place;

@@ -20,6 +20,7 @@
   ROW(STEP_QUOTA, step_quota)                 /* applies rate limits */ \
   ROW(STEP_FLOW, step_flow)                   /* applies the flow guard */ \
   ROW(STEP_DRY_RUN, step_dry_run)             /* ends a dry run */ \
+  ROW(STEP_APPROVAL, step_approval)           /* waits until people have approved the call */ \
   ROW(STEP_CACHE_LOOKUP, step_cache_lookup)   /* answers from the cache */ \
   ROW(STEP_BREAKER, step_breaker)             /* applies the circuit breaker and the egress budget */ \
   ROW(STEP_BUDGET, step_budget)               /* counts the call against the budget of its run */ \
@@ -37,9 +38,11 @@
   ROW(STEP_CLASSIFY, step_classify)           /* gives an error of the upstream its fault code */ \
   ROW(STEP_OUTPUT, step_output)               /* validates the result */ \
   ROW(STEP_CACHE_STORE, step_cache_store)     /* stores the result in the cache */ \
+  ROW(STEP_APPROVED, step_approved)           /* stores the outcome of an approved call */ \
   ROW(STEP_FIREWALL, step_firewall)           /* cuts the result to its budget */ \
   ROW(STEP_PROVENANCE, step_provenance)       /* adds how the result came about */ \
   ROW(STEP_STORE, step_store)                 /* waits until stored pieces are durable */ \
+  ROW(STEP_APPROVAL_END, step_approval_end)   /* waits until the outcome is durable */ \
   ROW(STEP_ANSWER, step_answer)               /* answers the request */ \
   ROW(STEP_TRACE, step_trace)                 /* - the span of the call */
 

@@ -114,6 +114,7 @@ static enum governed_end governed_end(const struct call *c, bool cancelled) {
   enum fault_code code = c->failure ? c->failure->fault.code : FAULT_NONE;
   bool connected = c->sent || code == FAULT_UPSTREAM_UNAVAILABLE;
   if (cancelled) return GOVERNED_CANCELLED;
+  if (code == FAULT_APPROVAL_REQUIRED) return GOVERNED_APPROVAL_REQUIRED;
   if (code == FAULT_UPSTREAM_TIMEOUT) return GOVERNED_TIMEOUT;
   if (code) return connected || c->failure->upstream ? GOVERNED_FAILED : GOVERNED_DENIED;
   return c->tool_failed ? GOVERNED_FAILED : GOVERNED_COMPLETED;
@@ -221,6 +222,7 @@ static void report_event(struct call *c, bool cancelled) {
 
 void call_report(struct call *c, bool cancelled) {
   breaker_ended(c, cancelled);
+  approval_ended(c, cancelled);
   call_journal_ended(c, cancelled);
   call_audit(c, false);
   measure(c, cancelled);

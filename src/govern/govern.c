@@ -220,22 +220,21 @@ static void add_member(struct json *object, struct json *member, const char *key
   object->count++;
 }
 
-// Returns the data that expressions read: the members of the context, and the members `args` and `capability`.
-static const struct json *make_data(struct deciding *d) {
+const struct json *governance_data(const struct governance_question *q, const struct governance_capability *c,
+                                   struct arena *a) {
   static const struct json none = {.type = JSON_OBJECT, .p = "{}", .n = 2};
-  const struct governance_question *q = d->question;
-  struct json *object = ARENA_NEW(d->arena, struct json);
+  struct json *object = ARENA_NEW(a, struct json);
   object->type = JSON_OBJECT;
   for (const struct json *it = q->context ? json_first(q->context) : NULL; it; it = it->next) {
     if (json_key_is(it, STR("args")) || json_key_is(it, STR("capability"))) continue;
-    struct json *member = ARENA_NEW(d->arena, struct json);
+    struct json *member = ARENA_NEW(a, struct json);
     *member = *it;
     member->next = object->child;
     object->child = member;
     object->count++;
   }
-  struct json *args = ARENA_NEW(d->arena, struct json), *capability = ARENA_NEW(d->arena, struct json);
-  str id = d->out->capability->id_json;
+  struct json *args = ARENA_NEW(a, struct json), *capability = ARENA_NEW(a, struct json);
+  str id = c->id_json;
   *args = q->args ? *q->args : none;
   *capability = (struct json){.type = JSON_STRING, .p = id.p, .n = (uint32_t)id.n};
   if (memchr(id.p, '\\', id.n)) capability->flags = JSON_ESCAPED;
@@ -245,7 +244,7 @@ static const struct json *make_data(struct deciding *d) {
 }
 
 static enum logic_verdict test(struct deciding *d, const struct logic *l) {
-  if (!d->data) d->data = make_data(d);
+  if (!d->data) d->data = governance_data(d->question, d->out->capability, d->arena);
   return logic_test(l, d->data, d->arena, &d->budget, &d->out->why);
 }
 

@@ -120,11 +120,16 @@ enum governance_code {
 const char *governance_code_name(enum governance_code code);    // returns a name such as "PERMISSION_DENIED"
 const char *governance_code_advice(enum governance_code code);  // one sentence without a full stop
 
+struct governance_evidence;
+
 struct governance_gate {
   str gate_id, pointer;
   str role;                  // required_approver_role
   uint64_t quorum;           // number of approvers
   const struct logic *when;  // NULL if the gate applies only to rules that name it
+  uint64_t ttl_s;            // seconds for which a request for approval is valid; 0: the default of the file
+  const struct governance_evidence *evidence;  // what approvers see in addition to the call (govern/approvals.h)
+  size_t evidence_count;
 };
 
 // A permission or a rule that matched the call.
@@ -150,3 +155,8 @@ struct governance_decision {
 
 void governance_decide(const struct governance *g, const struct governance_question *q, struct arena *a,
                        struct governance_decision *out);
+
+// Returns the data that expressions about a call read: the members of the context, `args` and `capability`. The object
+// has no text of its own: only its members have spans.
+const struct json *governance_data(const struct governance_question *q, const struct governance_capability *c,
+                                   struct arena *a);

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/text/nearest.h"
 #include "govern/govern_impl.h"
+#include "govern/template.h"
 #include "schema/exact.h"
 #include "json/pointer.h"
 
@@ -190,6 +191,19 @@ void governance_logic(struct governance_reader *r, str pointer, const struct jso
   const struct logic *compiled = logic_compile(r->arena, v, &fault);
   if (compiled) *(const struct logic **)to = compiled;
   else governance_report(r, arena_printf(r->arena, "%.*s%s", STR_ARG(pointer), fault.path), "%s", fault.message);
+}
+
+void governance_template(struct governance_reader *r, str pointer, const struct json *v,
+                         const struct governance_field *f, void *to) {
+  struct fault fault = {0};
+  if (template_check(v, r->arena, &fault)) *(const struct json **)to = v;
+  else governance_report(r, arena_printf(r->arena, "%.*s%s", STR_ARG(pointer), fault.path), "%s", fault.message);
+}
+
+void governance_object_template(struct governance_reader *r, str pointer, const struct json *v,
+                                const struct governance_field *f, void *to) {
+  if (json_is(v, JSON_OBJECT)) governance_template(r, pointer, v, f, to);
+  else governance_report(r, pointer, "must be an object");
 }
 
 void governance_constraints(struct governance_reader *r, str pointer, const struct json *v,

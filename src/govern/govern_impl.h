@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "govern/agents.h"
 #include "govern/aliases.h"
+#include "govern/approvals.h"
 #include "govern/flow.h"
 #include "govern/logic.h"
 #include "govern/records.h"
@@ -99,6 +100,8 @@ struct governance {
   struct governance_claim claims[GOVERNANCE_CLAIMS_MAX];
   size_t claim_count;
   struct governance_records records;
+  struct governance_approvals approvals;
+  bool may_need_approval;                // see governance_may_need_approval
   char digest[7 + 2 * SHA256_SIZE + 1];  // see governance_digest
   struct governance_flow flow;
   bool versioned;                      // at least one adapter has versions
@@ -167,8 +170,10 @@ governance_read_field governance_choice;   // uint8_t, index into `words`
 // Allowed values of output_schemas.
 extern const char *const governance_outputs[];
 
-governance_read_field governance_logic;        // const struct logic *
-governance_read_field governance_constraints;  // struct constraints
+governance_read_field governance_logic;            // const struct logic *
+governance_read_field governance_constraints;      // struct constraints
+governance_read_field governance_template;         // const struct json *: a template (govern/template.h)
+governance_read_field governance_object_template;  // the same; the template must be an object
 
 // An id and its place in the file.
 struct governance_named {
@@ -205,6 +210,13 @@ void governance_read_flow(struct governance_reader *r, str pointer, const struct
 // ---- aliases.c
 
 void governance_read_aliases(struct governance_reader *r, str pointer, const struct json *v);
+
+// ---- govern_approvals.c
+
+// `v` is NULL if absent. Must be called after the adapters, the bundles and the context were read.
+void governance_read_approvals(struct governance_reader *r, str pointer, const struct json *v);
+governance_read_field governance_read_ttl;       // uint64_t: seconds for which a request for approval is valid
+governance_read_field governance_read_evidence;  // struct governance_gate
 
 // ---- govern_signing.c
 

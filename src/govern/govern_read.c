@@ -164,12 +164,16 @@ static void read_gate(struct governance_reader *r, str pointer, const struct jso
       {"when", governance_logic, AT(when), false, NULL},
       {"required_approver_role", governance_id, AT(role), true, NULL},
       {"quorum", governance_count, AT(quorum), false, NULL},
+      {"ttl_s", governance_read_ttl, AT(ttl_s), false, NULL},
+      {"evidence", governance_read_evidence, 0, false, NULL},
   };
 #undef AT
   struct governance_gate *gate = into;
   gate->pointer = pointer;
   gate->quorum = 1;
   governance_read_members(r, pointer, v, fields, COUNT(fields), gate);
+  if (str_eq(gate->gate_id, GATE_DESTRUCTIVE))
+    governance_report(r, pointer, "DESTRUCTIVE is the id of the built-in gate: change it with approvals.destructive");
 }
 
 static void read_gates(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
@@ -282,7 +286,7 @@ static void settle_outputs(struct governance *g, uint8_t of_file) {
 static void read_root(struct governance_reader *r, const struct json *root) {
   struct parts {
     const struct json *adapters, *permissions, *bundles, *intents, *context, *records, *flow;
-    const struct json *manifests, *aliases, *signing;
+    const struct json *manifests, *aliases, *signing, *approvals;
     const struct json *skills, *skill_keys;
     str description;
     bool plan_check;
@@ -304,6 +308,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
       {"output_schemas", governance_choice, offsetof(struct parts, output_schemas), false, governance_outputs},
       {"records", keep_node, offsetof(struct parts, records), false, NULL},
       {"signing", keep_node, offsetof(struct parts, signing), false, NULL},
+      {"approvals", keep_node, offsetof(struct parts, approvals), false, NULL},
       {"description", governance_text, offsetof(struct parts, description), false, NULL},
   };
   governance_read_members(r, STR(""), root, fields, COUNT(fields), &parts);
@@ -320,6 +325,7 @@ static void read_root(struct governance_reader *r, const struct json *root) {
   if (parts.aliases) governance_read_aliases(r, STR("/aliases"), parts.aliases);
   governance_read_records(r, STR("/records"), parts.records);
   governance_read_signing(r, STR("/signing"), parts.signing);
+  governance_read_approvals(r, STR("/approvals"), parts.approvals);
 }
 
 enum governance_pins governance_pins(const struct governance *g) {

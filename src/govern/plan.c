@@ -2,6 +2,7 @@
 #include "govern/plan.h"
 
 #include "base/assert.h"
+#include "govern/approvals.h"
 #include "govern/flow.h"
 #include "json/write.h"
 
@@ -126,6 +127,7 @@ void plan_decide(const struct governance *g, const struct governance_plan *p, si
   question.flow = marks_before(g, p, step);
   governance_decide(g, &question, a, out);
   const struct governance_capability *c = out->capability;
+  if (out->code == GOVERNANCE_ALLOWED) out->gates = governance_gates(g, out, a, &out->gate_count);
   if (!p->read_only || !c || c->class != CLASS_ACT) return;
   out->code = GOVERNANCE_CLASS_INTENT_CONFLICT;
   out->pointer = c->pointer;

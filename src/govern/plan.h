@@ -42,6 +42,6 @@ bool plan_read(const struct json *v, const struct plan_caller *caller, struct ar
                struct fault *f);
 
 // Decides about one step, like governance_decide. In a read-only plan, denies a capability of class act with
-// CLASS_INTENT_CONFLICT.
+// CLASS_INTENT_CONFLICT. The gates of an allowed step include the built-in gate (govern/approvals.h).
 void plan_decide(const struct governance *g, const struct governance_plan *p, size_t step, struct arena *a,
                  struct governance_decision *out);

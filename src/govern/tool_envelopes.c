@@ -73,7 +73,7 @@ bool tool_call_envelope_check(const struct json *envelope, struct fault *f) {
 // ---- the result
 
 const char *tool_status_name(enum tool_status s) {
-  static const char *const names[] = {"completed", "failed",    "denied", "approval_required",
+  static const char *const names[] = {"completed", "failed",    "denied", "approval_required", "rejected", "expired",
                                       "timeout",   "cancelled", "unknown"};
   ASSERT((size_t)s < sizeof names / sizeof *names);
   return names[s];
@@ -108,9 +108,8 @@ static void put_adapter(struct buf *out, const struct governance_adapter *a, str
 }
 
 static void put_approval(struct buf *out, const struct tool_result_envelope *e) {
-  if (e->gate.p) JSON_PUT_TEXT(out, ",\"approval\":{\"gate_id\":", e->gate);
+  if (e->approval.p) JSON_PUT_RAW(out, ",\"approval\":", e->approval);
   else JSON_PUT(out, ",\"approval\":null");
-  if (e->gate.p) buf_char(out, '}');
   if (e->idempotency_key.p) JSON_PUT_TEXT(out, ",\"idempotency\":{\"key\":", e->idempotency_key);
   else JSON_PUT(out, ",\"idempotency\":null");
   if (e->idempotency_key.p) JSON_PUT(out, ",\"replayed\":false}");

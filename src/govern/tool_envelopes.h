@@ -31,6 +31,8 @@ enum tool_status {
   TOOL_FAILED,
   TOOL_DENIED,
   TOOL_APPROVAL_REQUIRED,
+  TOOL_REJECTED,  // a person has denied the call
+  TOOL_EXPIRED,   // nobody has decided about the call in time
   TOOL_TIMEOUT,
   TOOL_CANCELLED,
   TOOL_UNKNOWN
@@ -42,7 +44,7 @@ struct tool_result_envelope {
   enum tool_status status;
   enum approval_mode effective;  // never APPROVAL_NONE
   str citations;                 // raw JSON elements of an array, or STR_NONE
-  str gate;                      // gate that must approve the call, or STR_NONE
+  str approval;                  // raw JSON object: the gate and its approvals, or STR_NONE
   str idempotency_key;           // or STR_NONE
   // The error, unless the status is TOOL_COMPLETED.
   const char *code, *remedy;

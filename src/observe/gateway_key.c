@@ -107,3 +107,7 @@ str gateway_key_sign(const struct gateway_key *k, str text, struct arena *a) {
   buf_done(&b);
   return signature;
 }
+
+bool gateway_key_verify(const struct gateway_key *k, str text, str signature) {
+  return ed25519_verify_text(k->key, text, signature);
+}

@@ -19,3 +19,6 @@ str gateway_key_public(const struct gateway_key *k);  // the public key in base6
 
 // Returns the signature of a text, in base64url, in the arena.
 str gateway_key_sign(const struct gateway_key *k, str text, struct arena *a);
+
+// Returns whether `signature` (base64url) is a signature of the text by this key.
+bool gateway_key_verify(const struct gateway_key *k, str text, str signature);

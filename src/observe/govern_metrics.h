@@ -21,7 +21,8 @@ void govern_metrics_free(struct govern_metrics **m);
   X(FAILED, "failed")       /* the tool or its server reported an error */ \
   X(TIMEOUT, "timeout") \
   X(CANCELLED, "cancelled") \
-  X(DENIED, "denied") /* the gateway refused the call */
+  X(DENIED, "denied")                       /* the gateway refused the call */ \
+  X(APPROVAL_REQUIRED, "approval_required") /* the call waits until a person approves it */
 
 enum governed_end {
 #define X(name, word) GOVERNED_##name,

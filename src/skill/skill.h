@@ -35,7 +35,7 @@ struct skill_capability {
 // A step has a capability or a skill; the other is STR_NONE.
 struct skill_step {
   str id, pointer, capability, skill;
-  const struct json *args;  // template (skill_args.h), or NULL
+  const struct json *args;  // template (govern/template.h), or NULL
 };
 
 struct skill {

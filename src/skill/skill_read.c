@@ -3,7 +3,6 @@
 
 #include "base/ascii.h"
 #include "schema/schema.h"
-#include "skill/skill_args.h"
 #include "json/canon.h"
 #include "json/write.h"
 
@@ -58,19 +57,6 @@ static void keep(struct governance_reader *r, str pointer, const struct json *v,
   *(const struct json **)to = v;
 }
 
-static void read_template(struct governance_reader *r, str pointer, const struct json *v,
-                          const struct governance_field *f, void *to) {
-  struct fault fault = {0};
-  if (skill_template_check(v, r->arena, &fault)) *(const struct json **)to = v;
-  else governance_report(r, arena_printf(r->arena, "%.*s%s", STR_ARG(pointer), fault.path), "%s", fault.message);
-}
-
-static void read_args(struct governance_reader *r, str pointer, const struct json *v, const struct governance_field *f,
-                      void *to) {
-  if (json_is(v, JSON_OBJECT)) read_template(r, pointer, v, f, to);
-  else governance_report(r, pointer, "must be an object");
-}
-
 static void read_inputs(struct governance_reader *r, str pointer, const struct json *v,
                         const struct governance_field *f, void *to) {
   struct fault fault = {0};
@@ -116,7 +102,7 @@ static void read_step(struct governance_reader *r, str pointer, const struct jso
       {"id", governance_id, AT(id), true, NULL},
       {"capability", governance_id, AT(capability), false, NULL},
       {"skill", read_skill_id, AT(skill), false, NULL},
-      {"args", read_args, AT(args), false, NULL},
+      {"args", governance_object_template, AT(args), false, NULL},
   };
 #undef AT
   struct skill_step *s = into;
@@ -189,7 +175,7 @@ static void read_root(struct governance_reader *r, const struct json *root, stru
       {"postconditions", keep, LIST(after), false, NULL},
       {"steps", keep, LIST(steps), false, NULL},
       {"inputs", read_inputs, AT(inputs), false, NULL},
-      {"output", read_template, AT(output), false, NULL},
+      {"output", governance_template, AT(output), false, NULL},
       {"tenants", governance_texts, AT(tenants), false, NULL},
       {"prompt_fragment_ref", governance_id, AT(fragment_ref), false, NULL},
       {"prompt_fragment_sha256", read_hash, AT(fragment_sha256), false, NULL},

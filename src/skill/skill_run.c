@@ -2,8 +2,8 @@
 #include "skill/skill_run.h"
 
 #include "base/assert.h"
+#include "govern/template.h"
 #include "schema/schema.h"
-#include "skill/skill_args.h"
 
 enum { WORK_STEPS = 200000, WORK_BYTES = 8 << 20, MESSAGE_SHOWN = 300 };
 
@@ -72,7 +72,7 @@ static bool fill(struct skill_run *run, const struct skill_frame *f, const struc
   buf_init(&b, SKILL_RESULT_MAX);
   struct json_writer w = json_writer(&b);
   const struct json *data = make_data(run, f, &scratch);
-  bool ok = data && skill_template_put(template, data, &scratch, &budget, &w, &why) && !b.over;
+  bool ok = data && template_put(template, data, &scratch, &budget, &w, &why) && !b.over;
   if (ok) *out = arena_str(run->arena, buf_view(&b));
   else if (data) fail(run, "EXPRESSION_FAILED", str_of(why));
   buf_done(&b);

@@ -11,6 +11,7 @@
 #include "surface/direct/direct_watch.h"
 #include "surface/index_jobs.h"
 #include "surface/meta/aliases.h"
+#include "surface/meta/approval_status.h"
 #include "surface/meta/meta_tools.h"
 #include "surface/meta/results.h"
 #include "surface/servers/servers.h"
@@ -45,6 +46,7 @@ static void describe(void *ctx, struct session *s, struct json_writer *w) {
 }
 
 str surface_operation(const struct surface *d, const struct request *r) {
+  if (meta_is_approval_status(d, r)) return APPROVAL_STATUS;
   if (r->session->mode == MODE_DIRECT) return STR_NONE;
   return r->session->mode == MODE_SERVERS ? servers_operation(d, r) : meta_operation(r);
 }
@@ -71,7 +73,8 @@ static void on_admitted(void *ctx, struct request *r, const struct fault *unaudi
   if (unaudited) f = *unaudited;
   bool ready = !unaudited && calls_enter(&d->calls, r, &f, &details);
   if (ready && r->marks.n) upstreams_note_marks(d->upstreams, r->session, r->marks);
-  if (ready && mode == MODE_DIRECT) direct_request(d, r);
+  if (ready && meta_is_approval_status(d, r)) meta_approval_status(d, r);
+  else if (ready && mode == MODE_DIRECT) direct_request(d, r);
   else if (ready && mode == MODE_SERVERS) servers_request(d, r);
   else if (ready) meta_request(d, r);
   else if (surface_operation(d, r).p) meta_fail(d, r, &f, buf_view(&details));
@@ -115,6 +118,7 @@ static void closed(void *ctx, struct session *s) {
   struct surface *d = ctx;
   struct surface_client *client = surface_client(s);
   calls_forget(&d->calls, s);
+  calls_withdraw(&d->calls, s);
   if (client) {
     timer_stop(&client->listening.patience);
     direct_unsubscribe_all(client);

@@ -21,7 +21,7 @@ export const GOVERNANCE = {
   adapters: [{
     adapter_id: 'adp_shop', type: 'MCP', server: 'shop', capabilities: [
       { name: 'find', class: 'observe', approval_mode: 'read_only' },
-      { name: 'order', class: 'act', approval_mode: 'destructive' },
+      { name: 'order', class: 'act', approval_mode: 'network' },
     ],
   }],
   permissions: [
@@ -177,7 +177,7 @@ describe('explain and replay', () => {
     assert.equal((await replay(cli, dir, withPermission({ allow: false }), '--tenant', 'globex')).status, 0);
     assert.equal((await replay(cli, dir, withPermission({ allow: false }), '--since', '2999-01-01')).decisions, 0);
     const text = await cli('decisions', 'replay', '--rules', path.join(dir, 'new.json'));
-    assert.match(text.stdout, /^\S+Z {2}pol_\w+ {2}ann {2}shop\.order {2}ALLOW destructive -> DENY PERMISSION_DENIED {2}\/permissions\/1$/m);
+    assert.match(text.stdout, /^\S+Z {2}pol_\w+ {2}ann {2}shop\.order {2}ALLOW network -> DENY PERMISSION_DENIED {2}\/permissions\/1$/m);
     assert.match(text.stdout, /^4 decisions: 1 the same, 3 changed, 0 cannot be decided$/m);
   });
 

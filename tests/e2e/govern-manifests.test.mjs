@@ -14,7 +14,7 @@ import { saveAtomically, shop } from './lib/reloading.mjs';
 
 const manifest = (server, names, more) => ({
   adapter_id: `adp_${server}`, type: 'MCP', server,
-  capabilities: names.map((name) => ({ name, class: 'act', approval_mode: 'destructive', ...more })),
+  capabilities: names.map((name) => ({ name, class: 'act', approval_mode: 'network', ...more })),
 });
 const allow = (server, name) => ({ permission_id: `p_${server}_${name}`, adapter_id: `adp_${server}`, capability: name, allow: true });
 const run = (...args) => spawnSync(toolgate(), args, { encoding: 'utf8' });

@@ -31,7 +31,7 @@ const matches = (file, pattern) => [...read(file).matchAll(pattern)].map(([, ...
 test('options have the values that their command prints in its help', async () => {
   const { stdout } = await runToolgate(['help']);
   const names = [...stdout.matchAll(/^ {2}([a-z]+(?:, [a-z]+)*)/gm)].flatMap(([, list]) => list.split(', '));
-  const parts = { policy: ['explain', 'lint'], govern: ['decide'], adapter: ['new', 'check'], plan: ['check'], pins: ['list', 'accept'], skill: ['check', 'sign', 'list'], decisions: ['list'], calls: ['list'], token: ['new'], audit: ['verify'], context: ['build', 'trim'], schema: [] };
+  const parts = { policy: ['explain', 'lint'], govern: ['decide'], adapter: ['new', 'check'], plan: ['check'], pins: ['list', 'accept'], approvals: ['list', 'approve'], skill: ['check', 'sign', 'list'], decisions: ['list'], calls: ['list'], token: ['new'], audit: ['verify'], context: ['build', 'trim'], schema: [] };
   const known = new Set();
   for (const args of names.flatMap((name) => parts[name]?.map((part) => [name, part]) ?? [[name]]))
     for (const [, option] of (await runToolgate([...args, '--help'])).stdout.matchAll(/^ {2}(--[a-z-]+(?: [A-Z][^ ]*)?)/gm)) known.add(option);
@@ -127,7 +127,7 @@ test('docs/operate/storage.md has the files of the state folder', async (t) => {
 
 /** The files that make a block a whole configuration, or null if it is none: `{ name: text }`. */
 function asFiles({ kind, text }) {
-  if (kind === 'yaml' && /^(adapters|aliases|context|flow|intents|manifests|output_schemas|pins|records|signing|skills|unlisted_tools):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
+  if (kind === 'yaml' && /^(adapters|aliases|approvals|context|flow|intents|manifests|output_schemas|pins|records|signing|skills|unlisted_tools):/m.test(text)) return { 'toolgate.yaml': 'governance: governance.yaml\n', 'governance.yaml': text };
   if (kind === 'yaml') return /^(scrape_configs|groups):/.test(text) ? null : { 'toolgate.yaml': `${/^transport:/m.test(text) ? '' : 'transport: http\n'}${text}` };
   if (kind !== 'json') return null;
   let value;

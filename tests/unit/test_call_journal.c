@@ -86,7 +86,7 @@ static void each_decision_is_recorded_with_its_inputs_its_rules_and_its_outcome(
   governed_by(w, RULES);
   struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
   expect_text(calls(ann, "shop:order", "{'amount':7}"), "ok");
-  expect_fault(calls(ann, "shop:order", "{'amount':70}"), "APPROVAL_REQUIRED");
+  expect_words(calls(ann, "shop:order", "{'amount':70}"), "approval_required");
   const struct json *denied = calls(ann, "shop:order", "{'amount':101}");
   expect_fault(denied, "ARG_CONSTRAINT_VIOLATION");
   struct lines all = records(w, "decision");
@@ -305,7 +305,7 @@ static void each_governed_call_has_two_envelopes_that_match_their_schemas(void *
   expect_member(w, all.list[2], "call.result.status", "failed");
   expect_member(w, all.list[2], "call.result.error.code", "UPSTREAM_ERROR");
   expect_member(w, all.list[3], "call.result.status", "approval_required");
-  expect_member(w, all.list[3], "call.result.approval", "{'gate_id':'GATE_LEAD'}");
+  expect_member(w, all.list[3], "call.result.approval", "{'gate_id':'GATE_LEAD','signature_ids':[]}");
   expect_member(w, all.list[4], "call.result.status", "denied");
   expect_member(w, all.list[4], "call.result.error.code", "ARG_CONSTRAINT_VIOLATION");
   expect_member(w, all.list[4], "call.result.error.retryable", "false");
@@ -319,7 +319,10 @@ static void each_governed_call_has_two_envelopes_that_match_their_schemas(void *
 static void a_write_that_ends_without_an_answer_has_an_unknown_outcome(void **state) {
   struct world *w = *state;
   struct server *shop = a_shop(w);
-  governed_by(w, ADAPTERS "," PERMISSIONS "," CONTEXT);
+  governed_by(w,
+              ADAPTERS "," PERMISSIONS "," CONTEXT ",'bundles':[{'bundle_id':'b','policy_dsl':{'language':'jsonlogic',"
+                       "'rules':[{'rule_id':'r','if':{'var':'args.amount'},"
+                       "'then':{'allow':true,'approval_mode':'network'}}]}}]");
   struct agent *ann = arrives_as(w, MODE_DIRECT, "ann");
   holds(shop);
   cancels(ann, begins(ann, "shop:order", "{'amount':7}"));

@@ -7,7 +7,7 @@
 #define TOOL(more) "{'name':'charge','inputSchema':{'type':'object'" more "}}"
 #define FILE_WITH(versions) \
   "'adapters':[{'adapter_id':'adp','type':'MCP','server':'pay','versions':[" versions "]," \
-  "'capabilities':[{'name':'charge','class':'act','approval_mode':'destructive'}]}]," \
+  "'capabilities':[{'name':'charge','class':'act','approval_mode':'network'}]}]," \
   "'permissions':[{'permission_id':'p','adapter_id':'adp','capability':'charge','allow':true," \
   "'arg_constraints':{'n':{'max':5}}}]," \
   "'context':{'claims':{'run_id':'run'},'agents':{'ann':{'environment':'staging'},'bob':{'tenant':'acme'},'eve':{}}}"

@@ -110,6 +110,7 @@ static void put_metrics(struct buf *out, const struct gateway *g) {
              g->loop.bulk.used);
   put_loop(out, &g->loop);
   if (g->rules.governance) govern_metrics_write(metrics_governed(g->metrics), out);
+  if (g->rules.approvals) approvals_write_metrics(g->rules.approvals, out);
   if (g->rules.pins) put_pins(out, g->rules.pins);
   if (g->tracer)
     put_single(out, "toolgate_spans_dropped_total", "counter", "Spans that the collector did not get.",

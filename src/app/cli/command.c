@@ -102,6 +102,12 @@ static const struct option_row rows[] = {
     {'6', "contains", "TEXT", "only messages with this text, in upper or lower case"},
     {'7', "search", "WORDS", "best matches for these words first"},
     {'8', "limit", "N", "number of messages"},
+    {'[', "as", "WHO", "name of the person who decides (default: the local user)"},
+    {'(', "role", "ROLE", "role of this person (default: the role that the next gate needs)"},
+    {',', "gate", "GATE", "decide only about this gate"},
+    {')', "reason", "TEXT", "reason of the decision, for the agent and the records"},
+    {'`', "all", NULL, "also requests that have ended"},
+    {'"', "role", "ROLE", "only requests that this role can decide"},
     {'+', "tenant", "TENANT", "only records of this tenant"},
     {'=', "agent", "AGENT", "only records of this agent"},
     {'|', "since", "TIME", "only records from this time on: 2026-01-31, or" MORE
@@ -131,13 +137,25 @@ static void print_help(const struct command *c, const char *name) {
   }
 }
 
-static void take_record_option(int letter, struct record_arguments *out) {
+static void take_person_option(int letter, struct person_arguments *out) {
+  switch (letter) {
+  case '[': out->as = optarg; break;
+  case '"':
+  case '(': out->role = optarg; break;
+  case ',': out->gate = optarg; break;
+  case ')': out->reason = optarg; break;
+  default: ASSERT(!"an option without a field");
+  }
+}
+
+static void take_record_option(int letter, struct arguments *args) {
+  struct record_arguments *out = &args->records;
   switch (letter) {
   case '+': out->tenant = optarg; break;
   case '=': out->agent = optarg; break;
   case '|': out->since = optarg; break;
   case '#': out->limit = optarg; break;
-  default: ASSERT(!"an option without a field");
+  default: take_person_option(letter, &args->person);
   }
 }
 
@@ -165,7 +183,7 @@ static void take_context_option(int letter, struct arguments *args) {
   case '5': out->until = optarg; break;
   case '6': out->contains = optarg; break;
   case '7': out->search = optarg; break;
-  default: take_record_option(letter, &args->records);
+  default: take_record_option(letter, args);
   }
 }
 
@@ -233,6 +251,7 @@ static void take_option(int letter, struct arguments *out) {
   case 'J': out->method = optarg; break;
   case '^': out->governance = optarg; break;
   case '~': out->tenant = optarg; break;
+  case '`':
   case '&': out->all = true; break;
   case '>': out->sha256 = optarg; break;
   case '*': out->count_governed = true; break;

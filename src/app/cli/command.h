@@ -15,7 +15,7 @@ command_run cmd_serve, cmd_check, cmd_version, cmd_tokens;
 command_run cmd_catalog, cmd_browse, cmd_hydrate, cmd_call, cmd_stats, cmd_schema, cmd_rank, cmd_context;
 command_run cmd_policy, cmd_audit, cmd_view, cmd_govern, cmd_adapter, cmd_plan;
 command_run cmd_decisions, cmd_calls;
-command_run cmd_pins, cmd_skill;
+command_run cmd_pins, cmd_skill, cmd_approvals;
 command_run cmd_import, cmd_connect, cmd_add, cmd_remove, cmd_enable, cmd_disable, cmd_token;
 command_run cmd_status, cmd_top, cmd_logs;
 
@@ -51,6 +51,11 @@ struct record_arguments {
   const char *tenant, *agent, *since, *limit;
 };
 
+// Options of commands with which a person decides.
+struct person_arguments {
+  const char *as, *role, *gate, *reason;
+};
+
 // The parsed command line. An absent option is NULL.
 struct arguments {
   struct config_options config;
@@ -62,6 +67,7 @@ struct arguments {
   struct context_arguments context;
   struct record_arguments records;
   struct file_arguments files;
+  struct person_arguments person;
   char **operands;
   size_t operand_count;
 };

@@ -275,6 +275,9 @@ static const struct config_key config_keys[] = {
    "Size of all archived messages and events. A full archive accepts no more."),
   SECONDS("archive.ttl", kept.archive_ms, SECOND, 87600 * HOUR, "2592000",
    "Lifetime of an archived message."),
+  SIZE("effects.max_bytes", kept.kind_bytes, MIB, 1024 * GIB, "512MiB",
+   "Size of each kind of state about calls with effects, such as [requests for approval](governance.md#approvals). "
+   "Calls whose state does not fit are refused."),
   WORD("context.record", record, switch_words, "false",
    "[Record](context.md) every call with its arguments and its answer."),
   SIZE("context.session_bytes", session_bytes, KIB, GIB, "16MiB",

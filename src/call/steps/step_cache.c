@@ -55,8 +55,7 @@ static bool make_key(struct call *c, struct result_cache_key *out) {
   return result_cache_key(scope, call_server(c), c->item->name, args, out);
 }
 
-// Returns a message with the cached result, as if the server had sent it.
-static const struct rpc_message *reply_of(struct call *c, str bytes) {
+const struct rpc_message *call_stored_reply(struct call *c, str bytes) {
   struct request *r = c->request;
   struct rpc_message *reply = ARENA_NEW(&r->arena, struct rpc_message);
   struct json_limits limits = {.max_bytes = SIZE_MAX, .max_depth = r->session->server->limits.max_depth + 1};
@@ -74,7 +73,7 @@ bool cache_is_degraded(const struct call *c) {
 
 // Continues the call with a cached result. Returns false if the result cannot be read.
 static bool answer(struct call *c, struct cache_state *s, const struct cached_result *found) {
-  const struct rpc_message *reply = reply_of(c, found->bytes);
+  const struct rpc_message *reply = call_stored_reply(c, found->bytes);
   if (!reply) return false;
   c->reply = reply;
   s->answered = true;

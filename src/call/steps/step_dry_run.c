@@ -12,6 +12,16 @@ static void put_check(struct json_writer *w, const char *name, bool pass) {
   json_end_object(w);
 }
 
+// Writes the first gate that would have to approve the call.
+static void put_gate(struct json_writer *w, const struct call_gates *gates) {
+  if (!gates->count) return;
+  json_put_key(w, STR("approval"));
+  json_begin_object(w);
+  json_member_str(w, STR("gate"), gates->list[0]->gate_id);
+  json_member_str(w, STR("role"), gates->list[0]->role);
+  json_end_object(w);
+}
+
 static void put_report(struct call *c, str annotations, struct buf *out) {
   struct json_writer w = json_writer(out);
   json_begin_object(&w);
@@ -26,6 +36,7 @@ static void put_report(struct call *c, str annotations, struct buf *out) {
   put_check(&w, "rate_limit", !quota_reached(c));
   json_end_array(&w);
   if (repair_list(c).n) json_member_raw(&w, STR("arg_repairs"), repair_list(c));
+  put_gate(&w, call_gates(c));
   json_end_object(&w);
 }
 
@@ -41,7 +52,7 @@ static enum call_result run(struct call *c, void *state) {
   bool structured =
       c->method->form == CALL_DIRECT || request_form(c->request, c->context->results.structured).structured;
   struct buf report, result;
-  buf_init(&report, annotations.n + repair_list(c).n + 6 * (c->item->name.n + 512) + 1024);
+  buf_init(&report, annotations.n + repair_list(c).n + 6 * (c->item->name.n + 3 * (size_t)GOVERNANCE_ID_MAX) + 1024);
   put_report(c, annotations, &report);
   buf_init(&result, 8 * report.n + 256);
   result_put(&result, STR("{\"" RESULT_DRY_RUN "\":true}"), buf_view(&report),

@@ -375,7 +375,7 @@ static enum call_result by_place(struct call *c) {
   struct policy_decision d = {.allowed = true};
   if (item) caller_note_item(&c->caller, place->server, item);
   if (caller_is_limited(&c->caller)) d = caller_decide(&c->caller, place->server, ITEM_TOOL, name);
-  if (!d.allowed) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
+  if (!d.allowed && !policy_defers(c, &d)) return policy_refuse(c, &d, d.of_tool ? name : STR_NONE);
   if (!known) {
     struct fault f;
     fault_set(&f, FAULT_UPSTREAM_UNAVAILABLE, "Server '%.*s' not found in configured servers",

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies the governance file to a call of a tool and to its arguments. Earlier steps have checked that the caller may
-// see the tool. A call that a person must approve is refused, because the gateway cannot ask for approval.
+// see the tool. If people must approve the call, step_approval waits for their decisions.
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/call_journal.h"
 #include "call/steps/steps.h"
+#include "govern/approvals.h"
 #include "govern/versions.h"
 #include "observe/govern_metrics.h"
 #include "observe/metrics.h"
@@ -15,6 +16,7 @@ enum { ID_SHOWN = 100, DETAILS = 1 << 20, ID_RANDOM = 8, ID_PREFIX = 4 };
 struct govern_state {
   const struct governance_capability *capability;  // NULL: the call is not governed
   enum approval_mode effective;
+  struct call_gates gates;
   char id[ID_PREFIX + 2 * ID_RANDOM + 1];  // id of the Decision Record; empty if there is none
   struct governed_call *record;            // NULL: nothing is recorded
 };
@@ -26,6 +28,10 @@ const struct governance_capability *call_capability(const struct call *c) {
 enum approval_mode call_mode(const struct call *c) {
   const struct govern_state *s = call_state(c, STEP_GOVERN);
   return s->capability ? s->effective : APPROVAL_NONE;
+}
+
+const struct call_gates *call_gates(const struct call *c) {
+  return &((const struct govern_state *)call_state(c, STEP_GOVERN))->gates;
 }
 
 str call_decision_id(const struct call *c) {
@@ -104,7 +110,6 @@ static str put_details(struct call *c, const struct governance_decision *d, cons
   put_mode(&w, STR("mode_effective"), d->effective);
   put_mode(&w, STR("mode_highest"), d->highest);
   if (d->capability && d->capability->provisional) json_member_bool(&w, STR("provisional"), true);
-  if (d->gate_count) json_member_str(&w, STR("gate"), d->gates[0]->gate_id);
   put_violations(&w, &d->violations);
   json_end_object(&w);
   str details = b.over ? STR_NONE : arena_str(&c->request->arena, buf_view(&b));
@@ -116,15 +121,8 @@ static str put_details(struct call *c, const struct governance_decision *d, cons
 static enum call_result refuse(struct call *c, const struct governance_decision *d, str id) {
   struct fault f;
   struct policy_decision place = {.governed = d->pointer};
-  str shown = utf8_cut(id, ID_SHOWN);
-  if (d->code != GOVERNANCE_ALLOWED) {
-    fault_set(&f, fault_of(d->code), "%.*s is denied: %s", STR_ARG(shown), governance_code_advice(d->code));
-  } else {
-    const struct governance_gate *gate = d->gates[0];
-    place.governed = gate->pointer;
-    fault_set(&f, FAULT_APPROVAL_REQUIRED, "%.*s needs the approval of a %.*s (%.*s)", STR_ARG(shown),
-              STR_ARG(utf8_cut(gate->role, ID_SHOWN)), STR_ARG(utf8_cut(gate->gate_id, ID_SHOWN)));
-  }
+  fault_set(&f, fault_of(d->code), "%.*s is denied: %s", STR_ARG(utf8_cut(id, ID_SHOWN)),
+            governance_code_advice(d->code));
   fault_set_path(&f, c->about);
   return call_end(c, &f, RPC_INVALID_PARAMS, put_details(c, d, &place));
 }
@@ -181,7 +179,9 @@ static enum call_result run(struct call *c, void *state) {
     s->record = call_journal_decided(c, &question, &d, call_decision_id(c));
   }
   if (d.code == GOVERNANCE_FLOW_DENIED) r = flow_refuse(c);
-  else if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
+  else if (d.code != GOVERNANCE_ALLOWED) r = refuse(c, &d, capability ? capability->id : c->item->name);
+  else if (d.gate_count || d.effective == APPROVAL_DESTRUCTIVE)
+    s->gates.list = governance_gates(g, &d, &c->request->arena, &s->gates.count);
   arena_reset(a);
   return r;
 }

@@ -92,6 +92,11 @@ enum call_result policy_refuse(struct call *c, const struct policy_decision *d, 
   return call_end(c, &f, RPC_INVALID_PARAMS, rule_details(c, d));
 }
 
+bool policy_defers(const struct call *c, const struct policy_decision *d) {
+  return c->options.approval.p && c->governance && d->governed.p && !d->quarantined && d->of_tool &&
+         governance_governs(c->governance, d->server);
+}
+
 // Applies the rules to a method that the protocol does not define. Such a method may do anything, so it is denied
 // unless a rule allows it.
 static enum call_result decide_method(struct call *c) {
@@ -116,7 +121,7 @@ static enum call_result decide(struct call *c, void *state) {
   }
   str server = call_server(c), name = call_tool_name(c);
   struct policy_decision d = caller_decide(&c->caller, server, name.p ? ITEM_TOOL : ITEM_RESOURCE, name);
-  return d.allowed ? CALL_NEXT : policy_refuse(c, &d, name);
+  return d.allowed || policy_defers(c, &d) ? CALL_NEXT : policy_refuse(c, &d, name);
 }
 
 const struct call_step step_identify = {

@@ -46,6 +46,10 @@ bool policy_lets_see(const struct call *c, unsigned source, enum item_kind kind,
 // the tool that the message is about; it may be empty.
 bool policy_lets_hear(const struct call_context *x, const struct session *s, str named, unsigned source, str tool);
 
+// Returns whether a denial is left to step_govern, whose fault has the code of the decision: the governance file hides a
+// tool that the caller could see when a call of it was approved.
+bool policy_defers(const struct call *c, const struct policy_decision *d);
+
 // Refuses a call that the rules do not allow. `tool` is STR_NONE if the rules deny the whole server.
 enum call_result policy_refuse(struct call *c, const struct policy_decision *d, str tool);
 
@@ -77,6 +81,9 @@ bool cache_is_degraded(const struct call *c);  // and had expired, but the serve
 // Answers a call of a read-only tool with a result from the cache that expired at most `most_ms` ago. Returns false if
 // there is none.
 bool cache_answer_degraded(struct call *c, uint64_t most_ms);
+
+// Returns a message with a stored result (raw JSON), as if the server had sent it. Returns NULL if it cannot be parsed.
+const struct rpc_message *call_stored_reply(struct call *c, str bytes);
 
 // ---- step_breaker.c
 void breaker_ended(struct call *c, bool cancelled);  // counts the outcome of a call
@@ -152,6 +159,18 @@ enum approval_mode call_mode(const struct call *c);                         // t
 str call_decision_id(const struct call *c);
 // returns the address of the pointer to the call's record, which is NULL without a record
 struct governed_call **call_governed(const struct call *c);
+
+// The gates that must approve a call, in the request's memory; they belong to the call's governance.
+struct call_gates {
+  const struct governance_gate **list;
+  size_t count;
+};
+const struct call_gates *call_gates(const struct call *c);
+
+// ---- step_approval.c
+const struct approval *call_approval(const struct call *c);  // the call's request for approval, or NULL
+bool call_is_approved(const struct call *c);                 // the request was redeemed for this call
+void approval_ended(struct call *c, bool cancelled);         // must be called when the call ends
 
 // ---- step_flow.c
 unsigned flow_marks_before(struct call *c);    // marks of the call's run; 0 if the call itself has no marks

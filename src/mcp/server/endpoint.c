@@ -385,6 +385,7 @@ static void serve_mcp(struct endpoint *e, struct http_exchange *x, struct client
   else {
     struct http_session *hs = find_session(e, x, http_value(x->head, STR("mcp-session-id")), who);
     if (!hs) return;
+    hs->s->left = true;
     http_session_close(hs);
     http_reply(x, 200, STR_NONE, STR_NONE, STR_NONE);
   }

@@ -153,6 +153,7 @@ struct session {
   uint64_t recorded;        // bytes that the audit recorder has written for its calls
   struct rate noted;        // limits audit lines for notifications and rejected messages
   bool stream_closed;       // the client has closed its event stream
+  bool left;                // the client itself ends the session
   bool used;                // had a request after initialize
   struct rpc_pending asks;  // requests that the gateway has sent to the client
   const struct outlet_ops *outlet;

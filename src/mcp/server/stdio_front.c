@@ -175,7 +175,9 @@ void stdio_front_drain(struct stdio_front *f) {
 }
 
 static void on_in_end(void *ctx, const struct fault *fault) {
-  stdio_front_drain(ctx);
+  struct stdio_front *f = ctx;
+  f->session->left = true;
+  stdio_front_drain(f);
 }
 
 static void on_out_end(void *ctx, const struct fault *fault) {

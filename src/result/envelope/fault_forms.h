@@ -29,8 +29,9 @@ int fault_rpc_code(enum fault_code code);
 void fault_put_data(struct buf *out, const struct fault *f, str details);
 
 // Members of _meta in results that the gateway itself writes; removed from results of servers.
-#define RESULT_FAULT "io.toolgate/fault"      // the code of a fault
-#define RESULT_DRY_RUN "io.toolgate/dry_run"  // true if the call was only a dry run
+#define RESULT_FAULT "io.toolgate/fault"        // the code of a fault
+#define RESULT_DRY_RUN "io.toolgate/dry_run"    // true if the call was only a dry run
+#define RESULT_APPROVAL "io.toolgate/approval"  // id of the request for approval that the call waits for
 
 // Writes the result of a tool with one text part. `meta` and `structured` are raw JSON objects or STR_NONE.
 void result_put(struct buf *out, str meta, str text, str structured, bool is_error);

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "surface/direct/direct_list.h"
+#include "surface/meta/approval_status.h"
 #include "surface/surface_state.h"
 #include "surface/visibility.h"
 #include "surface/wait.h"
@@ -78,6 +79,7 @@ struct page {
   struct caller caller;
   struct naming names;
   struct view view;
+  bool has_status;  // the list has the gateway's approval_status, which hides a tool of a server with this name
 };
 
 static bool is_seen(struct page *p, const struct item *item) {
@@ -87,7 +89,8 @@ static bool is_seen(struct page *p, const struct item *item) {
   unsigned source = item->source;
   if (p->view.source != source)
     p->view = (struct view){source, upstreams_view(all, source, s), !upstreams_available(all, source, s)};
-  return item->seen & p->view.seen && naming_sees(&p->names, item);
+  return item->seen & p->view.seen && naming_sees(&p->names, item) &&
+         !(p->has_status && str_eq(naming_shown(&p->names, item), APPROVAL_STATUS));
 }
 
 static size_t count_seen(struct page *p, uint64_t *out_version) {
@@ -143,6 +146,7 @@ static void reply_page(struct surface *d, struct request *r) {
     return;
   }
   p.names = surface_naming(d, &p.caller, p.catalog);
+  p.has_status = p.kind == ITEM_TOOL && p.caller.governance && meta_lists_approval_status(d);
   size_t count = count_seen(&p, &version), at;
   if (!direct_read_cursor(r, version, count, &at)) return;
   size_t end = direct_page_end(d, r->session, at, count);
@@ -150,6 +154,7 @@ static void reply_page(struct surface *d, struct request *r) {
   buf_reset(b);
   buf_printf(b, "{\"%s\":[", item_kind_rules[p.kind].list_key);
   put_items(&p, at, end, b);
+  if (p.has_status && end == count) meta_put_approval_status(d, r->session, end > at, b);
   buf_char(b, ']');
   if (end < count) buf_printf(b, ",\"nextCursor\":\"%llu.%zu\"", (unsigned long long)version, end);
   if (r->session->revision->stateless) put_freshness(&p, b);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/text/utf8.h"
 #include "call/audit_recorder.h"
+#include "surface/meta/approval_status.h"
 #include "surface/meta/missing.h"
 #include "surface/meta/skill_calls.h"
 #include "surface/refused.h"
@@ -214,12 +215,31 @@ bool meta_takes_args(const struct surface *d, const struct json *args) {
   return object_or_none(args) || (controls && controls->tolerant_args && args->type == JSON_STRING);
 }
 
+// If the arguments have a request_id, answers with the state or the outcome of this request for approval, and returns
+// true. The approved call has its own arguments, so there must be no others.
+static bool execute_request(struct surface *d, struct request *r) {
+  const struct json *args = meta_args(r), *id = json_get(args, STR("request_id"));
+  struct fault f;
+  struct buf details;
+  str text;
+  if (!given(id)) return false;
+  buf_init(&details, 4096);
+  if (!json_string(id, &r->arena, &text) || args->count != 1)
+    meta_refuse(d, r, "pass request_id alone: the call has the arguments that were approved");
+  else if (!calls_allow(&d->calls, r->session, STR("tool_execute"), &f, &details))
+    meta_fail(d, r, &f, buf_view(&details));
+  else meta_redeem(d, r, text);
+  buf_done(&details);
+  return true;
+}
+
 void meta_tool_execute(struct surface *d, struct request *r) {
-  static const str names[] = {STR("tool_id"), STR("args"), STR("dry_run"), STR("timeout_ms"), STR("max_tokens")};
+  static const str names[] = {STR("tool_id"),    STR("args"),       STR("dry_run"),
+                              STR("timeout_ms"), STR("max_tokens"), STR("request_id")};
   const struct json *args = json_get(meta_args(r), STR("args"));
   struct caller_options options;
   str id;
-  if (!meta_known_args(d, r, names, 5)) return;
+  if (!meta_known_args(d, r, names, 6) || execute_request(d, r)) return;
   if (!meta_string(r, STR("tool_id"), &id) || !meta_takes_args(d, args)) {
     meta_refuse(d, r, "tool_execute needs tool_id (a string) and may have args (an object)");
     return;

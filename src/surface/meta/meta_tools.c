@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "call/audit_recorder.h"
+#include "govern/approvals.h"
 #include "result/envelope/fault_forms.h"
 
 #include "base/text/nearest.h"
@@ -35,10 +36,20 @@
   "servers, /github its tools), tool_id (returns the full schema of that tool). query and path return cards: " \
   "tool_id, what the tool does, args (? marks optional ones). If nothing fits, search again in other words."
 
-#define EXECUTE_SCHEMA \
+#define EXECUTE_PROPERTIES \
   "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING \
   ",\"args\":{\"type\":\"object\"},\"dry_run\":{\"type\":\"boolean\"},\"timeout_ms\":{\"type\":\"integer\"}," \
-  "\"max_tokens\":{\"type\":\"integer\"}},\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
+  "\"max_tokens\":{\"type\":\"integer\"}"
+#define EXECUTE_SCHEMA EXECUTE_PROPERTIES "},\"required\":[\"tool_id\",\"args\"],\"additionalProperties\":false}"
+// Schemas of model APIs cannot express "tool_id and args, or request_id", so nothing is required.
+#define EXECUTE_GOVERNED_SCHEMA EXECUTE_PROPERTIES ",\"request_id\":" STRING "},\"additionalProperties\":false}"
+#define EXECUTE_IN_GATEWAY \
+  "Call a tool by its tool_id with the args its card lists. ARGS_INVALID answers include the schema. A result longer " \
+  "than max_tokens is cut and names handles for tool_view."
+#define EXECUTE_IN_TRANSPARENT \
+  "Call a tool by its tool_id with the args that tool_hydrate describes. A result longer than max_tokens is cut and " \
+  "names handles for tool_view."
+#define EXECUTE_APPROVED " request_id alone returns the outcome of a call that answered approval_required."
 
 struct meta_entry {
   const char *name, *description, *schema;
@@ -49,7 +60,8 @@ struct meta_entry {
   meta_tool *run;
   bool read_only;
   bool calls;  // the meta-tool sends a request to a server
-  enum { FOR_ALL, NOT_GOVERNED, GOVERNED, PLANNING } callers;
+  // APPROVED: callers whose calls may need approval
+  enum { FOR_ALL, NOT_GOVERNED, GOVERNED, PLANNING, NOT_APPROVED, APPROVED } callers;
 };
 
 enum { IN_GATEWAY = 1 << MODE_GATEWAY, IN_TRANSPARENT = 1 << MODE_TRANSPARENT, IN_BOTH = IN_GATEWAY | IN_TRANSPARENT };
@@ -65,14 +77,14 @@ static const struct meta_entry table[] = {
      "{\"type\":\"object\",\"properties\":{\"tool_id\":" STRING
      "},\"required\":[\"tool_id\"],\"additionalProperties\":false}",
      IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_hydrate, true, false, FOR_ALL},
-    {"tool_execute",
-     "Call a tool by its tool_id with the args its card lists. ARGS_INVALID answers include the schema. A result "
-     "longer than max_tokens is cut and names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true, FOR_ALL},
-    {"tool_execute",
-     "Call a tool by its tool_id with the args that tool_hydrate describes. A result longer than max_tokens is cut and "
-     "names handles for tool_view.",
-     EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id", meta_tool_execute, false, true, FOR_ALL},
+    {"tool_execute", EXECUTE_IN_GATEWAY, EXECUTE_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS, "tool_id", meta_tool_execute,
+     false, true, NOT_APPROVED},
+    {"tool_execute", EXECUTE_IN_GATEWAY EXECUTE_APPROVED, EXECUTE_GOVERNED_SCHEMA, IN_GATEWAY, DIRECTORY_TOOLS,
+     "tool_id", meta_tool_execute, false, true, APPROVED},
+    {"tool_execute", EXECUTE_IN_TRANSPARENT, EXECUTE_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS, "tool_id",
+     meta_tool_execute, false, true, NOT_APPROVED},
+    {"tool_execute", EXECUTE_IN_TRANSPARENT EXECUTE_APPROVED, EXECUTE_GOVERNED_SCHEMA, IN_TRANSPARENT, DIRECTORY_TOOLS,
+     "tool_id", meta_tool_execute, false, true, APPROVED},
     {"tool_view",
      "Read more of a result that was cut, by its handle. selector is {\"type\":\"search\",\"query\":\"words\"}, or of "
      "type head (start, chars), lines (start, end), json_keys (keys), path (JSONPath), pointer, records (columns, "
@@ -131,6 +143,8 @@ static bool is_for(struct surface *d, const struct meta_entry *e, const struct s
   struct fault f;
   if (e->callers == FOR_ALL) return true;
   bool governed = surface_caller(d, s, &caller, &f) && caller.governance;
+  if (e->callers == APPROVED || e->callers == NOT_APPROVED)
+    return (governed && governance_may_need_approval(caller.governance)) == (e->callers == APPROVED);
   if (e->callers == PLANNING) return governed && governance_offers_plan_check(caller.governance);
   return governed == (e->callers == GOVERNED);
 }

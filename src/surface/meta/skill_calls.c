@@ -152,7 +152,7 @@ static void next(struct skill_use *u) {
   struct call_place place = {c->adapter->server, c->name};
   u->r->msg.params = (struct json *)u->params;  // a step removes the options in _meta that it has read
   meta_rewrite(u->r, &method, c->name, call.args);
-  call_start_for(&u->d->calls, u->r, &method, &place, &options);
+  call_start_for(&u->d->calls, u->r, &method, STR_NONE, &place, &options);
 }
 
 // ---- the start

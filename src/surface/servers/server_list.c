@@ -91,5 +91,5 @@ void servers_execute(struct servers_ask *a) {
     return;
   }
   meta_rewrite(a->r, &method, place.tool, meta_args_text(args));
-  call_start_for(&a->d->calls, a->r, &method, &place, &options);
+  call_start_for(&a->d->calls, a->r, &method, STR_NONE, &place, &options);
 }

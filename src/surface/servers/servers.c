@@ -8,6 +8,7 @@
 #include "result/envelope/fault_forms.h"
 #include "surface/direct/direct_list.h"
 #include "surface/direct/direct_listen.h"
+#include "surface/meta/approval_status.h"
 #include "surface/meta/results.h"
 #include "surface/refused.h"
 #include "surface/surface_state.h"
@@ -92,6 +93,7 @@ static void list(struct surface *d, struct request *r) {
     if (e->read_only) json_member_raw(&w, STR("annotations"), STR("{\"readOnlyHint\":true}"));
     json_end_object(&w);
   }
+  if (!r->session->as_operator) meta_put_approval_status(d, r->session, true, b);
   json_end_array(&w);
   if (r->session->revision->stateless) {
     json_member_u64(&w, STR("ttlMs"), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "skill/skill_args.h"
+#include "govern/template.h"
 
 #include "json/pointer.h"
 
@@ -23,7 +23,7 @@ static bool check_below(const struct json *v, str pointer, struct arena *a, stru
   return true;
 }
 
-bool skill_template_check(const struct json *template, struct arena *scratch, struct fault *f) {
+bool template_check(const struct json *template, struct arena *scratch, struct fault *f) {
   return check_below(template, STR(""), scratch, f);
 }
 
@@ -56,7 +56,7 @@ static bool put(const struct filling *f, const struct json *v, struct json_write
       return true;
     }
     const struct logic *l = logic_compile(f->arena, v, &fault);
-    ASSERT(l);  // skill_template_check has compiled it before
+    ASSERT(l);  // template_check has compiled it before
     return logic_put(l, f->data, f->arena, f->budget, w, f->why);
   }
   if (v->type != JSON_OBJECT && v->type != JSON_ARRAY) {
@@ -75,7 +75,7 @@ static bool put(const struct filling *f, const struct json *v, struct json_write
   return ok;
 }
 
-bool skill_template_put(const struct json *template, const struct json *data, struct arena *scratch,
-                        struct logic_budget *budget, struct json_writer *w, const char **out_why) {
+bool template_put(const struct json *template, const struct json *data, struct arena *scratch,
+                  struct logic_budget *budget, struct json_writer *w, const char **out_why) {
   return put(&(struct filling){data, scratch, budget, out_why}, template, w);
 }

@@ -7,8 +7,8 @@
 
 // Returns whether all expressions of a template compile. Otherwise `f` has the reason and, as its path, the JSON
 // Pointer relative to the template.
-bool skill_template_check(const struct json *template, struct arena *scratch, struct fault *f);
+bool template_check(const struct json *template, struct arena *scratch, struct fault *f);
 
 // Writes the value of a template. Returns false, with the reason in *out_why, if an expression fails.
-bool skill_template_put(const struct json *template, const struct json *data, struct arena *scratch,
-                        struct logic_budget *budget, struct json_writer *w, const char **out_why);
+bool template_put(const struct json *template, const struct json *data, struct arena *scratch,
+                  struct logic_budget *budget, struct json_writer *w, const char **out_why);
