@@ -35,7 +35,8 @@ KINDS = {  # name: configuration, whether tool_execute makes the calls
 
 def run(program, config, execute, upstream, secs, connections):
     """The calls that were answered and the instructions of the gateway, its start included."""
-    with tempfile.TemporaryDirectory() as folder:
+    # The guard of the gateway can outlive it for a moment and write its own profile then.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         port = targets.free_port()
         servers = {"up": {"url": f"http://127.0.0.1:{upstream}/mcp"}}
         with open(os.path.join(folder, "toolgate.json"), "w") as f:
@@ -60,10 +61,20 @@ def run(program, config, execute, upstream, secs, connections):
 
 
 def per_call(program, kind, upstream, options):
+    """None if the program does not start with this configuration: an older one may not know its keys."""
     config, execute = KINDS[kind]
-    few, start = run(program, config, execute, upstream, 1, options.connections)
-    many, end = run(program, config, execute, upstream, options.secs, options.connections)
+    try:
+        few, start = run(program, config, execute, upstream, 1, options.connections)
+        many, end = run(program, config, execute, upstream, options.secs, options.connections)
+    except RuntimeError:
+        return None
     return (end - start) / (many - few)
+
+
+def cell(count, base):
+    if count is None:
+        return " – |"
+    return f" {count:,.0f} |" if base is None or base is count else f" {count:,.0f} ({count / base:.3f}) |"
 
 
 def main():
@@ -80,9 +91,7 @@ def main():
         print("| --- |" + " ---: |" * len(options.programs))
         for kind in KINDS:
             counts = [per_call(os.path.abspath(program), kind, port, options) for program in options.programs]
-            ratios = [""] + [f" ({count / counts[0]:.3f})" for count in counts[1:]]
-            cells = [f" {count:,.0f}{ratio} |" for count, ratio in zip(counts, ratios)]
-            print(f"| {kind} |" + "".join(cells), flush=True)
+            print(f"| {kind} |" + "".join(cell(count, counts[0]) for count in counts), flush=True)
     finally:
         upstream.stop()
 

@@ -31,7 +31,7 @@ void buf_trim(struct buf *b, size_t keep) {
   if (b->n == 0 && b->cap > keep) buf_done(b);
 }
 
-char *buf_room(struct buf *b, size_t n) {
+char *buf_grow(struct buf *b, size_t n) {
   if (b->over || n > b->max - b->n) {
     b->over = true;
     return NULL;
@@ -48,9 +48,7 @@ char *buf_room(struct buf *b, size_t n) {
 }
 
 static inline void add(struct buf *b, const void *p, size_t n) {
-  if (n == 0) return;
-  bool fits = !b->over && n <= b->cap - b->n;  // cap never exceeds the maximum, so this also checks the maximum
-  char *to = fits ? b->p + b->n : buf_room(b, n);
+  char *to = n ? buf_room(b, n) : NULL;
   if (!to) return;
   memcpy(to, p, n);
   b->n += n;

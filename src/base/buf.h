@@ -22,13 +22,17 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
 
 // Returns space for n more bytes, which the caller fills and adds to b->n. Returns NULL and sets `over` if the bytes
 // would exceed the maximum.
-char *buf_room(struct buf *b, size_t n);
+char *buf_grow(struct buf *b, size_t n);
+static inline char *buf_room(struct buf *b, size_t n) {
+  bool fits = !b->over && n <= b->cap - b->n;  // cap never exceeds the maximum, so this also checks the maximum
+  return fits ? b->p + b->n : buf_grow(b, n);
+}
 
 // Removes the first n bytes.
 void buf_drop(struct buf *b, size_t n);
 
 static inline void buf_char(struct buf *b, char c) {
-  char *to = !b->over && b->n < b->cap ? b->p + b->n : buf_room(b, 1);
+  char *to = buf_room(b, 1);
   if (!to) return;
   *to = c;
   b->n++;

@@ -37,7 +37,7 @@ static str auth_ref(const struct call *c, struct arena *a) {
   unsigned char digest[SHA256_SIZE];
   char hex[2 * SHA256_SIZE + 1];
   if (!c->session->claims.p) return STR_NONE;
-  hash_sha256_with(c->context->governed->hasher, c->session->claims, digest);
+  hash_sha256(c->session->claims, digest);
   hash_hex(digest, sizeof digest, hex);
   return arena_printf(a, "claim_hash:sha256:%s", hex);
 }
@@ -59,21 +59,21 @@ void governed_call_begin(struct call *c, struct governed_call *g, const struct g
   struct arena *a = &g->arena;
   const struct session *s = c->session;
   char session[SESSION_TEXT];
-  json_string(json_get(q->args, STR("idempotency_key")), a, &g->idempotency_key);
+  if (json_string(json_get(q->args, STR("idempotency_key")), a, &g->idempotency_key))
+    g->idempotency_key = arena_str(a, g->idempotency_key);
   g->run_id = run_id(c, a);
   struct tool_call_envelope e = {
       .tool_call_id = g->id,
       .run_id = g->run_id,
       .trace_id = g->trace_id,
       .session_id = s->callers ? STR_NONE : session_name(s, session),
-      .capability_id = g->capability_id,
+      .capability = g->capability,
       .args = args->text.p ? args->text : STR("{}"),
       .principals = principals_of(q),
       .requested = q->mode,
       .effective = g->effective,
       .highest = d->highest,
       .decision_id = g->decision_id,
-      .governance = c->governance,
       .decision = d,
       .idempotency_key = g->idempotency_key,
       .auth_ref = auth_ref(c, a),
@@ -108,7 +108,7 @@ void call_journal_result(struct call *c, const struct json *result) {
   struct call_journal *j = c->context->governed;
   unsigned char digest[SHA256_SIZE];
   if (!g || !json_is(result, JSON_OBJECT) || json_is_folded(result)) return;
-  hash_sha256_with(j->hasher, json_span(result), digest);
+  hash_sha256(json_span(result), digest);
   memcpy(g->output_hash, "sha256:", 7);
   hash_hex(digest, sizeof digest, g->output_hash + 7);
   g->hashed = true;
@@ -159,17 +159,18 @@ static void set_error(const struct call *c, const struct governed_call *g, bool 
   }
 }
 
-static void put_result(struct call *c, const struct governed_call *g, bool cancelled, str completed, struct buf *out) {
+static void put_result(struct call *c, const struct governed_call *g, bool cancelled, str completed, uint64_t us,
+                       struct buf *out) {
   struct call_context *x = c->context;
   char span[2 * TRACE_SPAN_ID + 1];
-  hash_hex(call_trace(c)->span, TRACE_SPAN_ID, span);
+  if (x->tracer) hash_hex(call_trace(c)->span, TRACE_SPAN_ID, span);
   bool routed = c->governance && c->route_count;
   const struct governance_version *version = routed ? governance_version_of(c->governance, call_server(c)) : NULL;
   struct tool_result_envelope e = {
       .tool_call_id = g->id,
       .run_id = g->run_id,
       .trace_id = g->trace_id,
-      .capability_id = g->capability_id,
+      .capability = g->capability,
       .decision_id = g->decision_id,
       .status = status_of(c, g, cancelled),
       .effective = g->effective,
@@ -177,7 +178,7 @@ static void put_result(struct call *c, const struct governed_call *g, bool cance
       .gate = g->gate,
       .idempotency_key = g->idempotency_key,
       .attempts = c->sent ? call_retries(c) + 1 : 0,
-      .took_us = c->began_us ? clock_mono_us(x->loop->clock) - c->began_us : 0,
+      .took_us = us,
       .started = g->started,
       .completed = completed,
       .adapter = g->adapter,
@@ -190,20 +191,15 @@ static void put_result(struct call *c, const struct governed_call *g, bool cance
   tool_result_envelope_put(out, &e);
 }
 
-static str now_text(const struct call *c, char time[CLOCK_TEXT]) {
-  size_t n = clock_print(clock_wall_ms(c->context->loop->clock), time);
-  return (str){time, n};
-}
-
 str call_journal_envelopes(struct call *c) {
   const struct governed_call *g = *call_governed(c);
   struct buf b;
-  char time[CLOCK_TEXT];
   if (!g || !g->envelope.p || !governance_records(c->governance)->return_envelope) return STR_NONE;
   buf_init(&b, 2 * ENVELOPE_BYTES);
   JSON_PUT_RAW(&b, "{\"call\":", g->envelope);
   JSON_PUT(&b, ",\"result\":");
-  put_result(c, g, false, now_text(c, time), &b);
+  str now = call_journal_time(g->journal, clock_wall_ms(c->context->loop->clock));
+  put_result(c, g, false, now, call_took_us(c), &b);
   buf_char(&b, '}');
   str text = b.over ? STR_NONE : arena_str(&c->request->arena, buf_view(&b));
   buf_done(&b);
@@ -212,21 +208,19 @@ str call_journal_envelopes(struct call *c) {
 
 // ---- the end of a call
 
-static void write_call(struct call *c, const struct governed_call *g, bool cancelled) {
+static void write_call(struct call *c, const struct governed_call *g, bool cancelled, uint64_t us) {
   struct call_journal *j = c->context->governed;
-  struct buf *out = &j->line;
-  char time[CLOCK_TEXT];
-  str now = now_text(c, time);
-  call_journal_begin_line(j, "call", g->id, now);
+  str now = call_journal_time(j, clock_wall_ms(c->context->loop->clock));
+  struct buf *out = call_journal_begin(j, "call", g->id, now);
   JSON_PUT_TEXT(out, ",\"call\":{\"tenant\":", g->tenant);
   JSON_PUT_TEXT(out, ",\"agent\":", g->agent);
   JSON_PUT_TEXT(out, ",\"server\":", g->server);
   JSON_PUT_TEXT(out, ",\"tool\":", g->tool);
   JSON_PUT_RAW(out, ",\"call\":", g->envelope);
   JSON_PUT(out, ",\"result\":");
-  put_result(c, g, cancelled, now, out);
+  put_result(c, g, cancelled, now, us, out);
   JSON_PUT(out, "}}");
-  call_journal_add(j);
+  journal_end(j->journal);
 }
 
 // Makes the governance decision about a call of a tool that the caller may not see. Returns the call's record if the
@@ -238,7 +232,8 @@ static struct governed_call *decide_hidden(struct call *c) {
   str server = call_ended_at(c), tool = hidden ? hidden->tool : c->place.tool;
   if (!g || !c->run || c->options.dry_run || !c->failure || !call_is_tool(c) || !server.p || !tool.n) return NULL;
   if (!(hidden || c->failure->fault.code == FAULT_DENIED_BY_POLICY)) return NULL;
-  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return NULL;
+  if (governance_allows_unlisted(g) && !governance_governs(g, server)) return NULL;
+  int64_t now = clock_wall_ms(x->loop->clock);
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
   const struct governance_capability *capability = governance_find_tool(g, server, tool);
   struct governance_question q = {
@@ -246,8 +241,9 @@ static struct governed_call *decide_hidden(struct call *c) {
       .provisional = capability && capability->unlisted ? capability : NULL,
       .args = json_is(args, JSON_OBJECT) ? args : NULL,
       .context = governance_context(&c->run->governed, APPROVAL_NONE, &c->request->arena),
+      .subject = &c->run->governed.subject,
       .mode = c->options.mode,
-      .now = clock_wall_ms(x->loop->clock) / 1000,
+      .now = now / 1000,
   };
   struct governance_decision d;
   unsigned char random[8];
@@ -256,14 +252,14 @@ static struct governed_call *decide_hidden(struct call *c) {
   if (d.code == GOVERNANCE_ALLOWED) return NULL;  // the access rules, not the governance file, hide the tool
   rand_pool_fill(&x->governed_ids, x->loop->rand, random, sizeof random);
   hash_hex(random, sizeof random, hex);
-  return call_journal_decided(c, &q, &d, arena_printf(&c->request->arena, "pol_%s", hex));
+  return call_journal_decided(c, &q, &d, arena_printf(&c->request->arena, "pol_%s", hex), now);
 }
 
-void call_journal_ended(struct call *c, bool cancelled) {
+void call_journal_ended(struct call *c, bool cancelled, uint64_t us) {
   struct governed_call **g = call_governed(c);
-  if (!c->governance || !c->request) return;
+  if (!c->request) return;
   if (!*g) *g = decide_hidden(c);
   if (!*g || !(*g)->recorded || !(*g)->envelope.p) return;
   (*g)->recorded = false;
-  write_call(c, *g, cancelled);
+  write_call(c, *g, cancelled, us);
 }

@@ -12,14 +12,12 @@ enum {
   SCRATCH_KEPT = 1 << 20,
   SESSION_SHOWN = 8,  // bytes of a session id: the whole id would let a reader use the session
   NAME_MOST = 256,
-  ID_BYTES = 8,
   SPARE_MAX = 64,
 };
 
 struct call_journal *call_journal_new(struct journal *journal) {
   struct call_journal *j = MEM_NEW(struct call_journal);
   j->journal = journal;
-  j->hasher = hasher_new();
   buf_init(&j->line, JOURNAL_LINE_MAX);
   buf_init(&j->args, 16 * (size_t)ARGS_MAX);
   buf_init(&j->scratch, SIZE_MAX / 2);
@@ -35,7 +33,6 @@ void call_journal_free(struct call_journal **j) {
     arena_done(&g->arena);
     mem_free(g);
   }
-  hasher_free(&was->hasher);
   buf_done(&was->line);
   buf_done(&was->args);
   buf_done(&was->scratch);
@@ -55,18 +52,18 @@ bool call_journal_ready(const struct call *c, struct fault *f) {
 
 // ---- lines
 
-void call_journal_begin_line(struct call_journal *j, const char *kind, str id, str time) {
-  buf_reset(&j->line);
-  JSON_PUT_ID(&j->line, "{\"record\":", str_of(kind));
-  JSON_PUT_ID(&j->line, ",\"id\":", id);
-  JSON_PUT_ID(&j->line, ",\"time\":", time);
+str call_journal_time(struct call_journal *j, int64_t ms) {
+  if (!*j->time || ms != j->time_ms) clock_print(ms, j->time);
+  j->time_ms = ms;
+  return (str){j->time, CLOCK_TEXT - 1};
 }
 
-// Replaces line ends in the line by blanks: copied JSON may contain line ends between its tokens.
-void call_journal_add(struct call_journal *j) {
-  if (j->line.over) return;
-  for (char *at = j->line.p, *end = at + j->line.n; (at = memchr(at, '\n', (size_t)(end - at)));) *at = ' ';
-  journal_add(j->journal, buf_view(&j->line));
+struct buf *call_journal_begin(struct call_journal *j, const char *kind, str id, str time) {
+  struct buf *line = journal_begin(j->journal);
+  JSON_PUT_ID(line, "{\"record\":", str_of(kind));
+  JSON_PUT_ID(line, ",\"id\":", id);
+  JSON_PUT_ID(line, ",\"time\":", time);
+  return line;
 }
 
 // Chooses how the arguments are recorded: in full, as a digest, or not at all. If they are recorded in full, out->text
@@ -79,7 +76,7 @@ static void choose_args(struct call *c, const struct json *args, struct recorded
   bool large = how == RECORDS_FULL && args->n > ARGS_MAX;
   if (large) out->kept = "too_large";
   if (how == RECORDS_DIGEST || large) {
-    decision_record_digest(args, j->hasher, &j->scratch, out->digest);
+    decision_record_digest(args, &j->scratch, out->digest);
     out->has_digest = true;
     return;
   }
@@ -109,15 +106,15 @@ static void write_decision(struct call *c, const struct governed_call *g, const 
       .kept = args->kept,
       .args_digest = args->has_digest ? args->digest : NULL,
   };
-  decision_record_inputs(q, j->hasher, &j->scratch, inputs);
-  call_journal_begin_line(j, "decision", g->decision_id, g->started);
-  JSON_PUT_ID(&j->line, ",\"call_id\":", g->id);
-  JSON_PUT_ID(&j->line, ",\"trace_id\":", g->trace_id);
-  if (!c->session->callers) JSON_PUT_ID(&j->line, ",\"session\":", ((str){c->session->id, SESSION_SHOWN}));
-  JSON_PUT(&j->line, ",\"decision\":");
-  decision_record_put(&j->line, &r);
-  buf_char(&j->line, '}');
-  call_journal_add(j);
+  decision_record_inputs(q, &j->scratch, inputs);
+  struct buf *line = call_journal_begin(j, "decision", g->decision_id, g->started);
+  JSON_PUT_ID(line, ",\"call_id\":", g->id);
+  JSON_PUT_ID(line, ",\"trace_id\":", g->trace_id);
+  if (!c->session->callers) JSON_PUT_ID(line, ",\"session\":", ((str){c->session->id, SESSION_SHOWN}));
+  JSON_PUT(line, ",\"decision\":");
+  decision_record_put(line, &r);
+  buf_char(line, '}');
+  journal_end(j->journal);
 }
 
 // ---- the record of a call
@@ -154,53 +151,54 @@ static struct governed_call *take_spare(struct call_journal *j) {
   return g;
 }
 
-static str joined(struct arena *a, str first, str second) {
-  char *text = arena_alloc(a, first.n + second.n);
-  memcpy(text, first.p, first.n);
-  memcpy(text + first.n, second.p, second.n);
-  return (str){text, first.n + second.n};
+// Sets the ids and the time of a record.
+static void name(struct governed_call *g, struct call *c, str decision_id, int64_t now) {
+  unsigned char random[CALL_ID + TRACE_ID];
+  char hex[2 * sizeof random + 1];
+  str trace = call_trace_id(c), time = call_journal_time(g->journal, now);
+  rand_pool_fill(&c->context->governed_ids, c->context->loop->rand, random, sizeof random);
+  hash_hex(random, sizeof random, hex);
+  ASSERT(!trace.p || trace.n == sizeof g->trace_text);
+  memcpy(g->id_text, "tool_", 5);
+  memcpy(g->id_text + 5, hex, 2 * CALL_ID);
+  memcpy(g->trace_text, trace.p ? trace.p : hex + 2 * CALL_ID, sizeof g->trace_text);
+  memcpy(g->started_text, time.p, time.n);
+  g->id = (str){g->id_text, sizeof g->id_text};
+  g->trace_id = (str){g->trace_text, sizeof g->trace_text};
+  g->started = (str){g->started_text, time.n};
+  g->decision_id = arena_str(&g->arena, decision_id);
 }
 
 static struct governed_call *governed_call_new(struct call *c, const struct governance_question *q,
-                                               const struct governance_decision *d, str id) {
+                                               const struct governance_decision *d, str id, int64_t now) {
   struct governed_call *g = take_spare(c->context->governed);
   struct arena *a = &g->arena;
-  unsigned char random[ID_BYTES + TRACE_ID];
-  char hex[2 * sizeof random + 1];
-  rand_pool_fill(&c->context->governed_ids, c->context->loop->rand, random, sizeof random);
-  hash_hex(random, sizeof random, hex);
-  str trace = call_trace_id(c);
-  g->id = joined(a, STR("tool_"), (str){hex, 2 * ID_BYTES});
-  g->trace_id = arena_str(a, trace.p ? trace : (str){hex + 2 * ID_BYTES, 2 * TRACE_ID});
-  g->decision_id = arena_str(a, id);
-  json_string(json_get(q->context, STR("tenant")), a, &g->tenant);
+  name(g, c, id, now);
+  g->tenant = call_kept(a, q->subject->tenant);
   g->agent = arena_str(a, c->caller.id);
   str server = call_ended_at(c), tool = call_ended_tool(c);
   g->server = arena_str(a, utf8_cut(server.p ? server : c->place.server, NAME_MOST));
   g->tool = arena_str(a, utf8_cut(tool.p ? tool : c->place.tool, NAME_MOST));
-  g->capability_id =
-      d->capability ? d->capability->id : arena_printf(a, "mcp_%.*s.%.*s", STR_ARG(g->server), STR_ARG(g->tool));
+  if (d->capability) g->capability = d->capability->id_json;
+  else g->capability = json_escaped(a, arena_printf(a, "mcp_%.*s.%.*s", STR_ARG(g->server), STR_ARG(g->tool)));
   g->adapter = d->capability ? d->capability->adapter : NULL;
   g->effective = d->effective != APPROVAL_NONE ? d->effective
                  : d->highest != APPROVAL_NONE ? d->highest
                                                : APPROVAL_DESTRUCTIVE;
   g->code = d->code;
   if (d->code == GOVERNANCE_ALLOWED && d->gate_count) g->gate = d->gates[0]->gate_id;
-  char time[CLOCK_TEXT];
-  size_t n = clock_print(clock_wall_ms(c->context->loop->clock), time);
-  g->started = arena_str(a, (str){time, n});
   return g;
 }
 
 struct governed_call *call_journal_decided(struct call *c, const struct governance_question *q,
-                                           const struct governance_decision *d, str id) {
+                                           const struct governance_decision *d, str id, int64_t now) {
   struct call_journal *j = c->context->governed;
   const struct governance_records *settings = governance_records(c->governance);
   struct recorded_args args;
   ASSERT(id.n);
   bool recorded = j->journal && settings->enabled;
   if (!recorded && !settings->return_envelope) return NULL;
-  struct governed_call *g = governed_call_new(c, q, d, id);
+  struct governed_call *g = governed_call_new(c, q, d, id, now);
   choose_args(c, q->args, &args);
   if (recorded) write_decision(c, g, q, d, &args);
   g->recorded = recorded;

@@ -41,17 +41,18 @@ static struct run_context *find_run(struct governance *g, const struct session *
 }
 
 bool caller_find(const struct rulebook *book, const struct session *s, str named, struct caller *out, struct fault *f) {
-  // A fast path, because this function runs several times for each request.
-  if (!rulebook_limits(book) && !named.n && !session_agent(s).n) {
-    *out = (struct caller){.id = book->fallback.n ? book->fallback : STR("")};
-    return true;
+  struct caller found = {0};
+  bool known = named.n || session_agent(s).n;
+  if (!known && !book->policy) {  // a fast path, because this function runs several times for each request
+    found.id = book->fallback.n ? book->fallback : STR("");
+  } else {
+    struct identity_question q = question(book, s, named);
+    if (s->as_operator && !q.credential.n) q.policy = NULL;
+    if (!identity_find(&q, &found.id, f)) return false;
+    found.policy = q.policy;
+    if (found.policy) found.agent = policy_find(found.policy, found.id);
   }
-  struct identity_question q = question(book, s, named);
-  if (s->as_operator && !q.credential.n) q.policy = NULL;
-  struct caller found = {.policy = q.policy};
-  if (!identity_find(&q, &found.id, f)) return false;
-  if (found.policy) found.agent = policy_find(found.policy, found.id);
-  if (book->governance && (q.credential.n || q.named.n || !s->as_operator)) {
+  if (book->governance && (known || !s->as_operator)) {
     found.governance = book->governance;
     found.pins = book->pins;
     found.run = find_run(book->governance, s, found.id, f);

@@ -80,8 +80,11 @@ void calls_free_unused(struct call_context *x) {
 }
 
 static void run(struct call *c) {
-  for (; c->step < STEP_COUNT; c->step++)
-    if (steps[c->step]->run && steps[c->step]->run(c, call_state(c, c->step)) != CALL_NEXT) return;
+  for (; c->step < STEP_COUNT; c->step++) {
+    const struct call_step *step = steps[c->step];
+    if (!step->run || (step->governed && !c->governance)) continue;
+    if (step->run(c, call_state(c, c->step)) != CALL_NEXT) return;
+  }
 }
 
 static void on_cancel(struct work *w, struct request *r, str reason) {

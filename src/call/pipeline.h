@@ -52,7 +52,8 @@ enum call_step_id { CALL_STEPS(CALL_STEP_ID) STEP_COUNT };
 struct call_step {
   const char *name;  // the step's name in traces, in dry runs and in the documentation
   const char *does;
-  size_t state;  // bytes of the state
+  size_t state;   // bytes of the state
+  bool governed;  // has nothing to do if there is no governance file, and is then skipped
   enum call_result (*run)(struct call *c, void *state);
   // Ends the call's waiting in this step: stops timers, and removes the call from lists. May run several times. Steps
   // are cancelled in reverse order. `reason` is the reason why the client no longer waits, which is sent to the server,

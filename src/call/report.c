@@ -133,7 +133,11 @@ static void measure_governed(const struct call *c, const struct metrics_call *m,
   govern_metrics_call(metrics_governed(c->context->metrics), &end);
 }
 
-static void measure(struct call *c, bool cancelled) {
+uint64_t call_took_us(const struct call *c) {
+  return c->began_us ? clock_mono_us(c->context->loop->clock) - c->began_us : 0;
+}
+
+static void measure(struct call *c, bool cancelled, uint64_t us) {
   struct metrics *m = c->context->metrics;
   if (!m) return;
   enum fault_code code = call_ended_with(c);
@@ -145,10 +149,10 @@ static void measure(struct call *c, bool cancelled) {
       .recalled = cache_answered(c),
       .dry_run = c->options.dry_run,
       .answered = c->sent && !cancelled,
-      .us = clock_mono_us(c->context->loop->clock) - c->began_us,
+      .us = us,
   };
   metrics_count_call(m, &end);
-  measure_governed(c, &end, cancelled);
+  if (c->governance) measure_governed(c, &end, cancelled);
 }
 
 // Estimates the tokens of a long text from its beginning.
@@ -220,9 +224,10 @@ static void report_event(struct call *c, bool cancelled) {
 }
 
 void call_report(struct call *c, bool cancelled) {
-  call_journal_ended(c, cancelled);
+  uint64_t us = call_took_us(c);
+  if (c->governance) call_journal_ended(c, cancelled, us);
   call_audit(c, false);
-  measure(c, cancelled);
+  measure(c, cancelled, us);
   call_trace_end(c, cancelled);
   report_event(c, cancelled);
 }

@@ -8,6 +8,7 @@ void call_report(struct call *c, bool cancelled);  // makes all reports about a 
 
 // `asked`: the answer to the request is a question, and the call continues later
 void call_audit(struct call *c, bool asked);
+uint64_t call_took_us(const struct call *c);                    // time since the start; 0 if nothing measures the call
 void call_measure_saved(struct call *c, str whole, str shown);  // counts the tokens saved by shortening
 void call_record(struct call *c);  // records the call as an event of the session; call it before answering
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "govern/agents.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/assert.h"
@@ -181,27 +180,28 @@ const struct json *governance_context(const struct governance_agent *p, enum app
   return made;
 }
 
-static bool has_server(const struct governance_adapter *a, str server) {
-  if (a->server.p && str_eq(a->server, server)) return true;
-  for (size_t i = 0; i < a->versions.count; i++)
-    if (str_eq(a->versions.list[i].server, server)) return true;
-  return false;
-}
-
 const struct governance_adapter *governance_adapter_of(const struct governance *g, str server) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
-  for (size_t i = 0; i < g->adapter_count; i++)
-    if (has_server(&g->adapters[i], server)) return &g->adapters[i];
+  size_t low = 0, high = g->server_count;
+  while (low < high) {
+    size_t mid = low + (high - low) / 2;
+    int order = str_cmp(g->servers[mid].id, server);
+    if (!order) return g->servers[mid].object;
+    if (order < 0) low = mid + 1;
+    else high = mid;
+  }
   return NULL;
 }
 
 const struct governance_capability *governance_find_tool(const struct governance *g, str server, str tool) {
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
-  char id[2 * GOVERNANCE_ID_MAX + 2];
-  if (!governance_is_id(tool)) return NULL;
+  char id[2 * GOVERNANCE_ID_MAX + 1], *at = id;
+  if (!tool.n || tool.n > GOVERNANCE_ID_MAX) return NULL;
   if (!adapter) return governance_noted(g, server, tool);
-  int n = snprintf(id, sizeof id, "%.*s.%.*s", STR_ARG(adapter->adapter_id), STR_ARG(tool));
-  const struct governance_capability *listed = governance_find(g, (str){id, (size_t)n});
+  at = mempcpy(at, adapter->adapter_id.p, adapter->adapter_id.n);
+  *at++ = '.';
+  at = mempcpy(at, tool.p, tool.n);
+  const struct governance_capability *listed = governance_find(g, (str){id, (size_t)(at - id)});
   return listed ? listed : governance_noted(g, server, tool);
 }
 
@@ -301,7 +301,7 @@ bool governance_shows(const struct governance *g, const struct governance_agent 
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *permission = c->permissions[i];
     if (!governance_permits(permission, &p->subject)) continue;
-    if (!permission->allow) return hide(permission->pointer, out_pointer);
+    if (!permission->allow) return hide(permission->match.pointer, out_pointer);
     if (permission->mode < ceiling) ceiling = permission->mode;
     permitted = true;
   }

@@ -112,7 +112,7 @@ static bool holds_min_length(const struct constraint_check *c, const struct json
 
 static bool holds_max_length(const struct constraint_check *c, const struct json *value, str text,
                              struct check_run *run) {
-  return utf8_count(text) <= c->count;
+  return text.n <= c->count || utf8_count(text) <= c->count;
 }
 
 static bool holds_max_items(const struct constraint_check *c, const struct json *value, str text,

@@ -8,9 +8,9 @@
 
 // ---- digests
 
-static void put_digest(struct hasher *h, str text, char out[RECORD_DIGEST_SIZE]) {
+static void put_digest(str text, char out[RECORD_DIGEST_SIZE]) {
   unsigned char digest[SHA256_SIZE];
-  hash_sha256_with(h, text, digest);
+  hash_sha256(text, digest);
   memcpy(out, "sha256:", 7);
   hash_hex(digest, sizeof digest, out + 7);
 }
@@ -26,14 +26,13 @@ static void put_canonical(struct buf *out, const struct json *v) {
   }
 }
 
-void decision_record_digest(const struct json *v, struct hasher *h, struct buf *scratch, char out[RECORD_DIGEST_SIZE]) {
+void decision_record_digest(const struct json *v, struct buf *scratch, char out[RECORD_DIGEST_SIZE]) {
   buf_reset(scratch);
   put_canonical(scratch, v);
-  put_digest(h, buf_view(scratch), out);
+  put_digest(buf_view(scratch), out);
 }
 
-void decision_record_inputs(const struct governance_question *q, struct hasher *h, struct buf *scratch,
-                            char out[RECORD_DIGEST_SIZE]) {
+void decision_record_inputs(const struct governance_question *q, struct buf *scratch, char out[RECORD_DIGEST_SIZE]) {
   struct json_writer w = {.out = scratch};
   buf_reset(scratch);
   buf_str(scratch, STR("{\"args\":"));
@@ -53,19 +52,20 @@ void decision_record_inputs(const struct governance_question *q, struct hasher *
   if (q->mode.p) json_put_str(&w, q->mode);
   else json_put_null(&w);
   buf_char(scratch, '}');
-  put_digest(h, buf_view(scratch), out);
+  put_digest(buf_view(scratch), out);
 }
 
 // ---- the record
 
 static void put_mode(struct buf *out, enum approval_mode mode) {
   if (mode == APPROVAL_NONE) JSON_PUT(out, "null");
-  else JSON_PUT_ID(out, "", str_of(approval_mode_name(mode)));
+  else JSON_PUT_ID(out, "", approval_mode_text(mode));
 }
 
 static void put_question(struct buf *out, const struct decision_record *r) {
   const struct governance_question *q = r->question;
-  JSON_PUT_TEXT(out, ",\"question\":{\"capability\":", q->capability);
+  if (r->decision->capability) JSON_PUT_RAW(out, ",\"question\":{\"capability\":", r->decision->capability->id_json);
+  else JSON_PUT_TEXT(out, ",\"question\":{\"capability\":", q->capability);
   JSON_PUT_TEXT(out, ",\"mode\":", q->mode);
   if (r->ceiling.p) JSON_PUT_TEXT(out, ",\"ceiling\":", r->ceiling);
   if (q->flow) {
@@ -93,9 +93,7 @@ static void put_matches(struct buf *out, const struct governance_decision *d) {
   JSON_PUT(out, ",\"matches\":[");
   for (size_t i = 0; i < d->match_count; i++) {
     if (i) buf_char(out, ',');
-    JSON_PUT_TEXT(out, "{\"id\":", d->matches[i].id);
-    JSON_PUT_TEXT(out, ",\"pointer\":", d->matches[i].pointer);
-    buf_char(out, '}');
+    buf_str(out, d->matches[i]->record);
   }
 }
 

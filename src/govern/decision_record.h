@@ -12,10 +12,9 @@ enum { RECORD_DIGEST_SIZE = 7 + 2 * SHA256_SIZE + 1 };
 // Writes the digest of a question: the SHA-256 of the canonical form (RFC 8785) of {"args", "capability", "context",
 // "flow", "mode"}, where "flow" is optional. Empties `scratch`. If a number has no canonical form, all numbers are
 // hashed as they were written.
-void decision_record_inputs(const struct governance_question *q, struct hasher *h, struct buf *scratch,
-                            char out[RECORD_DIGEST_SIZE]);
+void decision_record_inputs(const struct governance_question *q, struct buf *scratch, char out[RECORD_DIGEST_SIZE]);
 // Writes the digest of one JSON value: "sha256:" and the SHA-256 of its canonical form.
-void decision_record_digest(const struct json *v, struct hasher *h, struct buf *scratch, char out[RECORD_DIGEST_SIZE]);
+void decision_record_digest(const struct json *v, struct buf *scratch, char out[RECORD_DIGEST_SIZE]);
 
 struct decision_record {
   const struct governance *governance;

@@ -39,7 +39,7 @@ void governance_put_members(struct json_writer *w, const struct governance_decis
   put_gates(w, d);
   json_put_key(w, STR("rules"));
   json_begin_array(w);
-  for (size_t i = 0; i < d->match_count; i++) json_put_str(w, d->matches[i].id);
+  for (size_t i = 0; i < d->match_count; i++) json_put_str(w, d->matches[i]->id);
   json_end_array(w);
   put_violations(w, d);
 }
@@ -55,7 +55,7 @@ void governance_put_text(struct buf *out, const struct governance_decision *d) {
   if (d->capability && d->capability->provisional) buf_str(out, STR("  provisional"));
   buf_printf(out, "  %.*s", STR_ARG(d->pointer));
   for (size_t i = 0; i < d->match_count; i++)
-    buf_printf(out, "%s%.*s%s", i ? ", " : "  (", STR_ARG(d->matches[i].id), i + 1 < d->match_count ? "" : ")");
+    buf_printf(out, "%s%.*s%s", i ? ", " : "  (", STR_ARG(d->matches[i]->id), i + 1 < d->match_count ? "" : ")");
   if (d->code != GOVERNANCE_ALLOWED) buf_printf(out, "\n  %s", d->why ? d->why : governance_code_advice(d->code));
   for (const struct violation *v = d->violations.first; v; v = v->next)
     buf_printf(out, "\n  %.*s: %s", STR_ARG(v->path), v->constraint);

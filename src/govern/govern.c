@@ -111,7 +111,7 @@ struct deciding {
   struct governance_subject subject;
   const struct governance_permission *ceiling;  // matching permission with the lowest mode, or NULL
   const struct governance_rule *raised;         // matching rule with the highest mode, or NULL
-  const struct json *data;  // data that expressions read; NULL until the first expression is evaluated
+  struct json data[3];                          // the data that expressions read, and its members; see make_data
   struct logic_budget budget;
   size_t match_room, gate_room;
 };
@@ -141,10 +141,10 @@ static void *with_room(struct arena *a, void *list, size_t size, size_t count, s
   return larger;
 }
 
-static void add_match(struct deciding *d, str id, str pointer, const struct constraints *c) {
+static void add_match(struct deciding *d, const struct governance_match *match) {
   struct governance_decision *o = d->out;
   o->matches = with_room(d->arena, o->matches, sizeof *o->matches, o->match_count, &d->match_room);
-  o->matches[o->match_count++] = (struct governance_match){id, pointer, c};
+  o->matches[o->match_count++] = match;
 }
 
 static void add_gate(struct deciding *d, const struct governance_gate *gate) {
@@ -192,7 +192,7 @@ static bool match_permissions(struct deciding *d) {
   for (size_t i = 0; i < c->permission_count; i++) {
     const struct governance_permission *p = c->permissions[i];
     if (!governance_permits(p, &d->subject)) continue;
-    add_match(d, p->permission_id, p->pointer, &p->constraints);
+    add_match(d, &p->match);
     if (!p->allow && !against) against = p;
     if (p->mode != APPROVAL_NONE && (!d->ceiling || p->mode < d->ceiling->mode)) d->ceiling = p;
   }
@@ -200,9 +200,9 @@ static bool match_permissions(struct deciding *d) {
     d->out->pointer = c->pointer;
     return true;
   }
-  if (against) return deny(d, GOVERNANCE_PERMISSION_DENIED, against->pointer);
+  if (against) return deny(d, GOVERNANCE_PERMISSION_DENIED, against->match.pointer);
   if (!d->out->match_count) return deny(d, GOVERNANCE_PERMISSION_DENIED, STR("/permissions"));
-  d->out->pointer = d->out->matches[0].pointer;
+  d->out->pointer = d->out->matches[0]->pointer;
   str pointer;
   if (!governance_intent_allows(d->governance, d->subject.intent, c->class, &pointer))
     return deny(d, GOVERNANCE_CLASS_INTENT_CONFLICT, pointer);
@@ -211,41 +211,31 @@ static bool match_permissions(struct deciding *d) {
 
 // ---- step 3
 
-static void add_member(struct json *object, struct json *member, const char *key) {
+static void set_member(struct json *member, struct json value, const char *key, const struct json *next) {
+  *member = value;
   member->key = key;
   member->key_n = (uint32_t)strlen(key);
   member->flags &= (uint8_t)~JSON_KEY_ESCAPED;
-  member->next = object->child;
-  object->child = member;
-  object->count++;
+  member->next = (struct json *)next;
 }
 
-// Returns the data that expressions read: the members of the context, and the members `args` and `capability`.
-static const struct json *make_data(struct deciding *d) {
+// Makes the data that expressions read: the members `args` and `capability`, then those of the context. If the context
+// has members with these names, expressions find the first ones.
+static void make_data(struct deciding *d) {
   static const struct json none = {.type = JSON_OBJECT, .p = "{}", .n = 2};
   const struct governance_question *q = d->question;
-  struct json *object = ARENA_NEW(d->arena, struct json);
-  object->type = JSON_OBJECT;
-  for (const struct json *it = q->context ? json_first(q->context) : NULL; it; it = it->next) {
-    if (json_key_is(it, STR("args")) || json_key_is(it, STR("capability"))) continue;
-    struct json *member = ARENA_NEW(d->arena, struct json);
-    *member = *it;
-    member->next = object->child;
-    object->child = member;
-    object->count++;
-  }
-  struct json *args = ARENA_NEW(d->arena, struct json), *capability = ARENA_NEW(d->arena, struct json);
+  const struct json *context = q->context ? json_first(q->context) : NULL;
   str id = d->out->capability->id_json;
-  *args = q->args ? *q->args : none;
-  *capability = (struct json){.type = JSON_STRING, .p = id.p, .n = (uint32_t)id.n};
-  if (memchr(id.p, '\\', id.n)) capability->flags = JSON_ESCAPED;
-  add_member(object, args, "args");
-  add_member(object, capability, "capability");
-  return object;
+  struct json capability = {.type = JSON_STRING, .p = id.p, .n = (uint32_t)id.n};
+  if (memchr(id.p, '\\', id.n)) capability.flags = JSON_ESCAPED;
+  set_member(&d->data[2], capability, "capability", context);
+  set_member(&d->data[1], q->args ? *q->args : none, "args", &d->data[2]);
+  d->data[0] = (struct json){.type = JSON_OBJECT, .child = &d->data[1], .count = 2};
+  if (q->context) d->data[0].count += q->context->count;
 }
 
 static enum logic_verdict test(struct deciding *d, const struct logic *l) {
-  if (!d->data) d->data = make_data(d);
+  if (!d->data[0].child) make_data(d);
   return logic_test(l, d->data, d->arena, &d->budget, &d->out->why);
 }
 
@@ -264,9 +254,9 @@ static bool match_rules(struct deciding *d, const struct governance_bundle *b, c
   for (size_t i = 0; i < b->rule_count; i++) {
     const struct governance_rule *rule = &b->rules[i];
     enum logic_verdict verdict = rule_matches(d, rule);
-    if (verdict == LOGIC_ERROR) return deny(d, GOVERNANCE_POLICY_EVAL_ERROR, below(d, rule->pointer, "if"));
+    if (verdict == LOGIC_ERROR) return deny(d, GOVERNANCE_POLICY_EVAL_ERROR, below(d, rule->match.pointer, "if"));
     if (verdict == LOGIC_FALSE) continue;
-    add_match(d, rule->rule_id, rule->pointer, &rule->constraints);
+    add_match(d, &rule->match);
     ++*matched;
     if (!rule->allow && !*against) *against = rule;
     if (rule->gate) add_gate(d, rule->gate);
@@ -291,7 +281,7 @@ static bool match_bundles(struct deciding *d) {
   size_t matched = 0;
   for (size_t i = 0; i < g->bundle_count; i++)
     if (!match_rules(d, &g->bundles[i], &against, &matched) || !match_gates(d, &g->bundles[i])) return false;
-  if (against) return deny(d, GOVERNANCE_POLICY_DENIED, against->pointer);
+  if (against) return deny(d, GOVERNANCE_POLICY_DENIED, against->match.pointer);
   if (g->bundle_count && !matched && d->out->highest > APPROVAL_READ_ONLY)
     return deny(d, GOVERNANCE_POLICY_DENIED, STR("/bundles"));
   return true;
@@ -306,7 +296,7 @@ static str own_mode(struct deciding *d) {
 // Denies the call because of its mode. The denial points to the rule that raised the mode or, without such a rule, to
 // the capability.
 static bool deny_set_mode(struct deciding *d, enum governance_code code) {
-  return deny(d, code, d->raised ? d->raised->pointer : own_mode(d));
+  return deny(d, code, d->raised ? d->raised->match.pointer : own_mode(d));
 }
 
 static bool select_mode(struct deciding *d) {
@@ -323,7 +313,7 @@ static bool select_mode(struct deciding *d) {
   if (d->raised && requested != APPROVAL_NONE && requested > o->effective) o->effective = requested;
   ASSERT(o->effective <= o->highest);
   if (d->ceiling && o->effective > d->ceiling->mode)
-    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, below(d, d->ceiling->pointer, "approval_mode"));
+    return deny(d, GOVERNANCE_MODE_EXCEEDS_MAXIMUM, below(d, d->ceiling->match.pointer, "approval_mode"));
   str ceiling = context_text(d, "safety_mode");
   // If safety_mode is not a known mode, no mode is allowed. governance_check_context rejects such a context earlier.
   enum approval_mode safety = ceiling.p ? approval_mode_find(ceiling) : APPROVAL_DESTRUCTIVE;
@@ -392,7 +382,7 @@ static bool check_arguments(struct deciding *d) {
   struct governance_decision *o = d->out;
   struct constraints_budget budget = {CONSTRAINTS_STEPS, CONSTRAINTS_BYTES};
   for (size_t i = 0; i < o->match_count; i++)
-    constraints_check(o->matches[i].constraints, d->question->args, d->question->partial, d->arena, &budget,
+    constraints_check(&o->matches[i]->constraints, d->question->args, d->question->partial, d->arena, &budget,
                       &o->violations);
   if (o->gate_count) o->violations = without_waivable(o->violations);
   return !o->violations.first || deny(d, GOVERNANCE_ARG_CONSTRAINT_VIOLATION, o->violations.first->pointer);
@@ -416,8 +406,10 @@ void governance_decide(const struct governance *g, const struct governance_quest
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
   *out = (struct governance_decision){.requested = q->mode, .effective = APPROVAL_NONE, .highest = APPROVAL_NONE};
   struct deciding d = {.governance = g, .question = q, .arena = a, .out = out, .budget = {LOGIC_STEPS, LOGIC_BYTES}};
-  d.subject = (struct governance_subject){context_text(&d, "role"), context_text(&d, "intent"),
-                                          context_text(&d, "environment"), context_text(&d, "tenant")};
+  if (q->subject) d.subject = *q->subject;
+  else
+    d.subject = (struct governance_subject){context_text(&d, "role"), context_text(&d, "intent"),
+                                            context_text(&d, "environment"), context_text(&d, "tenant")};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
     if (!steps[i](&d)) return;
   out->code = GOVERNANCE_ALLOWED;

@@ -69,15 +69,21 @@ const struct governance_capability *governance_find(const struct governance *g, 
 
 // ---- decisions
 
+// The members of a context that permissions and rules refer to; STR_NONE if absent.
+struct governance_subject {
+  str role, intent, environment, tenant;
+};
+
 // A call to decide about. Values in args and context must not be folded (json_parse_folding).
 struct governance_question {
-  str capability;              // adapter_id.name
-  const struct json *args;     // an object, or NULL
-  const struct json *context;  // an object that governance_check_context accepts, or NULL
-  str canonical;               // canonical form (RFC 8785) of the context, or STR_NONE if it is not known
-  str mode;                    // requested mode; STR_NONE if absent
-  int64_t now;                 // seconds since 1970; 0 if unknown: a delegation then never expires
-  unsigned flow;               // marks of the flow guard (govern/flow.h) that the run has before this call
+  str capability;                            // adapter_id.name
+  const struct json *args;                   // an object, or NULL
+  const struct json *context;                // an object that governance_check_context accepts, or NULL
+  str canonical;                             // canonical form (RFC 8785) of the context, or STR_NONE if it is not known
+  const struct governance_subject *subject;  // the members of the context that the file refers to; NULL: read them
+  str mode;                                  // requested mode; STR_NONE if absent
+  int64_t now;                               // seconds since 1970; 0 if unknown: a delegation then never expires
+  unsigned flow;  // marks of the flow guard (govern/flow.h) that the run has before this call
   // The capability of a tool that no adapter lists, as governance_find_tool returns it, or NULL.
   const struct governance_capability *provisional;
   const struct json *annotations;  // hints of a tool that no adapter lists and the governance does not know, or NULL
@@ -127,10 +133,12 @@ struct governance_gate {
   const struct logic *when;  // NULL if the gate applies only to rules that name it
 };
 
-// A permission or a rule that matched the call.
+// A permission or a rule that can match a call.
 struct governance_match {
   str id, pointer;
-  const struct constraints *constraints;
+  str record;    // raw JSON: an object with id and pointer, for decision records
+  str evidence;  // raw JSON: the string "permission:ID" or "policy:BUNDLE#RULE", for envelopes
+  struct constraints constraints;
 };
 
 // The arrays are in the arena of the decision. The strings belong to the governance file or to the question.
@@ -141,7 +149,7 @@ struct governance_decision {
   enum approval_mode effective, highest;           // APPROVAL_NONE if the decision ended before the mode was known
   const struct governance_gate **gates;            // gates of this call; each of them must approve it
   size_t gate_count;
-  struct governance_match *matches;  // permissions first, then rules, in the order of evaluation
+  const struct governance_match **matches;  // permissions first, then rules, in the order of evaluation
   size_t match_count;
   struct violations violations;
   str pointer;      // JSON Pointer into the file to the part that decided

@@ -13,22 +13,22 @@
 enum { GOVERNANCE_MAGIC = 0x676f7631, GOVERNANCE_CLAIMS_MAX = 32 };
 
 struct governance_permission {
-  str permission_id, pointer, adapter_id, name, description, decision_binding;
+  struct governance_match match;
+  str adapter_id, name, description, decision_binding;
   bool allow;
   uint8_t mode;  // enum approval_mode: the ceiling; APPROVAL_NONE if there is no ceiling
   struct governance_names roles, intents, environments, tenants;
-  struct constraints constraints;
 };
 
 struct governance_rule {
-  str rule_id, pointer, description, rationale, decision_binding;
+  struct governance_match match;
+  str description, rationale, decision_binding;
   str intent;                     // STR_NONE if the rule applies to every intent
   const struct logic *condition;  // NULL if the rule has no condition
   bool allow, non_enforcing;
   uint8_t mode;   // enum approval_mode; APPROVAL_NONE if the rule sets no mode
   str gate_name;  // STR_NONE if the rule names no gate
   const struct governance_gate *gate;
-  struct constraints constraints;
 };
 
 struct governance_bundle {
@@ -39,11 +39,6 @@ struct governance_bundle {
   size_t rule_count;
   struct governance_gate *gates;
   size_t gate_count;
-};
-
-// The members of a context that permissions and rules refer to; STR_NONE if absent.
-struct governance_subject {
-  str role, intent, environment, tenant;
 };
 
 struct governance_agent {
@@ -72,6 +67,8 @@ struct governance {
   struct arena arena;  // owns all other members, and a copy of the file
   struct governance_adapter *adapters;
   size_t adapter_count;
+  struct governance_named *servers;  // sorted by name; the object is the adapter
+  size_t server_count;
   struct governance_capability *capabilities;  // sorted by id
   size_t capability_count;
   struct governance_permission *permissions;  // in the order of the file

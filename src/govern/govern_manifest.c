@@ -168,26 +168,29 @@ static void read_adapter(struct governance_reader *r, str pointer, const struct 
     governance_report(r, pointer, "adapter_id must not contain a dot");
 }
 
-// Checks that every server belongs to one adapter or version only, and that versions of an adapter differ.
-static void check_servers(struct governance_reader *r) {
+// Makes the index of the servers. Checks that every server belongs to one adapter or version only, and that versions of
+// an adapter differ.
+static void index_servers(struct governance_reader *r) {
   struct governance *g = r->governance;
   size_t total = g->adapter_count, count = 0;
   for (size_t i = 0; i < g->adapter_count; i++) total += g->adapters[i].versions.count;
   struct governance_named *servers = ARENA_ARRAY(r->arena, struct governance_named, total);
   for (size_t i = 0; i < g->adapter_count; i++) {
     const struct governance_adapter *a = &g->adapters[i];
-    if (a->server.p) servers[count++] = (struct governance_named){a->server, a->pointer, NULL, 0};
+    if (a->server.p) servers[count++] = (struct governance_named){a->server, a->pointer, &g->adapters[i], 0};
     else if (a->versions.count) governance_report(r, a->pointer, "needs the member \"server\" to have versions");
     g->versioned |= a->versions.count > 0;
     for (size_t k = 0; k < a->versions.count; k++) {
       const struct governance_version *v = &a->versions.list[k];
-      servers[count++] = (struct governance_named){v->server, v->pointer, NULL, 0};
+      servers[count++] = (struct governance_named){v->server, v->pointer, &g->adapters[i], 0};
       bool twice = a->version.p && str_eq(v->version, a->version);
       for (size_t n = 0; n < k; n++) twice |= str_eq(a->versions.list[n].version, v->version);
       if (twice) governance_report(r, v->pointer, "the version \"%.*s\" is used twice", STR_ARG(v->version));
     }
   }
   governance_sort_unique(r, servers, count, "server");
+  g->servers = servers;
+  g->server_count = count;
 }
 
 static void check_adapter_ids(struct governance_reader *r) {
@@ -196,7 +199,7 @@ static void check_adapter_ids(struct governance_reader *r) {
   for (size_t i = 0; i < g->adapter_count; i++)
     ids[i] = (struct governance_named){g->adapters[i].adapter_id, g->adapters[i].pointer, &g->adapters[i], 0};
   governance_sort_unique(r, ids, g->adapter_count, "adapter_id");
-  check_servers(r);
+  index_servers(r);
 }
 
 // Collects the capabilities of all adapters in one list, sets the id of each capability, and sorts the list by id.

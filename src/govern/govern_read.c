@@ -7,21 +7,32 @@
 #include "govern/govern_impl.h"
 #include "govern/run.h"
 #include "json/canon.h"
+#include "json/write.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 enum { GATES_MAX = 1000 };  // maximum number of gates in all bundles together
 
+// Writes the texts that records use for a permission or, if `bundle` is set, for a rule of this bundle.
+static void write_texts(struct governance_reader *r, struct governance_match *m, str bundle) {
+  struct arena *a = r->arena;
+  str id = json_escaped(a, m->id), pointer = json_escaped(a, m->pointer), evidence;
+  m->record = arena_printf(a, "{\"id\":%.*s,\"pointer\":%.*s}", STR_ARG(id), STR_ARG(pointer));
+  if (bundle.p) evidence = arena_printf(a, "policy:%.*s#%.*s", STR_ARG(bundle), STR_ARG(m->id));
+  else evidence = arena_printf(a, "permission:%.*s", STR_ARG(m->id));
+  m->evidence = json_escaped(a, evidence);
+}
+
 // ---- permissions
 
 #define AT(member) offsetof(struct governance_permission, member)
 static const struct governance_field permission_fields[] = {
-    {"permission_id", governance_id, AT(permission_id), true, NULL},
+    {"permission_id", governance_id, AT(match.id), true, NULL},
     {"adapter_id", governance_id, AT(adapter_id), true, NULL},
     {"capability", governance_id, AT(name), true, NULL},
     {"allow", governance_flag, AT(allow), true, NULL},
     {"approval_mode", governance_mode, AT(mode), false, NULL},
-    {"arg_constraints", governance_constraints, AT(constraints), false, NULL},
+    {"arg_constraints", governance_constraints, AT(match.constraints), false, NULL},
     {"roles", governance_texts, AT(roles), false, NULL},
     {"intents", governance_texts, AT(intents), false, NULL},
     {"environments", governance_texts, AT(environments), false, NULL},
@@ -33,9 +44,10 @@ static const struct governance_field permission_fields[] = {
 
 static void read_permission(struct governance_reader *r, str pointer, const struct json *v, void *into) {
   struct governance_permission *p = into;
-  p->pointer = pointer;
+  p->match.pointer = pointer;
   p->mode = APPROVAL_NONE;
   governance_read_members(r, pointer, v, permission_fields, COUNT(permission_fields), p);
+  write_texts(r, &p->match, STR_NONE);
 }
 
 static struct governance_capability *find_capability(const struct governance *g, str id) {
@@ -60,9 +72,10 @@ static struct governance_capability *capability_of(struct governance_reader *r, 
   struct governance_capability *c = find_capability(r->governance, id);
   if (!p->adapter_id.n || !p->name.n) return NULL;  // reported already
   if (!c) {
-    governance_report(r, p->pointer, "no adapter registers the capability \"%.*s\"", STR_ARG(id));
+    governance_report(r, p->match.pointer, "no adapter registers the capability \"%.*s\"", STR_ARG(id));
   } else if (p->mode != APPROVAL_NONE && c->mode != APPROVAL_NONE && p->mode > c->mode) {
-    governance_report(r, p->pointer, "MODE_EXCEEDS_MAXIMUM: the approval mode %s is above the capability's mode %s",
+    governance_report(r, p->match.pointer,
+                      "MODE_EXCEEDS_MAXIMUM: the approval mode %s is above the capability's mode %s",
                       approval_mode_name(p->mode), approval_mode_name(c->mode));
   }
   arena_rewind(r->arena, &mark);
@@ -91,7 +104,7 @@ static void read_permissions(struct governance_reader *r, str pointer, const str
   g->permissions = governance_read_list(r, pointer, v, sizeof *g->permissions, read_permission, &g->permission_count);
   struct governance_named *ids = ARENA_ARRAY(r->arena, struct governance_named, g->permission_count);
   for (size_t i = 0; i < g->permission_count; i++)
-    ids[i].id = g->permissions[i].permission_id, ids[i].pointer = g->permissions[i].pointer;
+    ids[i].id = g->permissions[i].match.id, ids[i].pointer = g->permissions[i].match.pointer;
   governance_sort_unique(r, ids, g->permission_count, "permission_id");
   index_permissions(r);
 }
@@ -111,13 +124,13 @@ static void read_then(struct governance_reader *r, str pointer, const struct jso
       {"allow", governance_flag, AT(allow), true, NULL},
       {"approval_mode", governance_mode, AT(mode), false, NULL},
       {"requires_approval_gate", governance_id, AT(gate_name), false, NULL},
-      {"arg_constraints", governance_constraints, AT(constraints), false, NULL},
+      {"arg_constraints", governance_constraints, AT(match.constraints), false, NULL},
   };
   governance_read_members(r, pointer, v, fields, COUNT(fields), to);
 }
 
 static const struct governance_field rule_fields[] = {
-    {"rule_id", governance_id, AT(rule_id), true, NULL},
+    {"rule_id", governance_id, AT(match.id), true, NULL},
     {"applies_to", read_applies, AT(intent), false, NULL},
     {"if", governance_logic, AT(condition), false, NULL},
     {"then", read_then, 0, true, NULL},
@@ -130,7 +143,7 @@ static const struct governance_field rule_fields[] = {
 
 static void read_rule(struct governance_reader *r, str pointer, const struct json *v, void *into) {
   struct governance_rule *rule = into;
-  rule->pointer = pointer;
+  rule->match.pointer = pointer;
   rule->mode = APPROVAL_NONE;
   governance_read_members(r, pointer, v, rule_fields, COUNT(rule_fields), rule);
 }
@@ -191,6 +204,7 @@ static void read_bundle(struct governance_reader *r, str pointer, const struct j
   struct governance_bundle *b = into;
   b->pointer = pointer;
   governance_read_members(r, pointer, v, fields, COUNT(fields), b);
+  for (size_t i = 0; i < b->rule_count; i++) write_texts(r, &b->rules[i].match, b->bundle_id);
 }
 
 // ---- references between bundles
@@ -220,7 +234,8 @@ static void resolve_gates(struct governance_reader *r, const struct governance_n
           gate_count ? bsearch(&rule->gate_name, gates, gate_count, sizeof *gates, compare_ids) : NULL;
       if (found) rule->gate = found->object;
       else
-        governance_report(r, rule->pointer, "no bundle defines the approval gate \"%.*s\"", STR_ARG(rule->gate_name));
+        governance_report(r, rule->match.pointer, "no bundle defines the approval gate \"%.*s\"",
+                          STR_ARG(rule->gate_name));
     }
 }
 
@@ -235,7 +250,7 @@ static void connect_bundles(struct governance_reader *r) {
     b->index = i;
     bundles[i] = (struct governance_named){b->bundle_id, b->pointer, b, 0};
     for (size_t k = 0; k < b->rule_count; k++)
-      rules[rule++] = (struct governance_named){b->rules[k].rule_id, b->rules[k].pointer, &b->rules[k], 0};
+      rules[rule++] = (struct governance_named){b->rules[k].match.id, b->rules[k].match.pointer, &b->rules[k], 0};
     for (size_t k = 0; k < b->gate_count; k++)
       gates[gate++] = (struct governance_named){b->gates[k].gate_id, b->gates[k].pointer, &b->gates[k], 0};
   }

@@ -32,14 +32,5 @@ const struct governance_records *governance_records(const struct governance *g) 
 }
 
 str governance_digest(const struct governance *g) {
-  return str_of(g->digest);
-}
-
-str governance_bundle_of(const struct governance *g, str pointer) {
-  for (size_t i = 0; i < g->bundle_count; i++) {
-    str bundle = g->bundles[i].pointer;
-    if (str_starts(pointer, bundle) && pointer.n > bundle.n && pointer.p[bundle.n] == '/')
-      return g->bundles[i].bundle_id;
-  }
-  return STR_NONE;
+  return (str){g->digest, sizeof g->digest - 1};
 }

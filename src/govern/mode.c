@@ -3,8 +3,8 @@
 
 #include "base/assert.h"
 
-static const char *const modes[] = {"read_only", "local_write", "network", "delegated", "destructive"};
-static const char *const classes[] = {"observe", "recall", "think_support", "act", "verify"};
+static const str modes[] = {STR("read_only"), STR("local_write"), STR("network"), STR("delegated"), STR("destructive")};
+static const str classes[] = {STR("observe"), STR("recall"), STR("think_support"), STR("act"), STR("verify")};
 
 enum {
   READS = 1 << APPROVAL_READ_ONLY | 1 << APPROVAL_NETWORK,
@@ -15,9 +15,9 @@ static const uint8_t fitting[] = {
     [CLASS_ACT] = WRITES,    [CLASS_VERIFY] = READS,
 };
 
-static unsigned find(const char *const *names, unsigned count, str name) {
+static unsigned find(const str *names, unsigned count, str name) {
   unsigned i = 0;
-  while (i < count && !str_eq(str_of(names[i]), name)) i++;
+  while (i < count && !str_eq(names[i], name)) i++;
   return i;
 }
 
@@ -30,11 +30,15 @@ enum capability_class capability_class_find(str name) {
 }
 
 const char *approval_mode_name(enum approval_mode mode) {
-  return (unsigned)mode < APPROVAL_NONE ? modes[mode] : NULL;
+  return (unsigned)mode < APPROVAL_NONE ? modes[mode].p : NULL;
+}
+
+str approval_mode_text(enum approval_mode mode) {
+  return (unsigned)mode < APPROVAL_NONE ? modes[mode] : STR_NONE;
 }
 
 const char *capability_class_name(enum capability_class class) {
-  return (unsigned)class < CLASS_NONE ? classes[class] : NULL;
+  return (unsigned)class < CLASS_NONE ? classes[class].p : NULL;
 }
 
 bool approval_mode_fits(enum capability_class class, enum approval_mode mode) {

@@ -19,8 +19,9 @@ enum capability_class { CLASS_OBSERVE, CLASS_RECALL, CLASS_THINK_SUPPORT, CLASS_
 enum approval_mode approval_mode_find(str name);
 enum capability_class capability_class_find(str name);
 
-// Return the name; NULL for APPROVAL_NONE and CLASS_NONE.
+// Return the name; NULL or STR_NONE for APPROVAL_NONE and CLASS_NONE.
 const char *approval_mode_name(enum approval_mode mode);
+str approval_mode_text(enum approval_mode mode);
 const char *capability_class_name(enum capability_class class);
 
 // Returns whether a capability of this class may have this mode. `act` must not be read_only, because it has an effect.

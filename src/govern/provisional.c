@@ -71,6 +71,7 @@ void governance_note_tool(const struct governance *g, str server, str tool, stru
   struct governance *own = (struct governance *)g;  // noted tools may change, because they are not from the file
   static const struct hash_key none;
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
+  if (!g->provisional_tools && g->unlisted != UNLISTED_PROVISIONAL) return;
   const struct governance_adapter *adapter = governance_adapter_of(g, server);
   if (!applies(g, adapter) || !governance_is_id(tool)) return;
   const struct governance_capability *known = governance_find_tool(g, server, tool);

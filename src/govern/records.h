@@ -22,8 +22,5 @@ struct governance_records {
 // Returns the settings; the defaults if the file has no member `records`.
 const struct governance_records *governance_records(const struct governance *g);
 
-// Returns the id of the bundle that contains the rule at this JSON Pointer, or STR_NONE for a permission.
-str governance_bundle_of(const struct governance *g, str pointer);
-
 // Returns "sha256:" and the SHA-256 of the canonical form (RFC 8785) of the file.
 str governance_digest(const struct governance *g);

@@ -5,25 +5,16 @@
 
 // A denied call may have no mode: then the highest risk is assumed.
 static str mode_text(enum approval_mode mode) {
-  return str_of(approval_mode_name(mode == APPROVAL_NONE ? APPROVAL_DESTRUCTIVE : mode));
+  return approval_mode_text(mode == APPROVAL_NONE ? APPROVAL_DESTRUCTIVE : mode);
 }
 
 // ---- the call
 
-// Writes a reference to each permission and rule that matched: "permission:ID", or "policy:BUNDLE#RULE".
-static void put_evidence(struct buf *out, const struct tool_call_envelope *e) {
-  struct json_writer w = {.out = out};
+static void put_evidence(struct buf *out, const struct governance_decision *d) {
   JSON_PUT(out, ",\"evidence_refs\":[");
-  for (size_t i = 0; i < e->decision->match_count; i++) {
-    const struct governance_match *m = &e->decision->matches[i];
-    str bundle = governance_bundle_of(e->governance, m->pointer);
-    char text[2 * GOVERNANCE_ID_MAX + 32], *at = text;
-    ASSERT(bundle.n + m->id.n + 16 < sizeof text);
-    at = mempcpy(at, bundle.p ? "policy:" : "permission:", bundle.p ? 7 : 11);
-    if (bundle.p) at = mempcpy(at, bundle.p, bundle.n);
-    if (bundle.p) *at++ = '#';
-    at = mempcpy(at, m->id.p, m->id.n);
-    json_put_str(&w, (str){text, (size_t)(at - text)});
+  for (size_t i = 0; i < d->match_count; i++) {
+    if (i) buf_char(out, ',');
+    buf_str(out, d->matches[i]->evidence);
   }
   buf_char(out, ']');
 }
@@ -34,14 +25,14 @@ void tool_call_envelope_put(struct buf *out, const struct tool_call_envelope *e)
   JSON_PUT_TEXT(out, ",\"run_id\":", e->run_id);
   JSON_PUT_ID(out, ",\"trace_id\":", e->trace_id);
   if (e->session_id.p) JSON_PUT_ID(out, ",\"session_id\":", e->session_id);
-  JSON_PUT_TEXT(out, ",\"capability_id\":", e->capability_id);
+  JSON_PUT_RAW(out, ",\"capability_id\":", e->capability);
   JSON_PUT_ID(out, ",\"approval_mode_requested\":", mode_text(requested == APPROVAL_NONE ? e->highest : requested));
   JSON_PUT_ID(out, ",\"approval_mode_effective\":", mode_text(e->effective));
   JSON_PUT_ID(out, ",\"approval_mode_highest\":", mode_text(e->highest));
   JSON_PUT_ID(out, ",\"policy_decision_id\":", e->decision_id);
   JSON_PUT_RAW(out, ",\"args\":", e->args);
   JSON_PUT_RAW(out, ",\"principal_chain\":", e->principals);
-  put_evidence(out, e);
+  put_evidence(out, e->decision);
   JSON_PUT_TEXT(out, ",\"idempotency_key\":", e->idempotency_key);
   JSON_PUT_TEXT(out, ",\"auth_ref\":", e->auth_ref);
   JSON_PUT_ID(out, ",\"metadata\":{\"arguments\":", str_of(e->arguments));
@@ -121,17 +112,17 @@ static void put_latency(struct buf *out, uint64_t us) {
   char fraction[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10)};
   JSON_PUT(out, ",\"latency_ms\":");
   buf_u64(out, us / 1000);
-  json_put_bytes(out, fraction, sizeof fraction);
+  buf_add(out, fraction, sizeof fraction);
 }
 
 void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope *e) {
   JSON_PUT_ID(out, "{\"envelope_version\":\"contextos.tool_result.v1\",\"tool_call_id\":", e->tool_call_id);
   JSON_PUT_TEXT(out, ",\"run_id\":", e->run_id);
   JSON_PUT_ID(out, ",\"trace_id\":", e->trace_id);
-  JSON_PUT_TEXT(out, ",\"capability_id\":", e->capability_id);
+  JSON_PUT_RAW(out, ",\"capability_id\":", e->capability);
   JSON_PUT_ID(out, ",\"status\":", str_of(tool_status_name(e->status)));
   JSON_PUT(out, ",\"output\":null,\"citations\":[");  // null, because the answer to the client contains the output
-  json_put_bytes(out, e->citations.p, e->citations.n);
+  buf_str(out, e->citations);
   JSON_PUT_ID(out, "],\"mutations\":[],\"evidence_refs\":[],\"approval_mode_effective\":", mode_text(e->effective));
   put_approval(out, e);
   JSON_PUT_ID(out, ",\"policy_decision_id\":", e->decision_id);
@@ -143,7 +134,8 @@ void tool_result_envelope_put(struct buf *out, const struct tool_result_envelope
   JSON_PUT_ID(out, ",\"completed_at\":", e->completed);
   put_adapter(out, e->adapter, e->version);
   JSON_PUT_TEXT(out, ",\"span_id\":", e->span_id);
-  JSON_PUT_TEXT(out, ",\"output_hash\":", e->output_hash);
+  if (e->output_hash.p) JSON_PUT_ID(out, ",\"output_hash\":", e->output_hash);
+  else JSON_PUT(out, ",\"output_hash\":null");
   if (e->cached) JSON_PUT(out, ",\"metadata\":{\"cache_hit\":true}");
   buf_char(out, '}');
 }

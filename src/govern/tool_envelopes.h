@@ -7,13 +7,13 @@
 #include "json/write.h"
 
 struct tool_call_envelope {
-  str tool_call_id, run_id, trace_id, session_id, capability_id;
+  str tool_call_id, run_id, trace_id, session_id;
+  str capability;                         // raw JSON string
   str args;                               // raw JSON object
   str principals;                         // raw JSON array
   str requested;                          // requested mode; STR_NONE: the highest mode
   enum approval_mode effective, highest;  // APPROVAL_NONE: unknown, because the call was denied
   str decision_id;
-  const struct governance *governance;
   const struct governance_decision *decision;
   str idempotency_key, auth_ref;  // STR_NONE if absent
   const char *arguments;          // how `args` was recorded (struct decision_record)
@@ -38,7 +38,8 @@ enum tool_status {
 const char *tool_status_name(enum tool_status s);
 
 struct tool_result_envelope {
-  str tool_call_id, run_id, trace_id, capability_id, decision_id;
+  str tool_call_id, run_id, trace_id, decision_id;
+  str capability;  // raw JSON string
   enum tool_status status;
   enum approval_mode effective;  // never APPROVAL_NONE
   str citations;                 // raw JSON elements of an array, or STR_NONE

@@ -46,10 +46,9 @@ void governance_read_versions(struct governance_reader *r, str pointer, const st
 
 const struct governance_version *governance_version_of(const struct governance *g, str server) {
   ASSERT_MAGIC(g, GOVERNANCE_MAGIC);
-  if (!g->versioned) return NULL;
-  for (size_t i = 0; i < g->adapter_count; i++)
-    for (size_t k = 0; k < g->adapters[i].versions.count; k++)
-      if (str_eq(g->adapters[i].versions.list[k].server, server)) return &g->adapters[i].versions.list[k];
+  const struct governance_adapter *a = g->versioned ? governance_adapter_of(g, server) : NULL;
+  for (size_t i = 0; a && i < a->versions.count; i++)
+    if (str_eq(a->versions.list[i].server, server)) return &a->versions.list[i];
   return NULL;
 }
 

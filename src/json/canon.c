@@ -8,6 +8,8 @@
 #include "json/text.h"
 #include "json/write.h"
 
+enum { FEW = 8 };
+
 struct canon {
   struct buf *out;
   struct arena scratch;
@@ -41,12 +43,20 @@ static int by_code_point(const void *a, const void *b) {
   return str_cmp(((const struct member *)a)->key, ((const struct member *)b)->key);
 }
 
-static struct member *sorted_members(struct canon *c, const struct json *object) {
-  struct member *members = ARENA_ARRAY(&c->scratch, struct member, object->count);
+// Returns the members in the order of their keys. Uses `few` for at most FEW members, which needs no memory.
+static struct member *sorted_members(struct canon *c, const struct json *object, struct member few[FEW]) {
+  int (*compare)(const void *, const void *) = c->form == JSON_CANON_JCS ? by_utf16 : by_code_point;
+  struct member *members = few;
   size_t n = 0;
-  JSON_EACH(m, object) members[n++] = (struct member){json_key(m, &c->scratch), m};
+  if (object->count > FEW) members = ARENA_ARRAY(&c->scratch, struct member, object->count);
+  JSON_EACH(m, object) {
+    struct member own = {json_key(m, &c->scratch), m};
+    size_t at = n++;
+    for (; members == few && at && compare(&few[at - 1], &own) > 0; at--) few[at] = few[at - 1];
+    members[at] = own;
+  }
   ASSERT(n == object->count);
-  qsort(members, n, sizeof *members, c->form == JSON_CANON_JCS ? by_utf16 : by_code_point);
+  if (members != few) qsort(members, n, sizeof *members, compare);
   return members;
 }
 
@@ -109,7 +119,7 @@ static bool write_array(struct canon *c, const struct json *array) {
 
 static bool write_object(struct canon *c, const struct json *object) {
   buf_char(c->out, '{');
-  const struct member *members = object->count ? sorted_members(c, object) : NULL;
+  struct member few[FEW], *members = sorted_members(c, object, few);
   for (size_t i = 0; i < object->count; i++) {
     if (i) buf_char(c->out, ',');
     write_key(c, &members[i]);

@@ -4,6 +4,30 @@
 #include "base/ascii.h"
 #include "base/text/utf8.h"
 
+const char *json_text_skip_rest(const char *start, const char *p, const char *end) {
+  uint64_t w, stops;
+  for (; end - p >= 8; p += 8) {
+    memcpy(&w, p, 8);
+    if ((stops = json_text_stops(le64toh(w)))) return p + __builtin_ctzll(stops) / 8;
+  }
+  if (end - start >= 8) {  // the last eight bytes, of which the first are known to be plain
+    memcpy(&w, end - 8, 8);
+    stops = json_text_stops(le64toh(w));
+    return stops ? end - 8 + __builtin_ctzll(stops) / 8 : end;
+  }
+  if (end - p >= 4) {  // four to seven bytes: the first four, then the last four
+    uint32_t first, last;
+    memcpy(&first, p, 4);
+    memcpy(&last, end - 4, 4);
+    stops = json_text_stops(le32toh(first) | (uint64_t)le32toh(last) << 32);
+    if (!stops) return end;
+    int at = __builtin_ctzll(stops) / 8;
+    return at < 4 ? p + at : end - 8 + at;
+  }
+  while (p < end && (unsigned char)*p >= ' ' && (unsigned char)*p < 0x80 && *p != '"' && *p != '\\') p++;
+  return p;
+}
+
 int json_text_hex4(const char *p) {
   int a = ascii_hex(p[0]), b = ascii_hex(p[1]), c = ascii_hex(p[2]), d = ascii_hex(p[3]);
   return (a | b | c | d) < 0 ? -1 : a << 12 | b << 8 | c << 4 | d;

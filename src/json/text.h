@@ -18,8 +18,12 @@ static inline uint64_t json_text_stops(uint64_t w) {
   return ((quote - ones) | (backslash - ones) | (w - ones * ' ') | w) & highs;
 }
 
+// The same as json_text_skip_plain for fewer than sixteen bytes. `start` is the start of the text: the bytes before `p`
+// are plain.
+const char *json_text_skip_rest(const char *start, const char *p, const char *end);
+
 // Returns the position of the first byte that is not plain, or `end`. Quotes, backslashes, control characters and bytes
-// above ASCII are not plain.
+// above ASCII are not plain. Inlined, because the parser calls it for every string of a message.
 static inline const char *json_text_skip_plain(const char *p, const char *end) {
   const char *start = p;
 #ifdef __SSE2__
@@ -31,27 +35,7 @@ static inline const char *json_text_skip_plain(const char *p, const char *end) {
     if (stops) return p + __builtin_ctz((unsigned)stops);
   }
 #endif
-  uint64_t w, stops;
-  for (; end - p >= 8; p += 8) {
-    memcpy(&w, p, 8);
-    if ((stops = json_text_stops(le64toh(w)))) return p + __builtin_ctzll(stops) / 8;
-  }
-  if (p > start && end - start >= 8) {  // the last eight bytes, of which the first are known to be plain
-    memcpy(&w, end - 8, 8);
-    stops = json_text_stops(le64toh(w));
-    return stops ? end - 8 + __builtin_ctzll(stops) / 8 : end;
-  }
-  if (end - p >= 4) {  // four to seven bytes: the first four, then the last four
-    uint32_t first, last;
-    memcpy(&first, p, 4);
-    memcpy(&last, end - 4, 4);
-    stops = json_text_stops(le32toh(first) | (uint64_t)le32toh(last) << 32);
-    if (!stops) return end;
-    int at = __builtin_ctzll(stops) / 8;
-    return at < 4 ? p + at : end - 8 + at;
-  }
-  while (p < end && (unsigned char)*p >= ' ' && (unsigned char)*p < 0x80 && *p != '"' && *p != '\\') p++;
-  return p;
+  return json_text_skip_rest(start, p, end);
 }
 
 // Returns the value of four hexadecimal digits, or -1 if one of the characters is not such a digit.

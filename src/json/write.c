@@ -5,7 +5,10 @@
 
 #include "base/assert.h"
 #include "base/text/utf8.h"
+#include "json/put.h"
 #include "json/text.h"
+
+enum { SHORT = 512 };  // longer texts are searched for characters to escape before they are copied
 
 struct json_writer json_writer(struct buf *out) {
   return (struct json_writer){.out = out};
@@ -40,31 +43,10 @@ void json_end_array(struct json_writer *w) {
   end(w, ']');
 }
 
-static inline char *room(struct buf *b, size_t n) {
-  return !b->over && n <= b->cap - b->n ? b->p + b->n : buf_room(b, n);
-}
-
-// Returns whether a string needs no escapes, the most frequent case.
-static inline bool is_plain(str s) {
-  return json_text_skip_plain(s.p, s.p + s.n) == s.p + s.n;
-}
-
 void json_put_key(struct json_writer *w, str key) {
-  char *to = key.n && is_plain(key) ? room(w->out, key.n + 3 + w->comma) : NULL;
-  if (to) {
-    char *at = to;
-    if (w->comma) *at++ = ',';
-    *at++ = '"';
-    memcpy(at, key.p, key.n);
-    at += key.n;
-    *at++ = '"';
-    *at++ = ':';
-    w->out->n += (size_t)(at - to);
-  } else {
-    before_value(w);
-    json_escape(w->out, key);
-    buf_char(w->out, ':');
-  }
+  before_value(w);
+  json_escape(w->out, key);
+  buf_char(w->out, ':');
   w->comma = false;
 }
 
@@ -131,18 +113,10 @@ void json_member_seconds(struct json_writer *w, str key, uint64_t ms) {
   json_member_raw(w, key, (str){text, (size_t)n});
 }
 
-void json_escape(struct buf *out, str s) {
-  const char *p = s.p ? s.p : "", *end = p + s.n, *copied = p;
-  p = json_text_skip_plain(p, end);
-  char *to = p == end ? room(out, s.n + 2) : NULL;  // fast path for strings without escapes, the most frequent case
-  if (to) {
-    to[0] = to[s.n + 1] = '"';
-    memcpy(to + 1, copied, s.n);
-    out->n += s.n + 2;
-    return;
-  }
+static void escape(struct buf *out, str s) {
+  const char *end = s.p + s.n, *copied = s.p;
   buf_char(out, '"');
-  for (; p < end; p = json_text_skip_plain(p, end)) {
+  for (const char *p = json_text_skip_plain(s.p, end); p < end; p = json_text_skip_plain(p, end)) {
     size_t n = utf8_char(p, (size_t)(end - p));
     if (n > 1) {
       p += n;
@@ -155,6 +129,50 @@ void json_escape(struct buf *out, str s) {
   }
   buf_add(out, copied, (size_t)(end - copied));
   buf_char(out, '"');
+}
+
+// Copies a text. Returns false, after it has copied a part, if a byte needs an escape.
+static inline bool copy_plain(char *to, str text) {
+  const char *p = text.p, *last;
+  uint64_t w, stops = 0;
+  uint32_t half;
+  size_t n = text.n;
+  if (n < 4) {
+    for (size_t i = 0; i < n; i++) to[i] = p[i];
+    return json_text_skip_rest(p, p, p + n) == p + n;
+  }
+  if (n < 8) {  // the first and the last four bytes, which may overlap
+    memcpy(&half, p, 4);
+    memcpy(to, &half, 4);
+    w = half;
+    memcpy(&half, p + n - 4, 4);
+    memcpy(to + n - 4, &half, 4);
+    return !json_text_stops(w | (uint64_t)half << 32);
+  }
+  for (last = p + n - 8; p < last; p += 8, to += 8) {
+    memcpy(&w, p, 8);
+    memcpy(to, &w, 8);
+    stops |= json_text_stops(w);
+  }
+  memcpy(&w, last, 8);
+  memcpy(to - (p - last), &w, 8);
+  return !(stops | json_text_stops(w));
+}
+
+void json_escape(struct buf *out, str s) {
+  if (!s.p) s = STR("");
+  char *to = s.n <= SHORT ? buf_room(out, s.n + 2) : NULL;
+  if (!to || !copy_plain(to + 1, s)) {
+    escape(out, s);
+    return;
+  }
+  to[0] = to[s.n + 1] = '"';  // the most frequent case: a short string without escapes
+  out->n += s.n + 2;
+}
+
+void json_put_text(struct buf *out, str s) {
+  if (s.p) json_escape(out, s);
+  else buf_str(out, STR("null"));
 }
 
 static const struct json_edit *find_edit(const struct json_edit *edits, size_t count, const struct json *member) {

@@ -308,7 +308,7 @@ static void put_line(struct audit_file *a, const struct audit_record *r, const c
   buf_add(out, a->prev, AUDIT_HASH);
   buf_char(out, '"');
   unsigned char digest[SHA256_SIZE];
-  hash_sha256_with(a->hasher, str_from(buf_view(out), from), digest);
+  hash_sha256(str_from(buf_view(out), from), digest);
   hash_hex(digest, sizeof digest, a->prev);
   buf_str(out, STR(AUDIT_HASH_KEY));
   buf_add(out, a->prev, AUDIT_HASH);
@@ -408,7 +408,6 @@ bool audit_file_open(struct audit_file *a, const struct audit_options *opt, stru
   a->required = opt->required;
   a->key = opt->key.n ? hmac_new(opt->key) : NULL;
   a->clock = opt->clock;
-  a->hasher = hasher_new();
   a->path = name_of(opt->file, "");
   a->head_path = name_of(opt->file, ".head");
   begin_chain(a, 0);
@@ -427,7 +426,6 @@ void audit_file_close(struct audit_file *a) {
   buf_done(&a->lines);
   buf_done(&a->notice);
   hmac_free(&a->key);
-  hasher_free(&a->hasher);
   mem_free(a->path);
   mem_free(a->head_path);
 }

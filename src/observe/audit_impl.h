@@ -123,12 +123,11 @@ struct audit_file {
   int head_errno;
   struct buf lines;
   struct tokens_memo words;  // cache of token counts
-  struct hasher *hasher;
-  struct buf notice;      // body of an audit_break line, to be written before other lines
-  struct fault broke;     // message about the break for the gateway's log; FAULT_NONE if there is no message
-  uint64_t set_aside_at;  // monotonic time when a log was last set aside; 0 if never
-  uint64_t rotate_from;   // monotonic time before which a failed rotation is not repeated
-  unsigned breaks;        // number of breaks of the chain since the start
+  struct buf notice;         // body of an audit_break line, to be written before other lines
+  struct fault broke;        // message about the break for the gateway's log; FAULT_NONE if there is no message
+  uint64_t set_aside_at;     // monotonic time when a log was last set aside; 0 if never
+  uint64_t rotate_from;      // monotonic time before which a failed rotation is not repeated
+  unsigned breaks;           // number of breaks of the chain since the start
   char room[AUDIT_LINE_MAX];
 };
 

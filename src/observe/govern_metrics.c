@@ -17,6 +17,7 @@ struct tally {
   struct histogram times;           // of an adapter
   uint64_t audited, misclassified;  // only for an adapter; calls that were sent
   str id, adapter, name;            // name: the capability; STR_NONE for an adapter
+  struct tally *of;                 // of a capability: the tally of its adapter, once known
   char text[];
 };
 
@@ -85,7 +86,9 @@ static struct tally *find(struct map *all, str id, struct tally *others) {
 
 void govern_metrics_call(struct govern_metrics *m, const struct governed_call *c) {
   struct tally *capability = find(&m->capabilities, c->capability->id, m->other_capabilities);
-  struct tally *adapter = find(&m->adapters, c->capability->adapter->adapter_id, m->other_adapters);
+  struct tally *adapter = capability->of;
+  if (!adapter) adapter = find(&m->adapters, c->capability->adapter->adapter_id, m->other_adapters);
+  if (capability != m->other_capabilities) capability->of = adapter;
   ASSERT(c->end < GOVERNED_END_COUNT);
   capability->ends[c->end]++;
   adapter->ends[c->end]++;

@@ -26,6 +26,7 @@ struct journal {
   uint32_t salt;
   struct batches batches;
   struct buf pending;
+  size_t begun;  // where the last line in `pending` begins
   uint64_t lost;
   bool asked;    // the folder was checked
   bool failing;  // the last write failed
@@ -151,17 +152,31 @@ void journal_limit(struct journal *j, const struct journal_limits *limits) {
   j->next_limits = *limits;
 }
 
-bool journal_add(struct journal *j, str line) {
+struct buf *journal_begin(struct journal *j) {
   ASSERT_MAGIC(j, MAGIC);
-  ASSERT(line.n && !memchr(line.p, '\n', line.n));
-  if (line.n > JOURNAL_LINE_MAX || line.n + 1 > j->pending.max - j->pending.n) {
+  j->begun = j->pending.n;
+  return &j->pending;
+}
+
+bool journal_end(struct journal *j) {
+  struct buf *b = &j->pending;
+  size_t n = b->n - j->begun;
+  ASSERT(b->n >= j->begun && (n || b->over));
+  if (!b->over && n <= JOURNAL_LINE_MAX) buf_char(b, '\n');
+  if (b->over || n > JOURNAL_LINE_MAX) {
+    b->n = j->begun;
+    b->over = false;
     j->lost++;
     return false;
   }
-  buf_str(&j->pending, line);
-  buf_char(&j->pending, '\n');
+  for (char *at = b->p + j->begun, *end = at + n; (at = memchr(at, '\n', (size_t)(end - at)));) *at = ' ';
   batches_due(&j->batches);
   return true;
+}
+
+bool journal_add(struct journal *j, str line) {
+  buf_str(journal_begin(j), line);
+  return journal_end(j);
 }
 
 bool journal_works(struct journal *j, const char **out_why) {

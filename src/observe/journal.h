@@ -9,6 +9,7 @@
 // they are older than keep_ms. A crash can leave an incomplete line at the end of a file: readers ignore it, and the
 // next writer removes it.
 #pragma once
+#include "base/buf.h"
 #include "base/fault.h"
 #include "io/loop.h"
 
@@ -33,6 +34,11 @@ void journal_limit(struct journal *j, const struct journal_limits *limits);
 
 // Adds a line, without its line end. Returns false, and counts the line as lost, if there is no room for it.
 bool journal_add(struct journal *j, str line);
+
+// The same without a copy: append the line to the buffer that journal_begin returns, then call journal_end at once. Line
+// ends within the line, which JSON text may contain between its tokens, become blanks.
+struct buf *journal_begin(struct journal *j);
+bool journal_end(struct journal *j);
 
 // Returns whether lines can probably be written: the last write has succeeded or, before the first write, the folder is
 // writable. On failure, sets *out_why to the reason.

@@ -17,7 +17,8 @@ static bool is_capital(char c) {
   return ascii_is_upper(c) || ascii_is_digit(c);
 }
 static bool is_word(char c) {
-  return ascii_is_alnum(c) || c == '_';
+  static const bool words[256] = {['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['_'] = true};
+  return words[(unsigned char)c];
 }
 static bool is_wide(char c) {
   return is_word(c) || c == '-';
@@ -182,8 +183,12 @@ static bool has_secret_word(str name, bool sure) {
       {STR("cookie"), true},    {STR("authorization"), true}, {STR("key"), false},        {STR("pass"), false},
       {STR("auth"), false},     {STR("header"), false},       {STR("credential"), false},
   };
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-    if ((words[i].sure || !sure) && has_word(name, words[i].word)) return true;
+  uint32_t letters = 0;  // the letters of the name, in either case, which exclude most words
+  for (size_t i = 0; i < name.n; i++) letters |= 1u << (name.p[i] & 31);
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (!(letters >> (words[i].word.p[0] & 31) & 1) || (sure && !words[i].sure)) continue;
+    if (has_word(name, words[i].word)) return true;
+  }
   return false;
 }
 
@@ -278,7 +283,16 @@ static bool find(str text, size_t at, struct secret_span *out) {
   case 'b':
   case 'B': return find_bearer(text, at, out);
   case 'e': return find_jwt(text, at, out);
-  default: return ascii_is_alnum(text.p[at]) && find_form(text, at, out);
+  case 'A':  // the first characters of all forms
+  case 'S':
+  case 'g':
+  case 'h':
+  case 'n':
+  case 'p':
+  case 'r':
+  case 's':
+  case 'x': return find_form(text, at, out);
+  default: return false;
   }
 }
 
@@ -290,12 +304,17 @@ static size_t masked_max(size_t n) {
 static bool mask(struct buf *out, str text) {
   struct secret_span found;
   size_t told = 0;
+  bool word = false;
   for (size_t i = 0; i < text.n; i++) {
+    bool was_word = word;
+    word = is_word(text.p[i]);
+    if (word && was_word) continue;  // no secret begins within a word
     if (!find(text, i, &found)) continue;
     buf_str(out, (str){text.p + told, found.from - told});
     buf_str(out, STR(SECRETS_MASK));
     told = found.to;
     i = found.to - 1;
+    word = is_word(text.p[i]);
   }
   if (told) buf_str(out, str_from(text, told));
   return told > 0;

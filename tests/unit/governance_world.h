@@ -50,7 +50,7 @@ static inline void governance_put(struct buf *out, const struct governance_decis
   if (d->effective != APPROVAL_NONE) buf_printf(out, " effective=%s", approval_mode_name(d->effective));
   for (size_t i = 0; i < d->gate_count; i++)
     buf_printf(out, "%s%.*s", i ? "," : " gates=", STR_ARG(d->gates[i]->gate_id));
-  for (size_t i = 0; i < d->match_count; i++) buf_printf(out, "%s%.*s", i ? "," : " rules=", STR_ARG(d->matches[i].id));
+  for (size_t i = 0; i < d->match_count; i++) buf_printf(out, "%s%.*s", i ? "," : " rules=", STR_ARG(d->matches[i]->id));
   for (const struct violation *v = d->violations.first; v; v = v->next)
     buf_printf(out, "%s%.*s:%s", v == d->violations.first ? " violations=" : ",", STR_ARG(v->path), v->constraint);
   buf_printf(out, " at=%.*s", STR_ARG(d->pointer));

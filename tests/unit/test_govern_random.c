@@ -686,7 +686,7 @@ static void engine_decide(const struct governance *g, const struct json *questio
   if (d.effective != APPROVAL_NONE) buf_printf(out, " effective=%s", approval_mode_name(d.effective));
   for (size_t i = 0; i < d.gate_count; i++)
     buf_printf(out, "%s%.*s", i ? "," : " gates=", STR_ARG(d.gates[i]->gate_id));
-  for (size_t i = 0; i < d.match_count; i++) buf_printf(out, "%s%.*s", i ? "," : " rules=", STR_ARG(d.matches[i].id));
+  for (size_t i = 0; i < d.match_count; i++) buf_printf(out, "%s%.*s", i ? "," : " rules=", STR_ARG(d.matches[i]->id));
   if (d.code != GOVERNANCE_ALLOWED && d.code != GOVERNANCE_ARG_CONSTRAINT_VIOLATION) return;
   for (int soft = 0; soft < (d.gate_count ? 1 : 2); soft++) {
     buf_printf(out, soft ? " soft=" : " hard=");

@@ -13,12 +13,5 @@ uint64_t hash_sip(const struct hash_key *key, str s);  // SipHash-1-3
 enum { SHA256_SIZE = 32 };
 void hash_sha256(str s, unsigned char out[SHA256_SIZE]);
 
-// Computes SHA-256 of many texts. hasher_new looks up the algorithm only once, because a lookup takes longer than
-// hashing a short text.
-struct hasher;
-struct hasher *hasher_new(void);
-void hasher_free(struct hasher **h);
-void hash_sha256_with(struct hasher *h, str s, unsigned char out[SHA256_SIZE]);
-
 // Writes n bytes as lower-case hexadecimal digits, followed by a NUL, into out[2 * n + 1].
 void hash_hex(const unsigned char *p, size_t n, char *out);

@@ -139,7 +139,7 @@ static enum call_result run(struct call *c, void *state) {
   if (c->context->recorder) call_record(c);
   if (c->options.receiver) return hand_over(c);
   if (c->failure && !(direct && c->reply)) return answer_failure(c);
-  add_envelopes(c);
+  if (c->governance) add_envelopes(c);
   if (!c->answer.p) {
     translate_reply(c, c->reply);
     return CALL_DONE;

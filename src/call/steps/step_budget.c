@@ -71,5 +71,6 @@ static enum call_result run(struct call *c, void *state) {
 const struct call_step step_budget = {
     .name = "budget",
     .does = "Counts a governed call against the budget of its run.",
+    .governed = true,
     .run = run,
 };

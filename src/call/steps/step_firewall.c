@@ -252,7 +252,7 @@ static enum call_result run(struct call *c, void *state) {
   ASSERT(c->failure || c->reply);
   bool result = !c->failure && c->reply->kind == RPC_RESULT;
   bool odd = result && !json_is(c->reply->result, JSON_OBJECT);
-  if (result && !c->reply->large_message && result_type(c, c->reply) != RESULT_INPUT_REQUIRED)
+  if (c->governance && result && !c->reply->large_message && result_type(c, c->reply) != RESULT_INPUT_REQUIRED)
     call_journal_result(c, c->reply->result);
   if (odd && c->method->form == CALL_RULED && !call_is_bounded(c)) return make_text(c);
   if (!result || !is_checked(c) || result_type(c, c->reply) == RESULT_INPUT_REQUIRED) return CALL_NEXT;

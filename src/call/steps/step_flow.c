@@ -109,6 +109,7 @@ const struct call_step step_flow = {
     .name = "flow",
     .does = "Refuses a call that would join private data, untrusted input and a way out in one run.",
     .state = sizeof(struct flow_state),
+    .governed = true,
     .run = run,
     .cancel = cancel,
 };

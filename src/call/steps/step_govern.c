@@ -147,7 +147,7 @@ static enum call_result run(struct call *c, void *state) {
   str server = call_server(c);
   // The governance file allows tools of servers that it does not name. (If it denies them, governance_shows has hidden
   // the tool.)
-  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return CALL_NEXT;
+  if (governance_allows_unlisted(g) && !governance_governs(g, server)) return CALL_NEXT;
   struct call_context *x = c->context;
   struct arena *a = &x->scratch;
   const struct json *args = json_get(c->request->msg.params, STR("arguments"));
@@ -159,13 +159,15 @@ static enum call_result run(struct call *c, void *state) {
   const struct governance_capability *capability = governance_find_tool(g, server, c->item->name);
   str asked = c->options.safety_mode;
   enum approval_mode ceiling = asked.p ? approval_mode_find(asked) : APPROVAL_NONE;
+  int64_t now = clock_wall_ms(x->loop->clock);
   struct governance_question question = {
       .capability = capability ? capability->id : STR(""),
       .provisional = capability && capability->unlisted ? capability : NULL,
       .args = args,
       .context = governance_context(&c->run->governed, ceiling, a),
+      .subject = &c->run->governed.subject,
       .mode = c->options.mode,
-      .now = clock_wall_ms(x->loop->clock) / 1000,
+      .now = now / 1000,
       .flow = flow_marks_before(c),
   };
   if (question.context == c->run->governed.context) question.canonical = c->run->canonical;
@@ -178,7 +180,7 @@ static enum call_result run(struct call *c, void *state) {
   *s = (struct govern_state){.capability = d.capability, .effective = d.effective};
   if (!c->options.dry_run) {
     make_id(s, x);
-    s->record = call_journal_decided(c, &question, &d, call_decision_id(c));
+    s->record = call_journal_decided(c, &question, &d, call_decision_id(c), now);
   }
   if (d.code == GOVERNANCE_FLOW_DENIED) r = flow_refuse(c);
   else if (d.code != GOVERNANCE_ALLOWED || d.gate_count) r = refuse(c, &d, capability ? capability->id : c->item->name);
@@ -190,6 +192,7 @@ const struct call_step step_govern = {
     .name = "govern",
     .does = "Applies the governance file: permissions, rules, approval modes, constraints on arguments.",
     .state = sizeof(struct govern_state),
+    .governed = true,
     .run = run,
     .done = done,
 };

@@ -243,6 +243,7 @@ const struct call_step step_output = {
     .name = "output",
     .does = "Validates the result against the output schema of the tool, if the governance file asks for it.",
     .state = sizeof(struct output_state),
+    .governed = true,
     .run = run,
     .cancel = cancel,
 };

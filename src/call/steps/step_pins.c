@@ -64,10 +64,10 @@ static bool pin_holds(const struct call *c, const char *member, str pin, str liv
 static enum call_result compare_schemas(struct call *c, void *state) {
   const struct governance_capability *g = call_capability(c);
   const struct call_context *x = c->context;
-  str server = call_server(c), live = STR_NONE;
   struct broken_pin broken;
   if (output_prepare(c) != CALL_NEXT) return CALL_DONE;
-  if (!g) return CALL_NEXT;
+  if (!g || (!g->input_schema.p && !g->output_schema.p)) return CALL_NEXT;
+  str server = call_server(c), live = STR_NONE;
   if (g->input_schema.p) live = checkers_pin(x->checkers, server, c->item, c->catalog->generation);
   if (!pin_holds(c, "input_schema", g->input_schema, live, &broken)) return refuse(c, &broken);
   if (g->output_schema.p) live = checkers_pin(x->output_checkers, server, c->item, c->catalog->generation);
@@ -128,11 +128,13 @@ static enum call_result compare_server(struct call *c, void *state) {
 const struct call_step step_schema_pins = {
     .name = "schema_pins",
     .does = "Compares the schemas of a governed tool with their hashes in the governance file.",
+    .governed = true,
     .run = compare_schemas,
 };
 
 const struct call_step step_version_pins = {
     .name = "version_pins",
     .does = "Compares the versions of the server with those in the governance file.",
+    .governed = true,
     .run = compare_server,
 };

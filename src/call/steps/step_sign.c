@@ -54,6 +54,7 @@ const struct call_step step_sign = {
     .name = "sign",
     .does = "Signs the decision about a governed call for its server.",
     .state = sizeof(struct sign_state),
+    .governed = true,
     .run = run,
     .detach = detach,
 };

@@ -26,7 +26,7 @@ static str capability_of(void *ctx, str tool_id) {
   if (!e || !meta_sees(c->d, c->r->session, e)) return STR("");
   str server = upstreams_name(c->d->upstreams, e->source);
   const struct governance *g = c->caller.governance;
-  if (!governance_governs(g, server) && governance_allows_unlisted(g)) return ungoverned;
+  if (governance_allows_unlisted(g) && !governance_governs(g, server)) return ungoverned;
   const struct governance_capability *found = governance_find_tool(c->caller.governance, server, e->item->name);
   return found ? found->id : STR("");
 }
